@@ -1,0 +1,153 @@
+"""The arrays that kernels see, and the columns of the Parquet files that hold them.
+
+Keys and values are int64 ids, given once when a history is written or imported: an integer in [0, NAMED) is its own
+id; anything else (text, null, lists, booleans, negative or huge numbers) gets NAMED + n, by order of first appearance,
+and names.parquet holds its JSON. So kernels see integers only, and a plain history needs no dictionary.
+
+ops.parquet and mops.parquet are cut into row groups alike: row group i of both is about the same operations, at most
+GROUP_OPS of them with at most GROUP_ELEMENTS elements read. That pair is a *chunk*, the unit that engines distribute.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.errors import HistoryError
+
+Int64s = NDArray[np.int64]
+Int8s = NDArray[np.int8]
+Bools = NDArray[np.bool_]
+
+NAMED: Final = 1 << 53
+NEVER: Final = np.iinfo(np.int64).max  # The `after` of an operation without a certain end, and any missing position.
+GROUP_OPS: Final = 250_000
+GROUP_ELEMENTS: Final = 4_000_000
+
+OK, FAIL, INFO = 0, 1, 2  # Outcomes, as int8.
+READ, APPEND, WRITE = 0, 1, 2  # Micro-operations, as int8.
+
+# Column names and types ("?" for nullable), in the order of the files. Files may gain columns; a number never changes.
+OPS_COLUMNS: Final = {
+    "index": "int64",  # rank of the invocation
+    "process": "int64",
+    "node": "string?",
+    "outcome": "int8",
+    "f": "string",
+    "invoke_value": "string?",  # JSON; null for a transaction, whose micro-operations are in mops
+    "value": "string?",  # JSON; likewise
+    "intended_ns": "int64",
+    "invoke_ns": "int64",
+    "complete_ns": "int64?",  # null: no completion was recorded, and the outcome is info
+    "after": "int64",  # first index invoked after the completion; NEVER for info
+    "invoke_seq": "int64",  # positions in the journal, header not counted
+    "complete_seq": "int64?",
+    "is_txn": "bool",
+    "error": "string?",
+    "txn": "int64?",
+    "start_ts": "int64?",
+    "read_ts": "int64?",
+    "commit_ts": "int64?",
+    "epoch": "int64?",
+    "cluster": "string?",
+}
+MOPS_COLUMNS: Final = {
+    "op": "int64",
+    "position": "int32",  # within its transaction, from 0
+    "table": "string?",
+    "f": "int8",
+    "lock": "string?",
+    "key": "int64",
+    "value": "int64?",  # what was appended or written; for a read of a register, what was read
+    "read": "list<int64>?",  # of a list; null where it is not known
+}
+EVENTS_COLUMNS: Final = {
+    "seq": "int64",
+    "ns": "int64",
+    "subscriber": "string",
+    "session": "int64",
+    "number": "int64",
+    "kind": "string",
+    "span": "string?",
+    "key": "int64?",
+    "value": "int64?",
+    "position": "int64?",
+    "ordinal": "int64?",
+    "epoch": "int64?",
+    "unit": "int64?",
+    "unit_rows": "int64?",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transactions:
+    """One chunk of transactions as arrays: n operations, m micro-operations, r elements read.
+
+    Micro-operations stand in the order of their transactions, and in their own order inside one; those of operation i
+    are mop_start[i]:mop_start[i + 1]. The elements of read j are elements[element_start[j]:element_start[j + 1]].
+    A `fail` or `info` operation has what its invocation asked for; its reads are not known unless it said so.
+    """
+
+    index: Int64s  # (n,) ascending, unique over the whole history
+    process: Int64s  # (n,)
+    outcome: Int8s  # (n,) OK, FAIL or INFO
+    # (n,) First index invoked after the completion, NEVER for info: u precedes v in real time iff after[u] <= index[v].
+    after: Int64s
+    mop_start: Int64s  # (n + 1,)
+    f: Int8s  # (m,) READ, APPEND or WRITE
+    key: Int64s  # (m,)
+    value: Int64s  # (m,) the element appended or written; 0 for a read of a list
+    is_known: Bools  # (m,) False for a read without result
+    element_start: Int64s  # (m + 1,)
+    elements: Int64s  # (r,)
+
+    def __post_init__(self) -> None:
+        n, m = len(self.index), len(self.f)
+        per_op = [len(self.process), len(self.outcome), len(self.after), len(self.mop_start) - 1]
+        per_mop = [len(self.key), len(self.value), len(self.is_known), len(self.element_start) - 1]
+        if per_op != [n] * 4 or per_mop != [m] * 4:
+            raise HistoryError("columns of one chunk of transactions differ in length")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliveries:
+    """What subscribers saw, as arrays of length n, in order of receipt (by `seq`). Missing numbers are NEVER.
+
+    `kind` counts into KINDS. `subscriber` and `span` are dense ids from 0 (span -1: none, the whole stream).
+    """
+
+    seq: Int64s
+    ns: Int64s
+    subscriber: Int64s
+    session: Int64s
+    kind: Int8s
+    span: Int64s
+    key: Int64s
+    value: Int64s
+    position: Int64s
+    ordinal: Int64s
+    unit: Int64s
+    unit_rows: Int64s
+
+
+KINDS: Final = ("open", "row", "watermark", "begin", "commit", "gap", "error", "close", "checkpoint", "end")
+OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END = range(len(KINDS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceWrites:
+    """The writes of the source as arrays of length n, one row for each write of each operation that was not certainly
+    refused, plus those that certainly were (outcome FAIL), so that a phantom can be told.
+
+    `position` is the commit position that the source reported, or NEVER; `ordinal` is the write's place in its unit.
+    """
+
+    op: Int64s
+    outcome: Int8s
+    key: Int64s
+    value: Int64s
+    position: Int64s
+    ordinal: Int64s
+    invoke_seq: Int64s
+    complete_seq: Int64s  # NEVER without completion

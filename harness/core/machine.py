@@ -1,0 +1,183 @@
+"""The machine interface: protocol code without input and output.
+
+A node is a machine with two methods. `recover` is called once after each start, with what the disk holds; `handle` is
+called for each event. Both act on the world through a `Context` only, and both run to their end without interruption.
+
+1. Effects are collected in order, and carried out after the method has returned.
+2. What was appended or put is durable once its `Synced(token)` arrives, and not before: an answer that promises
+   durability is sent from there. A crash loses what was not synced; the rest of memory is lost in any case.
+3. `handle` is total: a message that it does not expect is dropped (`context.unexpected(message)` counts it).
+4. A machine reads no clock but the context's, draws from no stream but the context's, and iterates over no set.
+5. On a `fifo` link messages arrive in order, each at most once, up to a `Closed`; what was sent before and not yet
+   received is lost then. The next send opens the link anew. `Closed(peer)` always comes before anything of the new
+   connection.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NewType, Protocol
+
+import msgspec
+
+NodeId = NewType("NodeId", str)
+
+Message = msgspec.Struct  # Frozen and tagged: links hand it on by reference, the wire as msgpack.
+
+
+class Received(msgspec.Struct, frozen=True):
+    """A message has arrived."""
+
+    sender: NodeId
+    message: Message
+
+
+class TimerFired(msgspec.Struct, frozen=True):
+    """The timer of that name has run out."""
+
+    name: str
+
+
+class Synced(msgspec.Struct, frozen=True):
+    """All that was appended, truncated and put before `sync(token)` is durable."""
+
+    token: int
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """A connection with `peer` has ended, of either direction; what was under way on it is lost."""
+
+    peer: NodeId
+
+
+class Drained(msgspec.Struct, frozen=True):
+    """The send buffer to `peer`, which had been more than half full, is half empty again."""
+
+    peer: NodeId
+
+
+Event = Received | TimerFired | Synced | Closed | Drained
+
+
+class Call(msgspec.Struct, frozen=True, tag=True):
+    """A request by a client: `number` comes back with the answer."""
+
+    number: int
+    body: Message
+
+
+class Answer(msgspec.Struct, frozen=True, tag=True):
+    """The answer to the call of that number."""
+
+    number: int
+    body: Message
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """What a subscriber saw, to be written to the history before it is acknowledged upstream.
+
+    `kind` is open, row, watermark, begin, commit, gap, error, close or checkpoint. `position` is in the domain that
+    the stream's contract declares; `unit` names the transaction, epoch or batch that must not be torn, and `unit_rows`
+    says how many rows it has, where the stream tells.
+    """
+
+    session: int
+    kind: str
+    span: str | None = None
+    key: object = None
+    value: object = None
+    position: int | None = None
+    ordinal: int | None = None
+    epoch: int | None = None
+    unit: int | None = None
+    unit_rows: int | None = None
+
+
+class Durable(Protocol):
+    """What the disk holds after a start: only what had been synced (and perhaps some of what had not)."""
+
+    def log(self, name: str) -> Sequence[Message]:
+        """The records of a log, in order; empty if it was never written."""
+
+    def value(self, key: str) -> Message | None:
+        """The value last put, or None."""
+
+
+class Randomness(Protocol):
+    """What a machine may ask of a random stream; `harness.core.draw.Stream` is one."""
+
+    def below(self, bound: int) -> int: ...
+    def between(self, low: int, high: int) -> int: ...
+    def chance(self, numerator: int, denominator: int) -> bool: ...
+
+
+class Context(Protocol):
+    """All that a machine may know of the world, and do to it."""
+
+    node: NodeId
+
+    def now_ns(self) -> int:
+        """Time since the start of the run, in nanoseconds; the same on all nodes."""
+
+    def local_clock_ns(self) -> int:
+        """This node's own wall clock, which may be skewed, drift, step and freeze."""
+
+    def draw(self, name: str) -> Randomness:
+        """This node's own random stream of that name."""
+
+    def send(self, to: NodeId, message: Message) -> None:
+        """Hand a message to the link. A full send buffer ends the connection: watch `queued`."""
+
+    def queued(self, to: NodeId) -> int:
+        """Messages that wait in the send buffer to `to`, not counting those on their way."""
+
+    def set_timer(self, name: str, after_ns: int) -> None:
+        """Fire `name` once, `after_ns` from now; an earlier timer of that name is replaced."""
+
+    def cancel_timer(self, name: str) -> None:
+        """Forget the timer of that name, if there is one."""
+
+    def append(self, log: str, record: Message) -> None:
+        """Add a record to the end of a log."""
+
+    def truncate(self, log: str, index: int) -> None:
+        """Keep the first `index` records of a log."""
+
+    def put(self, key: str, value: Message) -> None:
+        """Set a durable value."""
+
+    def sync(self, token: int) -> None:
+        """Make everything before it durable; `Synced(token)` follows."""
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Record what this subscriber saw."""
+
+    def probe(self, name: str, value: int) -> None:
+        """Record a metric, for promises about liveness and memory."""
+
+    def sometimes(self, goal: str) -> None:
+        """Count that a goal was reached: a campaign in which it never was has tested less than it claims."""
+
+    def point(self, name: str) -> None:
+        """A failpoint. Effects before it are carried out; the nemesis may crash, pause or cut the node here."""
+
+    def unexpected(self, message: Message) -> None:
+        """Count a message that the machine dropped because it did not expect it."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run fixes for its cluster: which bugs are planted, and the parameters drawn from the seed, by name."""
+
+    bugs: frozenset[str] = frozenset()
+    parameters: dict[str, int] = {}
+
+
+class Machine(Protocol):
+    """One node. A crash throws the object away; a start makes a new one and calls `recover`."""
+
+    def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
+        """Take up the durable state, set timers, say hello."""
+
+    def handle(self, event: Event, context: Context) -> None:
+        """React to one event. Total: no event raises."""
+
+
+Links = Mapping[tuple[str, str], str]  # (role, role) -> "fifo" or "datagram".

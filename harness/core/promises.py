@@ -1,0 +1,49 @@
+"""What a cluster declares as data: its promises, and the contract of its change stream."""
+
+from typing import Literal
+
+import msgspec
+
+
+class Promise(msgspec.Struct, frozen=True, kw_only=True):
+    """A documented guarantee. A finding quotes it, so that no reader has to look it up.
+
+    `forbids` are the anomalies that would break it, by the names of `checkers/names.py`; the run binds them to checks.
+    `is_purpose`: this promise is what the test is for, so that too few witnesses make the run vacuous.
+    """
+
+    id: str  # "TUT-3"
+    text: str  # One sentence, our own words.
+    source: str  # The page or file, with the date of reading.
+    forbids: tuple[str, ...]
+    is_purpose: bool = True
+
+
+class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
+    """How a change stream is to be read. No default hides a choice that has lost data before: `closed` and `cut`.
+
+    The fields are parameters of the rules S01 to S28, for which see `checkers/delivery.py`.
+    """
+
+    closed: Literal["<", "<="]  # Does watermark w promise the events at w?
+    cut: Literal["delivery", "position", "unknown"]  # Is the state at w all that came before w, or only what w closes?
+    position: Literal["commit-timestamp", "revision", "offset", "lsn", "epoch"]
+    order_key: Literal["none", "key", "partition", "global"] = "global"
+    resume: Literal["after", "at"] = "after"
+    delivery: Literal["exactly-once", "at-least-once", "at-most-once"] = "at-least-once"
+    replay: Literal["resume", "session"] = "resume"
+    atomic_unit: Literal["none", "response", "batch", "transaction", "epoch"] = "transaction"
+    unit_scope: Literal["partition", "global"] = "global"
+    unit_rows: Literal["final", "each"] = "each"
+    versions: Literal["every", "latest-per-epoch", "latest"] = "every"
+    is_position_unique: bool = True  # One unit for each position.
+    is_position_global: bool = True
+    follows_clock: bool = False  # Positions follow a clock, rather than the writes.
+    identity: Literal["position+key", "position+key+ordinal", "position+key+value"] = "position+key+ordinal"
+    wm_scope: Literal["session", "subscriber", "partition", "global"] = "subscriber"
+    wm_idle: Literal["moves", "rests"] = "moves"
+    has_gap_marker: bool = False
+    has_noop_events: bool = True
+    system_events: tuple[str, ...] = ()
+    realtime: Literal["none", "follows", "reads"] = "none"
+    stall_ns: int | None = None  # The longest that a watermark may rest outside fault windows, None: not promised.

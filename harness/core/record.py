@@ -1,0 +1,143 @@
+"""The records of a journal: all that a run leaves behind as evidence, in the order in which it happened.
+
+`seq`, the number of a record in its journal, is not stored in it: it is the position. Times are nanoseconds since the
+start of the run. The history's hash covers every record but `Header` and `Footer`.
+"""
+
+from typing import Literal, get_args
+
+import msgspec
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Outcome = Literal["ok", "fail", "info"]
+NEMESIS = -1  # The process number under which faults appear where a process is asked for.
+
+
+class MicroOp(msgspec.Struct, frozen=True, array_like=True):
+    """One step of a transaction. `f` is r (read), append or w (write).
+
+    Of a read `value` is the list that was read, or None where it is not known (an invocation, an unclear outcome);
+    a read of nothing is the empty list. `lock` is the lock mode, where the workload chooses one.
+    """
+
+    f: Literal["r", "append", "w"]
+    key: Json
+    value: Json = None
+    table: str | None = None
+    lock: str | None = None
+
+
+class Invoke(msgspec.Struct, frozen=True, tag="invoke", array_like=True):
+    """An operation was asked for. `index` is its rank among the invocations; `intended_ns` is when it was due."""
+
+    index: int
+    time_ns: int
+    intended_ns: int
+    process: int
+    f: str
+    value: Json = None
+    mops: tuple[MicroOp, ...] | None = None
+
+
+class Complete(msgspec.Struct, frozen=True, tag="complete", array_like=True):
+    """The operation of that index came to its end. `mops` is None where reads carry no information (fail, info)."""
+
+    index: int
+    time_ns: int
+    outcome: Outcome
+    value: Json = None
+    mops: tuple[MicroOp, ...] | None = None
+    error: str | None = None
+    node: str | None = None
+    txn: int | None = None
+    start_ts: int | None = None
+    read_ts: int | None = None
+    commit_ts: int | None = None
+    epoch: int | None = None
+
+
+class StreamEvent(msgspec.Struct, frozen=True, tag="event", array_like=True):
+    """What a subscriber received; the fields are those of `Delivery`. `number` counts within the session, from 0."""
+
+    time_ns: int
+    subscriber: str
+    session: int
+    number: int
+    kind: str
+    span: str | None = None
+    key: Json = None
+    value: Json = None
+    position: int | None = None
+    ordinal: int | None = None
+    epoch: int | None = None
+    unit: int | None = None
+    unit_rows: int | None = None
+
+
+class Fault(msgspec.Struct, frozen=True, tag="fault", array_like=True):
+    """The nemesis at work on step `step` of its plan. `phase`: begin, effect (measured), end, or refused."""
+
+    time_ns: int
+    step: int
+    phase: Literal["begin", "effect", "end", "refused"]
+    kind: str
+    targets: tuple[str, ...]
+    effect: int | None = None  # What the probe counted: messages held back, records lost, nanoseconds of skew.
+    note: str | None = None
+
+
+class Probe(msgspec.Struct, frozen=True, tag="probe", array_like=True):
+    """A metric which a node chose to show."""
+
+    time_ns: int
+    node: str
+    name: str
+    value: int
+
+
+class State(msgspec.Struct, frozen=True, tag="state", array_like=True):
+    """One object of a node's state, dumped at quiescence or after a restart."""
+
+    time_ns: int
+    node: str
+    object: str
+    key: Json
+    value: Json
+    position: int | None = None
+    txn: int | None = None
+
+
+class Mark(msgspec.Struct, frozen=True, tag="mark", array_like=True):
+    """The run's own milestones: `phase` is set-up, load, healing, final or tick (once a second, for comparing runs).
+
+    `streams` are the positions of the random streams, `handled` the events that each node has handled, `goals` the
+    times that each `sometimes` goal (and, as point:NAME, each failpoint) was reached: all since the start.
+    """
+
+    time_ns: int
+    phase: str
+    streams: dict[str, int] = {}
+    handled: dict[str, int] = {}
+    goals: dict[str, int] = {}
+    note: str | None = None
+
+
+class Header(msgspec.Struct, frozen=True, tag="header", array_like=True):
+    """The first record. `created_utc` is ISO 8601; `schema` is the number of this vocabulary."""
+
+    schema: int
+    created_utc: str
+
+
+class Footer(msgspec.Struct, frozen=True, tag="footer", array_like=True):
+    """The last record of a run that came to its end: why it ended, and its unseed (hex), if it is repeatable."""
+
+    time_ns: int
+    reason: str
+    unseed: str | None = None
+
+
+Record = Header | Invoke | Complete | StreamEvent | Fault | Probe | State | Mark | Footer
+Evidence = Invoke | Complete | StreamEvent | Fault | Probe | State | Mark  # What the history's hash covers.
+RECORD_TYPES: tuple[type, ...] = get_args(Record)
+SCHEMA = 1

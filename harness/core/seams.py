@@ -1,0 +1,131 @@
+"""The seams between a test and what carries it out. Nobody sleeps but by `Clock`; nobody calls but by `Connection`."""
+
+from collections.abc import Mapping
+from typing import Literal, Protocol
+
+import msgspec
+
+from harness.core.generator import Generator
+from harness.core.machine import Links, Machine, Message, NodeId, Settings
+from harness.core.promises import Promise, StreamContract
+from harness.core.record import Json, MicroOp, Outcome
+
+
+class CallFailed(Exception):
+    """A call had no answer. `is_definite`: the request certainly never reached a machine that could act on it."""
+
+    def __init__(self, reason: str, *, is_definite: bool) -> None:
+        super().__init__(reason)
+        self.is_definite = is_definite
+
+
+class Clock(Protocol):
+    """The runtime's time: virtual in the simulation, the wall's in containers."""
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the start of the run."""
+
+    async def sleep_ns(self, duration_ns: int) -> None:
+        """Return when that much time has passed."""
+
+
+class Connection(Protocol):
+    """One client's way to the nodes."""
+
+    async def call(self, node: NodeId, message: Message, timeout_ns: int) -> Message:
+        """The answer to `message`. Raises CallFailed when the link breaks or the time is over."""
+
+    async def close(self) -> None:
+        """Give up all calls and links."""
+
+
+class Network(Protocol):
+    """Makes connections; each client process has one of its own, under its own address."""
+
+    def connect(self, address: str) -> Connection: ...
+
+
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a generator asks a client process to do. A transaction has `mops`, anything else has `value`."""
+
+    f: str
+    value: Json = None
+    mops: tuple[MicroOp, ...] | None = None
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """How it ended. `fail` only if it certainly did not happen and will not; what is unclear is `info`."""
+
+    outcome: Outcome
+    value: Json = None
+    mops: tuple[MicroOp, ...] | None = None
+    error: str | None = None
+    node: str | None = None
+    txn: int | None = None
+    start_ts: int | None = None
+    read_ts: int | None = None
+    commit_ts: int | None = None
+    epoch: int | None = None
+
+
+class Client(Protocol):
+    """Speaks to the system for one process. It raises nothing: CallFailed becomes an outcome."""
+
+    async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion: ...
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A node of a cluster. `role` is what faults are aimed at: coordinator, data, subscriber, or the cluster's own."""
+
+    id: NodeId
+    role: str
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True):
+    """What to ask of the system: `load` under faults, then `final` after healing, until it is exhausted.
+
+    `types` are the kinds of operation that must have succeeded for the run to mean something. `checks` names the
+    checkers that can judge the history.
+    """
+
+    name: str
+    load: Generator
+    final: Generator
+    types: tuple[str, ...]
+    checks: tuple[str, ...]
+
+
+class Parameter(msgspec.Struct, frozen=True, kw_only=True):
+    """A number of the cluster that each seed draws from [low, high]."""
+
+    name: str
+    low: int
+    high: int
+    text: str
+
+
+class Cluster(Protocol):
+    """A system under test, declared as data and three factories."""
+
+    name: str
+    summary: str
+    nodes: tuple[Node, ...]
+    links: Links
+    promises: tuple[Promise, ...]
+    stream: StreamContract | None
+    bugs: Mapping[str, str]  # Name of a planted bug -> what it does.
+    parameters: tuple[Parameter, ...]
+    points: tuple[str, ...]  # Failpoints, in the words of `Context.point`.
+    goals: tuple[str, ...]  # `sometimes` goals.
+    faults: tuple[str, ...]  # The packages of nemesis/ that make sense here.
+    workloads: tuple[str, ...]  # The first is the default.
+    settle_ns: int  # After healing, within this time everything must be available and delivered.
+
+    def machine(self, node: NodeId) -> Machine:
+        """A new machine for that node, before `recover`."""
+
+    def client(self, process: int, connection: Connection, settings: Settings) -> Client:
+        """A client for that process."""
+
+
+Runtime = Literal["sim", "docker"]

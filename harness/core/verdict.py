@@ -1,0 +1,89 @@
+"""The words of a verdict: what a check found, and what follows for the run."""
+
+from enum import Enum
+from typing import Literal
+
+import msgspec
+
+from harness.core.record import Json
+
+
+class Verdict(Enum):
+    """What a run comes to. The order of the members is their precedence: the first that applies, wins.
+
+    Each value is the code in report.json; `exit_code` and `word` are what the shell and the screen show.
+    """
+
+    INVALID = "invalid"
+    ERROR = "error"
+    VACUOUS = "vacuous"
+    UNKNOWN = "unknown"
+    VALID = "valid"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that comes to this verdict."""
+        return _EXIT_CODES[self]
+
+    @property
+    def word(self) -> str:
+        """The word on the screen."""
+        return _WORDS[self]
+
+
+_EXIT_CODES = {Verdict.INVALID: 1, Verdict.ERROR: 4, Verdict.VACUOUS: 3, Verdict.UNKNOWN: 2, Verdict.VALID: 0}
+_WORDS = {
+    Verdict.INVALID: "ANOMALY",
+    Verdict.ERROR: "HARNESS ERROR",
+    Verdict.VACUOUS: "VACUOUS",
+    Verdict.UNKNOWN: "UNKNOWN",
+    Verdict.VALID: "PASS",
+}
+EXIT_USAGE = 64
+EXIT_INTERRUPTED = 130
+
+
+def worst(verdicts: list[Verdict]) -> Verdict:
+    """The one that outranks the others. Raises ValueError if there is none: an empty result is never a pass."""
+    order = list(Verdict)
+    return min(verdicts, key=order.index)
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One edge of a cycle, with its proof: `source` precedes `target` because of `sentence`."""
+
+    source: str  # "T12", an operation's index; "W s1/327", a watermark
+    target: str
+    relation: Literal["ww", "wr", "rw", "process", "realtime", "watermark"]
+    sentence: str
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """An anomaly, with the evidence that shows it.
+
+    `fingerprint` is the same for the same anomaly in the same history, by whichever engine it was found. `ops` are the
+    indexes of the operations, and `events` the journal positions of the stream events, that a reader must see.
+    """
+
+    fingerprint: str
+    anomaly: str
+    checker: str
+    sentence: str
+    count: int = 1
+    ops: tuple[int, ...] = ()
+    events: tuple[int, ...] = ()
+    cycle: tuple[Step, ...] = ()
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check says about the anomalies it looks for.
+
+    `witnesses` counts, for each anomaly by name, the events that could have shown it; an anomaly without witness was
+    not exercised. `unknown` holds, by name, why no answer was possible.
+    """
+
+    checker: str
+    findings: tuple[Finding, ...]
+    witnesses: dict[str, int]
+    unknown: dict[str, str] = {}
+    facts: dict[str, Json] = {}  # What else a report shows: sizes, shares, observations that are legal.
