@@ -1,0 +1,67 @@
+"""The coordinator: decides who leads.
+
+Theory of operation. Data nodes send heartbeats. The coordinator numbers views, keeps the latest on disk, and tells it
+to whoever sends a heartbeat.
+1. A view is durable before anybody hears of it, so no number is ever given twice.
+2. A backup is promoted only if the primary said, in this very view, that the backup has its whole log; from then on
+   the primary commits nothing without it. So the promoted node has all that was ever acknowledged.
+"""
+
+from clusters.tutorial.messages import Heartbeat, View
+from harness.core.machine import Context, Durable, Event, NodeId, Received, Settings, Synced, TimerFired
+
+MS = 1_000_000
+DATA_NODES = (NodeId("n1"), NodeId("n2"))
+
+
+class Coordinator:
+    """One node, without a replica of its own: while it is down, nobody is promoted and the last view goes on."""
+
+    def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
+        view = durable.value("view")
+        self.view = view if isinstance(view, View) else View(1, *DATA_NODES)
+        self.is_durable = view is not None
+        self.is_caught_up = False
+        self.suspect_ns = settings.parameters["suspect_ms"] * MS
+        self.heard_ns = dict.fromkeys(DATA_NODES, context.now_ns())
+        self._publish(self.view, context)
+        context.set_timer("look", self.suspect_ns // 4)
+
+    def handle(self, event: Event, context: Context) -> None:
+        match event:
+            case Received(sender, Heartbeat(view, is_caught_up)):
+                self.heard_ns[sender] = context.now_ns()
+                if is_caught_up and view == self.view.number and sender == self.view.primary:
+                    self.is_caught_up = True
+                if view < self.view.number and self.is_durable:
+                    context.send(sender, self.view)
+            case Synced(number) if number == self.view.number:
+                self.is_durable = True
+                for node in DATA_NODES:
+                    context.send(node, self.view)
+            case TimerFired("look"):
+                context.set_timer("look", self.suspect_ns // 4)
+                if self.is_durable:
+                    self._look(context)
+            case Received(_, message):
+                context.unexpected(message)
+            case _:
+                pass
+
+    def _look(self, context: Context) -> None:
+        """Change the view if a node of it is silent, or if one outside it is back."""
+        alive = [node for node in DATA_NODES if context.now_ns() - self.heard_ns[node] < self.suspect_ns]
+        number, primary, backup = self.view.number + 1, self.view.primary, self.view.backup
+        if primary not in alive and backup in alive and self.is_caught_up:
+            context.sometimes("a backup was promoted")
+            self._publish(View(number, backup), context)
+        elif primary in alive and backup is not None and backup not in alive:
+            self._publish(View(number, primary), context)
+        elif primary in alive and backup is None and len(alive) == len(DATA_NODES):
+            self._publish(View(number, primary, alive[1 - alive.index(primary)]), context)
+
+    def _publish(self, view: View, context: Context) -> None:
+        self.view = view
+        self.is_durable = self.is_caught_up = False
+        context.put("view", view)
+        context.sync(view.number)

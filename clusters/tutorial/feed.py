@@ -1,0 +1,69 @@
+"""The primary's end of the change stream: how far each subscriber has been served.
+
+A transaction is sent whole or not yet, as room in the send buffer allows, and a watermark names the last one sent
+(invariant 5 of data_node.py). A connection that ends takes its subscription along: the subscriber comes back.
+"""
+
+from collections.abc import Sequence
+
+from clusters.tutorial import planted
+from clusters.tutorial.messages import Entry, Row, Watermark
+from harness.core.machine import Context, NodeId, Settings
+
+QUEUE_MAX = 16  # Messages in the send buffer to one subscriber, beyond which no transaction is begun.
+
+
+class Feed:
+    """The subscriptions of one view."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._is_torn = planted.TORN_WATERMARK in settings.bugs
+        self._is_late = planted.LATE_ROW in settings.bugs
+        self._sessions: dict[NodeId, int] = {}
+        self._sent: dict[NodeId, int] = {}  # Position up to which all rows were sent.
+        self._part: dict[NodeId, int] = {}  # Rows of the next transaction that were sent, if it is torn.
+
+    def open(self, subscriber: NodeId, session: int, after: int) -> None:
+        """Serve that subscriber from the position behind `after`."""
+        self._sessions[subscriber], self._sent[subscriber], self._part[subscriber] = session, after, 0
+
+    def drop(self, peer: NodeId) -> None:
+        """The connection has ended; nothing happens if there was no subscription on it."""
+        self._sessions.pop(peer, None)
+
+    def close(self) -> None:
+        """This node no longer leads."""
+        self._sessions.clear()
+
+    def pump(self, log: Sequence[Entry], committed: int, context: Context) -> None:
+        """Send what is committed, and has not been sent, while there is room."""
+        for subscriber, session in self._sessions.items():
+            while self._sent[subscriber] < committed and context.queued(subscriber) < QUEUE_MAX:
+                position = self._sent[subscriber] + 1
+                if self._send(subscriber, session, position, log[position - 1], context):
+                    self._sent[subscriber] = position
+
+    def announce(self, committed: int, context: Context) -> None:
+        """Tell each subscriber how far it has everything."""
+        for subscriber, session in self._sessions.items():
+            position = self._sent[subscriber]
+            if position < committed:
+                context.sometimes("a watermark waited for a full buffer")
+            if self._is_late:
+                position = committed
+            elif self._part[subscriber]:
+                position += 1
+            if context.queued(subscriber) < 2 * QUEUE_MAX:
+                context.send(subscriber, Watermark(session, position))
+
+    def _send(self, subscriber: NodeId, session: int, position: int, entry: Entry, context: Context) -> bool:
+        """Send the rows of one transaction; False if the buffer was full before the last of them."""
+        appends = [mop for mop in entry.mops if mop.f == "append"]
+        for ordinal in range(self._part[subscriber], len(appends)):
+            if self._is_torn and context.queued(subscriber) >= QUEUE_MAX:
+                self._part[subscriber] = ordinal
+                return False
+            mop = appends[ordinal]
+            context.send(subscriber, Row(session, position, ordinal, len(appends), mop.key, mop.value))
+        self._part[subscriber] = 0
+        return True

@@ -1,0 +1,98 @@
+"""What the nodes of the tutorial say to each other, and what they keep on disk."""
+
+from msgspec import Struct
+
+from harness.core.machine import NodeId
+from harness.core.record import Json, MicroOp
+
+
+class View(Struct, frozen=True, tag=True):
+    """Who leads. Views are numbered by the coordinator; a higher number fences the lower ones."""
+
+    number: int
+    primary: NodeId
+    backup: NodeId | None = None
+
+
+class Heartbeat(Struct, frozen=True, tag=True):
+    """A data node is alive, and knows view `view`; `is_caught_up`: it leads, and its backup has the whole log."""
+
+    view: int
+    is_caught_up: bool
+
+
+class Entry(Struct, frozen=True, tag=True):
+    """One transaction in the log; its position is its index + 1. `view` is the one in which it was appended."""
+
+    view: int
+    mops: tuple[MicroOp, ...]
+
+
+class Replicate(Struct, frozen=True, tag=True):
+    """The primary's log from index `start` on."""
+
+    view: int
+    start: int
+    entries: tuple[Entry, ...]
+
+
+class Replicated(Struct, frozen=True, tag=True):
+    """The backup has the first `length` entries of that view's log, durably."""
+
+    view: int
+    length: int
+
+
+class Transact(Struct, frozen=True, tag=True):
+    """A client asks for a transaction."""
+
+    mops: tuple[MicroOp, ...]
+
+
+class Done(Struct, frozen=True, tag=True):
+    """It was committed at `position`; reads are filled in."""
+
+    position: int
+    mops: tuple[MicroOp, ...]
+
+
+class Refused(Struct, frozen=True, tag=True):
+    """It was not even begun: ask `primary`, if one is known."""
+
+    primary: NodeId | None
+
+
+class Unclear(Struct, frozen=True, tag=True):
+    """The node was deposed while the transaction was open: the next primary may have it, or not."""
+
+
+class Subscribe(Struct, frozen=True, tag=True):
+    """Send all rows above `after`, as the subscriber's session `session`."""
+
+    session: int
+    after: int
+
+
+class Row(Struct, frozen=True, tag=True):
+    """One append of the transaction at `position`, which has `rows` of them; this one is number `ordinal`."""
+
+    session: int
+    position: int
+    ordinal: int
+    rows: int
+    key: Json
+    value: Json
+
+
+class Watermark(Struct, frozen=True, tag=True):
+    """Every row at or below `position` has been sent."""
+
+    session: int
+    position: int
+
+
+class Progress(Struct, frozen=True, tag=True):
+    """On a subscriber's disk: its latest session, and the watermark up to which it need not see anything again."""
+
+    session: int = 0
+    position: int = 0

@@ -1,0 +1,49 @@
+"""What the tutorial guarantees, as data."""
+
+from harness.core.promises import Promise, StreamContract
+
+SOURCE = "clusters/tutorial/README.md"
+
+STREAM = StreamContract(
+    closed="<=",
+    cut="delivery",
+    position="offset",
+    wm_scope="session",
+    delivery="at-least-once",
+    replay="resume",
+    resume="after",
+    identity="position+key+ordinal",
+)
+
+PROMISES = (
+    Promise(
+        id="TUT-1",
+        text="Transactions are strictly serializable: each takes effect at one moment between its call and its answer.",
+        source=SOURCE,
+        forbids=("strict-serializable",),
+    ),
+    Promise(
+        id="TUT-2",
+        text="After a watermark no row at or below it arrives for the first time.",
+        source=SOURCE,
+        forbids=("late-event", "late-event-boundary"),
+    ),
+    Promise(
+        id="TUT-3",
+        text="A committed append at or below a watermark has been delivered.",
+        source=SOURCE,
+        forbids=("missing-event",),
+    ),
+    Promise(
+        id="TUT-4",
+        text="At a watermark every transaction has been delivered whole or not at all.",
+        source=SOURCE,
+        forbids=("torn-unit",),
+    ),
+    Promise(
+        id="TUT-5",
+        text="Within a session watermarks do not go back.",
+        source=SOURCE,
+        forbids=("watermark-regress",),
+    ),
+)

@@ -1,0 +1,77 @@
+"""A subscriber: follows whoever leads, and shows what it sees.
+
+Theory of operation. It asks one data node after the other; the primary answers with rows and watermarks. Each time it
+asks, a new session begins behind its progress, the last watermark that is on its disk; rows above that may come again.
+1. The session's number is on disk before it is used, so that no two sessions share one.
+2. What belongs to an older session is dropped: rows of a connection that has ended may have holes behind them.
+"""
+
+from clusters.tutorial.messages import Progress, Refused, Row, Subscribe, Watermark
+from harness.core.machine import (
+    Closed,
+    Context,
+    Delivery,
+    Durable,
+    Event,
+    NodeId,
+    Received,
+    Settings,
+    Synced,
+    TimerFired,
+)
+
+MS = 1_000_000
+DATA_NODES = (NodeId("n1"), NodeId("n2"))
+SILENCE_NS = 400 * MS
+SESSION_TOKEN, PROGRESS_TOKEN = 0, 1
+
+
+class Subscriber:
+    """s1 or s2, each on its own."""
+
+    def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
+        progress = durable.value("progress")
+        self.progress = progress if isinstance(progress, Progress) else Progress()
+        self.target = 0
+        self.is_open = False
+        self._begin(context)
+
+    def handle(self, event: Event, context: Context) -> None:
+        match event:
+            case Received(_, Row(session=session) as row) if session == self.progress.session:
+                self._heard(context)
+                delivery = Delivery(
+                    session=session, kind="row", key=row.key, value=row.value, position=row.position,
+                    ordinal=row.ordinal, unit=row.position, unit_rows=row.rows,
+                )  # fmt: skip
+                context.deliver(delivery)
+            case Received(_, Watermark(session, position)) if session == self.progress.session:
+                self._heard(context)
+                context.deliver(Delivery(session=session, kind="watermark", position=position))
+                self.progress = Progress(session, position)
+                context.put("progress", self.progress)
+                context.sync(PROGRESS_TOKEN)
+            case Received(sender, Refused()) | Closed(sender) if sender == DATA_NODES[self.target]:
+                context.set_timer("silence", 50 * MS)
+            case TimerFired("silence"):
+                self.target = 1 - self.target
+                self._begin(context)
+            case Synced(token) if token == SESSION_TOKEN:
+                self._heard(context)
+                context.send(DATA_NODES[self.target], Subscribe(self.progress.session, self.progress.position))
+            case Received(_, message) if not isinstance(message, Row | Watermark | Refused):
+                context.unexpected(message)
+            case _:
+                pass
+
+    def _begin(self, context: Context) -> None:
+        if self.progress.position:
+            context.sometimes("a subscriber resumed")
+        self.progress = Progress(self.progress.session + 1, self.progress.position)
+        context.deliver(Delivery(session=self.progress.session, kind="open", position=self.progress.position))
+        context.put("progress", self.progress)
+        context.sync(SESSION_TOKEN)
+
+    def _heard(self, context: Context) -> None:
+        """Somebody answers: wait for the next word from there."""
+        context.set_timer("silence", SILENCE_NS)
