@@ -1,0 +1,248 @@
+"""Runs a test: client processes under load, the nemesis beside them, then healing, final reads, and quiescence.
+
+Theory of operation. One scheduler asks the generator what comes next and hands operations to *threads*; each thread is
+a task with a client and a process number of its own. Everything that happens goes through `record`, in order.
+1. An invocation is recorded before its client hears of it, and a completion before its process goes on.
+2. A process whose operation ended as `info` never acts again: its thread goes on under a new number, with a new client.
+3. A fault is entered in the ledger before it is applied, and leaves it when it is undone. Whatever ends the load (time,
+   an error, an interrupt), what the ledger still holds is undone in reverse order.
+4. After healing the system owes progress: within the cluster's settling bound every final operation must succeed and
+   every subscriber reach the source's last position, or the run says `stall`.
+Source: Jepsen's generator interpreter, for processes and their retirement.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+from harness.core.generator import Context, Generator, Planned
+from harness.core.machine import Settings
+from harness.core.record import Complete, Evidence, Invoke, Mark, MicroOp, StreamEvent
+from harness.core.seams import Client, Clock, Cluster, Completion, Invocation, Network, Workload
+from harness.nemesis_process import NemesisProcess
+from nemesis.plan import FaultRuntime, Plan
+
+SECOND = 1_000_000_000
+QUIET_POLL_NS = 50_000_000
+LONG_WAIT_NS = SECOND  # With nothing planned: completions end the wait; this asks again, should none come.
+CALLS_PER_OPERATION = 4  # A client may ask several nodes in turn; beyond this many time-outs it is itself at fault.
+
+
+class ClientError(Exception):
+    """A client broke its contract: it raised, or completed another operation than it was asked for."""
+
+
+class Interpreter:
+    """One run. Give it a runtime (clock, network, faults), what to do, and where to record."""
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        settings: Settings,
+        workload: Workload,
+        plan: Plan,
+        clock: Clock,
+        network: Network,
+        faults: FaultRuntime,
+        record: Callable[[Evidence], None],
+        mark: Callable[[str, str | None], Mark],
+        threads: int,
+        timeout_ns: int,
+    ) -> None:
+        self._cluster, self._settings, self._workload = cluster, settings, workload
+        self._clock, self._network, self._record, self._mark = clock, network, record, mark
+        self._timeout_ns = timeout_ns
+        self._nemesis = NemesisProcess(plan, faults, clock, record)
+        self._threads = threads
+        self._processes = list(range(threads))
+        self._next_process = threads
+        self._next_index = 0
+        self._free = list(range(threads))
+        self._work: list[asyncio.Queue[tuple[int, Invocation]]] = [asyncio.Queue() for _ in range(threads)]
+        self._wakeup = asyncio.Event()
+        self._done: list[tuple[int, Complete]] = []
+        self._start_ns = 0
+        self._last_position = 0
+        self._watermarks: dict[str, int] = {}
+
+    async def run(self) -> str:
+        """Carry the test out; returns why it ended: "completed" or "stall: ..."."""
+        self._record(self._mark("set-up", None))
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._serve(thread), name=f"client thread {thread}") for thread in self._all()]
+            tasks.append(group.create_task(self._tick(), name="tick"))
+            reason = await self._phases()
+            for task in tasks:
+                task.cancel()
+        self._record(self._mark("end", reason))
+        return reason
+
+    def observe(self, event: StreamEvent) -> None:
+        """Take note of a subscriber's watermark; called by whoever records stream events."""
+        if event.kind == "watermark" and event.position is not None:
+            self._watermarks[event.subscriber] = event.position
+
+    async def _phases(self) -> str:
+        self._start_ns = self._clock.now_ns()
+        self._record(self._mark("load", None))
+        nemesis = asyncio.create_task(self._nemesis.run(), name="nemesis")
+        try:
+            await self._drive(self._workload.load, deadline_ns=None)
+            await nemesis
+        finally:
+            nemesis.cancel()
+            self._record(self._mark("healing", None))
+            await self._nemesis.heal()
+        deadline_ns = self._clock.now_ns() + self._cluster.settle_ns
+        self._start_ns = self._clock.now_ns()
+        self._record(self._mark("final", None))
+        if not await self._drive(self._workload.final, deadline_ns=deadline_ns):
+            return self._stall("a final operation had not succeeded")
+        return await self._quiesce(deadline_ns)
+
+    async def _quiesce(self, deadline_ns: int) -> str:
+        """Wait until each subscriber has announced the last position of the source."""
+        if self._cluster.stream is None:
+            return "completed"
+        subscribers = [node.id for node in self._cluster.nodes if node.role == "subscriber"]
+        while True:
+            behind = [name for name in subscribers if self._watermarks.get(name, -1) < self._last_position]
+            if not behind:
+                return "completed"
+            if self._clock.now_ns() >= deadline_ns:
+                return self._stall(f"{', '.join(behind)} had not reached position {self._last_position}")
+            await self._clock.sleep_ns(QUIET_POLL_NS)
+
+    def _stall(self, what: str) -> str:
+        return f"stall: {self._cluster.settle_ns / SECOND:g} s after healing, {what}"
+
+    async def _drive(self, generator: Generator, deadline_ns: int | None) -> bool:
+        """Invoke what the generator plans until it is exhausted and all threads are free. False: the deadline passed."""
+        while True:
+            for _, event in self._take_done():
+                generator = generator.update(self._context(), event)
+            now_ns = self._clock.now_ns()
+            if deadline_ns is not None and now_ns >= deadline_ns:
+                return False
+            answer = generator.op(self._context())
+            wait_ns = LONG_WAIT_NS if deadline_ns is None else deadline_ns - now_ns
+            if answer is None:
+                if len(self._free) == self._threads:
+                    return True
+            elif isinstance(answer[0], Planned):
+                planned, following = answer[0], answer[1]
+                ahead_ns = self._start_ns + planned.time_ns - now_ns
+                if ahead_ns <= 0:
+                    invoke = self._dispatch(planned)
+                    generator = following.update(self._context(), invoke)
+                    continue
+                wait_ns = min(ahead_ns, wait_ns)
+            await self._wait(wait_ns)
+
+    async def _wait(self, duration_ns: int) -> None:
+        """Until an operation completes, or the time has passed."""
+        if self._done:
+            return
+        self._wakeup.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(duration_ns / SECOND):
+                await self._wakeup.wait()
+
+    def _context(self) -> Context:
+        now_ns = self._clock.now_ns() - self._start_ns
+        return Context(time_ns=now_ns, free=tuple(self._free), processes=tuple(self._processes))
+
+    def _dispatch(self, planned: Planned) -> Invoke:
+        thread = planned.thread
+        self._free.remove(thread)
+        now_ns = self._clock.now_ns()
+        invoke = Invoke(
+            self._next_index,
+            now_ns,
+            min(now_ns, self._start_ns + planned.time_ns),
+            self._processes[thread],
+            planned.f,
+            planned.value,
+            planned.mops,
+        )
+        self._next_index += 1
+        self._record(invoke)
+        invocation = Invocation(f=planned.f, value=planned.value, mops=planned.mops)
+        self._work[thread].put_nowait((invoke.index, invocation))
+        return invoke
+
+    def _take_done(self) -> list[tuple[int, Complete]]:
+        """Completions since the last time; their threads are free again."""
+        done, self._done = self._done, []
+        self._free.extend(thread for thread, _ in done)
+        return done
+
+    async def _serve(self, thread: int) -> None:
+        """One thread: open a client, carry out what comes, retire the process after info."""
+        while True:
+            connection = self._network.connect(f"client-{self._processes[thread]}")
+            client = self._cluster.client(self._processes[thread], connection, self._settings)
+            try:
+                while await self._serve_one(thread, client):
+                    pass
+            finally:
+                await connection.close()
+
+    async def _serve_one(self, thread: int, client: Client) -> bool:
+        """Carry out one operation; False if its process must not act again."""
+        index, invocation = await self._work[thread].get()
+        completion = await self._invoke(client, invocation)
+        complete = Complete(
+            index,
+            self._clock.now_ns(),
+            completion.outcome,
+            completion.value,
+            completion.mops,
+            completion.error,
+            completion.node,
+            completion.txn,
+            completion.start_ts,
+            completion.read_ts,
+            completion.commit_ts,
+            completion.epoch,
+        )
+        self._record(complete)
+        if completion.outcome == "ok" and completion.commit_ts is not None:
+            self._last_position = max(self._last_position, completion.commit_ts)
+        if completion.outcome == "info":
+            self._processes[thread] = self._next_process
+            self._next_process += 1
+        self._done.append((thread, complete))
+        self._wakeup.set()
+        return completion.outcome != "info"
+
+    async def _invoke(self, client: Client, invocation: Invocation) -> Completion:
+        """The client's completion, checked; info if it takes longer than any honest client would."""
+        try:
+            async with asyncio.timeout(CALLS_PER_OPERATION * self._timeout_ns / SECOND):
+                completion = await client.invoke(invocation, self._timeout_ns)
+        except TimeoutError:
+            return Completion(outcome="info", error="the client did not return")
+        if completion.outcome == "ok" and not _answers(invocation.mops, completion.mops):
+            raise ClientError(f"{type(client).__name__} was asked for {invocation} and answered {completion}")
+        return completion
+
+    async def _tick(self) -> None:
+        """Once a second, note where everything stands, so that two runs can be compared."""
+        while True:
+            await self._clock.sleep_ns(SECOND)
+            self._record(self._mark("tick", None))
+
+    def _all(self) -> range:
+        return range(self._threads)
+
+
+def _answers(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...] | None) -> bool:
+    """Is that the same transaction, with a list for each read?"""
+    if asked is None or answered is None:
+        return asked is answered
+    return len(asked) == len(answered) and all(
+        a.key == b.key and a.f == b.f and (isinstance(b.value, list) if a.f == "r" else a.value == b.value)
+        for a, b in zip(asked, answered, strict=True)
+    )

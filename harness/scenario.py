@@ -1,0 +1,118 @@
+"""All that one seed decides. What a person writes is a `Scenario`; `decide` draws the rest."""
+
+import difflib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.core.draw import Draw
+from harness.core.errors import ScenarioError
+from harness.core.machine import Settings
+from harness.core.seams import Cluster, Workload
+from harness.workloads import WORKLOADS, WorkloadOptions
+from nemesis.package import PACKAGES, Topology, draw_plan
+from nemesis.plan import Plan
+
+SECOND = 1_000_000_000
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One test. `nemesis` names packages of faults; None means all that the cluster supports."""
+
+    cluster: str = "tutorial"
+    workload: str | None = None  # None: the cluster's first.
+    seed: int = 0
+    time_s: float = 60.0
+    rate: float = 100.0  # Operations a second, over all clients; open loop.
+    clients: int = 5
+    timeout_ms: int = 1000
+    nemesis: tuple[str, ...] | None = None
+    bugs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, value, low, high in (
+            ("time", self.time_s, 1, 86_400),
+            ("rate", self.rate, 0.1, 10_000),
+            ("clients", self.clients, 1, 1_000),
+            ("timeout_ms", self.timeout_ms, 1, 600_000),
+            ("seed", self.seed, 0, 2**63 - 1),
+        ):
+            if not low <= value <= high:
+                raise ScenarioError(f"{name} is {value}: it must be from {low} to {high}")
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """What a seed makes of a scenario."""
+
+    settings: Settings
+    plan: Plan
+    workload: Workload
+
+
+def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> Decided:
+    """The parameters, fault plan and workload of that seed; a `plan` that is given is taken instead of the drawn one.
+
+    Raises ScenarioError where the scenario asks for what the cluster does not have.
+    """
+    for bug in scenario.bugs:
+        known(bug, tuple(cluster.bugs), f"bug of {cluster.name}")
+    draw = Draw(scenario.seed)
+    stream = draw.stream("parameters")
+    parameters = {each.name: stream.between(each.low, each.high) for each in cluster.parameters}
+    return Decided(
+        settings=Settings(bugs=frozenset(scenario.bugs), parameters=parameters),
+        plan=plan if plan is not None else _drawn_plan(scenario, cluster, draw),
+        workload=_workload(scenario, cluster),
+    )
+
+
+def topology(cluster: Cluster) -> Topology:
+    """The cluster as fault packages see it."""
+    return Topology(
+        nodes=tuple((str(node.id), node.role) for node in cluster.nodes), links=dict(cluster.links), points=cluster.points
+    )
+
+
+def known(name: str, allowed: tuple[str, ...], what: str) -> str:
+    """`name`, if it is one of `allowed`. Raises ScenarioError with the nearest one."""
+    if name in allowed:
+        return name
+    nearest = difflib.get_close_matches(name, allowed, 1, 0.5)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(allowed) or 'nothing: it has none'}"
+    raise ScenarioError(f"{name!r} is no {what}: {hint}")
+
+
+def scenario_file(path: Path) -> dict[str, Any]:
+    """The options in a TOML or JSON file, names unchecked. Raises ScenarioError if it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        options = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError(f"{path}: not valid {'JSON' if path.suffix == '.json' else 'TOML'} ({error})") from None
+    if not isinstance(options, dict):
+        raise ScenarioError(f"{path}: a scenario is a table of options, such as seed = 7")
+    return options
+
+
+def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
+    names = cluster.faults if scenario.nemesis is None else scenario.nemesis
+    for name in names:
+        known(name, cluster.faults, f"fault of {cluster.name}")
+    packages = tuple(PACKAGES[name] for name in names)
+    return draw_plan(topology(cluster), packages, draw, duration_ns=int(scenario.time_s * SECOND))
+
+
+def _workload(scenario: Scenario, cluster: Cluster) -> Workload:
+    name = known(scenario.workload or cluster.workloads[0], cluster.workloads, f"workload of {cluster.name}")
+    options = WorkloadOptions(
+        seed=scenario.seed,
+        rate_per_s=scenario.rate,
+        duration_ns=int(scenario.time_s * SECOND),
+        threads=scenario.clients,
+    )
+    return WORKLOADS[name](options)
