@@ -1,0 +1,37 @@
+"""Who awaits what: the words of a message about a simulation that cannot go on."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import PurePath
+from types import CodeType, FrameType
+from typing import Final
+
+_TASKS_NAMED: Final = 10
+
+
+def awaited(tasks: Sequence[asyncio.Task[object]]) -> str:
+    """What the tasks that have not ended await, at most ten of them, in one line."""
+    waiting = [task for task in tasks if not task.done()]
+    named = [f"{task.get_name()} awaits {_chain(task)}" for task in waiting[:_TASKS_NAMED]]
+    more = len(waiting) - len(named)
+    return "; ".join([*named, f"and {more} more"] if more else named) or "no task is left"
+
+
+def _chain(task: asyncio.Task[object]) -> str:
+    """The coroutines of a task from its own to the innermost, each with the line at which it waits."""
+    links: list[str] = []
+    current: object = task.get_coro()
+    while current is not None:
+        code = _first(current, "cr_code", "gi_code")
+        if not isinstance(code, CodeType):
+            break
+        frame = _first(current, "cr_frame", "gi_frame")
+        line = frame.f_lineno if isinstance(frame, FrameType) else code.co_firstlineno
+        links.append(f"{code.co_qualname} ({PurePath(code.co_filename).name}:{line})")
+        current = _first(current, "cr_await", "gi_yieldfrom")
+    return " > ".join(links) or "something that is no coroutine"
+
+
+def _first(holder: object, *names: str) -> object:
+    """The first of those attributes that is there: coroutines and generators spell them differently."""
+    return next((getattr(holder, name) for name in names if hasattr(holder, name)), None)

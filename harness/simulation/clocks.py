@@ -1,0 +1,59 @@
+"""A node's own wall clock: it may be skewed, drift, step and stand still. Integers only: the same on every machine.
+
+1. Without a fault it shows the time of the run plus a constant skew.
+2. A fault steps it at once, and changes its rate from then on; the faults in force add up.
+3. When a fault ends, the clock is set right, as a time daemon would do; what else is in force goes on from there.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+_MILLION: Final = 1_000_000
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class ClockFault:
+    """What one fault does to a clock: `step_ns` once, `drift_ppm` as long as it is in force; or it stands still."""
+
+    step_ns: int = 0
+    drift_ppm: int = 0
+    is_frozen: bool = False
+
+
+class LocalClock:
+    """The clock of one node. All times are nanoseconds; `now_ns` is the time of the run."""
+
+    def __init__(self, skew_ns: int) -> None:
+        self._skew_ns = skew_ns
+        self._faults: list[ClockFault] = []
+        self._set_at_ns = 0  # When it was last set, by the time of the run,
+        self._set_to_ns = skew_ns  # and what it showed then.
+        self._drift_ppm = 0
+        self._is_frozen = False
+
+    def read_ns(self, now_ns: int) -> int:
+        """What the clock shows."""
+        if self._is_frozen:
+            return self._set_to_ns
+        elapsed_ns = now_ns - self._set_at_ns
+        return self._set_to_ns + elapsed_ns + elapsed_ns * self._drift_ppm // _MILLION
+
+    def error_ns(self, now_ns: int) -> int:
+        """How far it is from where it would be without faults."""
+        return self.read_ns(now_ns) - now_ns - self._skew_ns
+
+    def begin(self, fault: ClockFault, now_ns: int) -> None:
+        """Bring the fault into force."""
+        self._faults.append(fault)
+        self._set(now_ns, self.read_ns(now_ns) + fault.step_ns)
+
+    def end(self, fault: ClockFault, now_ns: int) -> None:
+        """Set the clock right (3). Nothing happens if the fault is over already."""
+        if fault in self._faults:
+            self._faults.remove(fault)
+            self._set(now_ns, now_ns + self._skew_ns)
+
+    def _set(self, now_ns: int, local_ns: int) -> None:
+        self._set_at_ns, self._set_to_ns = now_ns, local_ns
+        self._drift_ppm = sum(fault.drift_ppm for fault in self._faults)
+        self._is_frozen = any(fault.is_frozen for fault in self._faults)

@@ -1,0 +1,112 @@
+"""A node's disk: logs and values, of which a crash takes what was not synced.
+
+1. Writes take effect in order. What the machine wrote waits in memory until a sync that came after it is complete.
+2. Syncs complete in the order in which they were asked for, each after a time drawn from the disk's own stream.
+3. At a crash the waiting writes are lost, or torn (a drawn prefix of them reaches the disk), or kept.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final, Literal, assert_never
+
+import msgspec
+
+from harness.core.draw import Stream
+from harness.core.machine import Message
+
+CrashMode = Literal["lost", "torn", "kept"]
+_SYNC_NS_MIN: Final = 50_000
+_SYNC_NS_MEAN: Final = 500_000  # Beyond the minimum: about a fast SSD.
+
+
+class _Append(msgspec.Struct, frozen=True):
+    log: str
+    record: Message
+
+
+class _Truncate(msgspec.Struct, frozen=True):
+    log: str
+    index: int
+
+
+class _Put(msgspec.Struct, frozen=True):
+    key: str
+    value: Message
+
+
+class Disk:
+    """One node's disk. It outlives the crashes of its node, and is what `recover` reads (`Durable`)."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._logs: dict[str, list[Message]] = {}
+        self._values: dict[str, Message] = {}
+        self._waiting: deque[_Append | _Truncate | _Put] = deque()
+        self._durable_count = 0  # Writes since the start of the run that have reached the disk.
+        self._synced_at_ns = 0  # When the last sync that was asked for completes.
+
+    def log(self, name: str) -> Sequence[Message]:
+        """The durable records of a log, in order."""
+        return tuple(self._logs.get(name, ()))
+
+    def value(self, key: str) -> Message | None:
+        """The durable value, or None."""
+        return self._values.get(key)
+
+    def append(self, log: str, record: Message) -> None:
+        """Add a record to the end of a log, in memory."""
+        self._waiting.append(_Append(log, record))
+
+    def truncate(self, log: str, index: int) -> None:
+        """Keep the first `index` records of a log, in memory."""
+        self._waiting.append(_Truncate(log, index))
+
+    def put(self, key: str, value: Message) -> None:
+        """Set a value, in memory."""
+        self._waiting.append(_Put(key, value))
+
+    def begin_sync(self, now_ns: int) -> tuple[int, int]:
+        """When a sync that is asked for now completes, in nanoseconds, and up to which write: for `complete_sync`."""
+        done_ns = now_ns + _SYNC_NS_MIN + self._stream.exponential(_SYNC_NS_MEAN)
+        self._synced_at_ns = max(self._synced_at_ns, done_ns)
+        return self._synced_at_ns, self._durable_count + len(self._waiting)
+
+    def complete_sync(self, upto: int) -> None:
+        """Make the writes before number `upto` durable."""
+        while self._durable_count < upto:
+            self._write(self._waiting.popleft())
+
+    def crash(self, mode: CrashMode) -> int:
+        """How many writes are lost. The node must not complete a sync that was under way."""
+        match mode:
+            case "lost":
+                survivors = 0
+            case "torn":
+                survivors = self._stream.below(len(self._waiting) + 1)
+            case "kept":
+                survivors = len(self._waiting)
+            case _:
+                assert_never(mode)
+        self.complete_sync(self._durable_count + survivors)
+        lost = len(self._waiting)
+        self._waiting.clear()
+        self._synced_at_ns = 0
+        return lost
+
+    def digest(self) -> str:
+        """A hash of what is durable, 16 bytes in hex."""
+        content = (sorted(self._logs.items()), sorted(self._values.items()))
+        return blake2b(msgspec.msgpack.encode(content, order="deterministic"), digest_size=16).hexdigest()
+
+    def _write(self, write: _Append | _Truncate | _Put) -> None:
+        self._durable_count += 1
+        match write:
+            case _Append(log=log, record=record):
+                self._logs.setdefault(log, []).append(record)
+            case _Truncate(log=log, index=index):
+                del self._logs.setdefault(log, [])[index:]
+            case _Put(key=key, value=value):
+                self._values[key] = value
+            case _:
+                assert_never(write)
