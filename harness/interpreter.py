@@ -14,6 +14,7 @@ Source: Jepsen's generator interpreter, for processes and their retirement.
 import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from harness.core.generator import Context, Generator, Planned
 from harness.core.machine import Settings
@@ -32,28 +33,36 @@ class ClientError(Exception):
     """A client broke its contract: it raised, or completed another operation than it was asked for."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What carries a test out. `mark` makes a milestone that says where the runtime stands, with a note."""
+
+    clock: Clock
+    network: Network
+    faults: FaultRuntime
+    record: Callable[[Evidence], None]
+    mark: Callable[[str, str | None], Mark]
+
+
 class Interpreter:
-    """One run. Give it a runtime (clock, network, faults), what to do, and where to record."""
+    """One run. Give it a runtime, and what to do."""
 
     def __init__(
         self,
+        runtime: Runtime,
         *,
         cluster: Cluster,
         settings: Settings,
         workload: Workload,
         plan: Plan,
-        clock: Clock,
-        network: Network,
-        faults: FaultRuntime,
-        record: Callable[[Evidence], None],
-        mark: Callable[[str, str | None], Mark],
         threads: int,
         timeout_ns: int,
     ) -> None:
         self._cluster, self._settings, self._workload = cluster, settings, workload
-        self._clock, self._network, self._record, self._mark = clock, network, record, mark
+        self._clock, self._network = runtime.clock, runtime.network
+        self._record, self._mark = runtime.record, runtime.mark
         self._timeout_ns = timeout_ns
-        self._nemesis = NemesisProcess(plan, faults, clock, record)
+        self._nemesis = NemesisProcess(plan, runtime.faults, runtime.clock, runtime.record)
         self._threads = threads
         self._processes = list(range(threads))
         self._next_process = threads
@@ -118,7 +127,7 @@ class Interpreter:
         return f"stall: {self._cluster.settle_ns / SECOND:g} s after healing, {what}"
 
     async def _drive(self, generator: Generator, deadline_ns: int | None) -> bool:
-        """Invoke what the generator plans until it is exhausted and all threads are free. False: the deadline passed."""
+        """Invoke what is planned until the generator is exhausted and all threads are free. False: the deadline passed."""
         while True:
             for _, event in self._take_done():
                 generator = generator.update(self._context(), event)

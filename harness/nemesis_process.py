@@ -11,9 +11,7 @@ from nemesis.plan import Effect, FaultRuntime, Plan, Step
 class NemesisProcess:
     """The ledger of faults in force, and the task that fills and empties it."""
 
-    def __init__(
-        self, plan: Plan, faults: FaultRuntime, clock: Clock, record: Callable[[Evidence], None]
-    ) -> None:
+    def __init__(self, plan: Plan, faults: FaultRuntime, clock: Clock, record: Callable[[Evidence], None]) -> None:
         self._plan, self._faults, self._clock, self._record = plan, faults, clock, record
         self._ledger: dict[int, Step] = {}  # In order of application.
 

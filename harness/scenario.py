@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from nemesis.package import PACKAGES, Topology, draw_plan
 
 from harness.core.draw import Draw
 from harness.core.errors import ScenarioError
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload
 from harness.workloads import WORKLOADS, WorkloadOptions
-from nemesis.package import PACKAGES, Topology, draw_plan
 from nemesis.plan import Plan
 
 SECOND = 1_000_000_000
@@ -72,7 +72,9 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
 def topology(cluster: Cluster) -> Topology:
     """The cluster as fault packages see it."""
     return Topology(
-        nodes=tuple((str(node.id), node.role) for node in cluster.nodes), links=dict(cluster.links), points=cluster.points
+        nodes=tuple((str(node.id), node.role) for node in cluster.nodes),
+        links=dict(cluster.links),
+        points=cluster.points,
     )
 
 

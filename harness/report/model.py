@@ -1,0 +1,93 @@
+"""report.json as a value: the one source of what the screen, the page and other tools show.
+
+The schema has a number, and names are never reused. Absent facts are null, empty lists are facts.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from harness.core.record import Json
+from harness.core.verdict import Finding, Verdict
+
+REPORT_SCHEMA = 1
+
+
+class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A promise and what became of it. `verdict`: holds, violated, unknown or not-exercised."""
+
+    id: str
+    verdict: str
+    witnesses: int
+    text: str
+    source: str
+    reason: str | None = None
+
+
+class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of fault over the whole run; `ok`, `fail` and `info` completed while one was in force."""
+
+    kind: str
+    planned: int
+    begun: int
+    effective: int
+    ok: int
+    fail: int
+    info: int
+
+
+class FindingRow(Finding, frozen=True, kw_only=True):
+    """A finding, with the promise that it breaks; None: an observation that no promise forbids."""
+
+    promise: str | None = None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is said about one run, or one foreign history."""
+
+    schema: int = REPORT_SCHEMA
+    verdict: str
+    exit_code: int
+    reason: str
+    clause: str | None = None  # Which clause made a run vacuous: a, b, c, d or e.
+    incomplete: bool = False  # The run did not come to its end; what it recorded was judged.
+    started_utc: str | None = None
+    versions: dict[str, str] = {}
+    plan_sha256: str | None = None
+    run: str | None = None
+    cluster: str | None = None
+    workload: str | None = None
+    runtime: str | None = None
+    model: str | None = None
+    seed: int | None = None
+    bugs: tuple[str, ...] = ()
+    drawn: dict[str, Json] = {}  # What the seed decided: parameters of the cluster, and of the faults.
+    history_sha256: str | None = None
+    unseed: str | None = None
+    findings: tuple[FindingRow, ...] = ()
+    promises: tuple[PromiseRow, ...] = ()
+    faults: tuple[FaultRow, ...] = ()
+    excused: tuple[str, ...] = ()  # Faults without effect that were let pass, by name.
+    goals: dict[str, int] = {}
+    operations: dict[str, int] = {"ok": 0, "fail": 0, "info": 0}
+    duration_s: float | None = None  # Of the run's own time.
+    facts: dict[str, Json] = {}
+    seconds: dict[str, float] = {}
+
+
+def error_report(reason: str, **known: Json) -> Report:
+    """The report of a run which the harness itself spoiled."""
+    verdict = Verdict.ERROR
+    fields: dict[str, object] = {"verdict": verdict.value, "exit_code": verdict.exit_code, "reason": reason, **known}
+    return msgspec.convert(fields, Report)
+
+
+def to_json(report: Report) -> bytes:
+    """report.json, readable."""
+    return msgspec.json.format(msgspec.json.encode(report, order="sorted"), indent=1) + b"\n"
+
+
+def write_json(report: Report, folder: Path, write: Callable[[Path, bytes], None]) -> None:
+    """Put report.json into a run's folder; `write` writes atomically."""
+    write(folder / "report.json", to_json(report))

@@ -1,0 +1,119 @@
+"""What a terminal shows of a report: some 25 lines, worst news last but one, commands last.
+
+Text from histories, nodes and plans is shown with control characters made visible, and never read as markup.
+"""
+
+from collections.abc import Iterable
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from harness.core.verdict import Verdict
+from harness.report.model import FindingRow, Report
+
+FINDINGS_SHOWN = 5
+STYLES = {
+    "invalid": "bold red",
+    "error": "bold magenta",
+    "vacuous": "bold yellow",
+    "unknown": "bold yellow",
+    "valid": "bold green",
+}
+PROMISE_STYLES = {"violated": "red", "holds": "green", "unknown": "yellow", "not-exercised": "yellow"}
+
+
+def visible(text: str) -> str:
+    """`text` with every control, format and surrogate character shown as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
+
+
+def plain(text: str, style: str = "") -> Text:
+    """`text` for rich: no markup, nothing hidden."""
+    return Text(visible(text), style)
+
+
+def show_header(console: Console, lines: Iterable[str]) -> None:
+    """The lines that stand above everything, the seed first."""
+    for line in lines:
+        console.print(plain(line), soft_wrap=True)
+
+
+def show(console: Console, report: Report, *, is_quiet: bool = False) -> None:
+    """The whole report; quietly, only the verdict and the commands."""
+    if not is_quiet:
+        console.print(Group(*_body(report)))
+    console.print(_verdict_line(report), soft_wrap=True)
+    for label, command in commands(report):
+        console.print(Text(f"  {label:<8}") + plain(command), soft_wrap=True)
+
+
+def commands(report: Report) -> list[tuple[str, str]]:
+    """What to do next, as (label, command)."""
+    if report.run is None:
+        return []
+    lines = [("open", f"{report.run}/report.html")]
+    if report.runtime == "sim":
+        lines.append(("again", f"seamark replay {report.run}      exact"))
+    lines.append(("judge", f"seamark check {report.run}"))
+    return lines
+
+
+def _body(report: Report) -> Iterable[Text | Table]:
+    operations = "  ".join(f"{kind} {count:,}" for kind, count in report.operations.items())
+    took = "  ".join(f"{what} {seconds:.1f} s" for what, seconds in report.seconds.items())
+    yield plain(f"  {report.duration_s or 0:.1f} s  {operations}    took {took}")
+    if report.faults:
+        yield Text()
+        yield _fault_table(report)
+    if report.goals:
+        unmet = [name for name, count in report.goals.items() if count == 0]
+        met = len(report.goals) - len(unmet)
+        yield plain(f"\n  goals     met {met} of {len(report.goals)}" + (f"; not: {', '.join(unmet)}" if unmet else ""))
+    if report.promises:
+        yield Text()
+        yield _promise_table(report)
+    if report.findings:
+        yield Text()
+    for finding in report.findings[:FINDINGS_SHOWN]:
+        yield _finding_line(finding)
+    if len(report.findings) > FINDINGS_SHOWN:
+        yield plain(f"  and {len(report.findings) - FINDINGS_SHOWN} more in the report")
+    yield Text()
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("", width=0)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place == 0 else "right", overflow="fold")
+    return table
+
+
+def _fault_table(report: Report) -> Table:
+    table = _table("fault", "planned", "bit", "ok", "fail", "unknown")
+    for row in report.faults:
+        counts = (row.planned, row.effective, row.ok, row.fail, row.info)
+        table.add_row("", plain(row.kind), *(f"{count:,}" for count in counts))
+    return table
+
+
+def _promise_table(report: Report) -> Table:
+    table = _table("promise", "", "verdict", "witnesses")
+    table.columns[2].justify = "left"
+    for row in report.promises:
+        style = PROMISE_STYLES.get(row.verdict, "")
+        table.add_row("", plain(row.id), plain(row.text), plain(row.verdict, style), f"{row.witnesses:,}")
+    return table
+
+
+def _finding_line(finding: FindingRow) -> Text:
+    times = f" ({finding.count} times)" if finding.count > 1 else ""
+    line = plain(f"  {finding.anomaly}{times}  ", "bold") + plain(finding.sentence)
+    return line if finding.promise else line + plain("  (no promise forbids it)", "dim")
+
+
+def _verdict_line(report: Report) -> Text:
+    verdict = Verdict(report.verdict)
+    word = plain(verdict.word, STYLES[report.verdict])
+    return word + plain(f"  {report.reason} (exit {report.exit_code})")

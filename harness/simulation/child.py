@@ -1,0 +1,114 @@
+"""The child process of a simulated run: one thread, no garbage collector. It writes the journal and nothing else.
+
+Run as `python -m harness.simulation.child RUN_JSON JOURNAL`; exits 0 once the footer is written. What goes wrong is
+told on standard error, the last line in one sentence; whatever was recorded until then stays readable.
+"""
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from harness.core.draw import Draw
+from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
+from harness.core.seams import Cluster
+from harness.interpreter import Interpreter, Runtime
+from harness.journal import HistoryHash, JournalWriter
+from harness.registry import load_cluster
+from harness.scenario import Decided, Scenario, decide
+from harness.simulation.world import World
+from harness.store import read_run_file
+
+MS = 1_000_000
+PR_SET_PDEATHSIG = 1
+
+
+def simulate(
+    scenario: Scenario, cluster: Cluster, decided: Decided, record: Callable[[Evidence], None]
+) -> tuple[str, World]:
+    """Carry the scenario out in a new world; why it ended, and the world as it is then."""
+    interpreter: Interpreter | None = None
+
+    def observe(evidence: Evidence) -> None:
+        record(evidence)
+        if isinstance(evidence, StreamEvent) and interpreter is not None:
+            interpreter.observe(evidence)
+
+    def mark(phase: str, note: str | None) -> Mark:
+        return Mark(world.clock.now_ns(), phase, world.positions(), world.handled(), world.goals(), note)
+
+    world = World(cluster, decided.settings, Draw(scenario.seed), observe)
+    runtime = Runtime(clock=world.clock, network=world.network, faults=world.faults, record=observe, mark=mark)
+    interpreter = Interpreter(
+        runtime,
+        cluster=cluster,
+        settings=decided.settings,
+        workload=decided.workload,
+        plan=decided.plan,
+        threads=scenario.clients,
+        timeout_ns=scenario.timeout_ms * MS,
+    )
+    world.start()
+    return world.loop.run_until_complete(interpreter.run()), world
+
+
+def unseed(history_sha256: str, world: World) -> str:
+    """What a run came to: a digest of its history, of its random streams' positions, and of every disk."""
+    parts = (history_sha256, world.positions(), world.durable_digests())
+    return blake2b(msgspec.msgpack.encode(parts, order="sorted"), digest_size=16).hexdigest()
+
+
+def main() -> int:
+    """Simulate what a run.json says."""
+    run_json, journal = Path(sys.argv[1]), Path(sys.argv[2])
+    gc.disable()
+    _die_with_parent()
+    run = read_run_file(run_json)
+    scenario = msgspec.convert(run.options, Scenario)
+    cluster = load_cluster(scenario.cluster)
+    decided = decide(scenario, cluster, run.plan)
+    history_hash = HistoryHash()
+    with JournalWriter(journal) as writer:
+
+        def record(evidence: Evidence) -> None:
+            writer.append(evidence)
+            history_hash.add(evidence)
+
+        writer.append(Header(SCHEMA, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
+        reason, world = simulate(scenario, cluster, decided, record)
+        writer.append(Footer(world.clock.now_ns(), reason, unseed(history_hash.hexdigest(), world)))
+        writer.sync()
+    return 0
+
+
+def _die_with_parent() -> None:
+    """A harness that was killed must not leave a simulation running."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == 1:
+            sys.exit("the harness died before its simulation began")
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """What a group of exceptions is about."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Exception as error:  # noqa: BLE001  The outermost handler: one line for people, the rest for the log.
+        traceback.print_exc()
+        cause = _first_cause(error)
+        print(f"{type(cause).__name__}: {' '.join(str(cause).split())}", file=sys.stderr)  # noqa: T201  Its only voice.
+        sys.exit(4)
