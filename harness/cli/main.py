@@ -1,0 +1,88 @@
+"""The command line. Exit codes: 0 to 4 are verdicts (`harness.core.verdict`), 64 is bad usage, 130 an interrupt.
+
+Exit 1 comes from one place only: a report with a finding that breaks a promise, whose verdict a command returns.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from harness.cli import check, clusters, doctor, listing, replay, run
+from harness.core.errors import ScenarioError, SeamarkError
+from harness.core.verdict import EXIT_INTERRUPTED, EXIT_USAGE, Verdict
+from harness.registry import shadowed_package
+from harness.report.screen import visible
+
+LOG = Path("store") / "seamark-error.log"
+
+app = typer.Typer(
+    name="seamark",
+    help="Breaks databases and change streams on purpose, and says precisely what they lost.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("run")(run.run)
+app.command("check")(check.check)
+app.command("replay")(replay.replay)
+app.command("list")(listing.list_runs)
+app.command("clusters")(clusters.clusters)
+app.command("doctor")(doctor.doctor)
+
+
+def main() -> None:
+    """The entry point of the `seamark` command."""
+    code = guarded(lambda: _dispatch(sys.argv[1:]))
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # Whoever read us has gone; the verdict stands.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """The exit code of `command`; whatever it raises becomes one line on standard error, and never 0 or 1."""
+    try:
+        return command()
+    except TyperException as error:  # Of options and arguments: typer's own words, on one line.
+        return _complain(f"{error.format_message()} See seamark --help.", EXIT_USAGE)
+    except (Abort, KeyboardInterrupt):
+        return _complain("interrupted; what was recorded is kept: see seamark list", EXIT_INTERRUPTED)
+    except ScenarioError as error:
+        return _complain(str(error), EXIT_USAGE)
+    except SeamarkError as error:
+        return _complain(str(error), Verdict.ERROR.exit_code)
+    except MemoryError:
+        line = "out of memory: try a smaller history, or --master for a larger machine"
+        return _complain(line, Verdict.ERROR.exit_code)
+    except Exception as error:  # noqa: BLE001  The outermost handler: everything else is a fault of the harness.
+        where = _keep_traceback()
+        line = f"{type(error).__name__}: {error} (a fault of the harness; details in {where})"
+        return _complain(line, Verdict.ERROR.exit_code)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    shadow = shadowed_package()
+    if shadow is not None:
+        raise ScenarioError(shadow)
+    code = app(arguments, prog_name="seamark", standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+def _complain(text: str, code: int) -> int:
+    print(f"seamark: {visible(' '.join(text.split()))}", file=sys.stderr)  # noqa: T201  The last word of a failed command.
+    return code
+
+
+def _keep_traceback() -> str:
+    try:
+        LOG.parent.mkdir(parents=True, exist_ok=True)
+        LOG.write_text(traceback.format_exc(), encoding="utf-8")
+    except OSError:
+        return "no file, as store/ cannot be written"
+    return str(LOG)

@@ -1,0 +1,107 @@
+"""The options of `seamark run`, from a scenario file and from the command line, which wins.
+
+A scenario file is a table of the same names (TOML, or JSON): `seed = 7`, `bug = ["late-row"]`. A run.json from the store
+is a scenario file as well: it brings its fault plan along.
+"""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from harness.core.errors import ScenarioError
+from harness.scenario import Scenario, known, scenario_file
+from harness.store import read_run_file
+from nemesis.plan import Plan
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `seamark run` takes, by the names of its options with `_` for `-`."""
+
+    cluster: str = "tutorial"
+    workload: str | None = None
+    seed: int | None = None  # None: drawn anew, and printed.
+    time: float = 60.0
+    rate: float = 100.0
+    clients: int = 5
+    timeout_ms: int = 1000
+    nemesis: tuple[str, ...] | None = None
+    bug: tuple[str, ...] = ()
+    plan: str | None = None
+    count: int = 1
+    jobs: int = 1
+    twice: bool = False
+    until_found: bool = False
+    fail_fast: bool = False
+    time_budget: float | None = None  # Seconds of the wall clock for the whole command.
+    engine: Literal["spark", "local"] = "spark"
+    model: str | None = None
+    store: str = "store"
+    json: bool = False
+    quiet: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("count", self.count), ("jobs", self.jobs)):
+            if not 1 <= value <= 1_000_000:
+                raise ScenarioError(f"{name} is {value}: it must be at least 1")
+        if self.time_budget is not None and self.time_budget <= 0:
+            raise ScenarioError(f"time_budget is {self.time_budget}: it must be above 0 seconds")
+
+    def scenario(self, seed: int) -> Scenario:
+        """The scenario of one run."""
+        return Scenario(
+            cluster=self.cluster,
+            workload=self.workload,
+            seed=seed,
+            time_s=self.time,
+            rate=self.rate,
+            clients=self.clients,
+            timeout_ms=self.timeout_ms,
+            nemesis=self.nemesis,
+            bugs=self.bug,
+        )
+
+
+def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, Plan | None]:
+    """The options of a scenario file, overruled by those `given`; and the fault plan, if one is prescribed."""
+    options: dict[str, Any] = {}
+    plan: Plan | None = None
+    if path is not None:
+        options = scenario_file(path)
+        if "options" in options and "schema" in options:
+            run = read_run_file(path)
+            plan = run.plan
+            options = _as_written(msgspec.convert(run.options, Scenario))
+    for name in options:
+        known(name, RunOptions.__struct_fields__, f"option (in {path})")
+    options |= {name: value for name, value in given.items() if value is not None and value != []}
+    for name in ("nemesis", "bug"):
+        if isinstance(options.get(name), str):
+            options[name] = _names(options[name])
+    try:
+        merged = msgspec.convert(options, RunOptions)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(f"{path or 'the command line'}: {error}") from None
+    if merged.plan is not None:
+        plan = _plan_file(Path(merged.plan))
+    return merged, plan
+
+
+def _as_written(scenario: Scenario) -> dict[str, Any]:
+    """A scenario under the names of the options."""
+    options = msgspec.structs.asdict(scenario)
+    return {{"time_s": "time", "bugs": "bug"}.get(name, name): value for name, value in options.items()}
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names between commas; "none" is no name at all."""
+    return () if text == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _plan_file(path: Path) -> Plan:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Plan)
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ScenarioError(f"{path}: not a fault plan ({error}); the plan of a run is in its run.json") from None

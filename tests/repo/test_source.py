@@ -1,0 +1,101 @@
+"""Reads our own source: what HOUSE-STYLE asks of its shape, as tests."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clusters.tutorial.planted import BUGS
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("harness", "nemesis", "checkers", "clusters")
+SOURCES = sorted(path for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py"))
+LINES_MAX, FUNCTION_MAX = 400, 50
+
+# Whoever draws, measures or speaks elsewhere than here makes two runs of one seed differ. Layers 1 and 2.
+BANNED = {"asyncio", "socket", "random", "time", "uuid", "threading", "subprocess", "datetime"}
+MAY = {
+    "harness/core/draw.py": {"random"},
+    "checkers/engine.py": {"time", "threading"},
+    "checkers/spark.py": {"time", "threading"},
+}
+ONLY_IN = {
+    "networkx": {"checkers/graph.py"},
+    "pyspark": {"checkers/spark.py"},
+    "docker": set[str](),
+    "toxiproxy": set[str](),
+}
+CHILD_MUST_NOT_IMPORT = {"numpy", "pyarrow", "pandas", "pyspark", "networkx", "scipy"}
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name.split(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.split(".")[0]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_a_file_and_its_functions_are_short(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= LINES_MAX
+    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    long = [
+        f"{f.name}: {f.end_lineno - f.lineno + 1} lines"
+        for f in functions
+        if (f.end_lineno or 0) - f.lineno >= FUNCTION_MAX
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_a_file_imports_only_what_its_place_allows(path: Path) -> None:
+    name = relative(path)
+    imported = set(imports(ast.parse(path.read_text(encoding="utf-8"))))
+    if name.startswith(("harness/core/", "nemesis/", "checkers/", "clusters/")):
+        allowed = {"asyncio"} if re.fullmatch(r"clusters/\w+/client\.py", name) else MAY.get(name, set())
+        assert imported & BANNED <= allowed
+    for package, places in ONLY_IN.items():
+        if not name.startswith("tests/"):
+            assert package not in imported or name in places
+
+
+def test_the_simulation_s_child_imports_nothing_heavy() -> None:
+    code = "import sys, harness.simulation.child; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    python = ROOT / ".venv" / "bin" / "python"
+    loaded = subprocess.run([python, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert CHILD_MUST_NOT_IMPORT & set(loaded) == set()
+
+
+@pytest.mark.parametrize("bug", ["LOST_ACK", "TORN_WATERMARK", "LATE_ROW"])
+def test_a_bug_switch_is_read_in_at_most_two_places_of_its_cluster(bug: str) -> None:
+    readers = [
+        relative(path)
+        for path in SOURCES
+        if f"planted.{bug}" in path.read_text(encoding="utf-8") and not relative(path).startswith("tests/")
+    ]
+    assert 1 <= len(readers) <= 2
+    assert all(reader.startswith("clusters/tutorial/") for reader in readers)
+
+
+def test_no_checker_knows_the_name_of_a_bug() -> None:
+    for path in SOURCES:
+        if relative(path).startswith(("checkers/", "harness/judge", "harness/core/")):
+            text = path.read_text(encoding="utf-8")
+            assert [bug for bug in BUGS if f'"{bug}"' in text] == []
+
+
+def test_every_make_target_is_listed_by_help() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split())  # type: ignore[index]  # It is there, or the test fails.
+    shown = set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
+    assert phony == shown
