@@ -1,0 +1,52 @@
+"""`seamark clusters`: what can be put under test, and how."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from harness.cli.output import print_json
+from harness.core.seams import Cluster
+from harness.registry import cluster_names, load_cluster
+from harness.report.screen import plain
+
+
+def clusters(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> int:
+    """List the clusters: their promises, bugs, workloads and faults."""
+    found = [load_cluster(name) for name in cluster_names()]
+    if as_json:
+        print_json({cluster.name: _described(cluster) for cluster in found})
+        return 0
+    console = Console(highlight=False)
+    for cluster in found:
+        console.print(plain(f"{cluster.name}  {cluster.summary}", "bold"))
+        roles = ", ".join(f"{node.id} ({node.role})" for node in cluster.nodes)
+        for label, text in (
+            ("nodes", roles),
+            ("workloads", ", ".join(cluster.workloads)),
+            ("faults", ", ".join(cluster.faults)),
+        ):
+            console.print(plain(f"  {label:<10}{text}"))
+        for promise in cluster.promises:
+            console.print(plain(f"  promise   {promise.id}: {promise.text}"))
+        for bug, text in cluster.bugs.items():
+            console.print(plain(f"  bug       {bug}: {text}"))
+    return 0
+
+
+def _described(cluster: Cluster) -> dict[str, object]:
+    return {
+        "summary": cluster.summary,
+        "nodes": {str(node.id): node.role for node in cluster.nodes},
+        "promises": [msgspec.to_builtins(promise) for promise in cluster.promises],
+        "stream": msgspec.to_builtins(cluster.stream),
+        "bugs": dict(cluster.bugs),
+        "workloads": cluster.workloads,
+        "faults": cluster.faults,
+        "goals": cluster.goals,
+        "points": cluster.points,
+        "settle_s": cluster.settle_ns / 1e9,
+    }

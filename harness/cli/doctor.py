@@ -1,0 +1,56 @@
+"""`seamark doctor`: is everything there that a run needs?"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.registry import cluster_names, shadowed_package
+from harness.report.screen import plain
+
+JAVA_MIN = 17
+
+
+def doctor(
+    store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
+) -> int:
+    """Look at this machine, and say in a line each what is there and what is missing. Exits 4 if something is missing."""
+    console = Console(highlight=False)
+    is_fit = True
+    for name, is_good, text in _findings(store):
+        console.print(plain(f"{'ok' if is_good else 'MISSING':<8} {name:<10} {text}", "" if is_good else "red"))
+        is_fit &= is_good
+    return 0 if is_fit else 4
+
+
+def _findings(store: Path) -> Iterator[tuple[str, bool, str]]:
+    python = sys.version_info[:2]
+    yield "python", (3, 11) <= python <= (3, 13), f"{sys.version.split()[0]} (3.11 to 3.13 is needed)"
+    yield "packages", True, ", ".join(f"{name} {version(name)}" for name in ("pyspark", "pyarrow", "numpy", "networkx"))
+    shadow = shadowed_package()
+    yield "names", shadow is None, shadow or "harness, nemesis, checkers and clusters are ours"
+    yield ("java", *_java())
+    yield "clusters", bool(cluster_names()), ", ".join(cluster_names()) or "none: reinstall seamark"
+    folder = next(path for path in (store.absolute(), *store.absolute().parents) if path.exists())
+    yield "store", os.access(folder, os.W_OK), f"{store} in {folder}, {shutil.disk_usage(folder).free >> 30} GiB free"
+
+
+def _java() -> tuple[bool, str]:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    remedy = f"Spark needs Java {JAVA_MIN} or newer: apt-get install openjdk-17-jre-headless, or use --engine local"
+    if java is None or not Path(java).exists():
+        return False, remedy
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603  Found above.
+    match = re.search(r'version "(\d+)', told)
+    if match is None or int(match[1]) < JAVA_MIN:
+        return False, f"{java} is too old or does not start. {remedy}"
+    return True, f"{match[0].split()[1]} at {java}"
