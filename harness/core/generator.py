@@ -4,6 +4,13 @@ A generator answers `op(context)` with what to do and the generator after it, an
 `update(context, event)`. Both are pure: the same value and the same context give the same answer, so a workload can be
 run against a simulated interpreter, and a run repeated. Source: jepsen.generator, for the idea and the combinators'
 names.
+
+Who asks, keeps to this:
+1. `Pending`, and a plan for later, bind nobody: the asker may drop the answer and its successor, and ask the same value
+   again once it knows more. It goes on with the successor when it invokes.
+2. `update` is called for each invocation and completion, of whatever generator. Nothing comes between the answer that
+   is carried out and the update for its invocation.
+3. Times are nanoseconds on the clock of `Context.time_ns`. A generator that answered None is exhausted, and stays so.
 """
 
 from dataclasses import dataclass
@@ -19,11 +26,21 @@ class Context:
     time_ns: int
     free: tuple[int, ...]  # The threads that wait for work, in the order in which to serve them.
     processes: tuple[int, ...]  # The process of each thread.
+    threads: tuple[int, ...] | None = None  # Those that this generator may use. None: all.
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The threads that this generator may use."""
+        return tuple(range(len(self.processes))) if self.threads is None else self.threads
+
+    def only(self, threads: tuple[int, ...]) -> "Context":
+        """The same moment for a generator that may use these threads only."""
+        return Context(self.time_ns, tuple(each for each in self.free if each in threads), self.processes, threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """An operation to invoke at `time_ns` (now, if that has passed) on `thread`."""
+    """An operation to invoke at `time_ns` on `thread`; a time that has passed is when it was due."""
 
     time_ns: int
     thread: int

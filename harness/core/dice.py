@@ -1,0 +1,43 @@
+"""Randomness for generators: an immutable value, so that drawing changes nothing that somebody else holds.
+
+`Dice` and `Stream` serve different masters. A machine draws from a stream, which moves on; a generator must answer the
+same question twice alike, so it holds dice, and its successor holds the dice after them.
+"""
+
+import struct
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import msgspec
+
+_WORDS = 8  # One digest of blake2b holds eight words of 64 bits.
+_UNPACK = struct.Struct(f">{_WORDS}Q").unpack
+
+
+class Dice(msgspec.Struct, frozen=True):
+    """A key, and how many digests were drawn under it. Draws are uniform but for a bias of bound / 2**64."""
+
+    key: bytes
+    position: int = 0
+
+    @staticmethod
+    def named(seed: int, name: str) -> "Dice":
+        """The dice of that purpose under that seed; another name gives unrelated dice."""
+        return Dice(blake2b(f"{seed}/{name}".encode(), digest_size=16).digest())
+
+    def below(self, bound: int) -> "tuple[int, Dice]":
+        """An integer in [0, bound), and the dice for the next draw."""
+        position = self.position
+        digest = blake2b(self.key + position.to_bytes(8, "big"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") * bound >> 64, Dice(self.key, position + 1)
+
+    def each_below(self, bounds: Sequence[int]) -> "tuple[list[int], Dice]":
+        """One integer in [0, bound) for each bound, and the dice after them. Cheaper than one draw after the other."""
+        drawn: list[int] = []
+        position = self.position
+        for start in range(0, len(bounds), _WORDS):
+            words = _UNPACK(blake2b(self.key + position.to_bytes(8, "big")).digest())
+            chunk = bounds[start : start + _WORDS]
+            drawn += [word * bound >> 64 for word, bound in zip(words, chunk, strict=False)]
+            position += 1
+        return drawn, Dice(self.key, position)

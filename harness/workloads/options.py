@@ -1,0 +1,39 @@
+"""What every workload is made from."""
+
+from dataclasses import dataclass
+
+from harness.core.errors import require
+
+SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadOptions:
+    """How much to ask, of how many keys. A workload reads what concerns it."""
+
+    seed: int
+    rate_per_s: float  # Operations due each second, over all threads.
+    duration_ns: int
+    threads: int
+    key_count: int = 8  # Keys in use at one time.
+    max_txn_length: int = 4  # Micro-operations of one transaction.
+    max_appends_per_key: int = 64  # After a quarter of that at least, a key gives way to a new one.
+
+    def __post_init__(self) -> None:
+        require(0 < self.rate_per_s <= SECOND, f"rate_per_s is {self.rate_per_s}: it must be above 0", self)
+        require(self.duration_ns > 0, f"duration_ns is {self.duration_ns}: it must be above 0", self)
+        require(self.threads > 0, f"threads is {self.threads}: it must be at least 1", self)
+        require(1 <= self.key_count <= 1000, f"key_count is {self.key_count}: it must be from 1 to 1000", self)
+        require(
+            1 <= self.max_txn_length <= 64, f"max_txn_length is {self.max_txn_length}: it must be from 1 to 64", self
+        )
+        require(
+            self.max_appends_per_key >= 4,
+            f"max_appends_per_key is {self.max_appends_per_key}: it must be at least 4",
+            self,
+        )
+
+    @property
+    def mean_gap_ns(self) -> int:
+        """The mean time from one operation to the next."""
+        return max(1, int(SECOND / self.rate_per_s))
