@@ -212,6 +212,7 @@ class DataNode:
                 self._resend(context)
                 context.set_timer(name, 100 * MS)
             case _:
+                self.feed.pump(self.log, self.committed, context)
                 self.feed.announce(self.committed, context)
                 context.set_timer(name, self.watermark_ns)
 
