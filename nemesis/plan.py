@@ -8,7 +8,8 @@ Targets are node ids ("n1"), or directed links ("n1>n2"; a client's end is "clie
 - `bandwidth` (links): `bytes_per_s` at most.
 - `drop`, `duplicate`, `reorder` (datagram links): `permille` of the messages.
 - `crash` (nodes): memory is lost; the end restarts. `disk`: lost (all that was not synced; the default), torn (a prefix
-  of it survives) or kept. `point`: not at `at_ns`, but when the node next reaches that failpoint before the end.
+  of it survives) or kept. `point`: not at `at_ns`, but when one of the targets next reaches that failpoint, and only
+  that one; if none has by half of the window, the first target then, so that the step has an effect in any case.
 - `pause` (nodes): nothing is handled until the end, nothing is lost. `point` as above.
 - `consumer` (nodes): `delay_ns` for each message that is handled.
 - `clock` (nodes): `step_ns` at once, `drift_ppm` from then on, `freeze` 1: it stands still. The end sets it right.
