@@ -1,0 +1,90 @@
+"""The `Context` that a machine gets in the simulation: it collects effects, which its host carries out afterwards."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from harness.core.machine import Delivery, Message, NodeId, Randomness
+
+Effect = tuple[Callable[[Any, Any], None], object, object]  # What to call, with which two arguments.
+
+
+class Actions(Protocol):
+    """What a host does for its machine: at once in the first group, as an effect in the second."""
+
+    def now_ns(self) -> int: ...
+    def local_clock_ns(self) -> int: ...
+    def draw(self, name: str) -> Randomness: ...
+    def queued(self, to: NodeId, to_come: int) -> int: ...
+    def count_unexpected(self) -> None: ...
+
+    def transmit(self, to: NodeId, message: Message) -> None: ...
+    def start_timer(self, name: str, after_ns: int) -> None: ...
+    def stop_timer(self, name: str, _: None) -> None: ...
+    def write_append(self, log: str, record: Message) -> None: ...
+    def write_truncate(self, log: str, index: int) -> None: ...
+    def write_put(self, key: str, value: Message) -> None: ...
+    def start_sync(self, token: int, _: None) -> None: ...
+    def record_delivery(self, delivery: Delivery, _: None) -> None: ...
+    def record_probe(self, name: str, value: int) -> None: ...
+    def reach_goal(self, goal: str, _: None) -> None: ...
+    def reach_point(self, name: str, _: None) -> None: ...
+
+
+class CollectingContext:
+    """A machine's context. `effects` are those of the method that runs now, in order; the host empties it."""
+
+    def __init__(self, node: NodeId, actions: Actions) -> None:
+        self.node = node
+        self.effects: list[Effect] = []
+        self.to_send: dict[NodeId, int] = {}  # Messages among the effects, by address.
+        self._actions = actions
+        self._transmit = actions.transmit
+
+    def now_ns(self) -> int:
+        return self._actions.now_ns()
+
+    def local_clock_ns(self) -> int:
+        return self._actions.local_clock_ns()
+
+    def draw(self, name: str) -> Randomness:
+        return self._actions.draw(name)
+
+    def send(self, to: NodeId, message: Message) -> None:
+        self.to_send[to] = self.to_send.get(to, 0) + 1
+        self.effects.append((self._transmit, to, message))
+
+    def queued(self, to: NodeId) -> int:
+        return self._actions.queued(to, self.to_send.get(to, 0))
+
+    def set_timer(self, name: str, after_ns: int) -> None:
+        self.effects.append((self._actions.start_timer, name, after_ns))
+
+    def cancel_timer(self, name: str) -> None:
+        self.effects.append((self._actions.stop_timer, name, None))
+
+    def append(self, log: str, record: Message) -> None:
+        self.effects.append((self._actions.write_append, log, record))
+
+    def truncate(self, log: str, index: int) -> None:
+        self.effects.append((self._actions.write_truncate, log, index))
+
+    def put(self, key: str, value: Message) -> None:
+        self.effects.append((self._actions.write_put, key, value))
+
+    def sync(self, token: int) -> None:
+        self.effects.append((self._actions.start_sync, token, None))
+
+    def deliver(self, delivery: Delivery) -> None:
+        self.effects.append((self._actions.record_delivery, delivery, None))
+
+    def probe(self, name: str, value: int) -> None:
+        self.effects.append((self._actions.record_probe, name, value))
+
+    def sometimes(self, goal: str) -> None:
+        self.effects.append((self._actions.reach_goal, goal, None))
+
+    def point(self, name: str) -> None:
+        self.effects.append((self._actions.reach_point, name, None))
+
+    def unexpected(self, message: Message) -> None:
+        self._actions.count_unexpected()

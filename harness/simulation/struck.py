@@ -1,0 +1,189 @@
+"""Steps of a fault plan at work: what each sort does to paths and nodes, undoes, and counts."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, cast
+
+from harness.simulation.clocks import ClockFault
+from harness.simulation.disk import CrashMode
+from harness.simulation.host import Host
+from harness.simulation.paths import Condition, Path
+from nemesis.plan import Effect, Step
+
+_DONE_TO_MESSAGES: Final = {
+    "cut": "connections closed, messages refused or lost",
+    "stall": "messages held back",
+    "delay": "messages delayed",
+    "bandwidth": "messages held back",
+    "drop": "messages lost",
+    "duplicate": "messages doubled",
+    "reorder": "messages sent behind others",
+}
+
+
+class Struck(Protocol):
+    """One step at work. It begins when it is made."""
+
+    def end(self) -> None:
+        """Undo it. Nothing happens the second time."""
+
+    def effect(self) -> Effect:
+        """What it did so far."""
+
+
+class OnPaths:
+    """Conditions on paths: cut, stall, delay, bandwidth, drop, duplicate, reorder."""
+
+    def __init__(self, step: Step, paths: Sequence[Path]) -> None:
+        self._fault = step.fault
+        args = {name: int(value) for name, value in step.args.items()}
+        self._conditions = [(path, Condition(fault=step.fault, **args)) for path in paths]
+        for path, condition in self._conditions:
+            path.begin(condition)
+
+    def end(self) -> None:
+        for path, condition in self._conditions:
+            path.end(condition)
+
+    def effect(self) -> Effect:
+        count = sum(condition.touched for _, condition in self._conditions)
+        return Effect(count, f"{count} {_DONE_TO_MESSAGES[self._fault]}")
+
+
+class Crash:
+    """Nodes go down, at once or at a failpoint, and start when it ends."""
+
+    def __init__(self, step: Step, hosts: Sequence[Host]) -> None:
+        self._mode = cast("CrashMode", step.args.get("disk", "lost"))
+        self._down: list[str] = []
+        self._lost = 0
+        self._strikes = _Strikes(step, hosts, self._strike)
+
+    def end(self) -> None:
+        for host in self._strikes.end():
+            host.restart(self)
+
+    def effect(self) -> Effect:
+        went = f"{', '.join(self._down)} went down" if self._down else "no node went down"
+        return Effect(len(self._down), f"{went}, {self._lost} unsynced writes lost")
+
+    def _strike(self, host: Host) -> None:
+        lost = host.crash(self, self._mode)
+        if lost is not None:
+            self._down.append(host.node)
+            self._lost += lost
+
+
+class Pause:
+    """Nodes handle nothing, at once or from a failpoint on, until it ends."""
+
+    def __init__(self, step: Step, hosts: Sequence[Host]) -> None:
+        self._deferred = _Gauge(lambda host: host.deferred)
+        self._strikes = _Strikes(step, hosts, self._strike)
+
+    def end(self) -> None:
+        self._deferred.stop()
+        for host in self._strikes.end():
+            host.resume(self)
+
+    def effect(self) -> Effect:
+        count = self._deferred.read()
+        return Effect(count, f"{count} events had to wait")
+
+    def _strike(self, host: Host) -> None:
+        if host.pause(self):
+            self._deferred.start(host)
+
+
+class Consumer:
+    """Nodes take longer for each message."""
+
+    def __init__(self, step: Step, hosts: Sequence[Host]) -> None:
+        self._hosts = hosts
+        self._delayed = _Gauge(lambda host: host.delayed)
+        for host in hosts:
+            host.slow_down(self, int(step.args["delay_ns"]))
+            self._delayed.start(host)
+
+    def end(self) -> None:
+        self._delayed.stop()
+        for host in self._hosts:
+            host.speed_up(self)
+
+    def effect(self) -> Effect:
+        count = self._delayed.read()
+        return Effect(count, f"{count} messages took longer")
+
+
+class OnClocks:
+    """Clocks of nodes step, drift or stand still."""
+
+    def __init__(self, step: Step, hosts: Sequence[Host]) -> None:
+        self._hosts = hosts
+        self._error_ns = 0
+        self._fault = ClockFault(
+            step_ns=int(step.args.get("step_ns", 0)),
+            drift_ppm=int(step.args.get("drift_ppm", 0)),
+            is_frozen=bool(step.args.get("freeze", 0)),
+        )
+        for host in hosts:
+            host.clock.begin(self._fault, host.now_ns())
+
+    def end(self) -> None:
+        self._measure()
+        for host in self._hosts:
+            host.clock.end(self._fault, host.now_ns())
+
+    def effect(self) -> Effect:
+        self._measure()
+        return Effect(self._error_ns, f"{self._error_ns} ns of skew")
+
+    def _measure(self) -> None:
+        errors = [abs(host.clock.error_ns(host.now_ns())) for host in self._hosts]
+        self._error_ns = max(self._error_ns, *errors)
+
+
+class _Strikes:
+    """Strikes nodes once: at once, or each when it reaches the failpoint that the step names."""
+
+    def __init__(self, step: Step, hosts: Sequence[Host], strike: Callable[[Host], None]) -> None:
+        self._point = step.args.get("point")
+        self._hosts = hosts
+        self._armed: list[tuple[Host, Callable[[], None]]] = []
+        for host in hosts:
+            if self._point is None:
+                strike(host)
+            else:
+                self._arm(host, str(self._point), strike)
+
+    def _arm(self, host: Host, point: str, strike: Callable[[Host], None]) -> None:
+        def strike_here() -> None:
+            strike(host)
+
+        host.arm(point, strike_here)
+        self._armed.append((host, strike_here))
+
+    def end(self) -> Sequence[Host]:
+        """The nodes, none of which will be struck any more."""
+        for host, strike_here in self._armed:
+            host.disarm(str(self._point), strike_here)
+        return self._hosts
+
+
+class _Gauge:
+    """How much a count of some hosts has grown, each from its own start to the common stop."""
+
+    def __init__(self, count: Callable[[Host], int]) -> None:
+        self._count = count
+        self._starts: list[tuple[Host, int]] = []
+        self._final: int | None = None
+
+    def start(self, host: Host) -> None:
+        self._starts.append((host, self._count(host)))
+
+    def stop(self) -> None:
+        self._final = self.read()
+
+    def read(self) -> int:
+        if self._final is not None:
+            return self._final
+        return sum(self._count(host) - start for host, start in self._starts)

@@ -1,0 +1,91 @@
+"""A cluster in the simulation: its nodes, links, disks and clocks on one virtual loop, all drawn from one seed.
+
+Build a `World`, call `start`, and run a coroutine on `loop`; it acts by `clock`, `network` and `faults`. All that the
+nodes show goes to the `record` that the world was given, in the order in which it happens.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from harness.core.draw import Draw
+from harness.core.machine import NodeId, Settings
+from harness.core.record import Evidence
+from harness.core.seams import Cluster
+from harness.simulation.faults import Faults
+from harness.simulation.host import Host, Surroundings
+from harness.simulation.links import Links
+from harness.simulation.loop import VirtualLoop
+from harness.simulation.network import ClientNetwork
+
+
+class VirtualClock:
+    """The `Clock` of the simulation."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the start of the run."""
+        return self._loop.now_ns
+
+    async def sleep_ns(self, duration_ns: int) -> None:
+        """Return when that much time has passed; let others go first in any case."""
+        future = self._loop.create_future()
+        self._loop.schedule(self._loop.now_ns + max(0, duration_ns), _wake, future)
+        await future
+
+
+class World:
+    """One run's simulated cluster."""
+
+    def __init__(self, cluster: Cluster, settings: Settings, draw: Draw, record: Callable[[Evidence], None]) -> None:
+        """Raises ScenarioError if the cluster declares a link that is neither fifo nor datagram."""
+        self.loop = VirtualLoop()
+        self.clock = VirtualClock(self.loop)
+        links = Links(cluster.links, {node.id: node.role for node in cluster.nodes}, self.loop, draw)
+        around = Surroundings(
+            loop=self.loop,
+            links=links,
+            draw=draw,
+            settings=settings,
+            make_machine=cluster.machine,
+            record=record,
+        )
+        self._draw = draw
+        self._hosts: dict[NodeId, Host] = {node.id: Host(node.id, around) for node in cluster.nodes}
+        self.network = ClientNetwork(links, self.loop)
+        self.faults = Faults(links, self._hosts, cluster.points)
+
+    def start(self) -> None:
+        """Let every node recover from its empty disk, in the cluster's order. Raises MachineFailed if one cannot."""
+        for host in self._hosts.values():
+            host.start()
+
+    def positions(self) -> dict[str, int]:
+        """How many draws each random stream has made, by name in order."""
+        return self._draw.positions()
+
+    def handled(self) -> dict[str, int]:
+        """How many events each node has handled since the start of the run."""
+        return {node: host.handled for node, host in self._hosts.items()}
+
+    def unexpected(self) -> dict[str, int]:
+        """How many messages each node has dropped because it did not expect them."""
+        return {node: host.unexpected for node, host in self._hosts.items()}
+
+    def goals(self) -> dict[str, int]:
+        """How often each `sometimes` goal and, as point:NAME, each failpoint was reached, by name in order."""
+        totals: dict[str, int] = {}
+        for host in self._hosts.values():
+            for goal, count in host.goals.items():
+                totals[goal] = totals.get(goal, 0) + count
+        return dict(sorted(totals.items()))
+
+    def durable_digests(self) -> dict[str, str]:
+        """A hash of what each node's disk holds."""
+        return {node: host.disk.digest() for node, host in self._hosts.items()}
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
