@@ -5,7 +5,7 @@
    crash counts the nodes that were up and went down. The count stays readable after the step was undone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from harness.core.errors import ScenarioError
 from harness.core.machine import NodeId
 from harness.simulation.host import Host
 from harness.simulation.links import FIFO, Links
+from harness.simulation.loop import VirtualLoop
 from harness.simulation.paths import CLIENT
 from harness.simulation.struck import Consumer, Crash, OnClocks, OnPaths, Pause, Struck
 from nemesis.plan import Effect, Step
@@ -24,7 +25,7 @@ _PPM_MIN: Final = -1_000_000  # A clock does not run backwards.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    """What a kind of fault is aimed at, and its arguments: those that are numbers with their least value."""
+    """What a kind of fault is aimed at, and the arguments that it must and may have."""
 
     is_on_links: bool
     needs: tuple[str, ...] = ()
@@ -57,8 +58,8 @@ _LEAST: Final[Mapping[str, int]] = {
 class Faults:
     """The `FaultRuntime` of the simulation."""
 
-    def __init__(self, links: Links, hosts: Mapping[NodeId, Host], points: tuple[str, ...]) -> None:
-        self._links, self._hosts, self._points = links, hosts, points
+    def __init__(self, loop: VirtualLoop, links: Links, hosts: Mapping[NodeId, Host], points: tuple[str, ...]) -> None:
+        self._loop, self._links, self._hosts, self._points = loop, links, hosts, points
         self._struck: list[tuple[Step, Struck]] = []  # All of the run, in order of application.
         self._in_force: list[tuple[Step, Struck]] = []
 
@@ -97,22 +98,27 @@ class Faults:
     def _strike(self, step: Step) -> Struck:
         if _KINDS[step.fault].is_on_links:
             return OnPaths(step, [self._links.path(*_ends(target)) for target in step.targets])
-        make: Mapping[str, Callable[[Step, list[Host]], Struck]] = {
-            "crash": Crash,
-            "pause": Pause,
-            "consumer": Consumer,
-            "clock": OnClocks,
-        }
-        return make[step.fault](step, [self._hosts[NodeId(target)] for target in step.targets])
+        hosts = [self._hosts[NodeId(target)] for target in step.targets]
+        match step.fault:
+            case "crash":
+                return Crash(step, hosts, self._loop)
+            case "pause":
+                return Pause(step, hosts, self._loop)
+            case "consumer":
+                return Consumer(step, hosts)
+            case _:
+                return OnClocks(step, hosts)
 
     def _bad_targets(self, step: Step, kind: _Kind) -> str | None:
         if not step.targets:
             return "it has no targets"
         if len(dict.fromkeys(step.targets)) < len(step.targets):
             return f"the same target twice in {', '.join(step.targets)}"
-        problems = [
+        if step.until_ns < step.at_ns:
+            return f"it ends at {step.until_ns} ns, before it begins"
+        problems = (
             self._bad_link(step, target) if kind.is_on_links else self._bad_node(target) for target in step.targets
-        ]
+        )
         return next((problem for problem in problems if problem), None)
 
     def _bad_node(self, target: str) -> str | None:
@@ -139,7 +145,8 @@ class Faults:
         for name in kind.needs:
             if name not in step.args:
                 return f"it needs the argument {name!r}"
-        return next(filter(None, (self._bad_arg(name, value) for name, value in step.args.items())), None)
+        problems = (self._bad_arg(name, value) for name, value in step.args.items())
+        return next((problem for problem in problems if problem), None)
 
     def _bad_arg(self, name: str, value: int | str) -> str | None:
         if name == "disk":

@@ -6,6 +6,7 @@ from typing import Final, Protocol, cast
 from harness.simulation.clocks import ClockFault
 from harness.simulation.disk import CrashMode
 from harness.simulation.host import Host
+from harness.simulation.loop import VirtualLoop
 from harness.simulation.paths import Condition, Path
 from nemesis.plan import Effect, Step
 
@@ -50,13 +51,13 @@ class OnPaths:
 
 
 class Crash:
-    """Nodes go down, at once or at a failpoint, and start when it ends."""
+    """Nodes go down, at once or one at a failpoint, and start when it ends."""
 
-    def __init__(self, step: Step, hosts: Sequence[Host]) -> None:
+    def __init__(self, step: Step, hosts: Sequence[Host], loop: VirtualLoop) -> None:
         self._mode = cast("CrashMode", step.args.get("disk", "lost"))
         self._down: list[str] = []
         self._lost = 0
-        self._strikes = _Strikes(step, hosts, self._strike)
+        self._strikes = _Strikes(step, hosts, loop, self._strike)
 
     def end(self) -> None:
         for host in self._strikes.end():
@@ -74,11 +75,11 @@ class Crash:
 
 
 class Pause:
-    """Nodes handle nothing, at once or from a failpoint on, until it ends."""
+    """Nodes handle nothing, at once or one from a failpoint on, until it ends."""
 
-    def __init__(self, step: Step, hosts: Sequence[Host]) -> None:
+    def __init__(self, step: Step, hosts: Sequence[Host], loop: VirtualLoop) -> None:
         self._deferred = _Gauge(lambda host: host.deferred)
-        self._strikes = _Strikes(step, hosts, self._strike)
+        self._strikes = _Strikes(step, hosts, loop, self._strike)
 
     def end(self) -> None:
         self._deferred.stop()
@@ -143,30 +144,42 @@ class OnClocks:
 
 
 class _Strikes:
-    """Strikes nodes once: at once, or each when it reaches the failpoint that the step names."""
+    """Strikes all nodes at once; or, if the step names a failpoint, the first that reaches it, and that one only.
 
-    def __init__(self, step: Step, hosts: Sequence[Host], strike: Callable[[Host], None]) -> None:
-        self._point = step.args.get("point")
-        self._hosts = hosts
-        self._armed: list[tuple[Host, Callable[[], None]]] = []
-        for host in hosts:
-            if self._point is None:
+    If none has reached it by half of the step's window, the first node is struck then.
+    """
+
+    def __init__(self, step: Step, hosts: Sequence[Host], loop: VirtualLoop, strike: Callable[[Host], None]) -> None:
+        self._hosts, self._strike = hosts, strike
+        self._armed: list[tuple[Host, str, Callable[[], None]]] = []
+        point = step.args.get("point")
+        if point is None:
+            for host in hosts:
                 strike(host)
-            else:
-                self._arm(host, str(self._point), strike)
-
-    def _arm(self, host: Host, point: str, strike: Callable[[Host], None]) -> None:
-        def strike_here() -> None:
-            strike(host)
-
-        host.arm(point, strike_here)
-        self._armed.append((host, strike_here))
+        else:
+            for host in hosts:
+                self._arm(host, str(point))
+            loop.schedule(loop.now_ns + (step.until_ns - step.at_ns) // 2, self._strike_anyway, hosts[0])
 
     def end(self) -> Sequence[Host]:
         """The nodes, none of which will be struck any more."""
-        for host, strike_here in self._armed:
-            host.disarm(str(self._point), strike_here)
+        for host, point, strike_here in self._armed:
+            host.disarm(point, strike_here)
+        self._armed.clear()
         return self._hosts
+
+    def _arm(self, host: Host, point: str) -> None:
+        def strike_here() -> None:
+            self.end()
+            self._strike(host)
+
+        host.arm(point, strike_here)
+        self._armed.append((host, point, strike_here))
+
+    def _strike_anyway(self, host: Host) -> None:
+        if self._armed:
+            self.end()
+            self._strike(host)
 
 
 class _Gauge:

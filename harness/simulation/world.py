@@ -54,7 +54,7 @@ class World:
         self._draw = draw
         self._hosts: dict[NodeId, Host] = {node.id: Host(node.id, around) for node in cluster.nodes}
         self.network = ClientNetwork(links, self.loop)
-        self.faults = Faults(links, self._hosts, cluster.points)
+        self.faults = Faults(self.loop, links, self._hosts, cluster.points)
 
     def start(self) -> None:
         """Let every node recover from its empty disk, in the cluster's order. Raises MachineFailed if one cannot."""
