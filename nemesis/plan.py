@@ -20,7 +20,7 @@ from typing import Protocol
 import msgspec
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One fault: from `at_ns` to `until_ns`, both since the start of the load. `package` says where it comes from."""
 
     fault: str
@@ -31,7 +31,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     args: dict[str, int | str] = {}
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The steps of a run, by time of their beginning, and how they were drawn."""
 
     steps: tuple[Step, ...]

@@ -1,0 +1,21 @@
+"""Wrong clocks: a node's own wall clock steps, drifts or stands still. Virtual time, and its timers, go on."""
+
+from harness.core.draw import Stream
+from nemesis.topology import Strike, Topology
+
+MS = 1_000_000
+
+
+def draw_clock(topology: Topology, stream: Stream) -> Strike:
+    """The clock of one node, or every fourth time of all that hold the system up, is wrong until the end."""
+    targets = topology.servers() if stream.chance(1, 4) else (stream.choice(topology.ids()),)
+    sign = stream.choice((-1, 1))
+    match stream.choice(("step", "drift", "freeze")):
+        case "step":
+            # From what a careless operator does down to what NTP corrects.
+            reach_ms = stream.choice((100, 1_000, 10_000, 60_000))
+            return Strike(fault="clock", targets=targets, args={"step_ns": sign * stream.between(50, reach_ms) * MS})
+        case "drift":
+            return Strike(fault="clock", targets=targets, args={"drift_ppm": sign * stream.between(500, 200_000)})
+        case _:
+            return Strike(fault="clock", targets=targets, args={"freeze": 1})

@@ -1,0 +1,228 @@
+"""Packages: a family of faults, with how it is drawn and healed. And how a plan is drawn from them.
+
+Swarm: each seed draws which packages it uses, how close their windows stand, and how long they last, so that runs
+differ more than one average mixture would let them. All of it comes from the stream "faults", before the run starts.
+Source: Groce et al., "Swarm testing", ISSTA 2012.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
+
+from harness.core.draw import Draw, Stream
+from harness.core.errors import ScenarioError
+from nemesis.clock import draw_clock
+from nemesis.crash import draw_crash, draw_lost_writes
+from nemesis.overlap import conflict
+from nemesis.partition import draw_partition
+from nemesis.pause import draw_pause
+from nemesis.plan import Plan, Step
+from nemesis.slow_link import draw_datagrams, draw_slow_link, unfit_datagrams, unfit_slow_link
+from nemesis.slow_subscriber import draw_slow_subscriber, unfit_slow_subscriber
+from nemesis.topology import Strike, Topology
+
+__all__ = ["PACKAGES", "Package", "Topology", "draw_plan"]
+
+SECOND = 1_000_000_000
+# A run of a minute or more is cut into seconds; a shorter one into sixtieths, so that it has as many windows.
+UNITS = 60
+LEAD_UNITS, TAIL_UNITS = 2, 6  # Free of faults: what begins to work, and what has recovered, must be seen.
+WINDOW_MILLIUNITS = 2000  # The shortest window: long enough to be noticed by time-outs of some hundred milliseconds.
+LONGEST_MILLIUNITS = (4000, 6000, 8000)
+TOTAL_MILLIUNITS = (600, 950)  # Under a second, for while nobody can answer nothing else is tested.
+GAP_MILLIUNITS = (1000, 1800, 3000)
+OVERLAP_PERCENT = (0, 25, 60)
+MIN_PACKAGES = 3
+ATTEMPTS = 40
+
+
+class Package(msgspec.Struct, frozen=True, kw_only=True):
+    """A family of faults. `draw` answers with one of them, or None if what it drew does not exist in that topology."""
+
+    name: str
+    summary: str
+    heals: str
+    probe: str  # What its effect is measured by.
+    colour: str  # Of its bands in reports; chosen so that colour-blind readers can tell neighbours apart.
+    draw: Callable[[Topology, Stream], Strike | None]
+    unfit: Callable[[Topology], str | None] = lambda topology: None if topology.nodes else "there is no node"
+
+
+_ALL = (
+    Package(
+        name="partition",
+        summary="cuts or stalls links: halves, one, majority ring, bridge, one way, between roles",
+        heals="links carry messages again; who was cut off must connect anew",
+        probe="connections closed or refused, messages held back",
+        colour="#0072b2",
+        draw=draw_partition,
+    ),
+    Package(
+        name="crash",
+        summary="processes die: one, a minority, a majority, all, all of a role, or the first at a failpoint",
+        heals="the nodes start again with what is on their disks",
+        probe="nodes that were up and went down",
+        colour="#d55e00",
+        draw=draw_crash,
+    ),
+    Package(
+        name="lost-writes",
+        summary="machines lose power: crashes that lose or tear what was not synced",
+        heals="the nodes start again with what was synced",
+        probe="nodes that were up and went down; the note counts the records lost",
+        colour="#882255",
+        draw=draw_lost_writes,
+    ),
+    Package(
+        name="pause",
+        summary="nodes stand still, and go on as if no time had passed",
+        heals="the nodes handle what has queued up",
+        probe="events that had to wait",
+        colour="#e69f00",
+        draw=draw_pause,
+    ),
+    Package(
+        name="slow-subscriber",
+        summary="the stream to a subscriber has little bandwidth or much latency, or the subscriber is slow itself",
+        heals="links and subscribers are as fast as before, and what has queued up is delivered",
+        probe="messages delayed or handled late",
+        colour="#009e73",
+        draw=draw_slow_subscriber,
+        unfit=unfit_slow_subscriber,
+    ),
+    Package(
+        name="slow-link",
+        summary="all links between two roles have more latency and jitter",
+        heals="links are as fast as before",
+        probe="messages delayed",
+        colour="#56b4e9",
+        draw=draw_slow_link,
+        unfit=unfit_slow_link,
+    ),
+    Package(
+        name="datagrams",
+        summary="messages on datagram links are lost, duplicated or reordered",
+        heals="links are as good as before",
+        probe="messages lost, duplicated or reordered",
+        colour="#999933",
+        draw=draw_datagrams,
+        unfit=unfit_datagrams,
+    ),
+    Package(
+        name="clock",
+        summary="wall clocks of nodes step, drift or stand still",
+        heals="the clocks are set right",
+        probe="nanoseconds by which a clock was wrong",
+        colour="#cc79a7",
+        draw=draw_clock,
+    ),
+)
+PACKAGES: Mapping[str, Package] = MappingProxyType({package.name: package for package in _ALL})
+
+
+def draw_plan(topology: Topology, packages: Sequence[Package], draw: Draw, *, duration_ns: int) -> Plan:
+    """A plan for a load of that length: windows of at least three packages, with time free of faults between them.
+
+    No two faults in force at one time hide each other's effect. Without packages the plan is empty.
+    Raises ScenarioError if a package has nothing to strike in this topology.
+    """
+    for package in packages:
+        reason = package.unfit(topology)
+        if reason is not None:
+            raise ScenarioError(f"the fault package {package.name!r} does not fit this cluster: {reason}")
+    if not packages:
+        return Plan(steps=())
+    swarm = _Swarm(topology, packages, draw.stream("faults"), duration_ns)
+    steps = tuple(sorted(swarm.steps(), key=lambda step: (step.at_ns, step.until_ns)))
+    return Plan(steps=steps, drawn=swarm.choices() | _totals(steps))
+
+
+class _Swarm:
+    """What one seed has chosen, and the steps that follow from it."""
+
+    def __init__(self, topology: Topology, packages: Sequence[Package], stream: Stream, duration_ns: int) -> None:
+        self._topology, self._stream = topology, stream
+        count = stream.between(min(MIN_PACKAGES, len(packages)), len(packages))
+        self._packages = stream.sample(packages, count)
+        self._gap = stream.choice(GAP_MILLIUNITS)
+        self._longest = stream.choice(LONGEST_MILLIUNITS)
+        self._overlap_percent = stream.choice(OVERLAP_PERCENT)
+        self._unit_ns = min(SECOND, duration_ns // UNITS)
+        self._end_ns = duration_ns - TAIL_UNITS * self._unit_ns
+
+    def choices(self) -> dict[str, int | str]:
+        """What was drawn for the whole run, for people."""
+        return {
+            "packages": ", ".join(package.name for package in self._packages),
+            "gap between faults": self._seconds(self._gap),
+            "longest fault": self._seconds(self._longest),
+            "overlap": f"{self._overlap_percent} %",
+        }
+
+    def steps(self) -> list[Step]:
+        """Windows one after the other, some with a second fault beginning inside; each package has its turn first."""
+        steps: list[Step] = []
+        turns = list(self._packages)
+        at_ns = LEAD_UNITS * self._unit_ns
+        while True:
+            package = turns.pop(0) if turns else self._stream.choice(self._packages)
+            strike = self._strike(package)
+            length_ns = self._length_ns(strike)
+            if at_ns + length_ns > self._end_ns:
+                return steps
+            first = _step(package, strike, at_ns=at_ns, until_ns=at_ns + length_ns)
+            second = None if strike.is_total else self._second(first)
+            steps += [first] if second is None else [first, second]
+            at_ns = max(step.until_ns for step in steps) + self._drawn_ns(self._gap // 2, self._gap * 3 // 2)
+
+    def _second(self, first: Step) -> Step | None:
+        """A fault of another package that begins in the middle of `first`, if the seed wants one and one fits."""
+        others = [package for package in self._packages if package.name != first.package]
+        if not others or not self._stream.chance(self._overlap_percent, 100):
+            return None
+        quarter_ns = (first.until_ns - first.at_ns) // 4
+        for _ in range(ATTEMPTS):
+            package = self._stream.choice(others)
+            strike = self._strike(package)
+            at_ns = first.at_ns + self._stream.between(quarter_ns, 2 * quarter_ns)
+            second = _step(package, strike, at_ns=at_ns, until_ns=at_ns + self._length_ns(strike))
+            if not strike.is_total and second.until_ns <= self._end_ns and conflict(first, second) is None:
+                return second
+        return None
+
+    def _strike(self, package: Package) -> Strike:
+        for _ in range(ATTEMPTS):
+            strike = package.draw(self._topology, self._stream)
+            if strike is not None and strike.targets:
+                return strike
+        raise ScenarioError(f"the fault package {package.name!r} found nothing to strike in this cluster")
+
+    def _length_ns(self, strike: Strike) -> int:
+        low, high = TOTAL_MILLIUNITS if strike.is_total else (WINDOW_MILLIUNITS, self._longest)
+        return self._drawn_ns(low, high)
+
+    def _drawn_ns(self, low_milliunits: int, high_milliunits: int) -> int:
+        return self._stream.between(low_milliunits, high_milliunits) * self._unit_ns // 1000
+
+    def _seconds(self, milliunits: int) -> str:
+        return f"{milliunits * self._unit_ns / 1000 / SECOND:.3g} s"
+
+
+def _step(package: Package, strike: Strike, *, at_ns: int, until_ns: int) -> Step:
+    return Step(
+        fault=strike.fault,
+        package=package.name,
+        at_ns=at_ns,
+        until_ns=until_ns,
+        targets=strike.targets,
+        args=strike.args,
+    )
+
+
+def _totals(steps: Sequence[Step]) -> dict[str, int | str]:
+    """How often each package strikes, and for how long in all."""
+    lengths: dict[str, list[int]] = {}
+    for step in steps:
+        lengths.setdefault(step.package, []).append(step.until_ns - step.at_ns)
+    return {name: f"{len(each)} x, {sum(each) / SECOND:.3g} s" for name, each in lengths.items()}

@@ -1,0 +1,118 @@
+"""Partitions: who no longer hears whom.
+
+A *grudge* is a tuple of pairs (source, target): what the source sends does not reach the target. Grudges are pure
+functions of the nodes, in the order given; whoever wants chance shuffles the nodes first. Source: jepsen.nemesis, for
+the idea of grudges and the forms.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from types import MappingProxyType
+
+from harness.core.draw import Stream
+from nemesis.topology import CLIENT, Strike, Topology
+
+Grudge = tuple[tuple[str, str], ...]
+Draft = Callable[[Topology, Stream], Strike | None]
+
+
+def complete_grudge(groups: Sequence[Sequence[str]]) -> Grudge:
+    """No group hears another."""
+    return tuple(pair for group in groups for other in groups if group is not other for pair in product(group, other))
+
+
+def one_way_grudge(silent: Sequence[str], deaf: Sequence[str]) -> Grudge:
+    """What `silent` sends does not reach `deaf`; the other direction works."""
+    return tuple(product(silent, deaf))
+
+
+def halves(nodes: Sequence[str]) -> Grudge:
+    """Two groups as equal as can be, the first the smaller."""
+    middle = len(nodes) // 2
+    return complete_grudge((nodes[:middle], nodes[middle:]))
+
+
+def one_alone(nodes: Sequence[str]) -> Grudge:
+    """The first node, and all others."""
+    return complete_grudge((nodes[:1], nodes[1:]))
+
+
+def bridge(nodes: Sequence[str]) -> Grudge:
+    """Two groups that hear the first node, and are heard by it, but do not hear each other."""
+    return halves(nodes[1:])
+
+
+def majority_ring(nodes: Sequence[str]) -> Grudge:
+    """Every node hears a majority, itself included, and no two hear the same one.
+
+    The nodes stand in a ring; each hears those around it. Of fewer than three nodes nobody is cut off.
+    """
+    count = len(nodes)
+    majority = count // 2 + 1
+    before = majority // 2
+    pairs = []
+    for place, target in enumerate(nodes):
+        heard = [(place - before + step) % count for step in range(majority)]
+        pairs += [(nodes[other], target) for other in range(count) if other not in heard]
+    return tuple(pairs)
+
+
+def draw_partition(topology: Topology, stream: Stream) -> Strike | None:
+    """A partition of one of the forms; None if the form that was drawn cuts no link of this topology."""
+    form = stream.choice(tuple(FORMS))
+    return FORMS[form](topology, stream)
+
+
+def _halves(topology: Topology, stream: Stream) -> Strike | None:
+    return _strike(topology, stream, halves(_with_clients(stream.shuffled(topology.ids()), stream)))
+
+
+def _one(topology: Topology, stream: Stream) -> Strike | None:
+    return _strike(topology, stream, one_alone(_with_clients(stream.shuffled(topology.ids()), stream)))
+
+
+def _bridge(topology: Topology, stream: Stream) -> Strike | None:
+    return _strike(topology, stream, bridge(stream.shuffled(topology.servers())))
+
+
+def _majority_ring(topology: Topology, stream: Stream) -> Strike | None:
+    return _strike(topology, stream, majority_ring(stream.shuffled(topology.servers())))
+
+
+def _one_way(topology: Topology, stream: Stream) -> Strike | None:
+    """One node is not heard, or hears nothing. Never stalled: a direction without traffic would not notice."""
+    chosen, *others = stream.shuffled(topology.ids())
+    grudge = one_way_grudge([chosen], others) if stream.chance(1, 2) else one_way_grudge(others, [chosen])
+    targets = topology.existing(grudge)
+    return Strike(fault="cut", targets=targets) if targets else None
+
+
+def _between_roles(topology: Topology, stream: Stream) -> Strike | None:
+    source, target = stream.choice(tuple(topology.links))
+    one, other = topology.of_role(source), topology.of_role(target)
+    grudge = (*one_way_grudge(one, other), *one_way_grudge(other, one))
+    return _strike(topology, stream, grudge, is_total=CLIENT in (source, target))
+
+
+def _with_clients(nodes: list[str], stream: Stream) -> list[str]:
+    """The clients on the side of the last node, or in half of the cases on all sides."""
+    return [*nodes, CLIENT] if stream.chance(1, 2) else nodes
+
+
+def _strike(topology: Topology, stream: Stream, grudge: Grudge, *, is_total: bool = False) -> Strike | None:
+    """Links that are cut (connections close) or stalled (packets vanish, and nobody is told)."""
+    targets = topology.existing(grudge)
+    fault = stream.choice(("cut", "stall"))
+    return Strike(fault=fault, targets=targets, is_total=is_total) if targets else None
+
+
+FORMS: Mapping[str, Draft] = MappingProxyType(
+    {
+        "halves": _halves,
+        "one": _one,
+        "majority-ring": _majority_ring,
+        "bridge": _bridge,
+        "one-way": _one_way,
+        "between-roles": _between_roles,
+    }
+)

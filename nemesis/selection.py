@@ -1,0 +1,39 @@
+"""Which nodes a fault strikes together: one, a minority, a majority, all, or all of a role."""
+
+from harness.core.draw import Stream
+from nemesis.topology import SUBSCRIBER, Topology
+
+SELECTIONS = ("one", "one", "one", "minority", "majority", "all", "role")  # One node is the most telling: three times.
+
+
+def draw_nodes(topology: Topology, stream: Stream) -> tuple[tuple[str, ...], bool]:
+    """The nodes, and whether they are so many of a role that nobody may be left to answer.
+
+    Minority, majority and all are of the largest role that holds the system up, as a quorum is counted there.
+    """
+    members = _largest_role(topology)
+    count = len(members)
+    match stream.choice(SELECTIONS):
+        case "minority" if count >= 3:
+            return _some(members, (count - 1) // 2, stream), False
+        case "majority" if count >= 3:
+            return _some(members, count // 2 + 1, stream), True
+        case "all":
+            return members, True
+        case "role":
+            role = stream.choice(topology.roles())
+            nodes = topology.of_role(role)
+            return nodes, role != SUBSCRIBER and len(nodes) > 1
+        case _:
+            return (stream.choice(topology.ids()),), False
+
+
+def _largest_role(topology: Topology) -> tuple[str, ...]:
+    roles = [role for role in topology.roles() if role != SUBSCRIBER] or list(topology.roles())
+    return max((topology.of_role(role) for role in roles), key=len)
+
+
+def _some(members: tuple[str, ...], count: int, stream: Stream) -> tuple[str, ...]:
+    """`count` of the members at random, in their usual order."""
+    chosen = stream.sample(members, count)
+    return tuple(member for member in members if member in chosen)

@@ -1,0 +1,26 @@
+"""Slow subscribers: the stream runs into full buffers, by the network's fault or by the subscriber's own."""
+
+from harness.core.draw import Stream
+from nemesis.topology import SUBSCRIBER, Strike, Topology
+
+MS = 1_000_000
+
+
+def draw_slow_subscriber(topology: Topology, stream: Stream) -> Strike:
+    """One subscriber, or every fourth time all, with little bandwidth, much latency, or slow to handle what comes."""
+    subscribers = topology.of_role(SUBSCRIBER)
+    chosen = subscribers if stream.chance(1, 4) else (stream.choice(subscribers),)
+    links = topology.existing([(source, target) for target in chosen for source in topology.servers()])
+    match stream.choice(("bandwidth", "delay", "consumer") if links else ("consumer",)):
+        case "bandwidth":
+            return Strike(fault="bandwidth", targets=links, args={"bytes_per_s": stream.between(300, 3000)})
+        case "delay":
+            latency_ns = stream.between(200, 1500) * MS
+            return Strike(fault="delay", targets=links, args={"latency_ns": latency_ns, "jitter_ns": latency_ns // 2})
+        case _:
+            return Strike(fault="consumer", targets=chosen, args={"delay_ns": stream.between(5, 60) * MS})
+
+
+def unfit_slow_subscriber(topology: Topology) -> str | None:
+    """Why there is nothing to slow down, or None."""
+    return None if topology.of_role(SUBSCRIBER) else "no node has the role subscriber"

@@ -1,0 +1,61 @@
+"""What a fault can be aimed at: the nodes of a cluster with their roles, its links, its failpoints."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+CLIENT = "client"  # The address, and the role, of all clients together.
+SUBSCRIBER = "subscriber"
+DATAGRAM = "datagram"
+
+
+class Topology(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster as fault packages see it. A link exists where its direction was declared."""
+
+    nodes: tuple[tuple[str, str], ...]  # Each node's id and role.
+    links: Mapping[tuple[str, str], str]  # From role, to role: "fifo" or "datagram". Clients have the role "client".
+    points: tuple[str, ...] = ()
+
+    def ids(self) -> tuple[str, ...]:
+        """All nodes, in order."""
+        return tuple(node for node, _ in self.nodes)
+
+    def roles(self) -> tuple[str, ...]:
+        """The roles that occur, each once, in order of appearance."""
+        return tuple(dict.fromkeys(role for _, role in self.nodes))
+
+    def of_role(self, role: str) -> tuple[str, ...]:
+        """The nodes of that role; ("client",) for the clients."""
+        return (CLIENT,) if role == CLIENT else tuple(node for node, its_role in self.nodes if its_role == role)
+
+    def servers(self) -> tuple[str, ...]:
+        """The nodes that hold the system up: all but subscribers."""
+        return tuple(node for node, role in self.nodes if role != SUBSCRIBER)
+
+    def kind(self, source: str, target: str) -> str | None:
+        """How those two are linked in that direction, None if they are not."""
+        roles = dict(self.nodes) | {CLIENT: CLIENT}
+        if source == target or source not in roles or target not in roles:
+            return None
+        return self.links.get((roles[source], roles[target]))
+
+    def existing(self, pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+        """Those of the pairs (source, target) that are linked, as targets of a step, each once."""
+        linked = (f"{source}>{target}" for source, target in pairs if self.kind(source, target) is not None)
+        return tuple(dict.fromkeys(linked))
+
+    def all_links(self, kind: str | None = None) -> tuple[str, ...]:
+        """Every link of that kind, or of any."""
+        ends = (*self.ids(), CLIENT)
+        pairs = [(source, target) for source in ends for target in ends]
+        return self.existing([pair for pair in pairs if kind is None or self.kind(*pair) == kind])
+
+
+class Strike(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault without its time: what a package draws."""
+
+    fault: str
+    targets: tuple[str, ...]
+    args: dict[str, int | str] = {}
+    # It may leave nobody able to answer: keep it short, and alone.
+    is_total: bool = False

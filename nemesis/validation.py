@@ -1,0 +1,225 @@
+"""Plans as files: read, checked against a cluster, written. A person may have edited them, so every problem is told.
+
+Steps are numbered from 0, as in the records of a run.
+"""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from types import MappingProxyType
+
+import msgspec
+
+from harness.core.errors import ScenarioError
+from nemesis.overlap import LINK_FAULTS, conflict, ends
+from nemesis.package import PACKAGES
+from nemesis.plan import Plan, Step
+from nemesis.topology import CLIENT, DATAGRAM, Topology
+
+NODE_FAULTS = ("crash", "pause", "consumer", "clock")
+DATAGRAM_FAULTS = ("drop", "duplicate", "reorder")
+SECOND = 1_000_000_000
+_PROBLEMS_TOLD = 8
+
+_HOUR_NS = 3600 * SECOND
+
+
+class Range(msgspec.Struct, frozen=True):
+    """Integers from `low` to `high`."""
+
+    low: int
+    high: int
+
+
+Allowed = Range | tuple[str, ...]  # Or one of these words.
+_OF_CLUSTER: tuple[str, ...] = ()  # Failpoints are not known here.
+
+
+class Form(msgspec.Struct, frozen=True):
+    """The arguments of one fault: those that it must have, and those of which it may have some."""
+
+    required: Mapping[str, Allowed]
+    optional: Mapping[str, Allowed]
+    some: bool = False  # At least one of the optional ones.
+
+
+FORMS: Mapping[str, Form] = MappingProxyType(
+    {
+        "cut": Form({}, {}),
+        "stall": Form({}, {}),
+        "delay": Form({"latency_ns": Range(0, _HOUR_NS)}, {"jitter_ns": Range(0, _HOUR_NS)}),
+        "bandwidth": Form({"bytes_per_s": Range(1, 10**12)}, {}),
+        **dict.fromkeys(DATAGRAM_FAULTS, Form({"permille": Range(1, 1000)}, {})),
+        "crash": Form({}, {"disk": ("lost", "torn", "kept"), "point": _OF_CLUSTER}),
+        "pause": Form({}, {"point": _OF_CLUSTER}),
+        "consumer": Form({"delay_ns": Range(1, _HOUR_NS)}, {}),
+        "clock": Form(
+            {},
+            {
+                "step_ns": Range(-24 * _HOUR_NS, 24 * _HOUR_NS),
+                "drift_ppm": Range(-900_000, 900_000),
+                "freeze": Range(0, 1),
+            },
+            some=True,
+        ),
+    }
+)
+
+
+def plan_from_json(text: str | bytes) -> Plan:
+    """The plan in that JSON text, not yet checked against a cluster. Raises ScenarioError naming step and field."""
+    try:
+        raw = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ScenarioError(f"plan: not valid JSON ({error})") from None
+    if not isinstance(raw, dict) or not isinstance(raw.get("steps"), list):
+        raise ScenarioError('plan: must be an object with a list under "steps"')
+    problems = list(_unknown_fields("plan", raw, Plan))
+    steps = []
+    for number, each in enumerate(raw["steps"]):
+        where = f"step {number}"
+        unknown = list(_unknown_fields(where, each, Step)) if isinstance(each, dict) else []
+        try:
+            steps.append(msgspec.convert(each, Step))
+        except msgspec.ValidationError as error:
+            problems += unknown or [f"{where}: {_in_words(error)}"]
+    try:
+        drawn = msgspec.convert(raw.get("drawn", {}), dict[str, int | str])
+    except msgspec.ValidationError as error:
+        problems.append(f"plan: field drawn: {_in_words(error)}")
+    _refuse(problems)
+    return Plan(steps=tuple(steps), drawn=drawn)
+
+
+def plan_to_json(plan: Plan) -> str:
+    """The plan as JSON, indented for people; `plan_from_json` reads the same plan from it."""
+    return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()
+
+
+def validate(plan: Plan, topology: Topology, *, duration_ns: int | None = None) -> None:
+    """Raise ScenarioError unless every step can have its effect in that cluster, within that load if it is given."""
+    _refuse(problems(plan, topology, duration_ns=duration_ns))
+
+
+def problems(plan: Plan, topology: Topology, *, duration_ns: int | None = None) -> list[str]:
+    """What is wrong with the plan, one line each: which step, which field, what is allowed. Empty if it is sound."""
+    found: list[str] = []
+    for number, step in enumerate(plan.steps):
+        lines = [*_time_problems(step, duration_ns), *_word_problems(step)]
+        if step.fault in FORMS:
+            lines += [*_target_problems(step, topology), *_argument_problems(step, topology)]
+        found += [f"step {number} ({step.fault}): {line}" for line in lines]
+    for (number, step), (later, other) in combinations(enumerate(plan.steps), 2):
+        reason = conflict(step, other)
+        if reason is not None:
+            found.append(f"steps {number} ({step.fault}) and {later} ({other.fault}) overlap in time: {reason}")
+    return found
+
+
+def _time_problems(step: Step, duration_ns: int | None) -> Iterator[str]:
+    if step.at_ns < 0:
+        yield f"at_ns is {step.at_ns}: it must be 0 or more"
+    if step.until_ns <= step.at_ns:
+        yield f"until_ns is {step.until_ns}: it must be after at_ns, {step.at_ns}"
+    if duration_ns is not None and step.until_ns > duration_ns:
+        yield f"until_ns is {step.until_ns}: the load ends at {duration_ns}"
+
+
+def _word_problems(step: Step) -> Iterator[str]:
+    if step.fault not in FORMS:
+        yield f"fault {step.fault!r} is unknown{_hint(step.fault, FORMS)}"
+    if step.package not in PACKAGES:
+        yield f"package {step.package!r} is unknown{_hint(step.package, PACKAGES)}"
+
+
+def _target_problems(step: Step, topology: Topology) -> Iterator[str]:
+    if not step.targets:
+        yield "targets is empty: name at least one"
+    for target in [each for place, each in enumerate(step.targets) if each in step.targets[:place]]:
+        yield f"targets names {target!r} twice"
+    for target in dict.fromkeys(step.targets):
+        problem = (
+            _link_problem(step, target, topology) if step.fault in LINK_FAULTS else _node_problem(target, topology)
+        )
+        if problem is not None:
+            yield problem
+
+
+def _node_problem(target: str, topology: Topology) -> str | None:
+    if target in topology.ids():
+        return None
+    if ">" in target:
+        return f"target {target!r} is a link, and this fault strikes nodes{_hint(target, topology.ids())}"
+    return f"target {target!r} is no node{_hint(target, topology.ids())}"
+
+
+def _link_problem(step: Step, target: str, topology: Topology) -> str | None:
+    links = topology.all_links()
+    source, sink = ends(target)
+    if not source:
+        return f"target {target!r} is no link: write source>target{_hint(target, links)}"
+    for end in (source, sink):
+        if end not in topology.ids() and end != CLIENT:
+            return f"target {target!r}: {end!r} is neither a node nor {CLIENT!r}{_hint(end, (*topology.ids(), CLIENT))}"
+    kind = topology.kind(source, sink)
+    if kind is None:
+        return f"target {target!r}: this cluster has no such link{_hint(target, links)}"
+    if step.fault in DATAGRAM_FAULTS and kind != DATAGRAM:
+        return f"target {target!r} is a {kind} link: a connection cannot {step.fault} messages; cut, stall or delay it"
+    return None
+
+
+def _argument_problems(step: Step, topology: Topology) -> Iterator[str]:
+    form = FORMS[step.fault]
+    known = {**form.required, **form.optional}
+    for name in form.required:
+        if name not in step.args:
+            yield f"args lacks {name!r}, {_allowed_words(known[name])}"
+    if form.some and not any(name in step.args for name in form.optional):
+        yield f"args needs at least one of {', '.join(form.optional)}"
+    for name, value in step.args.items():
+        if name not in known:
+            yield f"args has {name!r}, which is unknown{_hint(name, known)}"
+            continue
+        allowed = topology.points if name == "point" else known[name]
+        if not _is_allowed(value, allowed):
+            yield f"args {name} is {value!r}: it must be {_allowed_words(allowed)}"
+
+
+def _is_allowed(value: int | str, allowed: Allowed) -> bool:
+    if isinstance(allowed, Range):
+        return isinstance(value, int) and allowed.low <= value <= allowed.high
+    return value in allowed
+
+
+def _allowed_words(allowed: Allowed) -> str:
+    if isinstance(allowed, Range):
+        return f"from {allowed.low} to {allowed.high}"
+    return f"one of {', '.join(allowed)}" if allowed else "left out: this cluster has no failpoints"
+
+
+def _unknown_fields(where: str, raw: Mapping[str, object], form: type[Plan] | type[Step]) -> Iterator[str]:
+    for name in raw:
+        if name not in form.__struct_fields__:
+            yield f"{where}: field {name!r} is unknown{_hint(name, form.__struct_fields__)}"
+
+
+def _in_words(error: msgspec.ValidationError) -> str:
+    """msgspec's message, with the path in it as a field."""
+    message, _, path = str(error).partition(" - at `$.")
+    return f"field {path.rstrip('`')}: {message}" if path else message
+
+
+def _hint(word: str, choices: Iterable[str]) -> str:
+    """The nearest of the choices as a question; all of them, if none is near."""
+    names = list(choices)
+    nearest = difflib.get_close_matches(word, names, 1, 0.6)
+    if nearest:
+        return f": did you mean {nearest[0]!r}?"
+    return f": choose from {', '.join(names)}" if names else ""
+
+
+def _refuse(lines: Sequence[str]) -> None:
+    if lines:
+        more = len(lines) - _PROBLEMS_TOLD
+        raise ScenarioError("; ".join(lines[:_PROBLEMS_TOLD]) + (f"; and {more} more" if more > 0 else ""))
