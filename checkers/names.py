@@ -35,6 +35,43 @@ TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-STREAM: Final[Mapping[str, str]] = MappingProxyType({})
+STREAM: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "late-event": "An event below a watermark arrived for the first time after it.",
+        "late-event-boundary": "An event exactly at a watermark that includes its position arrived after it.",
+        "missing-event": "A committed write below a watermark never arrived.",
+        "torn-unit": "A watermark was announced when part of a unit had arrived, and part had not.",
+        "watermark-regress": "A watermark went back.",
+        "watermark-from-future": "A watermark passed positions that the source had not yet reached.",
+        "duplicate-event": "An event came again where the stream promises that it does not.",
+        "divergent-duplicate": "An event came twice, with two values.",
+        "phantom-event": "An event whose write was never attempted, or certainly failed.",
+        "wrong-value": "An event with the right key and position, and another value than was written.",
+        "order-inversion": "An event arrived after one that it precedes in the stream's order.",
+        "resume-hole": "After a resume the first event of a key is not the next one.",
+        "lost-tail": "A committed write never reached a live subscriber, although all was healed and quiet.",
+        "hand-over-hole": "Between a backfill and the stream behind it an event is missing.",
+        "silent-gap": "Events were lost, and no gap marker said so.",
+        "false-gap": "A gap marker, though nothing was lost.",
+        "cut-not-closed": "What a watermark contains depends on something that it does not contain.",
+        "stall": "Nothing went on for longer than the system's declared bound.",
+        "lag": "The stream was further behind than is promised.",
+        "split-view": "Two views of the same position differ.",
+        "state-mismatch": "The state built from the stream is not the source's at that position.",
+        "lost-acknowledged": "What was acknowledged is gone.",
+        "resurrected": "What was certainly undone has come back.",
+        "double-status": "One transaction is both committed and aborted.",
+        "diverged-replicas": "Two replicas of one object differ at rest.",
+        "split-brain": "Two nodes act as the only one at once.",
+        "epoch-shape": "An epoch does not consist of what its declaration says.",
+        "zombie": "An act of a fenced owner took effect.",
+        "epoch-fork": "Two owners act in one epoch.",
+        "real-time-order": "A write has a lower position than one that ended before it began.",
+        "timestamp-order": "Dependent transactions have timestamps in the wrong order.",
+        "stale-acknowledged": "A read misses a write that was acknowledged before it began.",
+        "spurious-abort": "An operation was refused without any of the reasons that are declared.",
+        "memory-growth": "Buffers grew without the bound that is declared.",
+    }
+)
 
 NAMES: Final[Mapping[str, str]] = MappingProxyType({**TRANSACTIONAL, **STREAM})

@@ -127,12 +127,14 @@ class Deliveries:
     value: Int64s
     position: Int64s
     ordinal: Int64s
+    epoch: Int64s
     unit: Int64s
     unit_rows: Int64s
 
 
-KINDS: Final = ("open", "row", "watermark", "begin", "commit", "gap", "error", "close", "checkpoint", "end")
-OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END = range(len(KINDS))
+# A "backfill" is a row of a snapshot: it shows a state, so it is never late.
+KINDS: Final = ("open", "row", "watermark", "begin", "commit", "gap", "error", "close", "checkpoint", "end", "backfill")
+OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END, BACKFILL = range(len(KINDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,7 @@ class SourceWrites:
     refused, plus those that certainly were (outcome FAIL), so that a phantom can be told.
 
     `position` is the commit position that the source reported, or NEVER; `ordinal` is the write's place in its unit.
+    `span` is the id of the partition on which the key's rows come, -1 where there is none, or none is known.
     """
 
     op: Int64s
@@ -149,5 +152,7 @@ class SourceWrites:
     value: Int64s
     position: Int64s
     ordinal: Int64s
+    epoch: Int64s
+    span: Int64s
     invoke_seq: Int64s
     complete_seq: Int64s  # NEVER without completion
