@@ -74,9 +74,9 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """What a subscriber saw, to be written to the history before it is acknowledged upstream.
 
-    `kind` is open, row, watermark, begin, commit, gap, error, close or checkpoint. `position` is in the domain that
-    the stream's contract declares; `unit` names the transaction, epoch or batch that must not be torn, and `unit_rows`
-    says how many rows it has, where the stream tells.
+    `kind` is open, row, watermark, begin, commit, gap, error, close, checkpoint, end or backfill. `position` is in the
+    domain that the stream's contract declares; `unit` names the transaction, epoch or batch that must not be torn, and
+    `unit_rows` says how many rows it has, where the stream tells.
     """
 
     session: int
