@@ -13,7 +13,7 @@ def draw_slow_subscriber(topology: Topology, stream: Stream) -> Strike:
     links = topology.existing([(source, target) for target in chosen for source in topology.servers()])
     match stream.choice(("bandwidth", "delay", "consumer") if links else ("consumer",)):
         case "bandwidth":
-            return Strike(fault="bandwidth", targets=links, args={"bytes_per_s": stream.between(300, 3000)})
+            return Strike(fault="bandwidth", targets=links, args={"bytes_per_s": stream.between(100, 1000)})
         case "delay":
             latency_ns = stream.between(200, 1500) * MS
             return Strike(fault="delay", targets=links, args={"latency_ns": latency_ns, "jitter_ns": latency_ns // 2})
