@@ -127,7 +127,7 @@ class Interpreter:
         return f"stall: {self._cluster.settle_ns / SECOND:g} s after healing, {what}"
 
     async def _drive(self, generator: Generator, deadline_ns: int | None) -> bool:
-        """Invoke what is planned until the generator is exhausted and all threads are free. False: the deadline passed."""
+        """Invoke what is planned until all is done and all threads are free. False: the deadline passed."""
         while True:
             for _, event in self._take_done():
                 generator = generator.update(self._context(), event)

@@ -31,7 +31,7 @@ class RunFailed(SeamarkError):
 
 
 def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[Path, RunFile, Cluster, Decided]:
-    """A new run directory with its run.json, and what the seed decided. Raises ScenarioError before anything is made."""
+    """A new run directory with its run.json, and what the seed decided. Nothing is made if that raises ScenarioError."""
     cluster = load_cluster(scenario.cluster)
     decided = decide(scenario, cluster, plan)
     run_file = RunFile(

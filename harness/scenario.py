@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from nemesis.package import PACKAGES, Topology, draw_plan
 
 from harness.core.draw import Draw
 from harness.core.errors import ScenarioError
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload
 from harness.workloads import WORKLOADS, WorkloadOptions
+from nemesis.package import PACKAGES, Topology, draw_plan
 from nemesis.plan import Plan
+from nemesis.validation import validate
 
 SECOND = 1_000_000_000
 
@@ -59,6 +60,8 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
     """
     for bug in scenario.bugs:
         known(bug, tuple(cluster.bugs), f"bug of {cluster.name}")
+    if plan is not None:
+        validate(plan, topology(cluster), duration_ns=int(scenario.time_s * SECOND))
     draw = Draw(scenario.seed)
     stream = draw.stream("parameters")
     parameters = {each.name: stream.between(each.low, each.high) for each in cluster.parameters}

@@ -22,7 +22,7 @@ JAVA_MIN = 17
 def doctor(
     store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
 ) -> int:
-    """Look at this machine, and say in a line each what is there and what is missing. Exits 4 if something is missing."""
+    """Look at this machine: a line each for what is there and what is missing. Exits 4 if something is missing."""
     console = Console(highlight=False)
     is_fit = True
     for name, is_good, text in _findings(store):

@@ -1,7 +1,7 @@
 """The options of `seamark run`, from a scenario file and from the command line, which wins.
 
-A scenario file is a table of the same names (TOML, or JSON): `seed = 7`, `bug = ["late-row"]`. A run.json from the store
-is a scenario file as well: it brings its fault plan along.
+A scenario file is a table of the same names (TOML, or JSON): `seed = 7`, `bug = ["late-row"]`. A run.json from the
+store is a scenario file as well: it brings its fault plan along.
 """
 
 from pathlib import Path
@@ -13,6 +13,7 @@ from harness.core.errors import ScenarioError
 from harness.scenario import Scenario, known, scenario_file
 from harness.store import read_run_file
 from nemesis.plan import Plan
+from nemesis.validation import plan_from_json
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,9 +100,10 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _plan_file(path: Path) -> Plan:
+    """The plan in a file; what cannot be known without its cluster is checked by `decide`."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Plan)
+        return plan_from_json(path.read_bytes())
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ScenarioError(f"{path}: not a fault plan ({error}); the plan of a run is in its run.json") from None
+    except ScenarioError as error:
+        raise ScenarioError(f"{path}: {error}") from None

@@ -4,11 +4,14 @@
 start of the run. The history's hash covers every record but `Header` and `Footer`.
 """
 
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+if TYPE_CHECKING:
+    Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+else:
+    Json = Any  # msgspec cannot read a recursive alias, and decodes into nothing else.
 Outcome = Literal["ok", "fail", "info"]
 NEMESIS = -1  # The process number under which faults appear where a process is asked for.
 

@@ -1,0 +1,141 @@
+"""The journal of a run: what was recorded, as it happened, readable whatever dies.
+
+Layout. A magic line; then records, each a head of eight bytes (length of the payload, and its CRC-32, both big-endian
+unsigned 32-bit) and the payload, one record of `harness.core.record` as msgpack. Each append is one write to the file,
+so what was recorded survives the death of the process; `sync` makes it survive the machine's.
+A torn tail, which is the last record cut short or damaged, is left out by the reader; damage before it is an error.
+"""
+
+import hashlib
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from harness.core.errors import HistoryError
+from harness.core.record import Footer, Header, Record
+
+MAGIC: Final = b"seamark journal 1\n"
+RECORD_MAX: Final = 16 << 20  # Bytes of one record's payload.
+_HEAD: Final = struct.Struct(">II")
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final[msgspec.msgpack.Decoder[Record]] = msgspec.msgpack.Decoder(Record)
+
+
+class JournalWriter:
+    """Appends records to a new journal. Raises FileExistsError if there is one."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        self._buffer = bytearray(MAGIC)
+        os.write(self._file, self._buffer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    def append(self, record: Record) -> None:
+        """Record one thing: it is in the file when this returns. Raises HistoryError if it passes RECORD_MAX."""
+        buffer = self._buffer
+        _ENCODER.encode_into(record, buffer, _HEAD.size)
+        length = len(buffer) - _HEAD.size
+        if length > RECORD_MAX:
+            raise HistoryError(f"a record of {length:,} bytes passes the limit of {RECORD_MAX:,} bytes for one record")
+        with memoryview(buffer) as view:
+            _HEAD.pack_into(view, 0, length, zlib.crc32(view[_HEAD.size :]))
+            written = os.write(self._file, view)
+        if written != len(buffer):
+            raise OSError(f"the journal took {written} of {len(buffer)} bytes: is the disk full?")
+
+    def sync(self) -> None:
+        """Make everything appended so far survive the machine."""
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        """Close the file. Nothing is lost if this is never called."""
+        os.close(self._file)
+
+
+class HistoryHash:
+    """The hash of a history: SHA-256 over its evidence in order, as msgpack, without header and footer."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, record: Record) -> None:
+        """Take the next record into account."""
+        if not isinstance(record, Header | Footer):
+            self._hash.update(_ENCODER.encode(record))
+
+    def hexdigest(self) -> str:
+        """The hash of what was added so far."""
+        return self._hash.hexdigest()
+
+
+def history_sha256(records: Iterable[Record]) -> str:
+    """The hash of a history."""
+    history_hash = HistoryHash()
+    for record in records:
+        history_hash.add(record)
+    return history_hash.hexdigest()
+
+
+def read_journal(path: Path) -> Iterator[Record]:
+    """The records of a journal in order, header and footer included; a torn tail is left out.
+
+    Raises HistoryError that names the file, the number of the record (from 0) and its byte offset, if it is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise HistoryError(f"{path}: not a journal of this version of Seamark (its first line differs)")
+            size = os.fstat(file.fileno()).st_size
+            number, offset = 0, len(MAGIC)
+            while len(head := file.read(_HEAD.size)) == _HEAD.size:
+                length, checksum = _HEAD.unpack(head)
+                end = offset + _HEAD.size + length
+                if end > size:
+                    _refuse_unless_torn(path, number, offset, length)
+                    return
+                payload = file.read(length)
+                if length > RECORD_MAX or zlib.crc32(payload) != checksum:
+                    if end == size and length <= RECORD_MAX:
+                        return
+                    raise _damaged(path, number, offset, "its checksum does not match")
+                yield _decoded(path, number, offset, payload)
+                number, offset = number + 1, end
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def is_complete(path: Path) -> bool:
+    """Does the journal end with a footer?"""
+    last: Record | None = None
+    for last in read_journal(path):  # noqa: B007  The last one is what is wanted.
+        pass
+    return isinstance(last, Footer)
+
+
+def _refuse_unless_torn(path: Path, number: int, offset: int, length: int) -> None:
+    """A last record that claims more than any writer writes is damage, not a tear."""
+    if length > RECORD_MAX:
+        raise _damaged(path, number, offset, f"it claims {length:,} bytes, and the limit is {RECORD_MAX:,}")
+
+
+def _decoded(path: Path, number: int, offset: int, payload: bytes) -> Record:
+    try:
+        return _DECODER.decode(payload)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _damaged(path, number, offset, str(error)) from None
+
+
+def _damaged(path: Path, number: int, offset: int, why: str) -> HistoryError:
+    remedy = "restore the file, or cut it there to judge what comes before"
+    return HistoryError(f"{path}: record {number} at byte {offset} is damaged ({why}); {remedy}")
