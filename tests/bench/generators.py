@@ -17,7 +17,7 @@ def main() -> None:
     count, started = 0, time.perf_counter()
     while (answer := generator.op(context)) is not None:
         planned, generator = answer
-        assert isinstance(planned, Planned)  # noqa: S101  A thread is always free.
+        assert isinstance(planned, Planned)
         invoke = Invoke(count, 0, planned.time_ns, 0, planned.f, planned.value, planned.mops)
         generator = generator.update(context, invoke).update(context, Complete(count, 0, "ok"))
         count += 1

@@ -1,0 +1,154 @@
+from collections import Counter
+from itertools import combinations
+
+import pytest
+
+from harness.core.draw import Draw
+from harness.core.errors import ScenarioError
+from nemesis.overlap import conflict
+from nemesis.package import PACKAGES, draw_plan
+from nemesis.plan import Plan, Step
+from nemesis.topology import Topology
+from nemesis.validation import plan_from_json, plan_to_json, problems
+from tests.unit.nemesis.topologies import LONE, QUORUM, SMALL
+
+SECOND = 1_000_000_000
+MINUTE = 60 * SECOND
+SEEDS = range(500)
+FITTING = {
+    "small": (SMALL, tuple(name for name in PACKAGES if name != "datagrams")),
+    "quorum": (QUORUM, tuple(name for name in PACKAGES if name != "slow-subscriber")),
+    "lone": (LONE, ("crash", "pause", "slow-link", "clock", "lost-writes")),
+}
+
+
+def plan(seed: int, where: str = "small", duration_ns: int = MINUTE) -> Plan:
+    topology, names = FITTING[where]
+    return draw_plan(topology, [PACKAGES[name] for name in names], Draw(seed), duration_ns=duration_ns)
+
+
+def in_force(step: Step, other: Step) -> bool:
+    return step.at_ns < other.until_ns and other.at_ns < step.until_ns
+
+
+@pytest.mark.parametrize("where", sorted(FITTING))
+def test_every_plan_is_sound_and_survives_its_file(where: str) -> None:
+    for seed in SEEDS:
+        drawn = plan(seed, where)
+        assert problems(drawn, FITTING[where][0], duration_ns=MINUTE) == []
+        assert plan_from_json(plan_to_json(drawn)) == drawn
+
+
+def test_the_same_seed_draws_the_same_plan_and_another_does_not() -> None:
+    assert all(plan(seed) == plan(seed) for seed in range(50))
+    assert len({plan_to_json(plan(seed)) for seed in range(50)}) == 50
+
+
+@pytest.mark.parametrize("where", sorted(FITTING))
+def test_every_plan_has_three_packages_and_every_package_appears(where: str) -> None:
+    seen: Counter[str] = Counter()
+    for seed in SEEDS:
+        packages = {step.package for step in plan(seed, where).steps}
+        assert len(packages) >= 3
+        seen.update(packages)
+    assert set(seen) == set(FITTING[where][1])
+    assert min(seen.values()) > 100
+
+
+def test_every_kind_of_fault_and_argument_appears() -> None:
+    steps = [step for seed in SEEDS for where in FITTING for step in plan(seed, where).steps]
+    assert {step.fault for step in steps} == {
+        "cut", "stall", "delay", "bandwidth", "drop", "duplicate", "reorder", "crash", "pause", "consumer", "clock",
+    }  # fmt: skip
+    assert {name for step in steps for name in step.args} == {
+        "latency_ns", "jitter_ns", "bytes_per_s", "permille", "disk", "point", "delay_ns", "step_ns", "drift_ppm",
+        "freeze",
+    }  # fmt: skip
+
+
+def test_windows_are_spread_and_leave_time_free_of_faults() -> None:
+    for seed in SEEDS:
+        steps = plan(seed).steps
+        assert steps[0].at_ns == 2 * SECOND
+        assert max(step.until_ns for step in steps) <= MINUTE - 6 * SECOND
+        assert any(step.at_ns > MINUTE // 2 for step in steps)
+        faulty_ns = sum(step.until_ns - step.at_ns for step in steps)
+        assert faulty_ns > MINUTE // 6
+        rests = [max(s.until_ns for s in steps[:at]) for at in range(1, len(steps))]
+        gaps = [step.at_ns - rest for step, rest in zip(steps[1:], rests, strict=True) if step.at_ns >= rest]
+        assert len(gaps) >= 2
+        assert min(gaps) >= SECOND // 2
+
+
+def test_windows_are_long_enough_to_bite_and_those_that_stop_everything_are_short() -> None:
+    data = {"n1", "n2"}
+    for seed in SEEDS:
+        steps = plan(seed).steps
+        for step in steps:
+            is_total = step.fault in ("crash", "pause") and data <= set(step.targets) and "point" not in step.args
+            length_ns = step.until_ns - step.at_ns
+            assert (length_ns < SECOND) if is_total else (600_000_000 <= length_ns <= 8 * SECOND)
+            if is_total:
+                assert not any(in_force(step, other) for other in steps if other is not step)
+
+
+def test_never_two_faults_in_force_of_which_one_hides_the_other() -> None:
+    together = 0
+    for seed in SEEDS:
+        for step, other in combinations(plan(seed).steps, 2):
+            assert conflict(step, other) is None
+            together += in_force(step, other)
+    assert together > 300
+
+
+def test_what_was_drawn_is_told() -> None:
+    drawn = plan(7)
+    assert set(drawn.drawn) >= {"packages", "gap between faults", "longest fault", "overlap"}
+    counts = Counter(step.package for step in drawn.steps)
+    for package, count in counts.items():
+        assert str(drawn.drawn[package]).startswith(f"{count} x, ")
+
+
+@pytest.mark.parametrize("duration_ns", [SECOND, 5 * SECOND, 20 * SECOND])
+def test_a_short_run_has_as_many_packages_in_shorter_windows(duration_ns: int) -> None:
+    for seed in range(100):
+        steps = plan(seed, duration_ns=duration_ns).steps
+        assert len({step.package for step in steps}) >= 3
+        assert all(0 < step.at_ns < step.until_ns < duration_ns for step in steps)
+
+
+def test_a_long_run_goes_on_with_windows_of_seconds() -> None:
+    steps = plan(1, duration_ns=10 * MINUTE).steps
+    assert len(steps) > 50
+    assert max(step.until_ns - step.at_ns for step in steps) <= 8 * SECOND
+    assert max(step.until_ns for step in steps) > 9 * MINUTE
+
+
+def test_the_draw_of_faults_moves_no_other_stream() -> None:
+    draw = Draw(3)
+    draw_plan(SMALL, list(PACKAGES.values())[:4], draw, duration_ns=MINUTE)
+    assert list(draw.positions()) == ["faults"]
+
+
+def test_no_package_means_no_step() -> None:
+    assert draw_plan(SMALL, (), Draw(1), duration_ns=MINUTE) == Plan(steps=())
+
+
+@pytest.mark.parametrize(
+    ("name", "topology", "reason"),
+    [
+        ("datagrams", SMALL, "no link is a datagram link"),
+        ("slow-subscriber", QUORUM, "no node has the role subscriber"),
+        ("slow-link", Topology(nodes=(("n1", "data"),), links={}), "no link is declared"),
+        ("crash", Topology(nodes=(), links={}), "there is no node"),
+        ("partition", Topology(nodes=(("n1", "data"),), links={("a", "b"): "fifo"}), "found nothing to strike"),
+    ],
+)
+def test_a_package_without_anything_to_strike_is_refused_by_name(name: str, topology: Topology, reason: str) -> None:
+    with pytest.raises(ScenarioError, match=f"{name}.*{reason}"):
+        draw_plan(topology, [PACKAGES[name]], Draw(1), duration_ns=MINUTE)
+
+
+def test_packages_have_different_colours_and_say_what_they_do() -> None:
+    assert len({package.colour for package in PACKAGES.values()}) == len(PACKAGES)
+    assert all(package.summary and package.heals and package.probe for package in PACKAGES.values())
