@@ -1,0 +1,214 @@
+"""Anomalies that need no cycle: what reads and appends of one key say about each other, in all transactions.
+
+Rules as in Elle's list-append checker (jepsen-io/elle at ccdee6f), restated; only what ok transactions read counts.
+Witnesses, by the anomaly's name: the reads or appends that could have shown it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from checkers.kernels import KeyRows
+from checkers.ragged import expand, first_of_each
+from checkers.sightings import Report, Sighting, seen
+from checkers.versions import Inference, Versions, inference, resolved
+from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
+
+_FAR = np.iinfo(np.int64).max
+
+
+def infer(parts: Sequence[KeyRows]) -> Inference:
+    """All that follows from all that the chunks say about the keys of one partition."""
+    versions, duplicate = resolved(parts)
+    return inference(versions, duplicate, anomalies(versions))
+
+
+def anomalies(versions: Versions) -> Report:
+    """Every anomaly of single keys, and how often there was one to see."""
+    odd = _OddReads(versions)
+    sightings = (
+        *_incompatible_order(versions),
+        *_duplicate_elements(versions, odd),
+        *_aborted_reads(versions, odd),
+        *_intermediate_reads(versions),
+        *_dirty_updates(versions),
+        *_lost_updates(versions, odd),
+    )
+    return Report(sightings, _tally(versions))
+
+
+class _OddReads:
+    """The reads that saw no version in the order, with their elements: few, or the history is broken."""
+
+    def __init__(self, versions: Versions) -> None:
+        rows = versions.rows
+        self.read = np.flatnonzero(~versions.is_version)
+        length = versions.read_length[self.read]
+        self.owner = np.repeat(np.arange(len(self.read)), length)  # Which of them each element belongs to.
+        self.elements = rows.elements[expand(rows.list_start[rows.read_list[self.read]], length)]
+        self.slot = versions.slots.of(np.repeat(versions.read_code[self.read], length), self.elements)
+
+
+def _tally(versions: Versions) -> Counter[str]:
+    rows, code = versions.rows, versions.read_code
+    has_failed = np.zeros(len(versions.keys), np.bool_)
+    has_failed[versions.append_code[rows.append_outcome == FAIL]] = True
+    has_passing = np.zeros(len(versions.keys), np.bool_)
+    has_passing[versions.append_code[~rows.is_final]] = True
+    is_ok = rows.append_outcome == OK
+    is_placed = np.zeros(len(rows.append_op) + 1, np.bool_)
+    is_placed[versions.writer] = True
+    read_keys = len(np.unique(code[versions.read_length > 0]))
+    return Counter(
+        {
+            "keys": len(versions.keys),
+            "appends-ok": int(np.count_nonzero(is_ok)),
+            "appends-placed": int(np.count_nonzero(is_ok & is_placed[:-1])),
+            "elements-without-writer": int(np.count_nonzero(versions.writer < 0)),
+            "G1a": int(np.count_nonzero(has_failed[code])),
+            "G1b": int(np.count_nonzero(has_passing[code])),
+            "incompatible-order": int(np.count_nonzero(versions.read_length)) - read_keys,
+            "dirty-update": int(np.count_nonzero(is_ok & has_failed[versions.append_code])),
+            "lost-update": int(np.count_nonzero(rows.is_update)),
+        }
+    )
+
+
+def _incompatible_order(versions: Versions) -> tuple[Sighting, ...]:
+    """Keys with a read that is no prefix of the longest; the count is of keys."""
+    rows = versions.rows
+    odd = np.flatnonzero(~versions.is_version)
+    code = versions.read_code[odd]
+    longest = rows.list_op[versions.longest[code]].astype(np.int64)
+    ops = rows.read_op[odd].astype(np.int64)
+    return seen("incompatible-order", len(np.unique(code)), op=ops, key=versions.keys[code], other=longest)
+
+
+def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
+    """Reads that show an element twice."""
+    # Of the longest read of each key, the first place that repeats an element: longer reads of it show it as well.
+    places = np.flatnonzero(versions.is_repeated)
+    first = np.full(len(versions.keys), _FAR)
+    np.minimum.at(first, versions.seen_code[places], places)
+    reach = versions.seen_start[versions.read_code] + versions.read_length
+    plain = np.flatnonzero(versions.is_version & (reach > first[versions.read_code]))
+    plain_elements = versions.seen[first[versions.read_code[plain]]]
+
+    order = np.lexsort((odd.elements, odd.owner))
+    owner, element = odd.owner[order], odd.elements[order]
+    again = np.flatnonzero(~first_of_each(owner) & ~first_of_each(element))
+    again = again[first_of_each(owner[again])]
+    reads = np.concatenate((plain, odd.read[owner[again]]))
+    return seen(
+        "duplicate-elements",
+        len(reads),
+        op=versions.rows.read_op[reads].astype(np.int64),
+        key=versions.keys[versions.read_code[reads]],
+        element=np.concatenate((plain_elements, element[again])),
+    )
+
+
+def _aborted_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
+    """Reads that show an element of a failed transaction, anywhere."""
+    rows = versions.rows
+    is_failed = np.append(rows.append_outcome == FAIL, False)  # The last answers for writer -1.
+    places = np.flatnonzero(is_failed[versions.seen_writer])
+    first = np.full(len(versions.keys), _FAR)
+    np.minimum.at(first, versions.seen_code[places], places)
+    reach = versions.seen_start[versions.read_code] + versions.read_length
+    plain = np.flatnonzero(versions.is_version & (reach > first[versions.read_code]))
+    plain_writers = versions.seen_writer[first[versions.read_code[plain]]]
+
+    writer = versions.writer_of_slot[odd.slot]
+    hit = np.flatnonzero(is_failed[writer])
+    hit = hit[first_of_each(odd.owner[hit])]
+    return _reads_of(
+        "G1a",
+        versions,
+        np.concatenate((plain, odd.read[odd.owner[hit]])),
+        np.concatenate((plain_writers, writer[hit])),
+    )
+
+
+def _intermediate_reads(versions: Versions) -> tuple[Sighting, ...]:
+    """Reads that end at an append which is not its transaction's last to the key, by another transaction."""
+    rows = versions.rows
+    is_passing = np.append(~rows.is_final, False)
+    reads = np.flatnonzero(is_passing[versions.last_writer])
+    writers = versions.last_writer[reads]
+    is_other = rows.append_op[writers] != rows.read_op[reads]
+    return _reads_of("G1b", versions, reads[is_other], writers[is_other])
+
+
+def _reads_of(anomaly: str, versions: Versions, reads: Int64s, writers: Int64s) -> tuple[Sighting, ...]:
+    rows = versions.rows
+    return seen(
+        anomaly,
+        len(reads),
+        op=rows.read_op[reads].astype(np.int64),
+        key=versions.keys[versions.read_code[reads]],
+        element=rows.append_value[writers],
+        other=rows.append_op[writers].astype(np.int64),
+    )
+
+
+def _dirty_updates(versions: Versions) -> tuple[Sighting, ...]:
+    """Elements of ok transactions that come right after those of failed ones; info and unknown ones are seen through.
+
+    The example names the earliest of the failed transactions in a row.
+    """
+    rows = versions.rows
+    outcome = np.append(rows.append_outcome, np.int8(INFO))[versions.writer]
+    failed = np.flatnonzero(outcome == FAIL)
+    if not len(failed):
+        return ()
+    place = np.arange(len(outcome))
+    # A key begins as if an ok transaction had written it.
+    begin = versions.order_start[versions.order_code]
+    decided = np.maximum.accumulate(np.where(outcome != INFO, place, -1))
+    last_ok = np.maximum.accumulate(np.where(outcome == OK, place, -1))
+    before = np.concatenate(([-1], decided[:-1]))
+    hit = np.flatnonzero((outcome == OK) & (before >= begin) & (outcome[before] == FAIL))
+    since = np.maximum(begin[hit], np.concatenate(([-1], last_ok[:-1]))[hit] + 1)
+    first_failed = failed[np.searchsorted(failed, since)]
+    writer = versions.writer[hit]
+    return seen(
+        "dirty-update",
+        len(hit),
+        op=rows.append_op[writer].astype(np.int64),
+        key=versions.keys[versions.order_code[hit]],
+        element=rows.append_value[writer],
+        other=rows.append_op[versions.writer[first_failed]].astype(np.int64),
+    )
+
+
+def _lost_updates(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
+    """Versions that two or more ok transactions read before they appended to the key; the count is of versions."""
+    rows = versions.rows
+    plain = np.flatnonzero(rows.is_update & versions.is_version)
+    longest = int(versions.read_length.max(initial=0)) + 1
+    version = versions.read_code[plain] * longest + versions.read_length[plain]
+    base = int(version.max(initial=0)) + 1
+    strange = list(_odd_versions(versions, odd))
+    reads = np.concatenate((plain, np.array([read for read, _ in strange], np.int64)))
+    version = np.concatenate((version, np.array([base + number for _, number in strange], np.int64)))
+
+    op = rows.read_op[reads].astype(np.int64)
+    order = np.lexsort((op, version))
+    op, version, reads = op[order], version[order], reads[order]
+    is_first = first_of_each(version)
+    has_second = np.append(~is_first[1:], False)
+    at = np.flatnonzero(is_first & has_second)
+    return seen("lost-update", len(at), op=op[at], key=versions.keys[versions.read_code[reads[at]]], other=op[at + 1])
+
+
+def _odd_versions(versions: Versions, odd: _OddReads) -> Iterator[tuple[int, int]]:
+    """The odd reads that begin an update, each with a number for what it saw: equal where that is equal."""
+    is_update: Bools = versions.rows.is_update[odd.read]
+    bounds = np.searchsorted(odd.owner, np.arange(len(odd.read) + 1))
+    numbers: dict[tuple[int, bytes], int] = {}
+    for at in np.flatnonzero(is_update).tolist():
+        content = odd.elements[bounds[at] : bounds[at + 1]].tobytes()
+        code = int(versions.read_code[odd.read[at]])
+        yield int(odd.read[at]), numbers.setdefault((code, content), len(numbers))

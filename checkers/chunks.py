@@ -1,0 +1,220 @@
+"""Where transactions come from: chunks of a history on disk, or plain Python for tests and explanations.
+
+A chunk is row group i of ops.parquet and of mops.parquet (harness/core/columns.py). Engines distribute descriptors of
+chunks, never rows: reading them is part of the kernel's work.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.core.columns import APPEND, NEVER, READ, Bools, Int64s, Transactions
+from harness.core.errors import HistoryError
+
+_OPS: Final = ["index", "process", "outcome", "after", "is_txn"]
+_MOPS: Final = ["op", "f", "key", "value", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Row group `group` of the history in `directory`, with how many operations it holds."""
+
+    directory: str
+    group: int
+    op_count: int
+
+
+Source = Chunk | Transactions  # What kernels can be pointed at.
+
+
+def chunks(directory: Path) -> tuple[Chunk, ...]:
+    """The chunks of a history directory, in order. Raises HistoryError if its files do not match or cannot be read."""
+    ops, mops = _metadata(directory / "ops.parquet"), _metadata(directory / "mops.parquet")
+    if ops.num_row_groups != mops.num_row_groups:
+        raise HistoryError(
+            f"{directory}: ops.parquet has {ops.num_row_groups} row groups, mops.parquet {mops.num_row_groups}: "
+            "write the history again from its journal"
+        )
+    return tuple(Chunk(str(directory), group, ops.row_group(group).num_rows) for group in range(ops.num_row_groups))
+
+
+def load(source: Source) -> Transactions:
+    """The transactions of a source. Raises HistoryError if the file is damaged."""
+    return source if isinstance(source, Transactions) else read_chunk(source)
+
+
+def read_chunk(chunk: Chunk) -> Transactions:
+    """The transactions of one chunk; operations that are none are left out.
+
+    Raises HistoryError if a file is damaged, or if a micro-operation belongs to no transaction of the chunk.
+    """
+    ops = _row_group(chunk, "ops.parquet", _OPS)
+    is_txn = _bools(ops["is_txn"])
+    index = _ints(ops["index"])[is_txn]
+    mops = _row_group(chunk, "mops.parquet", _MOPS)
+    owner = _ints(mops["op"])
+    mop_start = np.searchsorted(owner, np.append(index, NEVER)).astype(np.int64)
+    if mop_start[0] != 0 or not np.array_equal(np.repeat(index, np.diff(mop_start)), owner):
+        raise HistoryError(f"{chunk.directory}/mops.parquet, row group {chunk.group}: a row without its operation")
+    element_start, elements, is_known = _lists(mops["read"])
+    return Transactions(
+        index=index,
+        process=_ints(ops["process"])[is_txn],
+        outcome=_ints(ops["outcome"])[is_txn].astype(np.int8),
+        after=_ints(ops["after"])[is_txn],
+        mop_start=mop_start,
+        f=_ints(mops["f"]).astype(np.int8),
+        key=_ints(mops["key"]),
+        value=_ints(mops["value"]),
+        is_known=is_known,
+        element_start=element_start,
+        elements=elements,
+    )
+
+
+class Read(NamedTuple):
+    """A read of a list; `elements` is None where the result is not known."""
+
+    key: int
+    elements: tuple[int, ...] | None
+
+
+class Append(NamedTuple):
+    """An append to a list."""
+
+    key: int
+    element: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One transaction in plain Python. The columns of `Transactions` explain the fields."""
+
+    index: int
+    process: int
+    outcome: int
+    after: int
+    mops: tuple[Read | Append, ...]
+
+
+def to_transactions(operations: Sequence[Operation]) -> Transactions:
+    """The same transactions as arrays. They must stand in the order of their index."""
+    mops = [mop for operation in operations for mop in operation.mops]
+    reads = [(mop.elements or ()) if isinstance(mop, Read) else () for mop in mops]
+    return Transactions(
+        index=np.array([operation.index for operation in operations], np.int64),
+        process=np.array([operation.process for operation in operations], np.int64),
+        outcome=np.array([operation.outcome for operation in operations], np.int8),
+        after=np.array([operation.after for operation in operations], np.int64),
+        mop_start=_starts(len(operation.mops) for operation in operations),
+        f=np.array([READ if isinstance(mop, Read) else APPEND for mop in mops], np.int8),
+        key=np.array([mop.key for mop in mops], np.int64),
+        value=np.array([mop.element if isinstance(mop, Append) else 0 for mop in mops], np.int64),
+        is_known=np.array([isinstance(mop, Read) and mop.elements is not None for mop in mops], np.bool_),
+        element_start=_starts(len(read) for read in reads),
+        elements=np.array([element for read in reads for element in read], np.int64),
+    )
+
+
+def to_operations(transactions: Transactions) -> list[Operation]:
+    """The same transactions in plain Python, for explanations and oracles."""
+    mops = [_mop(transactions, row) for row in range(len(transactions.f))]
+    bounds = transactions.mop_start.tolist()
+    return [
+        Operation(
+            int(transactions.index[row]),
+            int(transactions.process[row]),
+            int(transactions.outcome[row]),
+            int(transactions.after[row]),
+            tuple(mops[bounds[row] : bounds[row + 1]]),
+        )
+        for row in range(len(transactions.index))
+    ]
+
+
+def select(transactions: Transactions, rows: Int64s) -> Transactions:
+    """The transactions at those rows, which must ascend."""
+    mops, mop_start = _gathered(transactions.mop_start, rows)
+    elements, element_start = _gathered(transactions.element_start, mops)
+    return Transactions(
+        index=transactions.index[rows],
+        process=transactions.process[rows],
+        outcome=transactions.outcome[rows],
+        after=transactions.after[rows],
+        mop_start=mop_start,
+        f=transactions.f[mops],
+        key=transactions.key[mops],
+        value=transactions.value[mops],
+        is_known=transactions.is_known[mops],
+        element_start=element_start,
+        elements=transactions.elements[elements],
+    )
+
+
+def _mop(transactions: Transactions, row: int) -> Read | Append:
+    key = int(transactions.key[row])
+    if transactions.f[row] == APPEND:
+        return Append(key, int(transactions.value[row]))
+    if not transactions.is_known[row]:
+        return Read(key, None)
+    run = slice(transactions.element_start[row], transactions.element_start[row + 1])
+    return Read(key, tuple(transactions.elements[run].tolist()))
+
+
+def _starts(lengths: Iterable[int]) -> Int64s:
+    return np.cumsum([0, *lengths], dtype=np.int64)
+
+
+def _gathered(start: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
+    """The positions inside the runs of those rows, and where the runs begin once they stand one after the other."""
+    lengths = start[rows + 1] - start[rows]
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    return np.arange(starts[-1]) + np.repeat(start[rows] - starts[:-1], lengths), starts
+
+
+def _metadata(path: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(path)
+    except (OSError, pa.ArrowException) as problem:
+        raise HistoryError(f"{path}: cannot be read ({_first_line(problem)})") from problem
+
+
+def _row_group(chunk: Chunk, name: str, columns: list[str]) -> pa.Table:
+    path = Path(chunk.directory) / name
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read_row_group(chunk.group, columns=columns, use_threads=False)
+    except (OSError, KeyError, pa.ArrowException) as problem:
+        raise HistoryError(f"{path}, row group {chunk.group}: cannot be read ({_first_line(problem)})") from problem
+
+
+def _first_line(problem: Exception) -> str:
+    return (str(problem).splitlines() or [type(problem).__name__])[0]
+
+
+def _ints(column: pa.ChunkedArray) -> Int64s:
+    """An integer column as int64; null becomes 0."""
+    whole = column.combine_chunks()
+    filled = whole.fill_null(0) if whole.null_count else whole
+    return cast("Int64s", filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
+
+
+def _bools(column: pa.ChunkedArray) -> Bools:
+    return cast("Bools", column.combine_chunks().to_numpy(zero_copy_only=False).astype(np.bool_, copy=False))
+
+
+def _lists(column: pa.ChunkedArray) -> tuple[Int64s, Int64s, Bools]:
+    """Where each row's elements begin, the elements, and which rows are not null."""
+    whole = column.combine_chunks()
+    if len(whole) == 0:
+        return np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
+    lengths = whole.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    starts = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    is_known = whole.is_valid().to_numpy(zero_copy_only=False)
+    # `flatten` leaves out what lies below a null, so that the elements are those which the lengths count.
+    return starts, whole.flatten().to_numpy(zero_copy_only=False).astype(np.int64, copy=False), is_known

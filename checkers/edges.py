@@ -1,0 +1,84 @@
+"""Dependencies between transactions as arrays: the one form in which all later steps take them.
+
+A node is an operation with its index and its end (`after` of harness/core/columns.py in four bytes): u precedes v in
+real time iff after[u] <= index[v]. Watermarks, when they join the graph, are nodes of the same two numbers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checkers.ragged import expand, spans
+from harness.core.columns import Bools, Int8s, Int64s
+
+Int32s = NDArray[np.int32]
+OPEN_END: Final = np.iinfo(np.int32).max  # The end of an operation that may take effect at any time.
+
+WW, WR, RW, PROCESS, REALTIME = 1, 2, 4, 8, 16  # Kinds of edges, as bits.
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """`source` must come before `target`. Columns of shape (n,); an edge may occur twice; none leads to itself."""
+
+    source: Int32s
+    target: Int32s
+    source_after: Int32s
+    target_after: Int32s
+    kinds: Int8s
+
+    def only(self, rows: Bools | Int64s) -> "Edges":
+        """The edges of those rows."""
+        return Edges(
+            self.source[rows], self.target[rows], self.source_after[rows], self.target_after[rows], self.kinds[rows]
+        )
+
+
+def all_edges(parts: Sequence[Edges]) -> Edges:
+    """The edges of all parts, one after the other."""
+    nobody = np.empty(0, np.int32)
+    parts = [Edges(nobody, nobody, nobody, nobody, np.empty(0, np.int8)), *parts]
+    return Edges(
+        np.concatenate([part.source for part in parts]),
+        np.concatenate([part.target for part in parts]),
+        np.concatenate([part.source_after for part in parts]),
+        np.concatenate([part.target_after for part in parts]),
+        np.concatenate([part.kinds for part in parts]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Edges rw that are not written out: every reader of a group precedes every other writer of it.
+
+    A group is a key. Its readers saw the newest version that anybody saw; its writers appended something that nobody
+    saw, which comes later than that. Written out they would be readers times writers. Writers are sorted by group and
+    index, readers by group.
+    """
+
+    reader_group: Int32s
+    reader: Int32s
+    reader_after: Int32s
+    writer_group: Int32s
+    writer: Int32s
+    writer_after: Int32s
+
+    def pairs(self, reader: Int64s, *, first: Int64s, count: Int64s) -> Edges:
+        """The edges from each of those readers (rows) to `count` writers from row `first` on, but not to itself."""
+        source, target = np.repeat(reader, count), expand(first, count)
+        is_other = self.reader[source] != self.writer[target]
+        source, target = source[is_other], target[is_other]
+        return Edges(
+            self.reader[source],
+            self.writer[target],
+            self.reader_after[source],
+            self.writer_after[target],
+            np.full(len(source), RW, np.int8),
+        )
+
+    def writer_spans(self) -> tuple[Int64s, Int64s]:
+        """For each reader, the first of its group's writers and the one behind the last."""
+        return spans(self.writer_group.astype(np.int64), self.reader_group.astype(np.int64))

@@ -1,0 +1,91 @@
+"""Where kernels run: in the threads of this process, or on Spark (checkers/spark.py). Both give the same results.
+
+A `Dataset` is a collection that lives with its engine; only what is collected comes to the caller.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+M = TypeVar("M")
+R = TypeVar("R")
+
+
+class Dataset(Protocol[T_co]):
+    """Items that an engine holds. Their order means nothing."""
+
+    def map(self, kernel: Callable[[T_co], R]) -> "Dataset[R]":
+        """The kernel's result for each item."""
+
+    def shuffle(
+        self,
+        route: Callable[[T_co], Iterable[tuple[int, M]]],
+        gather: Callable[[Sequence[M]], R],
+        *,
+        partitions: int | None = None,
+    ) -> "Dataset[R]":
+        """Send messages to numbers, then one result for each number that got any, from all its messages.
+
+        The messages to a number come in any order. `partitions`: how many numbers there are, if that is known.
+        """
+
+    def keep(self) -> "Dataset[T_co]":
+        """The same items, held so that two uses cost one computation."""
+
+    def collect(self) -> list[T_co]:
+        """All items, here."""
+
+
+class Engine(Protocol):
+    """Makes datasets. Kernels must be importable functions, or `functools.partial` of such, of plain values."""
+
+    name: str
+    parallelism: int  # How many kernels run at once.
+
+    def over(self, items: Sequence[T]) -> Dataset[T]:
+        """The items as a dataset."""
+
+
+class _LocalDataset(Generic[T]):
+    def __init__(self, pool: ThreadPoolExecutor, items: Sequence[T]) -> None:
+        self._pool = pool
+        self._items = items
+
+    def map(self, kernel: Callable[[T], R]) -> "_LocalDataset[R]":
+        return _LocalDataset(self._pool, list(self._pool.map(kernel, self._items)))
+
+    def shuffle(
+        self,
+        route: Callable[[T], Iterable[tuple[int, M]]],
+        gather: Callable[[Sequence[M]], R],
+        *,
+        partitions: int | None = None,
+    ) -> "_LocalDataset[R]":
+        mailboxes: dict[int, list[M]] = {}
+        for messages in self._pool.map(lambda item: list(route(item)), self._items):
+            for number, message in messages:
+                mailboxes.setdefault(number, []).append(message)
+        return _LocalDataset(self._pool, list(self._pool.map(gather, mailboxes.values())))
+
+    def keep(self) -> "_LocalDataset[T]":
+        return self
+
+    def collect(self) -> list[T]:
+        return list(self._items)
+
+
+class LocalEngine:
+    """Kernels in threads: NumPy lets go of the interpreter's lock in all that takes long."""
+
+    name = "local"
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.parallelism = threads or cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self.parallelism)
+
+    def over(self, items: Sequence[T]) -> Dataset[T]:
+        """The items as a dataset in memory."""
+        return _LocalDataset(self._pool, items)

@@ -1,0 +1,322 @@
+"""The first half of the transactional check: what one chunk of transactions says by itself, made ready for its keys.
+
+Theory of operation.
+1. A read tells something only if its transaction is ok: what an operation without clear answer saw may never have been.
+2. Of the reads of a key in a chunk the longest travels whole, the others as (list, length), once they were compared
+   with it element by element. Nothing is lost, and a transaction's share falls from all it read to some ten words.
+3. Operations are numbered by rank of invocation, so that u precedes v in real time iff after[u] <= index[v].
+
+Arrays in, arrays out; no loop over transactions.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.chunks import Source, load
+from checkers.edges import OPEN_END, Int32s
+from checkers.ragged import codes, common_prefix, expand, first_of_each
+from checkers.sightings import Report, Sighting, seen, union
+from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
+from harness.core.errors import HistoryError
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRows:
+    """What one chunk says about some of the keys. Operations are named by index; `after` as in Transactions.
+
+    The elements of list i are elements[list_start[i]:list_start[i + 1]]. Read j saw the first read_length[j] elements
+    of list read_list[j]. `is_update`: the transaction read the key before it appended to it. `is_final`: it appended
+    no more to that key.
+    """
+
+    list_key: Int64s
+    list_op: Int32s
+    list_start: Int64s
+    elements: Int64s
+    read_list: Int32s
+    read_op: Int32s
+    read_after: Int32s
+    read_length: Int32s
+    is_update: Bools
+    append_key: Int64s
+    append_value: Int64s
+    append_op: Int32s
+    append_after: Int32s
+    append_outcome: Int8s
+    is_final: Bools
+    report: Report
+
+
+def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRows]]:
+    """What the chunk says about the keys of each partition; the report goes to the partition numbered 0.
+
+    Raises HistoryError if an index needs more than 31 bits.
+    """
+    transactions = load(source)
+    if transactions.index.size and not 0 <= transactions.index[0] <= transactions.index[-1] < OPEN_END:
+        raise HistoryError(f"operation {transactions.index[-1]}: an index must lie between 0 and {OPEN_END - 1}")
+    mops = _Mops(transactions)
+    repeated = _repeated(mops)
+    report = _report(mops, repeated)
+    is_update, is_final = _roles(mops, repeated)
+    whole = _key_rows(mops, is_update, is_final)
+    for partition in range(partitions):
+        yield partition, _part(whole, partition, partitions, report if partition == 0 else Report((), Counter()))
+
+
+class _Mops:
+    """The micro-operations that matter, as columns: all appends, and the reads of ok transactions with a result."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
+        outcome = transactions.outcome[owner]
+        is_read = (transactions.f == READ) & transactions.is_known & (outcome == OK)
+        rows = np.flatnonzero(is_read | (transactions.f == APPEND))
+        self.transactions = transactions
+        self.rows = rows
+        self.owner = owner[rows]
+        self.is_read = is_read[rows]
+        self.outcome = outcome[rows]
+        self.key = transactions.key[rows]
+        self.value = transactions.value[rows]
+        self.start = transactions.element_start[rows]
+        self.length = transactions.element_start[rows + 1] - self.start
+        self.elements = transactions.elements
+        self.keys, self.code = codes(self.key)
+
+    def op(self, at: Int64s) -> Int64s:
+        """The indexes of the operations that those micro-operations belong to."""
+        return self.transactions.index[self.owner[at]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeated:
+    """The micro-operations whose transaction touches their key more than once, by transaction, key and position."""
+
+    at: Int64s  # rows of _Mops
+    group: Int64s  # One number for each pair of transaction and key, ascending.
+
+
+def _repeated(mops: _Mops) -> _Repeated:
+    pair = mops.owner * max(1, len(mops.keys)) + mops.code
+    order = np.argsort(pair, kind="stable")
+    sorted_pair = pair[order]
+    is_first = first_of_each(sorted_pair)
+    is_alone = is_first & np.append(is_first[1:], True)
+    return _Repeated(order[~is_alone], sorted_pair[~is_alone])
+
+
+def _roles(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Bools]:
+    """Which reads begin a read-modify-write, and which appends are the last of their transaction to their key."""
+    is_final = ~mops.is_read
+    is_update = np.zeros(len(mops.rows), np.bool_)
+    is_read = mops.is_read[repeated.at]
+    appends, group = repeated.at[~is_read], repeated.group[~is_read]
+    is_final[appends[:-1]] = first_of_each(group)[1:]
+    is_first = first_of_each(repeated.group)
+    has_append = np.isin(repeated.group, group)
+    is_update[repeated.at[is_first & is_read & has_append]] = True
+    return is_update, is_final
+
+
+def _report(mops: _Mops, repeated: _Repeated) -> Report:
+    transactions, is_read = mops.transactions, mops.is_read
+    tally = Counter(
+        {
+            "ok": int(np.count_nonzero(transactions.outcome == OK)),
+            "fail": int(np.count_nonzero(transactions.outcome == FAIL)),
+            "info": int(np.count_nonzero(transactions.outcome == INFO)),
+            "micro-operations": len(transactions.f),
+            "register-writes": int(np.count_nonzero(transactions.f == WRITE)),
+            "elements-read": len(transactions.elements),
+            "duplicate-elements": int(np.count_nonzero(is_read & (mops.length > 1))),
+        }
+    )
+    internal, internal_tally = _internal(mops, repeated)
+    future, future_tally = _future_reads(mops, repeated)
+    return Report(internal + future, tally + internal_tally + future_tally)
+
+
+def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Counter[str]]:
+    """Transactions that contradict themselves: a read must be what they read before and what they appended since.
+
+    A first read of a key to which the transaction has appended must end with what it appended.
+    """
+    at, group = repeated.at, repeated.group
+    is_read = mops.is_read[at]
+    place = np.arange(len(at))
+    first = np.maximum.accumulate(np.where(first_of_each(group), place, 0))
+    last_read = np.maximum.accumulate(np.where(is_read, place, -1))
+    read = np.flatnonzero(is_read & (place != first))
+    before = np.append(-1, last_read)[read]  # The read before this one, wherever it is,
+    has_read = before >= first[read]  # and whether it is of the same group.
+    before = np.where(has_read, before, 0)
+    appended = mops.value[at[~is_read]]
+    append_count = np.concatenate(([0], np.cumsum(~is_read)))
+    known_from = append_count[np.where(has_read, before, first[read])]
+    known = append_count[read] - known_from
+
+    this, that = at[read], at[before]
+    base = np.where(has_read, mops.length[that], np.maximum(mops.length[this] - known, 0))
+    is_right = np.where(has_read, mops.length[this] == base + known, mops.length[this] >= known)
+    compared = np.where(is_right & has_read, base, 0)
+    is_right &= compared == common_prefix(
+        mops.elements, mops.elements, left_start=mops.start[this], right_start=mops.start[that], length=compared
+    )
+    compared = np.where(is_right, known, 0)
+    is_right &= compared == common_prefix(
+        mops.elements, appended, left_start=mops.start[this] + base, right_start=known_from, length=compared
+    )
+    # The first violation of each transaction counts: what follows it is compared with a read that was wrong.
+    wrong = np.sort(this[~is_right])
+    wrong = wrong[first_of_each(mops.owner[wrong])]
+    sightings = seen("internal", len(wrong), op=mops.op(wrong), key=mops.key[wrong])
+    return sightings, Counter({"internal": len(read)})
+
+
+def _future_reads(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Counter[str]]:
+    """Ok transactions that read an element before they append it."""
+    at, group = repeated.at, repeated.group
+    is_read = mops.is_read[at]
+    reads = at[is_read]
+    read_count = np.concatenate(([0], np.cumsum(is_read)))
+    first = np.maximum.accumulate(np.where(first_of_each(group), np.arange(len(at)), 0))
+    append = np.flatnonzero(~is_read & (mops.outcome[at] == OK))
+    earlier_from = read_count[first[append]]
+    earlier = read_count[append] - earlier_from
+
+    read = reads[expand(earlier_from, earlier)]
+    pair_append = np.repeat(at[append], earlier)
+    length = mops.length[read]
+    is_hit = mops.elements[expand(mops.start[read], length)] == np.repeat(mops.value[pair_append], length)
+    hit = np.unique(np.repeat(np.arange(len(read)), length)[is_hit])
+    ops = mops.op(pair_append[hit])
+    sightings = seen(
+        "future-read",
+        len(np.unique(ops)),
+        op=ops,
+        key=mops.key[pair_append[hit]],
+        element=mops.value[pair_append[hit]],
+    )
+    return sightings, Counter({"future-read": len(np.unique(read))})
+
+
+def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools) -> KeyRows:
+    """All rows of the chunk, with an empty report."""
+    read, append = np.flatnonzero(mops.is_read), np.flatnonzero(~mops.is_read)
+    longest = _longest(mops, read)
+    length = mops.length[read]
+    compared = common_prefix(
+        mops.elements,
+        mops.elements,
+        left_start=mops.start[read],
+        right_start=mops.start[longest[mops.code[read]]],
+        length=length,
+    )
+    is_prefix = compared == length
+    whole = read[~is_prefix]
+    lists = np.concatenate((longest[longest >= 0], whole))
+    list_of_code = np.cumsum(longest >= 0) - 1
+    read_list = list_of_code[mops.code[read]]
+    read_list[~is_prefix] = len(lists) - len(whole) + np.arange(len(whole))
+    after = _four_bytes(mops.transactions.after)
+    return KeyRows(
+        list_key=mops.key[lists],
+        list_op=mops.op(lists).astype(np.int32),
+        list_start=np.concatenate(([0], np.cumsum(mops.length[lists]))),
+        elements=mops.elements[expand(mops.start[lists], mops.length[lists])],
+        read_list=read_list.astype(np.int32),
+        read_op=mops.op(read).astype(np.int32),
+        read_after=after[mops.owner[read]],
+        read_length=length.astype(np.int32),
+        is_update=is_update[read],
+        append_key=mops.key[append],
+        append_value=mops.value[append],
+        append_op=mops.op(append).astype(np.int32),
+        # An operation that may have happened has no end that orders it, whatever its record says.
+        append_after=np.where(mops.outcome[append] == OK, after[mops.owner[append]], OPEN_END).astype(np.int32),
+        append_outcome=mops.outcome[append],
+        is_final=is_final[append],
+        report=Report((), Counter()),
+    )
+
+
+def _longest(mops: _Mops, read: Int64s) -> Int64s:
+    """For each code the earliest of its longest reads, or -1."""
+    code, length = mops.code[read], mops.length[read]
+    most = np.full(len(mops.keys), -1, np.int64)
+    np.maximum.at(most, code, length)
+    candidates = read[length == most[code]]
+    longest = np.full(len(mops.keys), np.iinfo(np.int64).max)
+    np.minimum.at(longest, mops.code[candidates], candidates)
+    return np.where(most >= 0, longest, -1)
+
+
+def _four_bytes(after: Int64s) -> Int32s:
+    return np.where(after == NEVER, OPEN_END, np.minimum(after, OPEN_END - 1)).astype(np.int32)
+
+
+def partition_of(key: Int64s, partitions: int) -> Int64s:
+    """Which partition each key belongs to: a fixed mixing of its bits, so that neighbours spread."""
+    mixed = key.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed >> np.uint64(33)) % np.uint64(partitions)).astype(np.int64)
+
+
+def _part(whole: KeyRows, partition: int, partitions: int, report: Report) -> KeyRows:
+    is_list = partition_of(whole.list_key, partitions) == partition
+    is_append = partition_of(whole.append_key, partitions) == partition
+    return replace(subset(whole, is_list, is_append), report=report)
+
+
+def subset(whole: KeyRows, is_list: Bools, is_append: Bools) -> KeyRows:
+    """The rows of those lists, with the reads that refer to them, and of those appends."""
+    lists, append = np.flatnonzero(is_list), np.flatnonzero(is_append)
+    read = np.flatnonzero(is_list[whole.read_list])
+    length = np.diff(whole.list_start)[lists]
+    return KeyRows(
+        list_key=whole.list_key[lists],
+        list_op=whole.list_op[lists],
+        list_start=np.concatenate(([0], np.cumsum(length))),
+        elements=whole.elements[expand(whole.list_start[lists], length)],
+        read_list=(np.cumsum(is_list) - 1)[whole.read_list[read]].astype(np.int32),
+        read_op=whole.read_op[read],
+        read_after=whole.read_after[read],
+        read_length=whole.read_length[read],
+        is_update=whole.is_update[read],
+        append_key=whole.append_key[append],
+        append_value=whole.append_value[append],
+        append_op=whole.append_op[append],
+        append_after=whole.append_after[append],
+        append_outcome=whole.append_outcome[append],
+        is_final=whole.is_final[append],
+        report=whole.report,
+    )
+
+
+def concatenated(parts: Sequence[KeyRows]) -> KeyRows:
+    """The rows of several chunks as one, and the union of their reports."""
+    list_counts = np.cumsum([0, *(len(part.list_key) for part in parts)])
+    element_counts = np.cumsum([0, *(len(part.elements) for part in parts)])
+    starts = [part.list_start[:-1] + base for part, base in zip(parts, element_counts, strict=False)]
+    lists = [part.read_list + np.int32(base) for part, base in zip(parts, list_counts, strict=False)]
+    return KeyRows(
+        list_key=np.concatenate([part.list_key for part in parts]),
+        list_op=np.concatenate([part.list_op for part in parts]),
+        list_start=np.concatenate([*starts, element_counts[-1:]]),
+        elements=np.concatenate([part.elements for part in parts]),
+        read_list=np.concatenate(lists),
+        read_op=np.concatenate([part.read_op for part in parts]),
+        read_after=np.concatenate([part.read_after for part in parts]),
+        read_length=np.concatenate([part.read_length for part in parts]),
+        is_update=np.concatenate([part.is_update for part in parts]),
+        append_key=np.concatenate([part.append_key for part in parts]),
+        append_value=np.concatenate([part.append_value for part in parts]),
+        append_op=np.concatenate([part.append_op for part in parts]),
+        append_after=np.concatenate([part.append_after for part in parts]),
+        append_outcome=np.concatenate([part.append_outcome for part in parts]),
+        is_final=np.concatenate([part.is_final for part in parts]),
+        report=union(part.report for part in parts),
+    )

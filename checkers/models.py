@@ -1,0 +1,211 @@
+"""Which anomalies imply others, which consistency models imply others, and what each model prohibits: as data.
+
+Sources: Adya, Weak Consistency, MIT 1999; Cerone, Bernardi and Gotsman, CONCUR 2015; Bailis et al., VLDB 2013; and the
+tables of Elle (jepsen-io/elle, consistency_model.clj at ccdee6f), restated.
+
+The short names G-single and G-nonadjacent stand in the literature for cycles whose rw may be about predicates. No
+checker here makes a predicate's edge: every rw is about an item, so a cycle under the short name is an item's as well,
+and each of the two names implies the other. Reports use the short name; G2-item keeps its own.
+"""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+from harness.core.errors import ScenarioError
+
+DEFAULT: Final = "strict-serializable"
+
+# An anomaly -> those that are present whenever it is. G-SIb and GSIb are two names, as in the source.
+_IMPLIES: Final = {
+    "G0": "G1c G0-process",
+    "G0-process": "G1c-process G0-realtime",
+    "G0-realtime": "G1c-realtime",
+    "G1a": "G1",
+    "G1b": "G1",
+    "G1c": "G1 G1c-process",
+    "G1c-process": "G1c-realtime G1-process",
+    "G1c-realtime": "G1-realtime",
+    "G1": "G1-process",
+    "G1-process": "G1-realtime",
+    "G-single-item": "G-single G-single-item-process G-nonadjacent-item",
+    "G-single-item-process": "G-single-process G-single-item-realtime G-nonadjacent-item-process",
+    "G-single-item-realtime": "G-single-realtime G-nonadjacent-item-realtime",
+    "G-single": "G-nonadjacent GSIb G-single-process G-single-item",
+    "G-single-process": "G-nonadjacent-process G-single-realtime G-single-item-process",
+    "G-single-realtime": "G-nonadjacent-realtime G-single-item-realtime",
+    "G-nonadjacent-item": "G-nonadjacent G2-item G-nonadjacent-item-process",
+    "G-nonadjacent-item-process": "G-nonadjacent-process G2-item-process G-nonadjacent-item-realtime",
+    "G-nonadjacent-item-realtime": "G2-item-realtime G-nonadjacent-realtime",
+    "G-nonadjacent": "G2 G-nonadjacent-process G-nonadjacent-item",
+    "G-nonadjacent-process": "G2-process G-nonadjacent-realtime G-nonadjacent-item-process",
+    "G-nonadjacent-realtime": "G2-realtime G-nonadjacent-item-realtime",
+    "G2": "G2-process",
+    "G2-item": "G2 G2-item-process",
+    "G2-item-process": "G2-process G2-item-realtime",
+    "G2-item-realtime": "G2-realtime",
+    "G2-process": "G2-realtime",
+    "GSIa": "GSI",
+    "GSIb": "GSI",
+    "incompatible-order": "G1a",
+    "future-read": "G1c",
+    "dirty-update": "G1a",
+    "lost-update": "write-skew G2-item",
+    "write-skew": "G2",
+}
+
+# A model -> (the next weaker models, the anomalies that it prohibits itself).
+_MODELS: Final = {
+    "strict-serializable": (
+        "linearizable serializable session-serializable snapshot-isolation strong-session-serializable "
+        "strong-snapshot-isolation",
+        "G1 G1c-realtime G2-realtime",
+    ),
+    "strong-session-serializable": ("serializable strong-session-snapshot-isolation", "G1-process G2-process"),
+    "strong-snapshot-isolation": (
+        "strong-read-committed strong-session-snapshot-isolation",
+        "internal G1-realtime G-nonadjacent-realtime",
+    ),
+    "serializable": (
+        "repeatable-read snapshot-isolation update-serializable view-serializable",
+        "G1 G2 predicate-read-miss internal",
+    ),
+    "strong-session-snapshot-isolation": (
+        "snapshot-isolation strong-session-read-committed",
+        "internal G1-process G-nonadjacent-process",
+    ),
+    "snapshot-isolation": (
+        "forward-consistent-view monotonic-atomic-view monotonic-snapshot-read parallel-snapshot-isolation prefix",
+        "internal G1 G-SI G-nonadjacent",
+    ),
+    "linearizable": ("sequential", ""),
+    "update-serializable": ("forward-consistent-view", "G1 G-update"),
+    "parallel-snapshot-isolation": ("causal-cerone update-atomic", "internal G1a"),
+    "sequential": ("causal", ""),
+    "forward-consistent-view": ("consistent-view", "G1 G-SIb"),
+    "prefix": ("causal-cerone", "internal G1a"),
+    "strong-read-committed": ("strong-read-uncommitted strong-session-read-committed", "G1c-realtime"),
+    "causal": ("PRAM writes-follow-reads", ""),
+    "causal-cerone": ("read-atomic", "internal G1a"),
+    "consistent-view": ("cursor-stability monotonic-view", "G1 G-single"),
+    "repeatable-read": ("cursor-stability monotonic-atomic-view", "G1 G2-item lost-update"),
+    "update-atomic": ("read-atomic", "lost-update"),
+    "read-atomic": ("monotonic-atomic-view", "internal G1a future-read"),
+    "strong-session-read-committed": ("read-committed strong-session-read-uncommitted", "G1c-process"),
+    "PRAM": ("monotonic-reads monotonic-writes read-your-writes", ""),
+    "cursor-stability": ("read-committed", "G1 G-cursor lost-update"),
+    "monotonic-view": ("read-committed", "G1 G-monotonic"),
+    "monotonic-atomic-view": ("read-committed", ""),
+    "monotonic-snapshot-read": ("read-committed", "G1 G-MSR"),
+    "strong-read-uncommitted": ("strong-session-read-uncommitted", "G0-realtime"),
+    "read-committed": ("read-uncommitted", "G1"),
+    "session-serializable": ("one-copy-serializable", ""),
+    "strong-session-read-uncommitted": ("read-uncommitted", "G0-process"),
+    "view-serializable": ("", ""),
+    "read-uncommitted": ("", "G0 duplicate-elements cyclic-versions"),
+    "one-copy-serializable": ("", ""),
+    "writes-follow-reads": ("", ""),
+    "monotonic-reads": ("", ""),
+    "monotonic-writes": ("", ""),
+    "read-your-writes": ("", ""),
+}
+MODELS: Final = tuple(_MODELS)
+
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "strong-serializable": "strict-serializable",
+        "PL-SS": "strict-serializable",
+        "conflict-serializable": "serializable",
+        "PL-3": "serializable",
+        "PL-SI": "snapshot-isolation",
+        "PL-2.99": "repeatable-read",
+        "PL-2": "read-committed",
+        "PL-1": "read-uncommitted",
+        "PL-CS": "cursor-stability",
+        "PL-2L": "monotonic-view",
+        "PL-2+": "consistent-view",
+        "PL-FCV": "forward-consistent-view",
+        "PL-MSR": "monotonic-snapshot-read",
+        "PL-3U": "update-serializable",
+        "strong-PL-1": "strong-read-uncommitted",
+        "strong-PL-2": "strong-read-committed",
+        "strong-session-PL-1": "strong-session-read-uncommitted",
+        "strong-session-PL-2": "strong-session-read-committed",
+        "1SR": "one-copy-serializable",
+    }
+)
+
+
+def canonical(model: str) -> str:
+    """The name of that model in this module. Raises ScenarioError, with the nearest names, if there is none."""
+    name = ALIASES.get(model, model)
+    if name not in _MODELS:
+        near = get_close_matches(model, [*_MODELS, *ALIASES], n=3)
+        raise ScenarioError(
+            f"no consistency model {model!r}" + (f": did you mean {' or '.join(near)}?" if near else "")
+        )
+    return name
+
+
+def implied(anomalies: Iterable[str]) -> frozenset[str]:
+    """Those anomalies, and all that are present whenever one of them is."""
+    return _closure(anomalies, _implies())
+
+
+def prohibited(models: Iterable[str] = (DEFAULT,), anomalies: Iterable[str] = ()) -> frozenset[str]:
+    """All anomalies that break one of `models`, or that imply one of `anomalies`.
+
+    Raises ScenarioError for a model that does not exist.
+    """
+    weaker = _closure(map(canonical, models), {model: below.split() for model, (below, _) in _MODELS.items()})
+    direct = {anomaly for model in weaker for anomaly in _MODELS[model][1].split()}
+    return _closure(direct | set(anomalies), _implied_by())
+
+
+def ruled_out(anomalies: Iterable[str]) -> tuple[str, ...]:
+    """All models that cannot hold where those anomalies are, strongest first."""
+    found = frozenset(anomalies)
+    return tuple(model for model in _MODELS if found & prohibited((model,)))
+
+
+def weakest(models: Iterable[str]) -> tuple[str, ...]:
+    """Those of `models` that imply no other of them."""
+    given = frozenset(models)
+    return tuple(model for model in _MODELS if model in given and not _below(model) & given)
+
+
+def strongest(models: Iterable[str]) -> tuple[str, ...]:
+    """Those of `models` that no other of them implies."""
+    given = frozenset(models)
+    return tuple(model for model in _MODELS if model in given and not any(model in _below(other) for other in given))
+
+
+def _below(model: str) -> frozenset[str]:
+    return _closure([model], {name: below.split() for name, (below, _) in _MODELS.items()}) - {model}
+
+
+@cache
+def _implies() -> Mapping[str, list[str]]:
+    return {anomaly: names.split() for anomaly, names in _IMPLIES.items()}
+
+
+@cache
+def _implied_by() -> Mapping[str, list[str]]:
+    sources: dict[str, list[str]] = {}
+    for anomaly, names in _implies().items():
+        for name in names:
+            sources.setdefault(name, []).append(anomaly)
+    return sources
+
+
+def _closure(names: Iterable[str], following: Mapping[str, list[str]]) -> frozenset[str]:
+    reached: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(following.get(name, ()))
+    return frozenset(reached)

@@ -1,0 +1,62 @@
+"""What kernels report besides edges: anomalies seen, and how often there was something to see."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.core.columns import Int64s
+
+NONE = -1  # The missing field of an example.
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Example:
+    """One instance of an anomaly: operations by index, key and element by id. Examples are ordered by `op` first."""
+
+    op: int
+    key: int = NONE
+    element: int = NONE
+    other: int = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """An anomaly that was seen `count` times, and the least of its examples: the same however the history was cut."""
+
+    anomaly: str
+    count: int
+    example: Example
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a kernel saw. `tally` counts by name: witnesses under the anomaly's name, sizes under their own."""
+
+    sightings: tuple[Sighting, ...]
+    tally: Counter[str]
+
+
+def union(reports: Iterable[Report]) -> Report:
+    """One report that says what all of them say."""
+    by_name: dict[str, Sighting] = {}
+    tally: Counter[str] = Counter()
+    for report in reports:
+        tally.update(report.tally)
+        for new in report.sightings:
+            old = by_name.get(new.anomaly, Sighting(new.anomaly, 0, new.example))
+            by_name[new.anomaly] = Sighting(new.anomaly, old.count + new.count, min(old.example, new.example))
+    return Report(tuple(by_name[name] for name in sorted(by_name)), tally)
+
+
+def seen(
+    anomaly: str, count: int, *, op: Int64s, key: Int64s, element: Int64s | None = None, other: Int64s | None = None
+) -> tuple[Sighting, ...]:
+    """The sighting whose example is the least of the rows given; nothing if there are none."""
+    if op.size == 0:
+        return ()
+    missing = np.full(op.size, NONE, np.int64)
+    columns = (op, key, missing if element is None else element, missing if other is None else other)
+    least = np.lexsort(columns[::-1])[0]
+    return (Sighting(anomaly, count, Example(*(int(column[least]) for column in columns))),)

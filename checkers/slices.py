@@ -1,0 +1,243 @@
+"""A certificate that a graph of any size has no cycle, slice by slice; and what is left to search where it has none.
+
+Theory of operation. Real time orders all operations for nothing: u precedes v iff end(u) <= index(v). Cycles of
+dependencies and real time are sought.
+1. A shortest cycle of four or more nodes has no chord, so nodes of it that are not neighbours overlap in time, and the
+   lifetimes of its edges, from the lesser index to the greater end, have a moment in common (intervals that meet in
+   pairs meet in a point). So whoever sees all edges that live at some moment, sees the whole cycle. Shorter cycles: any
+   two edges share a node.
+2. A *slice* is a range of indexes. It gets every edge whose lifetime touches it. An edge that real time implies is left
+   out; one that real time contradicts is a cycle by itself, and needs no slice.
+3. In a slice every node gets a moment: at least its index, and later than those of all its sources. If such moments
+   exist before every node's end, they are an order that obeys all edges and real time: no cycle.
+4. Otherwise let moments grow for a limited number of rounds. Each edge that is still unmet spans an interval of moments
+   (target to source), and so does each node that is past its end (end to moment). A cycle cannot leave the union of
+   these: at each moment that it passes backwards, one of its steps goes back. Nodes inside are suspects.
+5. A *window* is the hull of the lifetimes of suspects, or of an edge by rule 2. Every node of every cycle, shortest or
+   not, has a lifetime that touches a window. (Take a cycle through x. If something on it lies wholly before or after x,
+   the part of the cycle from there to x closes with real time; if not, all of it overlaps x. Either way the nodes that
+   overlap x, with x or with two nodes around it, contain a shortest cycle, whose window touches x.) So the residual
+   graph is that of all nodes which touch a window, with all their edges, the implied ones too.
+6. An operation without certain end must still precede what follows it: it ends by the least end of its successors. One
+   without successors is in no cycle.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
+from checkers.ragged import codes, expand, meets, merged
+from checkers.versions import Inference
+from harness.core.columns import Bools, Int64s
+
+SLICE_IDS: Final = 262_144
+_ROUNDS: Final = 64
+# A moment is index << _SHIFT plus the steps taken since: chains of concurrent operations cost no index.
+_SHIFT: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Operations without a certain end that have successors, ascending, and when they end by rule 6."""
+
+    op: Int64s
+    end: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Half-open intervals of indexes, ascending, apart from each other."""
+
+    start: Int64s
+    stop: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class SliceShare:
+    """What one partition of keys contributes to one slice."""
+
+    edges: Edges
+    windows: Windows
+
+
+def open_sources(inference: Inference) -> Edges:
+    """The edges that begin at operations without a certain end, which rule 6 needs. The tail has none: they read."""
+    return inference.edges.only(inference.edges.source_after == OPEN_END)
+
+
+def ends(parts: Sequence[Edges]) -> Ends:
+    """When the operations without certain end must end, given all edges that lead away from them."""
+    edges = all_edges(parts)
+    op, source = np.unique(edges.source.astype(np.int64), return_inverse=True)
+    end = np.full(len(op), OPEN_END, np.int64)
+    while True:
+        target_end = _end(edges.target, edges.target_after, Ends(op, end))
+        lower = end.copy()
+        np.minimum.at(lower, source, target_end)
+        if np.array_equal(lower, end):
+            return Ends(op, end)
+        end = lower
+
+
+def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tuple[int, SliceShare]]:
+    """The edges of one partition for each slice, by rules 2 and 6. Windows known by now go to slice 0."""
+    tail_edges, tail_windows = _backward(_ended_tail(inference.tail, known))
+    edges = all_edges([_ended(inference.edges, known), tail_edges])
+    edges = edges.only(edges.source_after > edges.target)
+    is_certain = (edges.target_after <= edges.source) | (edges.target_after == OPEN_END)
+    windows = union([tail_windows, _hulls(edges.only(is_certain))])
+    if len(windows.start):
+        yield 0, SliceShare(all_edges([]), windows)
+    edges = edges.only(~is_certain)
+    first = np.minimum(edges.source, edges.target).astype(np.int64) // slice_ids
+    last = (np.maximum(edges.source_after, edges.target_after).astype(np.int64) - 1) // slice_ids
+    at = expand(first, last - first + 1)
+    order = np.argsort(at, kind="stable")
+    row = np.repeat(np.arange(len(first)), last - first + 1)[order]
+    numbers, begin = np.unique(at[order], return_index=True)
+    for number, rows in zip(numbers.tolist(), np.split(row, begin)[1:], strict=True):
+        yield number, SliceShare(edges.only(rows), union([]))
+
+
+def certify(shares: Sequence[SliceShare]) -> Windows:
+    """The windows of one slice: none if it has no cycle. Cost: about ten passes over the edges."""
+    edges = all_edges([share.edges for share in shares])
+    index, place = codes(np.concatenate((edges.source, edges.target)).astype(np.int64))
+    source, target = place[: len(edges.source)], place[len(edges.source) :]
+    end = np.zeros(len(index), np.int64)
+    end[source], end[target] = edges.source_after, edges.target_after
+    moment = index << _SHIFT
+    is_unmet = _advance(moment, source, target)
+    past = np.flatnonzero(moment >= end << _SHIFT)
+    start, stop = merged(
+        np.concatenate((moment[target[is_unmet]], end[past] << _SHIFT)),
+        np.concatenate((moment[source[is_unmet]], moment[past])) + 1,
+    )
+    group = np.searchsorted(stop, moment, side="right")
+    suspect = np.flatnonzero(meets(moment, moment + 1, of_start=start, of_stop=stop))
+    hull_start = np.full(len(stop), OPEN_END, np.int64)
+    hull_stop = np.zeros(len(stop), np.int64)
+    np.minimum.at(hull_start, group[suspect], index[suspect])
+    np.maximum.at(hull_stop, group[suspect], end[suspect])
+    return union([*(share.windows for share in shares), Windows(hull_start, hull_stop)])
+
+
+def union(parts: Sequence[Windows]) -> Windows:
+    """All windows as one set."""
+    none = np.empty(0, np.int64)
+    start = np.concatenate([none, *(part.start for part in parts)])
+    stop = np.concatenate([none, *(part.stop for part in parts)])
+    return Windows(*merged(start, stop))
+
+
+def inside(inference: Inference, *, windows: Windows, known: Ends) -> Edges:
+    """The edges of one partition between nodes that touch a window, by rule 5: the residual graph."""
+    tail = _inside_tail(inference.tail, windows, known)
+    first, stop = tail.writer_spans()
+    pairs = tail.pairs(np.arange(len(first)), first=first, count=stop - first)
+    return all_edges([inference.edges.only(_is_inside(inference.edges, windows, known)), pairs])
+
+
+def inside_count(inference: Inference, *, windows: Windows, known: Ends) -> int:
+    """At most how many edges `inside` would return, without making them."""
+    first, stop = _inside_tail(inference.tail, windows, known).writer_spans()
+    return int(np.count_nonzero(_is_inside(inference.edges, windows, known))) + int((stop - first).sum())
+
+
+def _backward(tail: Tail) -> tuple[Edges, Windows]:
+    """The edges of the tail that real time does not imply, and windows for those that it contradicts.
+
+    Of a reader's writers, by index, those invoked after its end follow by real time. Of the rest, as long as all ended
+    before the reader began, one window stands for all: that of the first, which holds the others'.
+    """
+    first, _ = tail.writer_spans()
+    # Groups in the high half make one ascending column of all groups' indexes.
+    high = np.int64(1) << 32
+    writer_base, reader_base = tail.writer_group * high, tail.reader_group * high
+    due = np.searchsorted(writer_base + tail.writer, reader_base + tail.reader_after)
+    reach = np.maximum.accumulate(writer_base + tail.writer_after)
+    live = np.clip(np.searchsorted(reach, reader_base + tail.reader, side="right"), first, due)
+    stale = np.flatnonzero(live > first)
+    windows = merged(tail.writer[first[stale]].astype(np.int64), tail.reader_after[stale].astype(np.int64))
+    return tail.pairs(np.arange(len(first)), first=live, count=due - live), Windows(*windows)
+
+
+def _hulls(edges: Edges) -> Windows:
+    start = np.minimum(edges.source, edges.target).astype(np.int64)
+    stop = np.maximum(edges.source_after, edges.target_after).astype(np.int64)
+    return Windows(start, stop)
+
+
+def _end(op: Int32s, after: Int32s, known: Ends) -> Int32s:
+    """The ends of operations by rule 6; OPEN_END for those that lead to nothing with an end."""
+    result = after.copy()
+    rows = np.flatnonzero(after == OPEN_END)
+    if len(known.op) and len(rows):
+        place = np.minimum(np.searchsorted(known.op, op[rows]), len(known.op) - 1)
+        result[rows] = np.where(known.op[place] == op[rows], known.end[place], OPEN_END)
+    return result
+
+
+def _ended(edges: Edges, known: Ends) -> Edges:
+    """The edges with the ends of rule 6, without those that are in no cycle.
+
+    An operation that leads to nothing with an end is in no cycle with one that has an end, and in none at all if it
+    has no successor.
+    """
+    source_after = _end(edges.source, edges.source_after, known)
+    target_after = _end(edges.target, edges.target_after, known)
+    ended = replace(edges, source_after=source_after, target_after=target_after)
+    is_dead = (source_after != OPEN_END) | ~np.isin(edges.target, known.op)
+    return ended.only((target_after != OPEN_END) | ~is_dead)
+
+
+def _ended_tail(tail: Tail, known: Ends) -> Tail:
+    """The tail with the ends of rule 6, without the writers that are in no cycle: the readers have all an end."""
+    end = _end(tail.writer, tail.writer_after, known)
+    rows = np.flatnonzero(end != OPEN_END)
+    return replace(tail, writer_group=tail.writer_group[rows], writer=tail.writer[rows], writer_after=end[rows])
+
+
+def _touches(op: Int32s, end: Int32s, windows: Windows) -> Bools:
+    return meets(op.astype(np.int64), end.astype(np.int64), of_start=windows.start, of_stop=windows.stop)
+
+
+def _is_inside(edges: Edges, windows: Windows, known: Ends) -> Bools:
+    source_end = _end(edges.source, edges.source_after, known)
+    target_end = _end(edges.target, edges.target_after, known)
+    return _touches(edges.source, source_end, windows) & _touches(edges.target, target_end, windows)
+
+
+def _inside_tail(tail: Tail, windows: Windows, known: Ends) -> Tail:
+    """The readers and writers of the tail that touch a window, the writers with the ends that they were given."""
+    reader = np.flatnonzero(_touches(tail.reader, tail.reader_after, windows))
+    end = _end(tail.writer, tail.writer_after, known)
+    writer = np.flatnonzero(_touches(tail.writer, end, windows) & (end != OPEN_END))
+    return Tail(
+        tail.reader_group[reader],
+        tail.reader[reader],
+        tail.reader_after[reader],
+        tail.writer_group[writer],
+        tail.writer[writer],
+        tail.writer_after[writer],
+    )
+
+
+def _advance(moment: Int64s, source: Int64s, target: Int64s) -> Bools:
+    """Move each node behind its sources, in place; which edges are still unmet after the last round."""
+    active = np.arange(len(source))
+    for _ in range(_ROUNDS):
+        due = moment[source[active]] + 1
+        late = due > moment[target[active]]
+        if not late.any():
+            break
+        moved = target[active[late]]
+        np.maximum.at(moment, moved, due[late])
+        is_moved = np.zeros(len(moment), np.bool_)
+        is_moved[moved] = True
+        active = np.flatnonzero(is_moved[source])  # Only what leads away from a node that moved can have become late.
+    result: Bools = moment[source] >= moment[target]
+    return result

@@ -1,0 +1,270 @@
+"""The second half of the transactional check: all that is known about some keys, and the dependencies that follow.
+
+Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020, section 4; jepsen.list-append.
+1. The longest read is the order of the key's versions (its elements; the first time, if one occurs twice).
+2. ww: from the appender of an element to the appender of the next.
+3. wr: from the appender of the last element of a read to the reader. Earlier elements follow by ww.
+4. rw: from a reader to the appender of what comes right after the last element that it saw.
+5. An append that no read shows comes after the newest version that anybody saw: ww from its appender, and rw from all
+   who read it. Those rw are left as a `Tail`.
+6. Failed operations are no nodes. An operation without clear answer is one: if it did not happen, nobody saw anything
+   of it, no edge leads away from it, and so it is in no cycle.
+7. A key to which the same element was appended twice has no known versions: it is left out, and reported.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.edges import RW, WR, WW, Edges, Int32s, Tail, all_edges
+from checkers.kernels import KeyRows, concatenated, subset
+from checkers.ragged import codes, common_prefix, expand, first_of_each
+from checkers.sightings import Example, Report, Sighting, union
+from harness.core.columns import FAIL, Bools, Int64s
+
+_TABLE_SPARSITY = 8
+
+
+class Slots:
+    """A number for each pair of key code and element that occurs, for tables of what is known about elements.
+
+    O(n) where a key's elements lie close together, O(n log n) where they do not.
+    """
+
+    def __init__(self, code: Int64s, element: Int64s, key_count: int) -> None:
+        low = np.full(key_count, np.iinfo(np.int64).max)
+        high = np.full(key_count, -1, np.int64)
+        np.minimum.at(low, code, element)
+        np.maximum.at(high, code, element)
+        width = np.where(high >= 0, high - np.minimum(low, high) + 1, 0)
+        self._low, self._width = low, width
+        self._base = np.cumsum(width) - width
+        # Sums of wide spans may pass int64; a float is exact enough to say that they are too wide.
+        self._is_dense = float(width.sum(dtype=np.float64)) <= _TABLE_SPARSITY * code.size + 1024
+        self._elements = np.empty(0, np.int64)
+        self._pairs = np.empty(0, np.int64)
+        if not self._is_dense:
+            self._elements, rank = codes(element)
+            self._pairs = np.unique(code * len(self._elements) + rank)
+        self.count = int(width.sum()) if self._is_dense else len(self._pairs)
+
+    def of(self, code: Int64s, element: Int64s) -> Int64s:
+        """The slot of each pair, -1 for one that does not occur."""
+        if self._is_dense:
+            offset = element - self._low[code]
+            is_inside = (element >= self._low[code]) & (offset < self._width[code])
+            return np.where(is_inside, self._base[code] + offset, -1)
+        if not len(self._elements):
+            return np.full(code.size, -1, np.int64)
+        rank = np.minimum(np.searchsorted(self._elements, element), len(self._elements) - 1)
+        pair = code * len(self._elements) + rank
+        slot = np.minimum(np.searchsorted(self._pairs, pair), len(self._pairs) - 1)
+        return np.where((self._elements[rank] == element) & (self._pairs[slot] == pair), slot, -1)
+
+
+class Versions:
+    """What the rows say about their keys, worked out. A `writer` is a row of appends, -1 if nobody appended it.
+
+    `rows` holds no key that was appended to twice with one element. Elements stand in `seen` as the longest reads have
+    them (those of key code c are seen_start[c]:seen_start[c + 1]), and in `order` without repetitions.
+    """
+
+    def __init__(self, rows: KeyRows) -> None:
+        self.rows = rows
+        self.keys, code = codes(np.concatenate((rows.list_key, rows.append_key)))
+        self.list_code, self.append_code = code[: len(rows.list_key)], code[len(rows.list_key) :]
+        self.read_code = self.list_code[rows.read_list]
+        self.read_length = rows.read_length.astype(np.int64)
+        self.list_length = np.diff(rows.list_start)
+        self.is_vertex = np.append(rows.append_outcome != FAIL, False)  # The last answers for writer -1.
+        self._find_longest()
+        self._find_writers()
+        self._find_order()
+        self._find_last()
+
+    def _find_longest(self) -> None:
+        rows = self.rows
+        preference = np.lexsort((rows.list_op, -self.list_length, self.list_code))
+        best = preference[first_of_each(self.list_code[preference])]
+        self.longest = np.full(len(self.keys), -1, np.int64)  # For each code its list, -1 for a key never read.
+        self.longest[self.list_code[best]] = best
+        # How far each list agrees with the longest of its key,
+        self.agreed = common_prefix(
+            rows.elements,
+            rows.elements,
+            left_start=rows.list_start[:-1],
+            right_start=rows.list_start[self.longest[self.list_code]],
+            length=self.list_length,
+        )
+        # and whether what a read saw is a version in the order.
+        self.is_version = self.read_length <= self.agreed[rows.read_list]
+        length = np.zeros(len(self.keys), np.int64)
+        length[self.list_code[best]] = self.list_length[best]
+        self.seen_start = np.concatenate(([0], np.cumsum(length)))
+        self.seen_code = np.repeat(np.arange(len(self.keys)), length)
+        start = np.where(self.longest >= 0, rows.list_start[self.longest], 0)
+        self.seen = rows.elements[expand(start, length)]
+
+    def _find_writers(self) -> None:
+        rows = self.rows
+        code = np.concatenate((self.append_code, self.seen_code))
+        self.slots = Slots(code, np.concatenate((rows.append_value, self.seen)), len(self.keys))
+        slot = self.slots.of(self.append_code, rows.append_value)
+        self.writer_of_slot = np.full(self.slots.count + 1, -1, np.int64)  # The last answers for slot -1.
+        self.writer_of_slot[slot] = np.arange(len(slot))
+        is_again = np.bincount(slot, minlength=self.slots.count) > 1
+        self.duplicates = np.flatnonzero(is_again[slot])
+        self.seen_slot = self.slots.of(self.seen_code, self.seen)
+        self.seen_writer = self.writer_of_slot[self.seen_slot]
+
+    def _find_order(self) -> None:
+        first = np.full(self.slots.count + 1, -1, np.int64)
+        first[self.seen_slot[::-1]] = np.arange(len(self.seen))[::-1]  # The last assignment wins: the first place.
+        self.is_repeated = first[self.seen_slot] != np.arange(len(self.seen))
+        kept = np.cumsum(~self.is_repeated) - 1
+        self.place_of_seen = kept[first[self.seen_slot]]
+        self.place_of_slot = np.where(first >= 0, kept[first] if len(kept) else -1, -1)
+        self.order_code = self.seen_code[~self.is_repeated]
+        self.writer = self.seen_writer[~self.is_repeated]
+        self.order_start = np.searchsorted(self.order_code, np.arange(len(self.keys) + 1))
+
+    def _find_last(self) -> None:
+        """For each read: where its last element stands in the order (-1: nowhere), and who appended that."""
+        rows, code, length = self.rows, self.read_code, self.read_length
+        self.last_place = np.full(len(code), -1, np.int64)
+        self.last_writer = np.full(len(code), -1, np.int64)
+        plain = np.flatnonzero(self.is_version & (length > 0))
+        self.last_place[plain] = self.place_of_seen[self.seen_start[code[plain]] + length[plain] - 1]
+        self.last_writer[plain] = self.writer[self.last_place[plain]]
+        odd = np.flatnonzero(~self.is_version)
+        last = rows.elements[rows.list_start[rows.read_list[odd]] + length[odd] - 1]
+        slot = self.slots.of(code[odd], last)
+        self.last_place[odd] = self.place_of_slot[slot]
+        self.last_writer[odd] = self.writer_of_slot[slot]
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What follows for the keys of one partition. `duplicate` is the least key with an element appended twice."""
+
+    edges: Edges
+    tail: Tail
+    report: Report
+    duplicate: Sighting | None
+
+
+def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:
+    """The versions of all keys in those rows, without the keys of rule 7; those are counted, with one example."""
+    rows = concatenated(parts)
+    versions = Versions(rows)
+    if not len(versions.duplicates):
+        return versions, None
+    bad = versions.keys[np.unique(versions.append_code[versions.duplicates])]
+    where = versions.duplicates
+    example = min(
+        Example(int(rows.append_op[row]), int(rows.append_key[row]), int(rows.append_value[row])) for row in where
+    )
+    clean = subset(rows, ~np.isin(rows.list_key, bad), ~np.isin(rows.append_key, bad))
+    return Versions(clean), Sighting("duplicate-appends", len(bad), example)
+
+
+def dependencies(versions: Versions) -> tuple[Edges, Tail]:
+    """The edges ww, wr and rw, and those rw that end at appends which nobody saw."""
+    tail, tail_appends = _tail(versions)
+    return all_edges([_ww(versions), _ww_tail(versions, tail_appends), _wr(versions), _rw(versions)]), tail
+
+
+def _tail(versions: Versions) -> tuple[Tail, Int64s]:
+    """The tail, and its appends (rows)."""
+    rows = versions.rows
+    is_seen = np.zeros(len(rows.append_op) + 1, np.bool_)
+    is_seen[versions.writer] = True
+    appends = np.flatnonzero(~is_seen[:-1] & versions.is_vertex[:-1])
+    appends = appends[np.lexsort((rows.append_op[appends], versions.append_code[appends]))]
+    readers = np.flatnonzero(_reads_newest(versions))
+    readers = readers[np.isin(versions.read_code[readers], versions.append_code[appends])]
+    readers = readers[np.argsort(versions.read_code[readers], kind="stable")]
+    # Writers without readers need no place here, readers without writers neither.
+    wanted = appends[np.isin(versions.append_code[appends], versions.read_code[readers])]
+    tail = Tail(
+        versions.read_code[readers].astype(np.int32),
+        rows.read_op[readers],
+        rows.read_after[readers],
+        versions.append_code[wanted].astype(np.int32),
+        rows.append_op[wanted],
+        rows.append_after[wanted],
+    )
+    return tail, appends
+
+
+def _next_place(versions: Versions) -> Int64s:
+    """Where the element after a read's last one would stand."""
+    return np.where(versions.last_place >= 0, versions.last_place + 1, versions.order_start[versions.read_code])
+
+
+def _has_place(versions: Versions) -> Bools:
+    result: Bools = (versions.last_place >= 0) | (versions.read_length == 0)
+    return result
+
+
+def _reads_newest(versions: Versions) -> Bools:
+    result: Bools = _has_place(versions) & (_next_place(versions) == versions.order_start[versions.read_code + 1])
+    return result
+
+
+def _ww(versions: Versions) -> Edges:
+    before = np.flatnonzero(versions.order_code[1:] == versions.order_code[:-1])
+    return _between_writers(versions, versions.writer[before], versions.writer[before + 1])
+
+
+def _ww_tail(versions: Versions, appends: Int64s) -> Edges:
+    code = versions.append_code[appends]
+    has_order = versions.order_start[code + 1] > versions.order_start[code]
+    newest = versions.writer[versions.order_start[code[has_order] + 1] - 1]
+    return _between_writers(versions, newest, appends[has_order])
+
+
+def _between_writers(versions: Versions, source: Int64s, target: Int64s) -> Edges:
+    rows = versions.rows
+    is_edge = versions.is_vertex[source] & versions.is_vertex[target]
+    is_edge &= rows.append_op[source] != rows.append_op[target] if len(rows.append_op) else False
+    source, target = source[is_edge], target[is_edge]
+    ends = rows.append_after
+    return _edges(rows.append_op[source], rows.append_op[target], ends[source], ends[target], WW)
+
+
+def _wr(versions: Versions) -> Edges:
+    rows = versions.rows
+    reader = np.flatnonzero(versions.is_vertex[versions.last_writer])
+    writer = versions.last_writer[reader]
+    return _edges(rows.append_op[writer], rows.read_op[reader], rows.append_after[writer], rows.read_after[reader], WR)
+
+
+def _rw(versions: Versions) -> Edges:
+    rows = versions.rows
+    reader = np.flatnonzero(_has_place(versions) & ~_reads_newest(versions))
+    writer = versions.writer[_next_place(versions)[reader]]
+    is_edge = versions.is_vertex[writer]
+    reader, writer = reader[is_edge], writer[is_edge]
+    return _edges(rows.read_op[reader], rows.append_op[writer], rows.read_after[reader], rows.append_after[writer], RW)
+
+
+def _edges(source: Int32s, target: Int32s, source_after: Int32s, target_after: Int32s, kind: int) -> Edges:
+    edges = Edges(source, target, source_after, target_after, np.full(len(source), kind, np.int8))
+    return edges.only(source != target)
+
+
+def edge_tally(edges: Edges, tail: Tail) -> Counter[str]:
+    """How many edges there are of each kind. Of the tail each reader counts once, as the pairs are not written out."""
+    counts = {name: int(np.count_nonzero(edges.kinds == kind)) for name, kind in (("ww", WW), ("wr", WR), ("rw", RW))}
+    counts["rw"] += len(tail.reader)
+    return Counter(counts)
+
+
+def inference(versions: Versions, duplicate: Sighting | None, anomalies: Report) -> Inference:
+    """All that follows, with the anomalies found and everything counted."""
+    edges, tail = dependencies(versions)
+    report = union((versions.rows.report, anomalies, Report((), edge_tally(edges, tail))))
+    return Inference(edges, tail, report, duplicate)
