@@ -1,0 +1,111 @@
+"""Which keys a session covers, since when, and from which position on.
+
+Markers say it. `open` with neither span nor key covers everything, with a span that partition, with a key that key
+alone; its position is where the session starts. `gap` ends the coverage of what it names until the key's next row.
+`close`, `error` and `end` end it for good. A session without `open`, or whose `open` has no position, starts for each
+key with the key's first row: what came before that row nobody promised.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.stream_index import GroupIndex
+from harness.core.columns import BACKFILL, CLOSE, END, ERROR, GAP, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
+from harness.core.promises import StreamContract
+
+MARKERS = (OPEN, GAP, CLOSE, ERROR, END)
+ENDS = (CLOSE, ERROR, END)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covered:
+    """Coverage of keys at a time, arrays (m,): since which row (NEVER: not covered), and from which position on."""
+
+    since: Int64s
+    start: Int64s
+    is_inclusive: Bools  # Does coverage begin with `start` itself, rather than behind it?
+
+    def reaches(self, position: Int64s) -> Bools:
+        """Is the key covered, and `position` not part of what the session began with?"""
+        result: Bools = (position > self.start) | (self.is_inclusive & (position == self.start))
+        result &= self.since != NEVER
+        return result
+
+
+class Coverage:
+    """Answers for all sessions of one log of deliveries; `session` (n,) are dense ids of its rows."""
+
+    def __init__(self, deliveries: Deliveries, session: Int64s, contract: StreamContract) -> None:
+        self._deliveries = deliveries
+        self._resumes_at = contract.resume == "at"
+        is_row = np.isin(deliveries.kind, (ROW, BACKFILL))
+        marks = is_marker(deliveries)
+        has_key, has_span = deliveries.key != NEVER, deliveries.span >= 0
+        self._keys = np.unique(deliveries.key)
+        self._span_count = int(deliveries.span.max(initial=0)) + 1
+        by_key = self._by_key(session, deliveries.key)
+        by_span = self._by_span(session, deliveries.span)
+        self._rows = _by_time(by_key, is_row)
+        self._whole_markers = _by_time(session, marks & ~has_key & ~has_span)
+        self._span_markers = _by_time(by_span, marks & ~has_key & has_span)
+        self._key_markers = _by_time(by_key, marks & has_key)
+
+    def at(self, session: Int64s, key: Int64s, span: Int64s, time: Int64s) -> Covered:
+        """The coverage of `key`, which is of partition `span` (-1: of none, or of one not known), just before `time`.
+
+        Times are row numbers of the log. All arrays are (m,).
+        """
+        by_key = self._by_key(session, key)
+        marker = np.maximum.reduce(
+            [
+                self._whole_markers.last_before(session, time),
+                self._span_markers.last_before(self._by_span(session, span), time),
+                self._key_markers.last_before(by_key, time),
+            ]
+        )
+        row = self._rows.first(by_key, marker, above=True)
+        row[row >= time] = -1
+        kind = self._of(self._deliveries.kind.astype(np.int64), marker)
+        position = self._of(self._deliveries.position, marker)
+        is_declared = (kind == OPEN) & (position != NEVER)
+        is_over = np.isin(kind, ENDS)
+        since = np.where(is_declared, marker, np.where((row >= 0) & ~is_over, row, NEVER))
+        start = np.where(is_declared, position, self._of(self._deliveries.position, row))
+        return Covered(since=since, start=start, is_inclusive=is_declared & self._resumes_at)
+
+    def _by_key(self, session: Int64s, key: Int64s) -> Int64s:
+        """A number for each session and key; -1 for a key that no event names."""
+        if len(self._keys) == 0:
+            return np.full(len(key), -1, np.int64)
+        code = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        return np.where(self._keys[code] == key, session * len(self._keys) + code, -1)
+
+    def _by_span(self, session: Int64s, span: Int64s) -> Int64s:
+        is_known = (span >= 0) & (span < self._span_count)
+        return np.where(is_known, session * self._span_count + span, -1)
+
+    @staticmethod
+    def _of(column: Int64s, row: Int64s) -> Int64s:
+        """`column` at the rows, NEVER for a row of -1."""
+        result = np.full(len(row), NEVER, np.int64)
+        result[row >= 0] = column[row[row >= 0]]
+        return result
+
+
+def _by_time(group: Int64s, mask: Bools) -> GroupIndex:
+    time = np.flatnonzero(mask)
+    return GroupIndex(group[time], time, time)
+
+
+def is_marker(deliveries: Deliveries) -> Bools:
+    """The events at which coverage may change otherwise than by a key's first row."""
+    result: Bools = np.isin(deliveries.kind, MARKERS)
+    return result
+
+
+def is_session_marker(deliveries: Deliveries) -> Bools:
+    """The markers of a whole session."""
+    result = is_marker(deliveries)
+    result &= (deliveries.key == NEVER) & (deliveries.span < 0)
+    return result

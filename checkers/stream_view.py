@@ -1,0 +1,294 @@
+"""A stream beside its source, prepared for the rules: scopes, first deliveries, expected writes, and lanes.
+
+The words. An *event* is a row or a backfill row. Its *identity* is what the contract says makes two events the same. A
+*scope* is how far a watermark's promise reaches (`wm_scope`). A *lane* is the watermarks of one session and partition
+between two markers of the session: inside it coverage changes only by a key's first row, and positions never fall,
+because watermarks that went back are left out. Times are row numbers of the log: the order of receipt.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.stream_coverage import Coverage, is_marker, is_session_marker
+from checkers.stream_index import FirstTimes, GroupIndex, codes, count_so_far, expand, max_so_far
+from harness.core.columns import (
+    BACKFILL,
+    FAIL,
+    NEVER,
+    OPEN,
+    ROW,
+    WATERMARK,
+    Bools,
+    Deliveries,
+    Int64s,
+    SourceWrites,
+)
+from harness.core.promises import StreamContract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamView:
+    """What every rule needs, n rows of the log and e expected writes."""
+
+    deliveries: Deliveries
+    writes: SourceWrites
+    contract: StreamContract
+    coverage: Coverage
+    session: Int64s  # (n,) dense ids of (subscriber, session)
+    scope: Int64s  # (n,)
+    is_regress: Bools  # (n,) watermarks below an earlier one of their scope and partition
+    is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
+    first: Int64s  # rows: the first delivery of each identity in each scope, phantoms left out
+    expected: Int64s  # (e,) rows of `writes` for which the stream owes an event
+    match: Int64s  # (n,) the place in `expected` of the write that an event shows, -1: none
+    lanes: "Lanes"
+
+    def first_times(self, group: Int64s) -> FirstTimes:
+        """When each expected write was first delivered in each group, (n,); ask by `of_write`."""
+        rows = np.flatnonzero(self.match >= 0)
+        return FirstTimes(self.of_write(group[rows], self.match[rows]), rows)
+
+    def of_write(self, group: Int64s, place: Int64s) -> Int64s:
+        """One number for a group and a place in `expected`."""
+        return group * (len(self.expected) + 1) + place
+
+
+def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> StreamView:
+    """The view of one log, in order of receipt, beside its source.
+
+    `writes` have the positions that `checkers.stream_chunks.placed` gives them: what is left without a position is
+    left out, and an operation of unclear outcome has one only if it was observed. O(n log n). See also `defect`.
+    """
+    session = codes(deliveries.subscriber, deliveries.session)
+    scope = _scopes(deliveries, session, contract)
+    is_event = np.isin(deliveries.kind, (ROW, BACKFILL))
+    identity, expected, match = _joined(deliveries, writes, contract, is_event)
+    is_phantom = is_event & (match < 0) & _is_unwritten(deliveries, writes, contract)
+    rows = np.flatnonzero(is_event & ~is_phantom)
+    _, first = np.unique(codes(scope[rows], identity[rows]), return_index=True)
+    is_regress = _regressions(deliveries, scope)
+    is_used = (deliveries.kind == WATERMARK) & ~is_regress
+    return StreamView(
+        deliveries=deliveries,
+        writes=writes,
+        contract=contract,
+        coverage=Coverage(deliveries, session, contract),
+        session=session,
+        scope=scope,
+        is_regress=is_regress,
+        is_phantom=is_phantom,
+        first=np.sort(rows[first]),
+        expected=expected,
+        match=match,
+        lanes=lanes_of(deliveries, session, scope, np.flatnonzero(is_used), deliveries.position),
+    )
+
+
+def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
+    """Why these deliveries cannot be judged under this contract, None if they can."""
+    needed: list[tuple[tuple[int, ...], Int64s, str]] = [
+        ((ROW, WATERMARK), deliveries.position, "position"),
+        ((ROW, BACKFILL), deliveries.key, "key"),
+    ]
+    if contract.identity == "position+key+ordinal" and not _is_final_only(contract):
+        needed.append(((ROW,), deliveries.ordinal, "ordinal"))
+    for kinds, column, name in needed:
+        lacking = np.flatnonzero(np.isin(deliveries.kind, kinds) & (column == NEVER))
+        if len(lacking):
+            seq = int(deliveries.seq[lacking[0]])
+            return f"the event at journal position {seq}, and {len(lacking) - 1} more, came without {name}"
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What a rule found: v violations by time of their watermark, as rows of the log and of the source.
+
+    `watermark` (v,) is the row of the promise that was broken. `row` (v,) is the event that shows it, -1 if none does:
+    the late event, the earlier watermark, an event of the torn unit that had arrived. `write` (v,) is the row of the
+    source that is missed, -1 for rules that look at the stream alone. `witnesses` counts what could have shown it, and
+    `legal` what looks like it and is allowed.
+    """
+
+    watermark: Int64s
+    row: Int64s
+    write: Int64s
+    witnesses: int
+    legal: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lanes:
+    """The lanes of a view: l lanes of k watermarks. Lane i has those at rows[begin[i]:begin[i + 1]], by time."""
+
+    rows: Int64s  # (k,) rows of the log; a *place* is a place in here
+    height: Int64s  # (k,) their positions, never falling inside a lane
+    begin: Int64s  # (l + 1,)
+    session: Int64s  # (l,)
+    span: Int64s  # (l,) -1: the watermarks of the whole stream
+    scope: Int64s  # (l,)
+    low: Int64s  # (l,) no key is covered here from a lower position than this one
+    last: Int64s  # (l,) the row of the last watermark
+    by_time: GroupIndex  # (k,) finds places
+    by_height: GroupIndex
+
+    def top(self) -> Int64s:
+        """(l,) The highest position that each lane announces."""
+        return self.height[self.begin[1:] - 1]
+
+
+def lanes_of(deliveries: Deliveries, session: Int64s, scope: Int64s, rows: Int64s, height: Int64s) -> Lanes:
+    """The lanes that the watermarks `rows` (k,) make; `height` (n,) are their positions."""
+    phase = count_so_far(session, is_marker(deliveries))
+    lane = codes(session[rows], deliveries.span[rows], phase[rows])
+    order = np.lexsort((rows, lane))
+    rows, lane = rows[order], lane[order]
+    begin = np.flatnonzero(np.diff(lane, prepend=-1))
+    places = np.arange(len(rows))
+    return Lanes(
+        rows=rows,
+        height=height[rows],
+        begin=np.append(begin, len(rows)),
+        session=session[rows[begin]],
+        span=deliveries.span[rows[begin]],
+        scope=scope[rows[begin]],
+        low=_lowest_starts(deliveries, session)[rows[begin]],
+        last=rows[np.append(begin[1:], len(rows))[: len(begin)] - 1],
+        by_time=GroupIndex(lane, rows, places),
+        by_height=GroupIndex(lane, height[rows], places),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairs:
+    """Which positions a lane's watermarks speak for: arrays (p,), one for each lane and candidate."""
+
+    lane: Int64s
+    candidate: Int64s
+    opens: Int64s  # The first place of the lane at which the candidate's key was covered; always before `end`.
+    end: Int64s  # The place behind the lane's last.
+
+
+def pairs_of(
+    view: StreamView,
+    lanes: Lanes,
+    *,
+    key: Int64s,
+    span: Int64s,
+    position: Int64s,
+    scope: Int64s | None,
+    high: Int64s,
+) -> Pairs:
+    """Every lane with every candidate up to position `high` (l,) of which it speaks.
+
+    A lane speaks of a candidate if it is of its partition (or of the whole stream), covers its key at its last
+    watermark, and began behind its position. `scope` None: each lane with the candidates of all scopes.
+    """
+    group = np.zeros(len(key), np.int64) if scope is None else scope
+    wanted = np.zeros(len(lanes.last), np.int64) if scope is None else lanes.scope
+    index = GroupIndex(group, position)
+    lane, place = expand(index.place(wanted, lanes.low), index.place(wanted, high, above=True))
+    candidate = index.rows[place]
+    speaks = (lanes.span[lane] < 0) | (lanes.span[lane] == span[candidate])
+    lane, candidate = lane[speaks], candidate[speaks]
+    covered = view.coverage.at(lanes.session[lane], key[candidate], span[candidate], lanes.last[lane])
+    is_in = covered.reaches(position[candidate])
+    lane, candidate = lane[is_in], candidate[is_in]
+    opens = lanes.by_time.place(lane, covered.since[is_in], above=True)
+    return Pairs(lane=lane, candidate=candidate, opens=opens, end=lanes.begin[lane + 1])
+
+
+def _scopes(deliveries: Deliveries, session: Int64s, contract: StreamContract) -> Int64s:
+    match contract.wm_scope:
+        case "session":
+            return session
+        case "subscriber":
+            return deliveries.subscriber
+        case "partition":
+            return deliveries.span + 1
+        case "global":
+            return np.zeros(len(session), np.int64)
+
+
+def _regressions(deliveries: Deliveries, scope: Int64s) -> Bools:
+    rows = np.flatnonzero(deliveries.kind == WATERMARK)
+    reached = max_so_far(codes(scope[rows], deliveries.span[rows]), deliveries.position[rows])
+    result = np.zeros(len(scope), np.bool_)
+    result[rows] = deliveries.position[rows] < reached
+    return result
+
+
+def _is_unwritten(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> Bools:
+    """Rows that show a value which was certainly not written. Without a source nobody can tell."""
+    if len(writes.op) == 0 or contract.system_events:
+        return np.zeros(len(deliveries.kind), np.bool_)
+    possible = writes.outcome != FAIL
+    n = len(deliveries.kind)
+    what = codes(np.append(deliveries.key, writes.key[possible]), np.append(deliveries.value, writes.value[possible]))
+    has_value: Bools = deliveries.value != NEVER
+    return has_value & ~np.isin(what[:n], what[n:])
+
+
+def _is_final_only(contract: StreamContract) -> bool:
+    """Does a position have one event for each key, whatever its number in the unit?"""
+    return contract.unit_rows == "final" and (contract.atomic_unit == "epoch" or contract.is_position_unique)
+
+
+def _owed(writes: SourceWrites, contract: StreamContract) -> Int64s:
+    """The writes that the stream owes: Committed*, one for each key of a unit if only its final row is sent."""
+    owed = np.flatnonzero((writes.outcome != FAIL) & (writes.position != NEVER))
+    if not contract.has_noop_events:
+        # A value that was never written before changes something; of any other write nobody knows.
+        what = codes(writes.key, writes.value)
+        owed = owed[(np.bincount(what)[what[owed]] == 1) & (writes.value[owed] != NEVER)]
+    if contract.unit_rows == "final":
+        unit = writes.position[owed] if contract.atomic_unit == "epoch" else writes.op[owed]
+        order = np.lexsort((writes.ordinal[owed], writes.key[owed], unit))
+        unit_and_key = codes(unit, writes.key[owed])[order]
+        owed = np.sort(owed[order[np.diff(unit_and_key, append=-1) != 0]])
+    return owed
+
+
+def _joined(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, is_event: Bools
+) -> tuple[Int64s, Int64s, Int64s]:
+    """The identity of each row, the expected writes, and which of them each row shows.
+
+    A row shows the write of its identity. Where several writes claim one identity (two leaders gave one position
+    twice), its value decides; where just one does, a wrong value is another rule's affair. Writes that nothing tells
+    apart count as one.
+    """
+    n = len(deliveries.kind)
+    owed = _owed(writes, contract)
+    value = np.append(deliveries.value, writes.value[owed])
+    parts = [np.append(deliveries.position, writes.position[owed]), np.append(deliveries.key, writes.key[owed])]
+    if contract.identity == "position+key+value":
+        parts.append(value)
+    elif contract.identity == "position+key+ordinal" and not _is_final_only(contract):
+        parts.append(np.append(deliveries.ordinal, writes.ordinal[owed]))
+    identity = codes(*parts)
+    whole = codes(identity, value)
+    _, distinct = np.unique(whole[n:], return_index=True)
+    expected = np.sort(distinct)
+    by_value = _places(whole[n:][expected], int(whole.max(initial=0)))
+    by_identity = _places(identity[n:][expected], int(identity.max(initial=0)))
+    claims = np.bincount(identity[n:][expected], minlength=len(by_identity))
+    match = np.where(claims[identity[:n]] == 1, by_identity[identity[:n]], by_value[whole[:n]])
+    return identity[:n], owed[expected], np.where(is_event, match, -1)
+
+
+def _places(code: Int64s, top: int) -> Int64s:
+    """For each code up to `top` its place in `code`, -1 if it has none."""
+    result = np.full(top + 1, -1, np.int64)
+    result[code] = np.arange(len(code))
+    return result
+
+
+def _lowest_starts(deliveries: Deliveries, session: Int64s) -> Int64s:
+    """For each row the lowest position from which, since its session's last marker of all keys, coverage can begin."""
+    segment = codes(session, count_so_far(session, is_session_marker(deliveries)))
+    low = np.full(int(segment.max(initial=0)) + 1, NEVER, np.int64)
+    begins = np.isin(deliveries.kind, (OPEN, ROW, BACKFILL))
+    np.minimum.at(low, segment[begins], deliveries.position[begins])
+    return low[segment]

@@ -1,0 +1,87 @@
+"""Rules about the stream alone: nothing new arrives behind a watermark, and watermarks do not go back.
+
+S05 late-event, S06 late-event-boundary, S07 watermark-regress. What a position is compared with is declared by the
+contract, never assumed. An event is judged by one of S05, S06 and (in `checkers.delivery`) S09, never by two.
+"""
+
+import numpy as np
+
+from checkers.stream_index import GroupIndex, codes, max_so_far
+from checkers.stream_view import Pairs, Ruling, StreamView, pairs_of
+from harness.core.columns import NEVER, ROW, WATERMARK, Bools, Int64s
+
+
+def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
+    """S05 and S06: first deliveries in their scope, below or exactly at a watermark that came before them.
+
+    The watermark must cover the event's key and begin behind the session's start: what lies at or below the start was
+    there before, and may be repeated. Backfill rows are never late. Where watermarks are exclusive (`<`), an event at
+    the watermark is legal, and counted as such. A witness of S05 is a first delivery after a watermark that covers its
+    key; of S06 one of these whose position is that of a watermark of its scope. O(n log n).
+    """
+    rows = view.first[view.deliveries.kind[view.first] == ROW]
+    position = view.deliveries.position[rows]
+    pairs = pairs_of(
+        view,
+        view.lanes,
+        key=view.deliveries.key[rows],
+        span=view.deliveries.span[rows],
+        position=position,
+        scope=view.scope[rows],
+        high=view.lanes.top(),
+    )
+    height = position[pairs.candidate]
+    above = np.maximum(pairs.opens, view.lanes.by_height.place(pairs.lane, height, above=True))
+    reaching = np.maximum(pairs.opens, view.lanes.by_height.place(pairs.lane, height))
+    passed = _earliest(view, pairs, above, len(rows))
+    reached = _earliest(view, pairs, reaching, len(rows))
+    is_late = passed < rows
+    is_boundary = (reached < rows) & ~is_late
+
+    is_witness = (_earliest(view, pairs, pairs.opens, len(rows)) < rows) | _follows_watermark(view, rows)
+    meets = reaching < pairs.end
+    meets[meets] = view.lanes.height[reaching[meets]] == height[meets]
+    is_met = np.zeros(len(rows), np.bool_)
+    is_met[pairs.candidate[meets]] = True
+
+    late = _ruling(rows[is_late], passed[is_late], witnesses=int(is_witness.sum()))
+    if view.contract.closed == "<":
+        return late, _ruling(rows[:0], rows[:0], witnesses=0, legal=int(is_boundary.sum()))
+    return late, _ruling(rows[is_boundary], reached[is_boundary], witnesses=int((is_witness & is_met).sum()))
+
+
+def regressions(view: StreamView) -> Ruling:
+    """S07: watermarks below an earlier one of their scope and partition. Equal is legal. Witnesses are the pairs."""
+    rows = np.flatnonzero(view.deliveries.kind == WATERMARK)
+    group = codes(view.scope[rows], view.deliveries.span[rows])
+    height = view.deliveries.position[rows]
+    is_regress = view.is_regress[rows]
+    reached = max_so_far(group, height)[is_regress]
+    earlier = GroupIndex(group, height, rows).first(group[is_regress], reached)
+    witnesses = len(rows) - int(group.max(initial=-1)) - 1
+    return _ruling(earlier, rows[is_regress], witnesses=witnesses)
+
+
+def _earliest(view: StreamView, pairs: Pairs, place: Int64s, count: int) -> Int64s:
+    """For each of `count` candidates the first watermark, as a row, among its pairs' places; NEVER without one."""
+    result = np.full(count, NEVER, np.int64)
+    inside = place < pairs.end
+    np.minimum.at(result, pairs.candidate[inside], view.lanes.rows[place[inside]])
+    return result
+
+
+def _follows_watermark(view: StreamView, rows: Int64s) -> Bools:
+    """Did each row's own session announce a watermark that covers its key before it?"""
+    d, marks = view.deliveries, view.lanes.rows
+    spans = int(d.span.max(initial=-1)) + 2
+    index = GroupIndex(view.session[marks] * spans + d.span[marks] + 1, marks, marks)
+    covered = view.coverage.at(view.session[rows], d.key[rows], d.span[rows], rows)
+    own = index.last_before(view.session[rows] * spans + d.span[rows] + 1, rows)
+    whole = index.last_before(view.session[rows] * spans, rows)
+    return covered.reaches(d.position[rows]) & (np.maximum(own, whole) > covered.since)
+
+
+def _ruling(row: Int64s, watermark: Int64s, *, witnesses: int, legal: int = 0) -> Ruling:
+    order = np.lexsort((row, watermark))
+    write = np.full(len(row), -1, np.int64)
+    return Ruling(watermark=watermark[order], row=row[order], write=write, witnesses=witnesses, legal=legal)

@@ -1,0 +1,222 @@
+"""Slow, obvious twins of the stream rules: plain loops over events, as the definitions read."""
+
+from harness.core.columns import (
+    BACKFILL,
+    CLOSE,
+    COMMIT,
+    END,
+    ERROR,
+    FAIL,
+    GAP,
+    NEVER,
+    OPEN,
+    ROW,
+    WATERMARK,
+)
+from harness.core.promises import StreamContract
+from tests.stream_language import Event, Write
+
+Identity = tuple[int, ...]
+
+
+class Oracle:
+    """The five rules over one log and its (placed) source, under one contract. Times are places in the log."""
+
+    def __init__(self, log: list[Event], source: list[Write], contract: StreamContract) -> None:
+        self.log, self.source, self.contract = log, source, contract
+        self.is_final = contract.unit_rows == "final" and (
+            contract.atomic_unit == "epoch" or contract.is_position_unique
+        )
+        self.owed = self._owed()
+        self.used = [t for t, e in enumerate(log) if e.kind == WATERMARK and not self.earlier_and_higher(t)]
+
+    # Words
+
+    def scope(self, event: Event) -> Identity:
+        match self.contract.wm_scope:
+            case "session":
+                return (event.subscriber, event.session)
+            case "subscriber":
+                return (event.subscriber,)
+            case "partition":
+                return (event.span,)
+            case "global":
+                return ()
+
+    def identity(self, x: Event | Write) -> Identity:
+        if self.contract.identity == "position+key+value":
+            return (x.position, x.key, x.value)
+        if self.contract.identity == "position+key" or self.is_final:
+            return (x.position, x.key)
+        return (x.position, x.key, x.ordinal)
+
+    def closes(self, watermark: int, position: int) -> bool:
+        return position < watermark or (position == watermark and self.contract.closed == "<=")
+
+    def covers(self, session: Event, key: int, span: int, time: int, position: int) -> bool:
+        """Does that event's session cover the key just before `time`, and begin behind `position`?"""
+        state: tuple[str, int] = ("waits", 0)
+        for event in self.log[:time]:
+            if (event.subscriber, event.session) != (session.subscriber, session.session):
+                continue
+            is_meant = event.key == key if event.key != NEVER else event.span in (-1, span)
+            if event.kind in (OPEN, GAP, CLOSE, ERROR, END) and is_meant:
+                if event.kind == OPEN and event.position != NEVER:
+                    state = ("at" if self.contract.resume == "at" else "behind", event.position)
+                elif event.kind in (OPEN, GAP):
+                    state = ("waits", 0)
+                else:
+                    state = ("over", 0)
+            elif event.kind in (ROW, BACKFILL) and event.key == key and state[0] == "waits":
+                state = ("behind", event.position)
+        return (state[0] == "behind" and position > state[1]) or (state[0] == "at" and position >= state[1])
+
+    def is_phantom(self, event: Event) -> bool:
+        if not self.source or self.contract.system_events or event.value == NEVER:
+            return False
+        is_possible = any((w.key, w.value) == (event.key, event.value) and w.outcome != FAIL for w in self.source)
+        return not is_possible and self.shown(event) is None
+
+    def shown(self, event: Event) -> Write | None:
+        """The owed write that an event shows."""
+        claims = [w for w in self.owed if self.identity(w) == self.identity(event)]
+        if len(claims) == 1:
+            return claims[0]
+        return next((w for w in claims if w.value == event.value), None)
+
+    def events(self) -> list[int]:
+        return [t for t, e in enumerate(self.log) if e.kind in (ROW, BACKFILL) and not self.is_phantom(e)]
+
+    def speaks(self, watermark: Event, span: int) -> bool:
+        return watermark.span in (-1, span)
+
+    def _owed(self) -> list[Write]:
+        owed = [w for w in self.source if w.outcome != FAIL and w.position != NEVER]
+        if not self.contract.has_noop_events:
+            owed = [w for w in owed if sum((o.key, o.value) == (w.key, w.value) for o in self.source) == 1]
+            owed = [w for w in owed if w.value != NEVER]
+        if self.contract.unit_rows == "final":
+            last = {}
+            for w in sorted(owed, key=lambda w: w.ordinal):
+                last[w.position if self.contract.atomic_unit == "epoch" else w.op, w.key] = w
+            owed = [w for w in owed if any(w is o for o in last.values())]
+        distinct: dict[tuple[Identity, int], Write] = {}
+        for w in owed:
+            distinct.setdefault((self.identity(w), w.value), w)
+        return list(distinct.values())
+
+    def arrival(self, write: Write, scope: Event | None, session: Event | None = None) -> int:
+        """When the write was first delivered in the scope of an event (or its session); NEVER."""
+        for t in self.events():
+            event = self.log[t]
+            if scope is not None and self.scope(event) != self.scope(scope):
+                continue
+            if session and (event.subscriber, event.session) != (session.subscriber, session.session):
+                continue
+            if self.shown(event) is write:
+                return t
+        return NEVER
+
+    def superseded(self, write: Write, scope: Event, height: int) -> bool:
+        """A newer version of the key was delivered instead, and is closed by a watermark of that height."""
+        for t in self.events():
+            event = self.log[t]
+            if self.contract.versions == "every" or event.key != write.key or self.scope(event) != self.scope(scope):
+                continue
+            if self.contract.versions == "latest-per-epoch" and self._epoch(event) != self._epoch(write):
+                continue
+            is_later = event.position == write.position and NEVER != event.ordinal > write.ordinal
+            if (event.position > write.position or is_later) and self.closes(height, event.position):
+                return True
+        return False
+
+    def _epoch(self, x: Event | Write) -> int:
+        return x.position if self.contract.position == "epoch" else x.epoch
+
+    # Rules
+
+    def earlier_and_higher(self, time: int) -> bool:
+        """S07: is there an earlier watermark of the scope and partition above this one?"""
+        mark = self.log[time]
+        return any(
+            e.kind == WATERMARK
+            and (self.scope(e), e.span) == (self.scope(mark), mark.span)
+            and e.position > mark.position
+            for e in self.log[:time]
+        )
+
+    def regressions(self) -> set[int]:
+        return {t for t, e in enumerate(self.log) if e.kind == WATERMARK and self.earlier_and_higher(t)}
+
+    def late(self) -> tuple[dict[int, int], dict[int, int]]:
+        """S05 and S06: late event -> the first watermark that it is late for."""
+        seen: set[tuple[Identity, Identity]] = set()
+        below, equal = {}, {}
+        for t in self.events():
+            event = self.log[t]
+            what = (self.scope(event), self.identity(event))
+            if what in seen:
+                continue
+            seen.add(what)
+            if event.kind == BACKFILL:
+                continue
+            before = [m for m in self.used if m < t and self._may_be_late(self.log[m], m, event)]
+            if above := [m for m in before if self.log[m].position > event.position]:
+                below[t] = above[0]
+            elif at := [m for m in before if self.log[m].position == event.position]:
+                equal[t] = at[0]
+        return below, equal
+
+    def _may_be_late(self, mark: Event, time: int, event: Event) -> bool:
+        return (
+            self.scope(mark) == self.scope(event)
+            and self.speaks(mark, event.span)
+            and self.covers(mark, event.key, event.span, time, event.position)
+        )
+
+    def missing(self) -> dict[tuple[Identity, Write], int]:
+        """S09: (scope, write) -> the first watermark that misses it."""
+        result: dict[tuple[Identity, Write], int] = {}
+        for m in self.used:
+            mark = self.log[m]
+            for w in self.owed:
+                if not self.closes(mark.position, w.position) or not self._is_asked(mark, m, w):
+                    continue
+                if self.arrival(w, mark) == NEVER and not self.superseded(w, mark, mark.position):
+                    result.setdefault((self.scope(mark), w), m)
+        return result
+
+    def _is_asked(self, mark: Event, time: int, w: Write) -> bool:
+        return self.speaks(mark, w.span) and self.covers(mark, w.key, w.span, time, w.position)
+
+    def torn(self) -> dict[tuple[Identity, int | Identity], int]:
+        """S10: (scope, unit) -> the first watermark, or end of a batch, that tears it."""
+        result: dict[tuple[Identity, int | Identity], int] = {}
+        if self.contract.atomic_unit == "none":
+            return result
+        units: dict[int | Identity, list[Write]] = {}
+        for w in self.owed:
+            units.setdefault(self.unit(w), []).append(w)
+        has_ends = self.contract.atomic_unit in ("batch", "response")
+        for m, mark in enumerate(self.log):
+            if m in self.used or (mark.kind == COMMIT and has_ends):
+                for unit, members in units.items():
+                    if self._is_torn(mark, m, members):
+                        result.setdefault((self.scope(mark), unit), m)
+        return result
+
+    def unit(self, w: Write) -> int | Identity:
+        unit = self._epoch(w) if self.contract.atomic_unit == "epoch" else w.op
+        return (unit, w.span) if self.contract.unit_scope == "partition" else unit
+
+    def _is_torn(self, mark: Event, time: int, unit: list[Write]) -> bool:
+        height = mark.position if mark.kind == WATERMARK else NEVER - 1
+        live = [w for w in unit if self._is_asked(mark, time, w)]
+        missing = [w for w in live if self.arrival(w, mark) > time and not self.superseded(w, mark, height)]
+        if not missing:
+            return False
+        is_closed = mark.kind == WATERMARK and all(self.closes(height, w.position) for w in unit)
+        if is_closed and any(self.arrival(w, mark) < time for w in live):
+            return True
+        tears_open = mark.kind == COMMIT or self.contract.cut == "delivery"
+        return tears_open and any(self.arrival(w, None, mark) < time for w in live)
