@@ -35,7 +35,7 @@ OPS_COLUMNS: Final = {
     "node": "string?",
     "outcome": "int8",
     "f": "string",
-    "invoke_value": "string?",  # JSON; null for a transaction, whose micro-operations are in mops
+    "invoke_value": "string?",  # JSON; null for null, and for a transaction, whose micro-operations are in mops
     "value": "string?",  # JSON; likewise
     "intended_ns": "int64",
     "invoke_ns": "int64",
@@ -44,6 +44,7 @@ OPS_COLUMNS: Final = {
     "invoke_seq": "int64",  # positions in the journal, header not counted
     "complete_seq": "int64?",
     "is_txn": "bool",
+    "has_result": "bool",  # the completion carried micro-operations
     "error": "string?",
     "txn": "int64?",
     "start_ts": "int64?",

@@ -1,0 +1,150 @@
+"""Operations as rows: an invocation and its completion in one row of ops, its micro-operations in rows of mops.
+
+Invocations are paired with completions as they come. A batch of rows goes out when enough operations have completed;
+inside it rows are in order of index. What never completes goes out last, as `info`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from harness.core.columns import APPEND, FAIL, GROUP_ELEMENTS, GROUP_OPS, INFO, NEVER, OK, READ, WRITE
+from harness.core.errors import HistoryError
+from harness.core.record import Complete, Invoke, Json, MicroOp
+from harness.formats.names import Names
+from harness.formats.schema import SCHEMAS
+
+OUTCOMES: Mapping[str, int] = {"ok": OK, "fail": FAIL, "info": INFO}
+MOP_KINDS: Mapping[str, int] = {"r": READ, "append": APPEND, "w": WRITE}
+
+
+class Row(NamedTuple):
+    """One operation, paired. `after` is the number of invocations recorded before the completion."""
+
+    invoke: Invoke
+    invoke_seq: int
+    complete: Complete | None
+    complete_seq: int | None
+    after: int
+
+
+class Operations:
+    """Pairs and batches. `write` takes the two tables of one chunk."""
+
+    def __init__(self, names: Names, write: Callable[[pa.Table, pa.Table], None]) -> None:
+        self._names, self._write = names, write
+        self._open: dict[int, tuple[Invoke, int]] = {}
+        self._rows: list[Row] = []
+        self._elements = 0
+        self.count = 0
+
+    def invoke(self, seq: int, record: Invoke) -> None:
+        """Take an invocation. Raises HistoryError unless indexes count up from 0."""
+        if record.index != self.count:
+            raise HistoryError(f"record {seq}: operation {record.index} was invoked, {self.count} is the next index")
+        self.count += 1
+        self._open[record.index] = (record, seq)
+
+    def complete(self, seq: int, record: Complete) -> None:
+        """Take a completion. Raises HistoryError if it fits no open invocation, or changes what was asked for."""
+        opened = self._open.pop(record.index, None)
+        if opened is None:
+            raise HistoryError(f"record {seq}: operation {record.index} completes, but it is not open")
+        invoke, invoke_seq = opened
+        if record.mops is not None and not same_request(invoke.mops, record.mops):
+            raise HistoryError(
+                f"record {seq}: operation {record.index} completes as another transaction than was invoked "
+                "(its client is at fault: only the values of reads may differ)"
+            )
+        after = NEVER if record.outcome == "info" else self.count
+        self._rows.append(Row(invoke, invoke_seq, record, seq, after))
+        self._elements += sum(len(mop.value) for mop in record.mops or () if isinstance(mop.value, list))
+        if len(self._rows) >= GROUP_OPS or self._elements >= GROUP_ELEMENTS:
+            self._flush()
+
+    def finish(self) -> None:
+        """Write what is left, and what never completed."""
+        self._rows.extend(Row(invoke, seq, None, None, NEVER) for invoke, seq in self._open.values())
+        self._open = {}
+        self._flush()
+
+    def _flush(self) -> None:
+        rows = sorted(self._rows, key=lambda row: row.invoke.index)
+        self._rows, self._elements = [], 0
+        self._write(_ops_table(rows), self._mops_table(rows))
+
+    def _mops_table(self, rows: Sequence[Row]) -> pa.Table:
+        identify = self._names.id
+        columns: dict[str, list[object]] = {name: [] for name in SCHEMAS["mops"].names}
+        append = [columns[name].append for name in ("op", "position", "table", "f", "lock", "key", "value", "read")]
+        for row in rows:
+            mops = row.complete.mops if row.complete is not None and row.complete.mops is not None else row.invoke.mops
+            for position, mop in enumerate(mops or ()):
+                is_list = mop.f == "r" and isinstance(mop.value, list)
+                has_value = mop.f != "r" or (mop.value is not None and not is_list)
+                cells = (
+                    row.invoke.index,
+                    position,
+                    mop.table,
+                    MOP_KINDS[mop.f],
+                    mop.lock,
+                    identify(mop.key),
+                    identify(mop.value) if has_value else None,
+                    [identify(element) for element in mop.value] if isinstance(mop.value, list) and is_list else None,
+                )
+                for add, cell in zip(append, cells, strict=True):
+                    add(cell)
+        return pa.table(columns, schema=SCHEMAS["mops"])
+
+
+def same_request(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...]) -> bool:
+    """Is that the same transaction, but for what its reads returned?"""
+    return (
+        asked is not None
+        and len(asked) == len(answered)
+        and all(
+            (a.f, a.key, a.table, a.lock) == (b.f, b.key, b.table, b.lock) and (a.f == "r" or a.value == b.value)
+            for a, b in zip(asked, answered, strict=True)
+        )
+    )
+
+
+def _ops_table(rows: Sequence[Row]) -> pa.Table:
+    cells = [_cells(row) for row in rows]
+    names = SCHEMAS["ops"].names
+    return pa.table({name: [row[name] for row in cells] for name in names}, schema=SCHEMAS["ops"])
+
+
+def _cells(row: Row) -> dict[str, object]:
+    invoke, complete = row.invoke, row.complete
+    done = complete if complete is not None else Complete(invoke.index, 0, "info")
+    return {
+        "index": invoke.index,
+        "process": invoke.process,
+        "node": done.node,
+        "outcome": OUTCOMES[done.outcome],
+        "f": invoke.f,
+        "invoke_value": _json(invoke.value),
+        "value": _json(done.value),
+        "intended_ns": invoke.intended_ns,
+        "invoke_ns": invoke.time_ns,
+        "complete_ns": None if complete is None else complete.time_ns,
+        "after": row.after,
+        "invoke_seq": row.invoke_seq,
+        "complete_seq": row.complete_seq,
+        "is_txn": invoke.mops is not None,
+        "has_result": complete is not None and complete.mops is not None,
+        "error": done.error,
+        "txn": done.txn,
+        "start_ts": done.start_ts,
+        "read_ts": done.read_ts,
+        "commit_ts": done.commit_ts,
+        "epoch": done.epoch,
+        "cluster": None,
+    }
+
+
+def _json(value: Json) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()

@@ -1,0 +1,186 @@
+"""A history as Parquet files: written from records in order, and read back as the same records in the same order.
+
+Files are written into a temporary folder, read back and counted, and renamed as one. Memory is bounded by one chunk,
+and by what is open at a time.
+"""
+
+import contextlib
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.core.errors import HistoryError
+from harness.core.record import (
+    Complete,
+    Evidence,
+    Fault,
+    Footer,
+    Header,
+    Invoke,
+    Mark,
+    Probe,
+    Record,
+    State,
+    StreamEvent,
+)
+from harness.formats.names import NAMES_FILE, Names
+from harness.formats.operations import Operations
+from harness.formats.schema import SCHEMAS
+from harness.store import sync_folder
+
+BATCH_ROWS: Final = 100_000
+_JSON = msgspec.json.Encoder(order="sorted")
+FOLDER_ERRORS = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, UnicodeDecodeError, msgspec.DecodeError)
+
+
+class _Table:
+    """One file that grows by batches of rows."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._name, self._rows = name, list[tuple[object, ...]]()
+        self.path = folder / f"{name}.parquet"
+        self._writer = pq.ParquetWriter(self.path, SCHEMAS[name], compression="zstd", write_page_checksum=True)
+        self.count = 0
+
+    def add(self, *row: object) -> None:
+        """Add one row; cells in the order of the columns."""
+        self._rows.append(row)
+        if len(self._rows) >= BATCH_ROWS:
+            self._flush()
+
+    def add_table(self, table: pa.Table) -> None:
+        """Add a row group."""
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+        self.count += table.num_rows
+
+    def close(self) -> None:
+        """Write what is left, and count what can be read."""
+        self._flush()
+        self._writer.close()
+        found = pq.ParquetFile(self.path, page_checksum_verification=True).metadata.num_rows
+        if found != self.count:
+            raise HistoryError(f"{self.path}: {self.count} rows were written, {found} can be read")
+
+    def _flush(self) -> None:
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            schema = SCHEMAS[self._name]
+            self.add_table(pa.table(dict(zip(schema.names, map(list, columns), strict=True)), schema=schema))
+            self._rows = []
+
+
+class HistoryWriter:
+    """Takes records in order; `finish` makes the folder appear. Used as a context, it leaves nothing half done."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._temporary = folder.with_name(f".{folder.name}.tmp")
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        self._temporary.mkdir(parents=True)
+        self._tables = {name: _Table(self._temporary, name) for name in SCHEMAS}
+        self._names = Names()
+        self._operations = Operations(self._names, self._write_chunk)
+        self._seq = 0
+
+    def add(self, record: Record) -> None:
+        """Take the next record; headers and footers are no evidence and are left out."""
+        seq, identify = self._seq, self._names.id
+        match record:
+            case Header() | Footer():
+                return
+            case Invoke():
+                self._operations.invoke(seq, record)
+            case Complete():
+                self._operations.complete(seq, record)
+            case StreamEvent(time_ns, subscriber, session, number, kind, span, key, value):
+                named = [None if each is None else identify(each) for each in (key, value)]
+                rest = (record.position, record.ordinal, record.epoch, record.unit, record.unit_rows)
+                self._tables["events"].add(seq, time_ns, subscriber, session, number, kind, span, *named, *rest)
+            case Fault(time_ns, step, phase, kind, targets, effect, note):
+                self._tables["faults"].add(seq, time_ns, step, phase, kind, _text(targets), effect, note)
+            case Probe(time_ns, node, name, value):
+                self._tables["probes"].add(seq, time_ns, node, name, value)
+            case State(time_ns, node, thing, key, value, position, txn):
+                cells = (node, thing, identify(key), _text(value), position, txn)
+                self._tables["states"].add(seq, time_ns, *cells)
+            case Mark(time_ns, phase, streams, handled, goals, note):
+                counts = [_text(each) for each in (streams, handled, goals)]
+                self._tables["marks"].add(seq, time_ns, phase, *counts, note)
+        self._seq += 1
+
+    def finish(self) -> None:
+        """Write the rest, check that all can be read, and put the folder in its place."""
+        self._operations.finish()
+        for row in zip(*self._names.rows(), strict=True):
+            self._tables["names"].add(*row)
+        for table in self._tables.values():
+            table.close()
+        sync_folder(self._temporary)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._temporary.replace(self._folder)
+        sync_folder(self._folder.parent)
+
+    def _write_chunk(self, ops: pa.Table, mops: pa.Table) -> None:
+        self._tables["ops"].add_table(ops)
+        self._tables["mops"].add_table(mops)
+
+
+def write_history(records: Iterable[Record], folder: Path) -> None:
+    """Write the Parquet files of a history into `folder`, in place of what was there.
+
+    Raises HistoryError, and leaves `folder` as it was, if the records make no sense.
+    """
+    writer = HistoryWriter(folder)
+    for record in records:
+        writer.add(record)
+    writer.finish()
+
+
+def records_of(folder: Path) -> Iterator[Evidence]:
+    """The evidence in that folder, in the order of the journal. In memory as a whole: meant for exports and hashes."""
+    from harness.formats.rows import records_by_seq  # noqa: PLC0415  Only readers need it.
+
+    with reading(folder):
+        found = records_by_seq(folder)
+    for seq in sorted(found):
+        yield found[seq]
+
+
+def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.Table:
+    """One table of a history. Raises HistoryError that names the file."""
+    path = folder / f"{name}.parquet"
+    with reading(path):
+        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
+        missing = [column for column in columns or SCHEMAS[name].names if column not in table.column_names]
+        if missing:
+            raise HistoryError(f"{path}: has no column {missing[0]!r}; is it a history of Seamark's?")
+        return table
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Whatever reading `path` raises, becomes a HistoryError that names it."""
+    try:
+        yield
+    except HistoryError:
+        raise
+    except FOLDER_ERRORS as error:
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise HistoryError(f"{path}: cannot be read as Parquet ({reason}); restore it, or judge the journal") from None
+
+
+def is_history(folder: Path) -> bool:
+    """Is that a folder with the Parquet files of a history?"""
+    return all((folder / f"{name}.parquet").is_file() for name in ("ops", "mops"))
+
+
+def _text(value: Any) -> str:
+    return _JSON.encode(value).decode()
+
+
+__all__ = ["NAMES_FILE", "HistoryWriter", "is_history", "read_table", "reading", "records_of", "write_history"]

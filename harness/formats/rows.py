@@ -1,0 +1,101 @@
+"""Rows of Parquet files back into records."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow.parquet as pq
+
+from harness.core.errors import HistoryError
+from harness.core.record import Complete, Evidence, Fault, Invoke, Json, Mark, MicroOp, Probe, State, StreamEvent
+from harness.formats.names import NamedValues
+from harness.formats.operations import MOP_KINDS, OUTCOMES
+from harness.formats.schema import SCHEMAS
+
+Row = Mapping[str, Any]
+T = TypeVar("T", Invoke, Complete, StreamEvent, Fault, Probe, State, Mark)
+_OUTCOMES = {code: name for name, code in OUTCOMES.items()}
+_MOP_KINDS = {code: name for name, code in MOP_KINDS.items()}
+
+
+def records_by_seq(folder: Path) -> dict[int, Evidence]:
+    """Every record of a history by its position in the journal. Raises HistoryError if two claim one position."""
+    names = NamedValues(folder)
+    found: dict[int, Evidence] = {}
+    for seq, record in _records(folder, names):
+        if seq in found:
+            raise HistoryError(f"{folder}: two records claim position {seq}")
+        found[seq] = record
+    return found
+
+
+def _records(folder: Path, names: NamedValues) -> Iterator[tuple[int, Evidence]]:
+    mops = _mops(folder, names)
+    for row in _rows(folder, "ops"):
+        yield from _operation(row, mops.get(row["index"], []))
+    for row in _rows(folder, "events"):
+        named = {each: None if row[each] is None else names.value(row[each]) for each in ("key", "value")}
+        yield row["seq"], _record(StreamEvent, {**row, **named, "time_ns": row["ns"]})
+    for row in _rows(folder, "faults"):
+        yield row["seq"], _record(Fault, {**row, "time_ns": row["ns"], "targets": _json(row["targets"])})
+    for row in _rows(folder, "probes"):
+        yield row["seq"], _record(Probe, {**row, "time_ns": row["ns"]})
+    for row in _rows(folder, "states"):
+        named = {"key": names.value(row["key"]), "value": _json(row["value"])}
+        yield row["seq"], _record(State, {**row, **named, "time_ns": row["ns"]})
+    for row in _rows(folder, "marks"):
+        counts = {each: _json(row[each]) for each in ("streams", "handled", "goals")}
+        yield row["seq"], _record(Mark, {**row, **counts, "time_ns": row["ns"]})
+
+
+def _operation(row: Row, mops: list[dict[str, Json]]) -> Iterator[tuple[int, Evidence]]:
+    """An operation's invocation, and its completion if it has one."""
+    asked = [{**mop, "value": None} if mop["f"] == "r" else mop for mop in mops]
+    invoke = {"time_ns": row["invoke_ns"], "value": _json(row["invoke_value"])}
+    yield row["invoke_seq"], _record(Invoke, {**row, **invoke, "mops": _mop_cells(asked) if row["is_txn"] else None})
+    if row["complete_seq"] is not None:
+        outcome = _OUTCOMES[row["outcome"]]
+        complete = {"time_ns": row["complete_ns"], "outcome": outcome, "value": _json(row["value"])}
+        done = _mop_cells(mops) if row["has_result"] else None
+        yield row["complete_seq"], _record(Complete, {**row, **complete, "mops": done})
+
+
+def _mops(folder: Path, names: NamedValues) -> dict[int, list[dict[str, Json]]]:
+    """The micro-operations of each operation, by the names of their fields."""
+    found: dict[int, list[dict[str, Json]]] = {}
+    for row in _rows(folder, "mops"):
+        value: Json = None
+        if row["read"] is not None:
+            value = [names.value(each) for each in row["read"]]
+        elif row["value"] is not None:
+            value = names.value(row["value"])
+        mop = {"f": _MOP_KINDS[row["f"]], "key": names.value(row["key"]), "value": value}
+        found.setdefault(row["op"], []).append(mop | {"table": row["table"], "lock": row["lock"]})
+    return found
+
+
+def _mop_cells(mops: list[dict[str, Json]]) -> list[list[Json]]:
+    return [[mop[name] for name in MicroOp.__struct_fields__] for mop in mops]
+
+
+def _record(kind: type[T], cells: Row) -> T:
+    """A record of that kind from cells under the names of its fields; more cells do not matter."""
+    fields = [cells[field.name] for field in msgspec.structs.fields(kind)]
+    return msgspec.convert([kind.__struct_config__.tag, *fields], kind)
+
+
+def _rows(folder: Path, name: str) -> Iterator[Row]:
+    """The rows of one table, a row group at a time."""
+    path = folder / f"{name}.parquet"
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        missing = [column for column in SCHEMAS[name].names if column not in file.schema_arrow.names]
+        if missing:
+            raise HistoryError(f"{path}: has no column {missing[0]!r}; is it a history of Seamark's?")
+        for group in range(file.num_row_groups):
+            yield from file.read_row_group(group).to_pylist()
+
+
+def _json(text: str | None) -> Json:
+    value: Json = None if text is None else msgspec.json.decode(text)
+    return value
