@@ -80,10 +80,15 @@ def _majority_ring(topology: Topology, stream: Stream) -> Strike | None:
 
 
 def _one_way(topology: Topology, stream: Stream) -> Strike | None:
-    """One node is not heard, or hears nothing. Never stalled: a direction without traffic would not notice."""
-    chosen, *others = stream.shuffled(topology.ids())
-    grudge = one_way_grudge([chosen], others) if stream.chance(1, 2) else one_way_grudge(others, [chosen])
-    targets = topology.existing(grudge)
+    """One node hears nothing, or is not heard. Never stalled: a direction without traffic would not notice.
+
+    Who is not heard is of the largest role, whose nodes talk to each other: a lone coordinator may have said all that
+    it has to say, and nobody would miss its words.
+    """
+    is_deaf = stream.chance(1, 2)
+    chosen = stream.choice(topology.ids() if is_deaf else topology.largest_role())
+    others = [node for node in topology.ids() if node != chosen]
+    targets = topology.existing(one_way_grudge(others, [chosen]) if is_deaf else one_way_grudge([chosen], others))
     return Strike(fault="cut", targets=targets) if targets else None
 
 

@@ -11,7 +11,7 @@ def draw_nodes(topology: Topology, stream: Stream) -> tuple[tuple[str, ...], boo
 
     Minority, majority and all are of the largest role that holds the system up, as a quorum is counted there.
     """
-    members = _largest_role(topology)
+    members = topology.largest_role()
     count = len(members)
     match stream.choice(SELECTIONS):
         case "minority" if count >= 3:
@@ -26,11 +26,6 @@ def draw_nodes(topology: Topology, stream: Stream) -> tuple[tuple[str, ...], boo
             return nodes, role != SUBSCRIBER and len(nodes) > 1
         case _:
             return (stream.choice(topology.ids()),), False
-
-
-def _largest_role(topology: Topology) -> tuple[str, ...]:
-    roles = [role for role in topology.roles() if role != SUBSCRIBER] or list(topology.roles())
-    return max((topology.of_role(role) for role in roles), key=len)
 
 
 def _some(members: tuple[str, ...], count: int, stream: Stream) -> tuple[str, ...]:

@@ -32,6 +32,11 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
         """The nodes that hold the system up: all but subscribers."""
         return tuple(node for node, role in self.nodes if role != SUBSCRIBER)
 
+    def largest_role(self) -> tuple[str, ...]:
+        """The nodes of that role among the servers which has most of them, the first of equals."""
+        roles = [role for role in self.roles() if role != SUBSCRIBER] or list(self.roles())
+        return max((self.of_role(role) for role in roles), key=len)
+
     def kind(self, source: str, target: str) -> str | None:
         """How those two are linked in that direction, None if they are not."""
         roles = dict(self.nodes) | {CLIENT: CLIENT}

@@ -107,6 +107,14 @@ def test_no_link_is_struck_twice_and_clients_are_cut_off_only_for_short() -> Non
                 assert any("client" not in target for target in strike.targets)
 
 
+def test_a_node_that_may_have_nothing_to_say_is_never_silenced_alone() -> None:
+    """The lone coordinator sends when something changes: were only its words cut, often nothing would be."""
+    strikes = [FORMS["one-way"](SMALL, Stream(seed, "faults")) for seed in range(200)]
+    sources = [{target.split(">")[0] for target in strike.targets} for strike in strikes if strike is not None]
+    assert {"n1"} in sources
+    assert {"c1"} not in sources
+
+
 def test_a_lone_node_can_only_be_cut_off_from_its_clients() -> None:
     strikes = [draw_partition(LONE, Stream(seed, "faults")) for seed in range(100)]
     targets = {strike.targets for strike in strikes if strike is not None}
