@@ -1,16 +1,11 @@
-"""EDN, Clojure's notation, read in blocks: whatever the size of a file, memory holds a block and one form.
+"""Reads EDN, Clojure's notation, in blocks: whatever the size of a file, memory holds one block and one form.
 
-JSON has no words for some of what EDN can say. Such a value becomes an object with one name that starts with "#":
-a set {"#set": [...]}, a ratio {"#ratio": "1/3"}, a decimal {"#decimal": "1.50"}, a character {"#char": "a"}, a symbol
-{"#symbol": "x"}, an integer beyond 64 bits {"#int": "..."}, a map whose keys are not all text {"#map": [[k, v], ...]},
-a tagged value {"#inst": "..."}, and what is no finite number {"#float": "##Inf"}. A keyword is text with its colon, so
-that :x and "x" stay two keys. Lists and vectors are lists.
-Source: github.com/edn-format/edn, read 2026-11-21.
+`harness.formats.edn_values` says what becomes of values for which JSON has no word.
 """
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, cast
 
@@ -18,136 +13,194 @@ import msgspec
 
 from harness.core.errors import HistoryError
 from harness.core.record import Json
+from harness.formats.edn_values import WORDS, atom, collection, shown
 
 NESTING_MAX: Final = 64
-FORM_MAX: Final = 16 << 20  # Characters of one top-level form, and of one string.
+FORM_MAX: Final = 16 << 20  # Bytes of one form, about.
 _BLOCK: Final = 1 << 20  # Bytes read at once.
-_ATOMS_MAX: Final = 100_000  # Tokens whose value is remembered; histories repeat theirs.
+_ATOMS_MAX, _ATOM_LENGTH = 100_000, 64  # Short tokens whose value is remembered: histories repeat theirs.
 
-# Every quantifier is possessive: a broken file must not make the expression go back over megabytes.
+# All quantifiers are possessive: on a broken file the expression must not go back over megabytes.
 _TOKEN: Final = re.compile(
     r"""[\s,]*+(                        # Commas are white space.
-        "[^"\\]*+(?:\\.[^"\\]*+)*+"?+   # A string; without its second quote, it is not all here yet.
+        "[^"\\]*+(?:\\.[^"\\]*+)*+["\\]?+  # A string; without its second quote it is not all here yet.
       | ;[^\n]*+
       | [\[\](){}]
-      | \#[_{]
+      | \#[{_]
       | \\(?:[A-Za-z][^\s,;"\[\](){}\\]*+|.)
       | [^\s,;"\[\](){}\\]++
       | .
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_INTEGER: Final = re.compile(r"[+-]?(?:0|[1-9][0-9]*)N?")
-_FLOAT: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?M?")
-_RATIO: Final = re.compile(r"[+-]?[0-9]+/[0-9]+")
-_ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
-_ESCAPED: Final = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "b": "\b", "f": "\f"}
-_CHARACTERS: Final = {"newline": "\n", "return": "\r", "space": " ", "tab": "\t", "backspace": "\b", "formfeed": "\f"}
 _CLOSERS: Final = {"[": "]", "(": ")", "{": "}", "#{": "}"}
-_WORDS: Final[dict[str, Json]] = {"nil": None, "true": True, "false": False}
+_HISTORY, _END, _DISCARD = "the history", "#", "#_"
 _MISSING: Final = object()
 
 
-def read_edn(path: Path) -> Iterator[Json]:
-    """The forms of a file in order; those inside, if the file is one list or vector.
-
-    Raises HistoryError that names file, line and column where it is no EDN, or passes a limit.
-    """
-    parser = _Parser()
-    try:
-        with path.open("rb") as file:
-            yield from _forms(parser, iter(lambda: file.read(_BLOCK), b""))
-    except OSError as error:
-        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
-    except _BadEdn as bad:
-        raise HistoryError(f"{path}, line {bad.line}, column {bad.column}: {bad.problem}") from None
-
-
-def parse_edn(text: str) -> list[Json]:
-    """The forms of a text, as `read_edn` gives them. Raises HistoryError that names line and column."""
-    try:
-        return list(_forms(_Parser(), iter([text.encode()])))
-    except _BadEdn as bad:
-        raise HistoryError(f"line {bad.line}, column {bad.column}: {bad.problem}") from None
-
-
-class _BadEdn(Exception):
-    """What is wrong, and where; line and column count from 1."""
+class BadEdn(Exception):
+    """What is wrong, at which line and column, from 1."""
 
     def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
-        super().__init__(problem)
-        self.problem, self.line, self.column = problem, line, column
+        super().__init__(f"line {line}, column {column}: {problem}")
+        self.problem = problem
+
+
+def read_edn(path: Path) -> Iterator[Json]:
+    """The forms of a file in order; if it is one list or vector, the forms inside.
+
+    Raises HistoryError that names file, line and column where it is not EDN, or passes a limit.
+    """
+    try:
+        with path.open("rb") as file:
+            yield from forms(iter(lambda: file.read(_BLOCK), b""))
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    except BadEdn as bad:
+        raise HistoryError(f"{path}, {bad}") from None
+
+
+def forms(blocks: Iterable[bytes]) -> Iterator[Json]:
+    """The forms in blocks of UTF-8, as `read_edn` gives them. Raises BadEdn."""
+    parser, decoder = _Parser(), codecs.getincrementaldecoder("utf-8")()
+    rest, line, column, unfinished = "", 1, 1, 0
+    for block in _and_an_end(blocks):
+        try:
+            text = rest + decoder.decode(block, final=not block)
+        except UnicodeDecodeError:
+            raise BadEdn("what follows is not UTF-8", *_position(rest, line, column)) from None
+        tokens = _TOKEN.findall(text)
+        rest = tokens.pop() if block and tokens and text.endswith(tokens[-1]) else ""  # It may go on in the next block.
+        try:
+            finished = parser.feed(tokens)
+            if not block:
+                parser.finish()
+            unfinished = 0 if finished or parser.is_between_forms else unfinished + len(block)
+            if unfinished + len(rest) > FORM_MAX:
+                raise ValueError(f"one value is larger than {FORM_MAX >> 20} MiB, the limit")
+        except ValueError as error:
+            raise BadEdn(str(error), *_position(_before(text, parser.place), line, column)) from None
+        line, column = _position(text[: len(text) - len(rest)], line, column)
+        yield from finished
 
 
 class _Frame(msgspec.Struct):
-    """A collection, tag or discard that is still open. The outermost frame has no opener."""
+    """What is still open: a collection, or a prefix (a tag, a discard), which ends with the next value."""
 
     opener: str
     items: list[Json]
-
-    @property
-    def is_prefix(self) -> bool:
-        """Does it end with the next value: a tag, or a discard?"""
-        return self.opener.startswith("#") and self.opener != "#{"
+    is_prefix: bool = False
 
 
 class _Parser:
-    """A stack of open frames. `place` is the number of the token that it looks at, for messages."""
+    """A stack of frames. `place` is the number of the token at which it is, for messages.
+
+    The outermost frame collects the forms: of the file, or of the one list or vector that is all of it. After the end
+    of that vector a prefix stands on the stack that allows nothing to follow.
+    """
 
     def __init__(self) -> None:
         self.place = 0
-        self._frames = [_Frame("", [])]
-        self._atoms: dict[str, Json] = dict(_WORDS)
-        self._is_wrapped = False  # The file is one vector, whose elements are the forms.
-        self._is_over = False
+        self._frames = [_Frame(_HISTORY, [])]
+        self._atoms: dict[str, Json] = dict(WORDS)
+        self._has_begun = self._is_wrapped = False
 
-    def feed(self, tokens: Sequence[str]) -> list[Json]:
-        """Take tokens; the forms that are finished now."""
-        frame = self._frames[-1]
-        atoms = self._atoms
+    def feed(self, tokens: list[str]) -> list[Json]:
+        """Take tokens; returns the forms that are finished by now. Raises ValueError that says what is wrong."""
+        frame, atoms = self._frames[-1], self._atoms
         for self.place, token in enumerate(tokens):
             value = atoms.get(token, _MISSING)
             if value is _MISSING:
                 first = token[0]
+                if first in "[{(" or (first == "#" and not token.startswith("##")):
+                    frame = self._opened(token)
+                    continue
                 if first == ";":
                     continue
-                if token in _CLOSERS or (first == "#" and token != "#" and not token.startswith("##")):
-                    frame = self._open(token)
-                    continue
-                if first in ")]}":
-                    if len(self._frames) == 1:
-                        self._end(token)
-                        continue
-                    value = self._close(token)
+                if first in "]})":
+                    is_collection = len(self._frames) > 1
+                    value = self._closed(token)
                     frame = self._frames[-1]
+                    if not is_collection:
+                        continue
                 else:
-                    value = _atom(token)
-                    if len(atoms) < _ATOMS_MAX:
+                    value = atom(token)
+                    if len(token) <= _ATOM_LENGTH and len(atoms) < _ATOMS_MAX:
                         atoms[token] = value
             frame.items.append(cast("Json", value))
-            if frame.is_prefix if frame.opener else self._is_over:
-                frame = self._after_prefix(frame)
-        return self._take()
+            if frame.is_prefix:
+                frame = self._prefixed(frame)
+        finished, self._frames[0].items = self._frames[0].items, []
+        self._has_begun = self._has_begun or bool(finished)
+        return finished
 
     def finish(self) -> None:
-        """Raises _BadEdn if something is still open."""
-        if len(self._frames) > 1 or (self._is_wrapped and not self._is_over):
-            opener = self._frames[-1].opener or "["
-            raise _BadEdn(f"the file ends inside of {opener}")
+        """Raises ValueError if something is still open."""
+        if self._frames[-1].opener == _END:
+            return
+        if len(self._frames) > 1 or self._is_wrapped:
+            raise ValueError(f"the file ends inside of {shown(self._frames[-1].opener)}")
 
     @property
     def is_between_forms(self) -> bool:
         """Is no form half read?"""
         return len(self._frames) == 1
 
-    def _open(self, token: str) -> _Frame:
-        if self._is_over:
-            raise _BadEdn("something follows the end of the history")
-        is_first = len(self._frames) == 1 and not self._frames[0].items and not self._is_wrapped
-        if is_first and token in "[(" and not self._atoms.get("", False):
+    def _opened(self, token: str) -> _Frame:
+        outermost = self._frames[0]
+        is_first = len(self._frames) == 1 and not (self._has_begun or outermost.items)
+        self._has_begun = True
+        if is_first and token in {"[", "("}:
             self._is_wrapped = True
-            return self._frames[0]
+            outermost.opener = token
+            return outermost
         if len(self._frames) > NESTING_MAX:
-            raise _BadEdn(f"values are nested deeper than {NESTING_MAX}, the limit")
-        self._frames.append(_Frame(token, []))
+            raise ValueError(f"values are nested deeper than {NESTING_MAX}, the limit")
+        if token == "#":  # noqa: S105  No secret: a sign without its name.
+            raise ValueError("a tag has no name")
+        self._frames.append(_Frame(token, [], is_prefix=token not in _CLOSERS))
         return self._frames[-1]
+
+    def _closed(self, token: str) -> Json:
+        frame = self._frames[-1]
+        if _CLOSERS.get(frame.opener) != token:
+            raise ValueError(f"{token!r} does not end {shown(frame.opener)}")
+        if frame is self._frames[0]:
+            self._frames.append(_Frame(_END, [], is_prefix=True))
+            return None
+        self._frames.pop()
+        return collection(frame.opener, frame.items)
+
+    def _prefixed(self, frame: _Frame) -> _Frame:
+        """The value after a tag or a discard is there; returns the frame in which to go on."""
+        while frame.is_prefix:
+            if frame.opener == _END:
+                raise ValueError("something follows the end of the history")
+            self._frames.pop()
+            outer = self._frames[-1]
+            if frame.opener == _DISCARD:
+                return outer
+            outer.items.append({frame.opener: frame.items[0]})
+            frame = outer
+        return frame
+
+
+def _and_an_end(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The blocks that are not empty, and an empty one."""
+    yield from filter(None, blocks)
+    yield b""
+
+
+def _before(text: str, place: int) -> str:
+    """The text before the token of that number."""
+    matches = _TOKEN.finditer(text)
+    for _ in range(place):
+        next(matches, None)
+    match = next(matches, None)
+    return text if match is None else text[: match.start(1)]
+
+
+def _position(text: str, line: int, column: int) -> tuple[int, int]:
+    """Line and column after `text`, which began at that line and column."""
+    breaks = text.count("\n")
+    return line + breaks, len(text) - text.rfind("\n") if breaks else column + len(text)
