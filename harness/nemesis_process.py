@@ -2,10 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Literal
 
 from harness.core.record import Evidence, Fault
 from harness.core.seams import Clock
 from nemesis.plan import Effect, FaultRuntime, Plan, Step
+
+
+Phase = Literal["begin", "effect", "end", "refused"]
 
 
 class NemesisProcess:
@@ -45,7 +49,7 @@ class NemesisProcess:
         self._note(number, step, "effect", max(before, after, key=lambda effect: effect.count))
         self._note(number, step, "end", None)
 
-    def _note(self, number: int, step: Step, phase: str, effect: Effect | None) -> None:
+    def _note(self, number: int, step: Step, phase: Phase, effect: Effect | None) -> None:
         self._record(
             Fault(
                 self._clock.now_ns(),

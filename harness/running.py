@@ -14,9 +14,10 @@ import msgspec
 from harness.core.errors import SeamarkError
 from harness.core.seams import Cluster
 from harness.formats.parquet import write_history
+from harness.journal import read_journal
 from harness.registry import load_cluster, version
 from harness.scenario import Decided, Scenario, decide
-from harness.store import JOURNAL, RunFile, create_run, write_run_file
+from harness.store import HISTORY, JOURNAL, RunFile, create_run, write_run_file
 from nemesis.plan import Plan
 
 STDERR_LOG = "logs/simulation.log"
@@ -31,7 +32,7 @@ class RunFailed(SeamarkError):
 
 
 def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[Path, RunFile, Cluster, Decided]:
-    """A new run directory with its run.json, and what the seed decided. Nothing is made if that raises ScenarioError."""
+    """A new run directory with its run.json, and what the seed decided. ScenarioError comes before anything is made."""
     cluster = load_cluster(scenario.cluster)
     decided = decide(scenario, cluster, plan)
     run_file = RunFile(
@@ -50,6 +51,7 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
         stream=cluster.stream,
         subscribers=tuple(str(node.id) for node in cluster.nodes if node.role == "subscriber"),
         goals=(*cluster.goals, *(f"point:{point}" for point in cluster.points)),
+        settle_ns=cluster.settle_ns,
     )
     run = create_run(store, cluster.name, scenario.seed)
     write_run_file(run, run_file)
@@ -64,7 +66,14 @@ def simulate(run: Path, journal: Path | None = None) -> float:
     started = time.monotonic()
     log = run / STDERR_LOG
     log.parent.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "harness.simulation.child", str(run / "run.json"), str(journal or run / JOURNAL)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "harness.simulation.child",
+        str(run / "run.json"),
+        str(journal or run / JOURNAL),
+    ]
     with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
         try:
             code = child.wait()
@@ -78,7 +87,7 @@ def simulate(run: Path, journal: Path | None = None) -> float:
 
 def finish(run: Path) -> None:
     """Write the history's Parquet files from the journal."""
-    write_history(run)
+    write_history(read_journal(run / JOURNAL), run / HISTORY)
 
 
 def versions() -> Mapping[str, str]:

@@ -81,8 +81,8 @@ def _mop_cells(mops: list[dict[str, Json]]) -> list[list[Json]]:
 
 def _record(kind: type[T], cells: Row) -> T:
     """A record of that kind from cells under the names of its fields; more cells do not matter."""
-    fields = [cells[field.name] for field in msgspec.structs.fields(kind)]
-    return msgspec.convert([kind.__struct_config__.tag, *fields], kind)
+    tag: str = kind.__struct_config__.tag  # type: ignore[assignment]  # Each record has its tag.
+    return msgspec.convert([tag, *(cells[field.name] for field in msgspec.structs.fields(kind))], kind)
 
 
 def _rows(folder: Path, name: str) -> Iterator[Row]:

@@ -3,15 +3,16 @@
 The schema has a number, and names are never reused. Absent facts are null, empty lists are facts.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Finding, Verdict
 
 REPORT_SCHEMA = 1
+REPORT_FILE = "report.json"
 
 
 class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +89,12 @@ def to_json(report: Report) -> bytes:
     return msgspec.json.format(msgspec.json.encode(report, order="sorted"), indent=1) + b"\n"
 
 
-def write_json(report: Report, folder: Path, write: Callable[[Path, bytes], None]) -> None:
-    """Put report.json into a run's folder; `write` writes atomically."""
-    write(folder / "report.json", to_json(report))
+def read_report(run: Path) -> Report | None:
+    """The report in a run's folder, None if it has not been judged. Raises HistoryError if it cannot be read."""
+    path = run / REPORT_FILE
+    if not path.exists():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Report)
+    except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise HistoryError(f"{path}: not a report ({error}); make it again with seamark check {run}") from None

@@ -1,0 +1,52 @@
+"""`seamark list`: the runs in the store, latest first."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from harness.cli.output import print_json
+from harness.core.verdict import Verdict
+from harness.report.model import Report, read_report
+from harness.report.screen import STYLES, plain
+from harness.store import list_runs as stored_runs
+
+UNJUDGED = "not judged"
+
+
+def list_runs(
+    store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
+    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> int:
+    """List the runs in the store, the latest first."""
+    runs = stored_runs(store)[:limit]
+    if as_json:
+        print_json([{"run": str(run)} | (_essence(read_report(run)) or {}) for run in runs])
+        return 0
+    console = Console(highlight=False)
+    if not runs:
+        console.print(plain(f"{store} holds no run yet: seamark run"))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("run", "verdict", "reason"):
+        table.add_column(heading, overflow="fold")
+    for run in runs:
+        report = read_report(run)
+        if report is None:
+            table.add_row(plain(str(run)), UNJUDGED, plain(f"seamark check {run}"))
+        else:
+            word = plain(Verdict(report.verdict).word, STYLES[report.verdict])
+            table.add_row(plain(str(run)), word, plain(report.reason))
+    if runs:
+        console.print(table)
+    return 0
+
+
+def _essence(report: Report | None) -> dict[str, object] | None:
+    if report is None:
+        return None
+    kept = ("verdict", "exit_code", "reason", "clause", "seed", "cluster", "bugs", "started_utc")
+    return {name: value for name, value in msgspec.to_builtins(report).items() if name in kept}

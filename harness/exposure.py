@@ -1,0 +1,131 @@
+"""How far a run was exposed: what completed, what each fault did meanwhile, how the final phase went. From columns."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
+from harness.formats.parquet import read_table
+
+OUTCOMES = {"ok": OK, "fail": FAIL, "info": INFO}
+SECOND = 1_000_000_000
+FOREVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """One step of the plan as it was carried out; `effect` is None if it was not measured."""
+
+    step: int
+    kind: str
+    targets: str
+    note: str | None
+    begin_ns: int
+    end_ns: int  # FOREVER if it was never healed.
+    effect: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operations:
+    """When operations ran, and how they ended: arrays of one length. What never completed has complete_ns FOREVER."""
+
+    f: NDArray[np.object_]
+    outcome: NDArray[np.int8]
+    invoke_ns: Int64s
+    complete_ns: Int64s
+
+    def counts(self, chosen: Bools | None = None) -> dict[str, int]:
+        """How many ended as ok, fail and info, of those `chosen`."""
+        outcome = self.outcome if chosen is None else self.outcome[chosen]
+        return {name: int(np.count_nonzero(outcome == code)) for name, code in OUTCOMES.items()}
+
+    def ok_of_type(self, f: str) -> int:
+        """How many of that type are certain to have happened."""
+        return int(np.count_nonzero((self.f == f) & (self.outcome == OK)))
+
+    def completed_in(self, window: Window) -> Bools:
+        """Which completed while that fault was in force."""
+        return (
+            (self.complete_ns >= window.begin_ns) & (self.complete_ns <= window.end_ns) & (self.complete_ns < FOREVER)
+        )
+
+    def open_in(self, window: Window) -> int:
+        """How many were open at some moment of that fault."""
+        return int(np.count_nonzero((self.invoke_ns <= window.end_ns) & (self.complete_ns >= window.begin_ns)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposure:
+    """What a history says about itself. `phases` holds when each phase of the run began, `note` how it ended."""
+
+    operations: Operations
+    windows: tuple[Window, ...]
+    phases: dict[str, int]
+    note: str | None
+    goals: dict[str, int]
+    duration_ns: int
+    last_position: int | None  # The highest position of an ok operation,
+    watermarks: dict[str, int]  # and the last watermark of each subscriber.
+
+    @property
+    def has_ended(self) -> bool:
+        """Did the run come to its own end?"""
+        return "end" in self.phases
+
+
+def read_exposure(history: Path) -> Exposure:
+    """The exposure of the history in that folder. Raises HistoryError if its files cannot be read."""
+    ops = read_table(history, "ops", ["f", "outcome", "invoke_ns", "complete_ns", "commit_ts"])
+    operations = Operations(
+        f=ops["f"].to_numpy(),
+        outcome=ops["outcome"].to_numpy(),
+        invoke_ns=ops["invoke_ns"].to_numpy(),
+        complete_ns=ops["complete_ns"].fill_null(FOREVER).to_numpy(),
+    )
+    committed = ops["commit_ts"].drop_null().to_numpy()
+    marks = read_table(history, "marks").to_pylist()
+    goals = msgspec.json.decode(marks[-1]["goals"], type=dict[str, int]) if marks else {}
+    finite = operations.complete_ns[operations.complete_ns < FOREVER]
+    return Exposure(
+        operations=operations,
+        windows=_windows(history),
+        phases={mark["phase"]: mark["ns"] for mark in marks if mark["phase"] != "tick"},
+        note=next((mark["note"] for mark in marks if mark["phase"] == "end"), None),
+        goals=goals,
+        duration_ns=max([mark["ns"] for mark in marks] + [int(finite.max()) if finite.size else 0]),
+        last_position=int(committed.max()) if len(committed) else None,
+        watermarks=_last_watermarks(history),
+    )
+
+
+def _windows(history: Path) -> tuple[Window, ...]:
+    windows: dict[int, Window] = {}
+    for row in read_table(history, "faults").sort_by("seq").to_pylist():
+        step = row["step"]
+        if row["phase"] == "begin":
+            windows[step] = Window(
+                step=step,
+                kind=row["kind"],
+                targets=", ".join(msgspec.json.decode(row["targets"], type=list[str])),
+                note=None,
+                begin_ns=row["ns"],
+                end_ns=FOREVER,
+                effect=None,
+            )
+        elif step in windows and row["phase"] == "effect":
+            windows[step] = replace(windows[step], note=row["note"], effect=row["effect"])
+        elif step in windows and row["phase"] == "end":
+            windows[step] = replace(windows[step], end_ns=row["ns"])
+    return tuple(windows[step] for step in sorted(windows))
+
+
+def _last_watermarks(history: Path) -> dict[str, int]:
+    events = read_table(history, "events", ["seq", "subscriber", "kind", "position"])
+    last: dict[str, int] = {}
+    for row in events.sort_by("seq").to_pylist():
+        if row["kind"] == "watermark" and row["position"] is not None:
+            last[row["subscriber"]] = row["position"]
+    return last

@@ -1,0 +1,99 @@
+"""Repeats a simulated run and compares: the same history hash and unseed, or the first record that differs."""
+
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+
+from harness.core.record import Evidence, Footer, Header, Mark
+from harness.journal import HistoryHash, read_journal
+from harness.running import simulate
+from harness.store import JOURNAL
+
+CONTEXT_RECORDS = 10
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Where two runs of one seed part. `record` counts the evidence from 0; None stands for the end of a journal.
+
+    `nodes` are those whose count of handled events differs at the next milestone, `streams` the random streams whose
+    position differs there.
+    """
+
+    record: int
+    first: Evidence | None
+    second: Evidence | None
+    before: tuple[Evidence, ...]
+    nodes: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
+
+
+class Repetition(msgspec.Struct, frozen=True, kw_only=True):
+    """What a repetition came to. `difference` is None if every record and the unseed are the same."""
+
+    history_sha256: str
+    unseed: str | None
+    difference: Difference | None = None
+    unseed_before: str | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Are history and unseed the same?"""
+        return self.difference is None and self.unseed == self.unseed_before
+
+
+def repeat(run: Path) -> Repetition:
+    """Simulate the run in `run` once more, beside it, and compare. Raises RunFailed if the simulation fails."""
+    with tempfile.TemporaryDirectory(prefix="again-", dir=run) as folder:
+        again = Path(folder) / JOURNAL
+        simulate(run, again)
+        return compare(run / JOURNAL, again)
+
+
+def compare(first: Path, second: Path) -> Repetition:
+    """Two journals, record by record. A journal without footer has no unseed."""
+    history_hash = HistoryHash()
+    footers: list[Footer | None] = [None, None]
+    before: deque[Evidence] = deque(maxlen=CONTEXT_RECORDS)
+    pairs = zip_longest(_evidence(first, footers, 0), _evidence(second, footers, 1))
+    difference: Difference | None = None
+    for number, (one, other) in enumerate(pairs):
+        if other is not None:
+            history_hash.add(other)
+        if difference is None:
+            if one != other:
+                difference = Difference(record=number, first=one, second=other, before=tuple(before))
+            elif one is not None:
+                before.append(one)
+        if difference is not None and not (difference.nodes or difference.streams):
+            difference = _with_culprits(difference, one, other)
+    return Repetition(
+        history_sha256=history_hash.hexdigest(),
+        unseed=footers[1].unseed if footers[1] else None,
+        unseed_before=footers[0].unseed if footers[0] else None,
+        difference=difference,
+    )
+
+
+def _evidence(journal: Path, footers: list[Footer | None], place: int) -> Iterator[Evidence]:
+    for record in read_journal(journal):
+        if isinstance(record, Footer):
+            footers[place] = record
+        elif not isinstance(record, Header):
+            yield record
+
+
+def _with_culprits(difference: Difference, one: Evidence | None, other: Evidence | None) -> Difference:
+    """If both records are milestones, name what moved by then."""
+    if not (isinstance(one, Mark) and isinstance(other, Mark)):
+        return difference
+    return msgspec.structs.replace(
+        difference, nodes=_differing(one.handled, other.handled), streams=_differing(one.streams, other.streams)
+    )
+
+
+def _differing(one: dict[str, int], other: dict[str, int]) -> tuple[str, ...]:
+    return tuple(name for name in sorted(one | other) if one.get(name) != other.get(name))
