@@ -119,7 +119,7 @@ def test_what_is_no_text_is_named_with_its_place(tmp_path: Path) -> None:
         list(read_edn(path))
 
 
-@pytest.mark.parametrize(("begin", "more"), [('"', "x"), ("{:value [", "1 "), (":", "a"), ("#{", "[] "), ("; ", "x")])
+@pytest.mark.parametrize(("begin", "more"), [('"', "x"), ("{:value [", "1 "), (":", "a"), ("; ", "x")])
 def test_a_value_without_end_passes_a_limit_by_name(begin: str, more: str) -> None:
     block = (more * (1 << 20)).encode()
     with pytest.raises(BadEdn, match=f"one value is larger than {FORM_MAX >> 20} MiB, the limit"):
