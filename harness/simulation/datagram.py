@@ -54,9 +54,9 @@ class Datagrams:
             for _ in range(path.copies()):
                 self._send_copy(message)
 
-    def queued(self, _: int) -> int:
-        """Messages that a stall holds back: nothing else waits."""
-        return len(self._held)
+    def queued(self, to_come: int) -> int:
+        """Messages that a stall holds back, and of those to come what a receiver would not find room for."""
+        return len(self._held) + max(0, to_come - WINDOW)
 
     def consumed(self) -> None:
         """The receiver has handled a message."""

@@ -99,10 +99,14 @@ class Fifo:
             self._queue(message)
 
     def queued(self, to_come: int) -> int:
-        """Messages in the send buffer, once `to_come` more have been sent."""
-        if not self.is_open:
-            return 0
-        room = WINDOW - self._unread if self._is_clear else 0
+        """Messages in the send buffer, once `to_come` more have been sent.
+
+        However the connection is, no more than WINDOW of them leave at once: so a machine that sends until its buffer
+        is full comes to an end, and the rest is lost if the connection has ended.
+        """
+        room = WINDOW
+        if self.is_open:
+            room = WINDOW - self._unread if self._is_clear else 0
         return len(self._buffer) + max(0, to_come - room)
 
     def consumed(self) -> None:

@@ -14,7 +14,7 @@ from harness.core.errors import ScenarioError, require
 from harness.core.machine import Links as LinkKinds
 from harness.core.machine import Message, NodeId
 from harness.simulation.datagram import Datagrams
-from harness.simulation.fifo import End, Fifo, Side
+from harness.simulation.fifo import WINDOW, End, Fifo, Side
 from harness.simulation.loop import VirtualLoop
 from harness.simulation.paths import CLIENT, Path
 
@@ -45,7 +45,7 @@ class Port:
     def queued(self, to: NodeId, to_come: int) -> int:
         """Messages in the send buffer, once `to_come` more have been sent."""
         pipe = self.outgoing.get(to)
-        return pipe.queued(to_come) if pipe is not None else 0
+        return pipe.queued(to_come) if pipe is not None else max(0, to_come - WINDOW)
 
 
 class Links:

@@ -50,6 +50,26 @@ def test_a_cut_delivers_a_prefix_and_both_ends_hear_of_it_at_different_times() -
     assert pair.b.seen[-2][0] < 2 * MS, "something arrived after the cut"
 
 
+def test_the_ends_of_a_cut_connection_never_hear_of_it_at_one_time() -> None:
+    for seed in range(300):
+        pair = Pair("fifo", seed)
+        pair.send(1)
+        pair.path.begin(condition("cut"))
+        pair.go(100 * MS)
+        assert [pair.a.news, pair.b.news] == [["closed b"], ["closed a"]]
+        assert pair.a.seen[0][0] != pair.b.seen[0][0], f"seed {seed}"
+
+
+def test_news_for_an_earlier_life_is_not_told_to_a_later_one() -> None:
+    pair = Pair("fifo")
+    pair.send(1)
+    pair.path.begin(condition("cut"))
+    pair.links.take_down(pair.port_a)
+    pair.links.bring_up(pair.port_a)
+    pair.go(100 * MS)
+    assert pair.a.news == []
+
+
 def test_a_connection_over_a_cut_path_is_refused_and_opens_again_after_healing() -> None:
     pair = Pair("fifo")
     cut = condition("cut")
@@ -82,6 +102,26 @@ def test_a_stall_holds_back_what_is_under_way_and_what_comes_after_and_loses_not
     assert pair.b.numbers == list(range(21))
     assert pair.a.news == []
     assert stall.touched == 20
+
+
+def test_a_stall_that_ends_at_the_very_time_of_an_arrival_keeps_the_order() -> None:
+    def arrivals(stall_ends_ns: int) -> list[tuple[int, str | int]]:
+        pair, stall = Pair("fifo"), condition("stall")
+        pair.at(stall_ends_ns, partial(pair.path.end, stall))
+        for number in range(20):
+            pair.at(number * MS // 10, partial(pair.send, number))
+        pair.at(19 * MS // 10, partial(pair.path.begin, stall))
+        pair.go(100 * MS)
+        return pair.b.seen
+
+    free = Pair("fifo")
+    for number in range(20):
+        free.at(number * MS // 10, partial(free.send, number))
+    free.go(100 * MS)
+    late_ns = sorted({when_ns for when_ns, _ in free.b.seen if when_ns > 19 * MS // 10})
+    assert len(late_ns) > 1
+    for when_ns in late_ns:
+        assert [number for _, number in arrivals(when_ns)] == list(range(20))
 
 
 def test_a_delay_slows_every_message_and_none_overtakes() -> None:
