@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex, codes, max_so_far
-from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of
-from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Bools, Int64s
+from checkers.stream_index import codes, max_so_far
+from checkers.stream_versions import Versions, superseded
+from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of, unit_of
+from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
 
 ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: it speaks of all that came before it.
 
@@ -26,15 +27,18 @@ def missing_events(view: StreamView) -> Ruling:
     is_closed = place < pairs.end
     lane, candidate, place = pairs.lane[is_closed], pairs.candidate[is_closed], place[is_closed]
 
-    scope = lanes.scope[lane]
-    is_missing = view.first_times(view.scope).at(view.of_write(scope, candidate)) == NEVER
-    is_missing &= ~_superseded(view, candidate, scope, lanes.height[place])
-    watermark, write = lanes.rows[place[is_missing]], candidate[is_missing]
-    chosen = _first_of_each(view.of_write(scope[is_missing], write), watermark)
+    scope, watermark = lanes.scope[lane], lanes.rows[place]
+    never = np.flatnonzero(view.first_times(view.scope).at(view.of_write(scope, candidate)) == NEVER)
+    versions, height = Versions.of_expected(view, candidate[never]), lanes.height[place[never]]
+    is_replaced = superseded(
+        view, versions, group=view.scope, watermark=watermark[never], height=height, before=np.full(len(never), NEVER)
+    )
+    missing = never[~is_replaced]
+    chosen = missing[_first_of_each(view.of_write(scope[missing], candidate[missing]), watermark[missing])]
     return Ruling(
         watermark=watermark[chosen],
         row=np.full(len(chosen), -1, np.int64),
-        write=view.expected[write[chosen]],
+        write=view.expected[candidate[chosen]],
         witnesses=len(np.unique(place)),
     )
 
@@ -42,28 +46,31 @@ def missing_events(view: StreamView) -> Ruling:
 def torn_units(view: StreamView) -> Ruling:
     """S10: watermarks at which some events of a unit had arrived, and others, in live coverage, had not.
 
-    The watermark must close the unit; where the state at a watermark is all that was delivered before it (`cut:
-    delivery`), any watermark tears, and for batches and responses so does the end of one, which a commit event marks.
-    There a repeated unit is looked at again in each session, since a session takes up its state at its start. A unit
-    is an operation, or an epoch. A witness is a watermark that newly closes a unit of two events or more in live
-    coverage. Each unit is reported once a scope, at the first watermark that tears it. O(n log n).
+    The watermark must close the unit. Where the state at a watermark is all that was delivered before it (`cut:
+    delivery`), any watermark tears a unit that its own session has begun; for batches and responses so does, in its
+    session, the end of one, which a commit event marks. A unit is an operation, or an epoch. A witness is a watermark
+    that newly closes a unit of two events or more in live coverage. Each unit is reported once a scope, at the first
+    watermark that tears it. O(n log n).
     """
-    units = _Units.of(view)
-    lanes = view.lanes
-    closing = _torn(view, units, lanes, is_closing=True)
-    torn = [closing]
+    units, lanes = _Units.of(view), view.lanes
+    torn = [_torn(view, units, lanes, begun_in=view.scope, whole_in=view.scope, is_closing=True)]
     if view.contract.cut == "delivery":
-        torn.append(_torn(view, units, lanes, is_closing=False))
+        torn.append(_torn(view, units, lanes, begun_in=view.session, whole_in=view.scope, is_closing=False))
     if view.contract.atomic_unit in ("batch", "response"):
         ends = np.flatnonzero(view.deliveries.kind == COMMIT)
         height = np.full(len(view.scope), ALL_CLOSED)
-        boundaries = lanes_of(view.deliveries, view.session, view.scope, ends, height)
-        torn.append(_torn(view, units, boundaries, is_closing=False))
-    scope, unit, watermark, row, write = (
-        np.concatenate(parts) for parts in zip(*(t.columns() for t in torn), strict=True)
+        ends_of_units = lanes_of(view.deliveries, view.session, view.scope, ends, height)
+        torn.append(_torn(view, units, ends_of_units, begun_in=view.session, whole_in=view.session, is_closing=False))
+    watermark, row, candidate = (
+        np.concatenate([getattr(t, name) for t in torn]) for name in ("watermark", "row", "candidate")
     )
-    chosen = _first_of_each(codes(scope, unit), watermark)
-    return Ruling(watermark=watermark[chosen], row=row[chosen], write=write[chosen], witnesses=closing.witnesses)
+    chosen = _first_of_each(codes(view.scope[watermark], units.unit[candidate]), watermark)
+    return Ruling(
+        watermark=watermark[chosen],
+        row=row[chosen],
+        write=view.expected[candidate[chosen]],
+        witnesses=torn[0].witnesses,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +85,7 @@ class _Units:
     def of(cls, view: StreamView) -> "_Units":
         """The units by the contract; none if nothing is atomic."""
         w, e = view.writes, view.expected
-        if view.contract.atomic_unit != "epoch":
-            unit = w.op[e]
-        elif view.contract.position == "epoch":
-            unit = w.position[e]
-        else:
-            unit = w.epoch[e]
+        unit = unit_of(w, view.contract)[e]
         if view.contract.unit_scope == "partition":
             unit = codes(unit, w.span[e])
         if view.contract.atomic_unit == "none":
@@ -94,64 +96,59 @@ class _Units:
         return cls(np.flatnonzero(np.bincount(unit)[unit] > 1), unit, top)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Torn:
     """One row for each lane and unit that is torn in it."""
 
-    scope: Int64s
-    unit: Int64s
     watermark: Int64s
-    row: Int64s
-    write: Int64s
+    row: Int64s  # An event of the unit that had arrived.
+    candidate: Int64s  # The place in `expected` of one that had not.
     witnesses: int
 
-    def columns(self) -> tuple[Int64s, ...]:
-        return self.scope, self.unit, self.watermark, self.row, self.write
 
-
-def _torn(view: StreamView, units: _Units, lanes: Lanes, *, is_closing: bool) -> _Torn:
+def _torn(
+    view: StreamView, units: _Units, lanes: Lanes, *, begun_in: Int64s, whole_in: Int64s, is_closing: bool
+) -> _Torn:
     """Where a place of a lane lies behind one event of a unit and before another.
 
-    An event in a pair is *present* from the place `arrival` on, *missing* between `opens` and `arrival`. The earliest
-    place at which one of the unit is present is `begun`; it is torn at the first place from there on at which another
-    is missing. Later places need no look: what is superseded stays superseded, what has arrived stays.
+    An event in a pair is *missing* from `opens` until it arrives in the lane's group of `whole_in` (n,), and *present*
+    once it arrived in that of `begun_in` (n,). The earliest place at which one of the unit is present is `begun`; the
+    unit is torn at the first place from there on at which another is missing. Later places need no look: what is
+    superseded stays superseded, and what has arrived stays.
     """
     high = lanes.top() if is_closing else _highest_delivered(view, lanes)
     pairs = _expected_pairs(view, lanes, units.place, high)
-    closing = _closing(view, lanes, pairs.lane, units.top[units.unit[pairs.candidate]])
-    opens = np.maximum(pairs.opens, closing) if is_closing else pairs.opens
-    in_scope = view.first_times(view.scope).at(view.of_write(lanes.scope[pairs.lane], pairs.candidate))
-    in_session = view.first_times(view.session).at(view.of_write(lanes.session[pairs.lane], pairs.candidate))
-    arrival = lanes.by_time.place(pairs.lane, in_scope)
-    own_arrival = arrival if is_closing else lanes.by_time.place(pairs.lane, in_session)
+    closing = np.maximum(pairs.opens, _closing(view, lanes, pairs.lane, units.top[units.unit[pairs.candidate]]))
+    opens = closing if is_closing else pairs.opens
+    arrival = _arrival(view, lanes, pairs, whole_in)
+    beginning = _arrival(view, lanes, pairs, begun_in)
 
     group = codes(pairs.lane, units.unit[pairs.candidate])
-    present = np.maximum(opens, own_arrival)
+    present = np.maximum(opens, lanes.by_time.place(pairs.lane, beginning))
     begun = np.full(len(group), NEVER, np.int64)
     np.minimum.at(begun, group, present)
     place = np.maximum(begun[group], opens)
-    torn = np.flatnonzero(place < np.minimum(arrival, pairs.end))
-    scope = lanes.scope[pairs.lane[torn]]
-    torn = torn[~_superseded(view, pairs.candidate[torn], scope, lanes.height[place[torn]])]
+    torn = np.flatnonzero(place < np.minimum(lanes.by_time.place(pairs.lane, arrival), pairs.end))
+    watermark, height = lanes.rows[place[torn]], lanes.height[place[torn]]
+    versions = Versions.of_expected(view, pairs.candidate[torn])
+    torn = torn[~superseded(view, versions, group=whole_in, watermark=watermark, height=height, before=watermark)]
     chosen = torn[_first_of_each(group[torn], place[torn])]
 
-    begins = np.flatnonzero(present == begun[group])[::-1]  # The first of each group is written last, and stays.
+    first = np.flatnonzero(present == begun[group])[::-1]  # The first of each group is written last, and stays.
     shown = np.full(len(group), -1, np.int64)
-    shown[group[begins]] = (in_scope if is_closing else in_session)[begins]
+    shown[group[first]] = beginning[first]
+    is_witness = (np.bincount(group)[group] > 1) & (closing < pairs.end)
     return _Torn(
-        scope=lanes.scope[pairs.lane[chosen]],
-        unit=units.unit[pairs.candidate[chosen]],
         watermark=lanes.rows[place[chosen]],
         row=shown[group[chosen]],
-        write=view.expected[pairs.candidate[chosen]],
-        witnesses=_closed_units(pairs, group, np.maximum(pairs.opens, closing)),
+        candidate=pairs.candidate[chosen],
+        witnesses=len(np.unique(closing[is_witness])),
     )
 
 
-def _closed_units(pairs: Pairs, group: Int64s, place: Int64s) -> int:
-    """How many watermarks newly close a unit of which they cover two events or more."""
-    is_counted = (np.bincount(group)[group] > 1) & (place < pairs.end)
-    return len(np.unique(place[is_counted]))
+def _arrival(view: StreamView, lanes: Lanes, pairs: Pairs, group: Int64s) -> Int64s:
+    """When each pair's write first arrived in its lane's group; NEVER."""
+    return view.first_times(group).at(view.of_write(group[lanes.last[pairs.lane]], pairs.candidate))
 
 
 def _expected_pairs(view: StreamView, lanes: Lanes, places: Int64s, high: Int64s) -> Pairs:
@@ -176,28 +173,6 @@ def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
     is_event = np.isin(view.deliveries.kind, (ROW, BACKFILL))
     height = np.where(is_event, view.deliveries.position, np.iinfo(np.int64).min)
     return max_so_far(view.session, height)[lanes.last]
-
-
-def _superseded(view: StreamView, candidate: Int64s, scope: Int64s, height: Int64s) -> Bools:
-    """Was a newer version of the key, which a watermark of that height closes, delivered instead, as is permitted?"""
-    if view.contract.versions == "every":
-        return np.zeros(len(candidate), np.bool_)
-    d, w, write = view.deliveries, view.writes, view.expected[candidate]
-    rows = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)) & ~view.is_phantom)
-    rows = rows[np.argsort(d.ordinal[rows], kind="stable")]  # So that of one position the newest stands last.
-    parts = [np.append(view.scope[rows], scope), np.append(d.key[rows], w.key[write])]
-    if view.contract.versions == "latest-per-epoch":
-        is_position = view.contract.position == "epoch"
-        parts.append(
-            np.append((d.position if is_position else d.epoch)[rows], (w.position if is_position else w.epoch)[write])
-        )
-    group = codes(*parts)
-    index = GroupIndex(group[: len(rows)], d.position[rows], rows)
-    newest = index.last_before(group[len(rows) :], height, or_equal=view.contract.closed == "<=")
-    is_later_in_unit = (d.position[newest] == w.position[write]) & (d.ordinal[newest] > w.ordinal[write])
-    is_later_in_unit &= d.ordinal[newest] != NEVER
-    is_newer: Bools = (d.position[newest] > w.position[write]) | is_later_in_unit
-    return is_newer & (newest >= 0)
 
 
 def _first_of_each(group: Int64s, time: Int64s) -> Int64s:

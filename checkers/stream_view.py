@@ -199,6 +199,18 @@ def pairs_of(
     return Pairs(lane=lane, candidate=candidate, opens=opens, end=lanes.begin[lane + 1])
 
 
+def unit_of(writes: SourceWrites, contract: StreamContract) -> Int64s:
+    """What each write is of that must not be torn: its epoch, or its operation."""
+    if contract.atomic_unit == "epoch":
+        return epoch_of(writes, contract)
+    return writes.op
+
+
+def epoch_of(columns: Deliveries | SourceWrites, contract: StreamContract) -> Int64s:
+    """The epoch of each row; where positions are epochs, the position."""
+    return columns.position if contract.position == "epoch" else columns.epoch
+
+
 def _scopes(deliveries: Deliveries, session: Int64s, contract: StreamContract) -> Int64s:
     match contract.wm_scope:
         case "session":
@@ -231,7 +243,9 @@ def _is_unwritten(deliveries: Deliveries, writes: SourceWrites, contract: Stream
 
 
 def _is_final_only(contract: StreamContract) -> bool:
-    """Does a position have one event for each key, whatever its number in the unit?"""
+    """Does a position have one event for each key? Then no number in the unit is needed, and no value: of an epoch's
+    operations nobody knows which wrote the last.
+    """
     return contract.unit_rows == "final" and (contract.atomic_unit == "epoch" or contract.is_position_unique)
 
 
@@ -243,9 +257,9 @@ def _owed(writes: SourceWrites, contract: StreamContract) -> Int64s:
         what = codes(writes.key, writes.value)
         owed = owed[(np.bincount(what)[what[owed]] == 1) & (writes.value[owed] != NEVER)]
     if contract.unit_rows == "final":
-        unit = writes.position[owed] if contract.atomic_unit == "epoch" else writes.op[owed]
-        order = np.lexsort((writes.ordinal[owed], writes.key[owed], unit))
-        unit_and_key = codes(unit, writes.key[owed])[order]
+        unit, key = unit_of(writes, contract)[owed], writes.key[owed]
+        order = np.lexsort((writes.ordinal[owed], writes.position[owed], key, unit))
+        unit_and_key = codes(unit, key)[order]
         owed = np.sort(owed[order[np.diff(unit_and_key, append=-1) != 0]])
     return owed
 
@@ -263,7 +277,7 @@ def _joined(
     owed = _owed(writes, contract)
     value = np.append(deliveries.value, writes.value[owed])
     parts = [np.append(deliveries.position, writes.position[owed]), np.append(deliveries.key, writes.key[owed])]
-    if contract.identity == "position+key+value":
+    if contract.identity == "position+key+value" and not _is_final_only(contract):
         parts.append(value)
     elif contract.identity == "position+key+ordinal" and not _is_final_only(contract):
         parts.append(np.append(deliveries.ordinal, writes.ordinal[owed]))

@@ -7,6 +7,7 @@ contract, never assumed. An event is judged by one of S05, S06 and (in `checkers
 import numpy as np
 
 from checkers.stream_index import GroupIndex, codes, max_so_far
+from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Pairs, Ruling, StreamView, pairs_of
 from harness.core.columns import NEVER, ROW, WATERMARK, Bools, Int64s
 
@@ -33,8 +34,8 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     height = position[pairs.candidate]
     above = np.maximum(pairs.opens, view.lanes.by_height.place(pairs.lane, height, above=True))
     reaching = np.maximum(pairs.opens, view.lanes.by_height.place(pairs.lane, height))
-    passed = _earliest(view, pairs, above, len(rows))
-    reached = _earliest(view, pairs, reaching, len(rows))
+    passed = _earliest(view, pairs, _unless_replayed(view, pairs, rows, above), len(rows))
+    reached = _earliest(view, pairs, _unless_replayed(view, pairs, rows, reaching), len(rows))
     is_late = passed < rows
     is_boundary = (reached < rows) & ~is_late
 
@@ -67,6 +68,30 @@ def _earliest(view: StreamView, pairs: Pairs, place: Int64s, count: int) -> Int6
     result = np.full(count, NEVER, np.int64)
     inside = place < pairs.end
     np.minimum.at(result, pairs.candidate[inside], view.lanes.rows[place[inside]])
+    return result
+
+
+def _unless_replayed(view: StreamView, pairs: Pairs, rows: Int64s, place: Int64s) -> Int64s:
+    """`place`, but behind the lane's end for versions that the stream had skipped, as it may, and shows in a replay.
+
+    Execution: x's versions at 1 and 3 are sent as that at 3 alone; watermark 4; the subscriber resumes at 0, and now is
+    sent both. That at 1 comes for the first time, but the watermark was as true without it.
+    """
+    if view.contract.versions == "every":
+        return place
+    asked = np.flatnonzero(place < pairs.end)
+    asked = asked[view.lanes.rows[place[asked]] < rows[pairs.candidate[asked]]]
+    watermark = view.lanes.rows[place[asked]]
+    is_replayed = superseded(
+        view,
+        Versions.of_events(view, rows[pairs.candidate[asked]]),
+        group=view.scope,
+        watermark=watermark,
+        height=view.lanes.height[place[asked]],
+        before=watermark,
+    )
+    result = place.copy()
+    result[asked[is_replayed]] = pairs.end[asked[is_replayed]]
     return result
 
 

@@ -1,5 +1,7 @@
 """Slow, obvious twins of the stream rules: plain loops over events, as the definitions read."""
 
+from collections.abc import Callable
+
 from harness.core.columns import (
     BACKFILL,
     CLOSE,
@@ -17,6 +19,7 @@ from harness.core.promises import StreamContract
 from tests.stream_language import Event, Write
 
 Identity = tuple[int, ...]
+Group = Callable[[Event], Identity]
 
 
 class Oracle:
@@ -44,10 +47,10 @@ class Oracle:
                 return ()
 
     def identity(self, x: Event | Write) -> Identity:
-        if self.contract.identity == "position+key+value":
-            return (x.position, x.key, x.value)
         if self.contract.identity == "position+key" or self.is_final:
             return (x.position, x.key)
+        if self.contract.identity == "position+key+value":
+            return (x.position, x.key, x.value)
         return (x.position, x.key, x.ordinal)
 
     def closes(self, watermark: int, position: int) -> bool:
@@ -97,38 +100,39 @@ class Oracle:
             owed = [w for w in owed if w.value != NEVER]
         if self.contract.unit_rows == "final":
             last = {}
-            for w in sorted(owed, key=lambda w: w.ordinal):
-                last[w.position if self.contract.atomic_unit == "epoch" else w.op, w.key] = w
+            for w in sorted(owed, key=lambda w: (w.position, w.ordinal)):
+                last[self._epoch(w) if self.contract.atomic_unit == "epoch" else w.op, w.key] = w
             owed = [w for w in owed if any(w is o for o in last.values())]
         distinct: dict[tuple[Identity, int], Write] = {}
         for w in owed:
             distinct.setdefault((self.identity(w), w.value), w)
         return list(distinct.values())
 
-    def arrival(self, write: Write, scope: Event | None, session: Event | None = None) -> int:
-        """When the write was first delivered in the scope of an event (or its session); NEVER."""
-        for t in self.events():
-            event = self.log[t]
-            if scope is not None and self.scope(event) != self.scope(scope):
-                continue
-            if session and (event.subscriber, event.session) != (session.subscriber, session.session):
-                continue
-            if self.shown(event) is write:
-                return t
-        return NEVER
+    def session(self, event: Event) -> Identity:
+        return (event.subscriber, event.session)
 
-    def superseded(self, write: Write, scope: Event, height: int) -> bool:
-        """A newer version of the key was delivered instead, and is closed by a watermark of that height."""
-        for t in self.events():
-            event = self.log[t]
-            if self.contract.versions == "every" or event.key != write.key or self.scope(event) != self.scope(scope):
-                continue
-            if self.contract.versions == "latest-per-epoch" and self._epoch(event) != self._epoch(write):
-                continue
-            is_later = event.position == write.position and NEVER != event.ordinal > write.ordinal
-            if (event.position > write.position or is_later) and self.closes(height, event.position):
-                return True
-        return False
+    def arrival(self, write: Write, mark: Event, group: Group) -> int:
+        """When the write was first delivered in the group to which a watermark belongs; NEVER."""
+        times = (t for t in self.events() if group(self.log[t]) == group(mark) and self.shown(self.log[t]) is write)
+        return min(times, default=NEVER)
+
+    def superseded(self, version: Event | Write, mark: Event, group: Group, height: int, before: int) -> bool:
+        """A newer version of the key came instead, before that time; a watermark of that height closes it."""
+        if self.contract.versions == "every":
+            return False
+        return any(
+            event.key == version.key
+            and group(event) == group(mark)
+            and (self.contract.versions == "latest" or self._epoch(event) == self._epoch(version))
+            and self._is_newer(event, version)
+            and self.closes(height, event.position)
+            for event in (self.log[t] for t in self.events() if t < before)
+        )
+
+    def _is_newer(self, event: Event, write: Event | Write) -> bool:
+        if event.position == write.position:
+            return event.ordinal != NEVER and event.ordinal > write.ordinal
+        return event.position > write.position
 
     def _epoch(self, x: Event | Write) -> int:
         return x.position if self.contract.position == "epoch" else x.epoch
@@ -172,6 +176,7 @@ class Oracle:
             self.scope(mark) == self.scope(event)
             and self.speaks(mark, event.span)
             and self.covers(mark, event.key, event.span, time, event.position)
+            and not self.superseded(event, mark, self.scope, mark.position, time)
         )
 
     def missing(self) -> dict[tuple[Identity, Write], int]:
@@ -182,7 +187,9 @@ class Oracle:
             for w in self.owed:
                 if not self.closes(mark.position, w.position) or not self._is_asked(mark, m, w):
                     continue
-                if self.arrival(w, mark) == NEVER and not self.superseded(w, mark, mark.position):
+                if self.arrival(w, mark, self.scope) == NEVER and not self.superseded(
+                    w, mark, self.scope, mark.position, NEVER
+                ):
                     result.setdefault((self.scope(mark), w), m)
         return result
 
@@ -210,13 +217,18 @@ class Oracle:
         return (unit, w.span) if self.contract.unit_scope == "partition" else unit
 
     def _is_torn(self, mark: Event, time: int, unit: list[Write]) -> bool:
-        height = mark.position if mark.kind == WATERMARK else NEVER - 1
         live = [w for w in unit if self._is_asked(mark, time, w)]
-        missing = [w for w in live if self.arrival(w, mark) > time and not self.superseded(w, mark, height)]
-        if not missing:
-            return False
-        is_closed = mark.kind == WATERMARK and all(self.closes(height, w.position) for w in unit)
-        if is_closed and any(self.arrival(w, mark) < time for w in live):
-            return True
-        tears_open = mark.kind == COMMIT or self.contract.cut == "delivery"
-        return tears_open and any(self.arrival(w, None, mark) < time for w in live)
+        if mark.kind == COMMIT:
+            missing = [w for w in live if self.arrival(w, mark, self.session) > time]
+            missing = [w for w in missing if not self.superseded(w, mark, self.session, NEVER - 1, time)]
+            return bool(missing) and self._has_begun(live, mark, time, self.session)
+        missing = [w for w in live if self.arrival(w, mark, self.scope) > time]
+        missing = [w for w in missing if not self.superseded(w, mark, self.scope, mark.position, time)]
+        is_closed = all(self.closes(mark.position, w.position) for w in unit)
+        has_begun = is_closed and self._has_begun(live, mark, time, self.scope)
+        if self.contract.cut == "delivery":
+            has_begun |= self._has_begun(live, mark, time, self.session)
+        return bool(missing) and has_begun
+
+    def _has_begun(self, live: list[Write], mark: Event, time: int, group: Group) -> bool:
+        return any(self.arrival(w, mark, group) < time for w in live)

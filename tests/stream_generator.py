@@ -1,0 +1,217 @@
+"""Random small streams: correct ones under a given contract, and damaged ones. One seed gives one stream."""
+
+from dataclasses import dataclass, field, replace
+
+from harness.core.columns import CLOSE, COMMIT, FAIL, GAP, INFO, NEVER, OK, OPEN, ROW, WATERMARK
+from harness.core.draw import Draw, Stream
+from harness.core.promises import StreamContract
+from tests.stream_language import Event, Write
+
+KEYS = 3
+KINDS = (OPEN, GAP, CLOSE, COMMIT, WATERMARK, WATERMARK)
+
+
+def source(draw: Stream, contract: StreamContract) -> list[Write]:
+    """Operations in the order of their positions; some failed, some have no position, some share one if they may."""
+    result: list[Write] = []
+    is_split, shares = draw.chance(1, 2), not contract.is_position_unique or contract.position == "epoch"
+    position, epoch = 0, 1
+    for op in range(draw.between(2, 6)):
+        if op == 0 or not (shares and draw.chance(1, 2)):
+            position += draw.between(1, 2)
+            epoch += draw.below(2)
+        outcome = draw.choice([OK, OK, OK, OK, INFO, FAIL])
+        is_placed = outcome != FAIL and not draw.chance(1, 10)
+        for ordinal in range(draw.between(1, 3)):
+            key = draw.below(KEYS)
+            write = Write(
+                op=op,
+                outcome=outcome,
+                key=key,
+                value=10 * op + ordinal,
+                position=position if is_placed else NEVER,
+                ordinal=ordinal,
+                epoch=epoch,
+                span=key % 2 if is_split else -1,
+            )
+            result.append(write)
+    return result
+
+
+def units(writes: list[Write], contract: StreamContract) -> list[list[Write]]:
+    """What the stream sends of a source: rows that may not be torn, in the order of positions."""
+    owed: dict[int, list[Write]] = {}
+    for write in sorted((w for w in writes if w.position != NEVER), key=lambda w: (w.position, w.op, w.ordinal)):
+        epoch = write.position if contract.position == "epoch" else write.epoch
+        owed.setdefault(epoch if contract.atomic_unit == "epoch" else write.op, []).append(write)
+    if contract.unit_rows == "final":
+        return [list({w.key: w for w in unit}.values()) for unit in owed.values()]
+    return list(owed.values())
+
+
+@dataclass(kw_only=True)
+class Subscriber:
+    """Makes the log of one subscriber: what a watermark closes was delivered before, in full, by its own session."""
+
+    number: int
+    draw: Stream
+    contract: StreamContract
+    units: list[list[Write]]
+    log: list[Event] = field(default_factory=list)
+    session: int = 0
+    start: int = 0
+    keys: frozenset[int] = frozenset()
+    marks: dict[int, int] = field(default_factory=dict)  # The highest watermark of each partition.
+
+    def run(self) -> list[Event]:
+        """A log without fault."""
+        for _ in range(self.draw.between(1, 3)):
+            self.session += 1
+            if self.contract.wm_scope == "session":
+                self.marks.clear()
+            self._open()
+            self._follow()
+            if self.draw.chance(1, 3):
+                self._emit(kind=CLOSE)
+        return self.log
+
+    @property
+    def _spans(self) -> list[int]:
+        return sorted({w.span for unit in self.units for w in unit})
+
+    def _open(self) -> None:
+        self.start, self.keys = self.draw.between(0, 4), frozenset(range(KEYS))
+        match self.draw.below(8):
+            case 0 if self._spans == [0, 1]:
+                self.keys = frozenset(key for key in self.keys if key % 2 == 1)
+                self._emit(kind=OPEN, span=1, position=self.start)
+            case 1:
+                self.keys = frozenset(self.draw.sample(range(KEYS), 2))
+                for key in sorted(self.keys):
+                    self._emit(kind=OPEN, key=key, position=self.start)
+            case 2:
+                self._emit(kind=OPEN)
+            case _:
+                self._emit(kind=OPEN, position=self.start)
+
+    def _follow(self) -> None:
+        """Deliver what lies ahead, watermarks between; the last session may end anywhere."""
+        ahead = [u for u in self.units if any(self._is_ahead(w) for w in u)]
+        ahead = ahead[: self.draw.between(0, len(ahead) + 2)]
+        place = 0
+        while place < len(ahead):
+            window = ahead[place : place + (1 if self.contract.versions == "every" else self.draw.between(1, 2))]
+            place += len(window)
+            if self.draw.chance(1, 10):
+                self._emit(kind=GAP)  # What follows is lost, and the stream says so.
+            else:
+                self._deliver([w for unit in window for w in unit])
+            self._announce(window[-1], self._behind(window[-1]))
+            if self.draw.chance(1, 6):
+                self.log.append(
+                    self.draw.choice(
+                        [e for e in self.log if e.session == self.session and e.kind == ROW] or [self.log[-1]]
+                    )
+                )
+
+    def _is_ahead(self, w: Write) -> bool:
+        return w.position > self.start or (self.contract.resume == "at" and w.position == self.start)
+
+    def _behind(self, unit: list[Write]) -> int:
+        """The lowest position of the units behind that one."""
+        later = self.units[self.units.index(unit) + 1 :]
+        return min((w.position for u in later for w in u), default=self.units[-1][-1].position + 3)
+
+    def _deliver(self, rows: list[Write]) -> None:
+        for w in rows:
+            if w.key not in self.keys or any(self._supersedes(other, w) for other in rows):
+                continue
+            self._emit(
+                kind=ROW, span=w.span, key=w.key, value=w.value, position=w.position, ordinal=w.ordinal, epoch=w.epoch
+            )
+        if self.contract.atomic_unit == "response":
+            self._emit(kind=COMMIT)
+
+    def _supersedes(self, newer: Write, older: Write) -> bool:
+        is_newer = newer.key == older.key and newer.position > older.position
+        is_newer |= (newer.op, newer.key) == (older.op, older.key) and newer.ordinal > older.ordinal
+        match self.contract.versions:
+            case "every":
+                return False
+            case "latest-per-epoch" if self.contract.position == "epoch":
+                return is_newer and newer.position == older.position
+            case "latest-per-epoch":
+                return is_newer and newer.epoch == older.epoch
+            case "latest":
+                return is_newer
+
+    def _announce(self, unit: list[Write], following: int) -> None:
+        """A watermark above the last one and below what follows; one that closes all that was sent, where it must."""
+        is_open = self.contract.closed == "<"
+        span = (
+            self.draw.choice([-1, *self._spans])
+            if self.contract.wm_scope != "partition"
+            else self.draw.choice(self._spans)
+        )
+        low = self.marks.get(span, 0)
+        if self.contract.cut == "delivery" or self.contract.versions != "every":
+            low = max(low, max(w.position for w in unit) + is_open)
+        high = following if is_open else following - 1
+        if low <= high and self.draw.chance(2, 3):
+            self.marks[span] = self.draw.between(low, high)
+            self._emit(kind=WATERMARK, span=span, position=self.marks[span])
+
+    def _emit(self, **what: int) -> None:
+        self.log.append(Event(subscriber=self.number, session=self.session, **what))
+
+
+def correct(seed: int, contract: StreamContract) -> tuple[list[Event], list[Write]]:
+    """A log that keeps every promise of the contract, and its source."""
+    draw = Draw(seed).stream("stream")
+    writes = source(draw, contract)
+    sent = units(writes, contract)
+    if not sent:
+        return [], writes
+    # Only watermarks that no other subscriber's bind may be received in any interleaving.
+    count = draw.between(1, 2) if contract.wm_scope in ("session", "subscriber") else 1
+    logs = [Subscriber(number=n, draw=draw, contract=contract, units=sent).run() for n in range(count)]
+    log = []
+    while any(logs):
+        log.append(draw.choice([each for each in logs if each]).pop(0))
+    return log, writes
+
+
+def damaged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Write]]:
+    """A correct stream with up to three changes: lost, moved, repeated and changed events, markers where none were."""
+    log, writes = correct(seed, contract)
+    draw = Draw(seed).stream("damage")
+    for _ in range(draw.between(1, 3)):
+        if not log:
+            break
+        place, other = draw.below(len(log)), draw.below(len(log) + 1)
+        match draw.below(6):
+            case 0:
+                del log[place]
+            case 1 | 2:
+                log.insert(other, log.pop(place))
+            case 3:
+                log.insert(other, log[place])
+            case 4:
+                log[place] = _changed(draw, log[place])
+            case _:
+                span, key = draw.between(-1, 1), draw.choice([NEVER, NEVER, 0, 1])
+                like, kind, position = log[place], draw.choice(KINDS), draw.below(8)
+                log.insert(other, replace(like, kind=kind, span=span, key=key, value=NEVER, position=position))
+    return log, writes
+
+
+def _changed(draw: Stream, event: Event) -> Event:
+    match draw.below(5):
+        case 0 | 1 if event.position != NEVER:
+            return replace(event, position=max(0, event.position + draw.choice([-2, -1, 1, 2])))
+        case 2 if event.kind == ROW:
+            return replace(event, value=draw.choice([NEVER, 0, 1, 999]))
+        case 3 if event.kind == ROW:
+            return replace(event, ordinal=draw.below(3))
+        case _:
+            return replace(event, session=draw.between(1, 2))
