@@ -96,6 +96,9 @@ class Host:
         self._last_timer = 0
         self._delivered: dict[int, int] = {}  # Events of each session so far.
 
+    def __repr__(self) -> str:
+        return f"node {self.node}"
+
     # What faults do.
 
     def start(self) -> None:

@@ -75,14 +75,6 @@ class Links:
         port = self._ports.get(address)
         return port.end if port is not None and port.is_up else None
 
-    def kind(self, source: str, target: str) -> str | None:
-        """`fifo` or `datagram`, by the names of a plan; None if the cluster declares no such link.
-
-        A client's links are fifo if the cluster does not say.
-        """
-        roles = (self._role(source), self._role(target))
-        return self._kinds.get(roles, FIFO if CLIENT in roles else None)
-
     def path(self, source: str, target: str) -> Path:
         """The path between two names of a plan."""
         path = self._paths.get((source, target))
@@ -95,11 +87,11 @@ class Links:
 
         Raises ScenarioError if the cluster declares no such link.
         """
-        source, target = self._name(port.address), self._name(to)
-        kind = self.kind(source, target)
+        roles = (self._roles.get(port.address, CLIENT), self._roles.get(to, CLIENT))
+        kind = self._kinds.get(roles)
         if kind is None:
-            raise ScenarioError(f"{source} sends to {target}: declare a link {self._role(source)}>{self._role(target)}")
-        path = self.path(source, target)
+            raise ScenarioError(f"{port.address} sends to {to}: the cluster must declare a link {'>'.join(roles)}")
+        path = self.path(self._name(port.address), self._name(to))
         pipe: Fifo | Datagrams
         if kind == DATAGRAM:
             pipe = Datagrams(path, self._next_number(), source=port.address, target=to, directory=self, loop=self._loop)
@@ -200,9 +192,6 @@ class Links:
 
     def _name(self, address: NodeId) -> str:
         return address if address in self._roles else CLIENT
-
-    def _role(self, name: str) -> str:
-        return self._roles.get(NodeId(name), CLIENT)
 
 
 class _News(NamedTuple):

@@ -35,6 +35,7 @@ Ts = TypeVarTuple("Ts")
 
 STEPS_PER_INSTANT: Final = 100_000
 SECOND_NS: Final = 1_000_000_000
+_STEP_TEXT_MAX: Final = 300
 _AS_COMPLETED: Final = ("as_completed", "_AsCompletedIterator.__init__")  # Until Python 3.12, and since 3.13.
 
 
@@ -97,7 +98,7 @@ class VirtualLoop(Secluded):
             while ready:
                 steps += 1
                 if steps > STEPS_PER_INSTANT:
-                    raise self._livelock()
+                    raise self._livelock("a callback of asyncio")
                 ready.popleft().run()
                 if self._is_stopping:
                     return
@@ -109,14 +110,17 @@ class VirtualLoop(Secluded):
                 steps = 0
             steps += 1
             if steps > STEPS_PER_INSTANT:
-                raise self._livelock()
+                owner = getattr(callback, "__self__", None)
+                raise self._livelock(f"{owner!r} {callback.__qualname__} {argument!r}"[:_STEP_TEXT_MAX])
             callback(argument)
 
     def _deadlock(self) -> Stalled:
         return Stalled(f"nothing can happen any more at {self.now_ns} ns: {awaited(self._tasks)}")
 
-    def _livelock(self) -> Stalled:
-        return Stalled(f"{STEPS_PER_INSTANT} steps and no time passes at {self.now_ns} ns: {awaited(self._tasks)}")
+    def _livelock(self, step: str) -> Stalled:
+        return Stalled(
+            f"{STEPS_PER_INSTANT} steps and no time passes at {self.now_ns} ns: {awaited(self._tasks)}; last came {step}"
+        )
 
     def _stop_for(self, _: object) -> None:
         self._is_stopping = True

@@ -16,6 +16,7 @@ from harness.simulation.host import Host, Surroundings
 from harness.simulation.links import Links
 from harness.simulation.loop import VirtualLoop
 from harness.simulation.network import ClientNetwork
+from nemesis.topology import Topology
 
 
 class VirtualClock:
@@ -42,7 +43,8 @@ class World:
         """Raises ScenarioError if the cluster declares a link that is neither fifo nor datagram."""
         self.loop = VirtualLoop()
         self.clock = VirtualClock(self.loop)
-        links = Links(cluster.links, {node.id: node.role for node in cluster.nodes}, self.loop, draw)
+        roles = {node.id: node.role for node in cluster.nodes}
+        links = Links(cluster.links, roles, self.loop, draw)
         around = Surroundings(
             loop=self.loop,
             links=links,
@@ -54,7 +56,8 @@ class World:
         self._draw = draw
         self._hosts: dict[NodeId, Host] = {node.id: Host(node.id, around) for node in cluster.nodes}
         self.network = ClientNetwork(links, self.loop)
-        self.faults = Faults(self.loop, links, self._hosts, cluster.points)
+        topology = Topology(nodes=tuple(roles.items()), links=cluster.links, points=cluster.points)
+        self.faults = Faults(self.loop, links, self._hosts, topology)
 
     def start(self) -> None:
         """Let every node recover from its empty disk, in the cluster's order. Raises MachineFailed if one cannot."""

@@ -78,7 +78,7 @@ def nodes(make_machine: Callable[[NodeId], Machine]) -> tuple[VirtualLoop, list[
     """Eight nodes that have started, and a port for a source."""
     loop, draw = VirtualLoop(), Draw(0)
     ids = [NodeId(f"n{number}") for number in range(NODES)]
-    links = Links({("node", "node"): "fifo"}, dict.fromkeys(ids, "node"), loop, draw)
+    links = Links({("node", "node"): "fifo", ("client", "node"): "fifo"}, dict.fromkeys(ids, "node"), loop, draw)
     around = Surroundings(
         loop=loop, links=links, draw=draw, settings=Settings(), make_machine=make_machine, record=lambda _: None
     )

@@ -146,6 +146,8 @@ class Toy:
     nodes: tuple[Node, ...] = (*(Node(peer, "peer") for peer in PEERS), Node(BEACON, "beacon"), Node(SUBSCRIBER, "sub"))
     links: Links = field(
         default_factory=lambda: {
+            ("client", "peer"): "fifo",
+            ("peer", "client"): "fifo",
             ("peer", "peer"): "fifo",
             ("peer", "sub"): "fifo",
             ("peer", "beacon"): "datagram",
@@ -227,7 +229,7 @@ def plan(draw: Stream) -> list[Step]:
         at_ns = draw.below(LOAD_NS)
         chosen = tuple(draw.sample(targets, draw.between(1, 3)))
         until_ns = at_ns + draw.between(50, 400) * MS
-        steps.append(Step(fault=fault, package=fault, at_ns=at_ns, until_ns=until_ns, targets=chosen, args=args))
+        steps.append(Step(fault=fault, package="partition", at_ns=at_ns, until_ns=until_ns, targets=chosen, args=args))
     return steps
 
 

@@ -70,7 +70,9 @@ class Pair:
 
     def __init__(self, kind: str, seed: int = 0) -> None:
         self.loop = VirtualLoop()
-        self.links = Links({("node", "node"): kind}, {A: "node", B: "node"}, self.loop, Draw(seed))
+        self.links = Links(
+            {("node", "node"): kind, ("node", "client"): kind}, {A: "node", B: "node"}, self.loop, Draw(seed)
+        )
         self.a, self.b = Memory(self.loop), Memory(self.loop)
         self.port_a: Port = self.links.attach(A, self.a)
         self.port_b: Port = self.links.attach(B, self.b)
@@ -130,7 +132,7 @@ class Stage:
         cluster = Toy(
             machines={A: born(A), B: born(B)},
             nodes=(Node(A, "node"), Node(B, "node")),
-            links={("node", "node"): "fifo"},
+            links={("node", "node"): "fifo", ("client", "node"): "fifo", ("node", "client"): "fifo"},
             points=("here",),
         )
         self.world = World(cluster, Settings(), Draw(seed), self.records.append)

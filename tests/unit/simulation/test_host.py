@@ -2,6 +2,7 @@ import itertools
 
 import pytest
 
+from harness.core.errors import Stalled
 from harness.core.machine import Closed, Context, Delivery, Durable, Event, NodeId, Received, Synced, TimerFired
 from harness.core.record import Probe, StreamEvent
 from harness.simulation.fifo import WINDOW
@@ -21,7 +22,7 @@ def stage(on_a: Handler | None = None, on_b: Handler | None = None) -> Stage:
 
 
 def step(fault: str, *targets: str, until_ns: int = 1000 * MS, **args: int | str) -> Step:
-    return Step(fault=fault, package=fault, at_ns=0, until_ns=until_ns, targets=targets, args=args)
+    return Step(fault=fault, package="partition", at_ns=0, until_ns=until_ns, targets=targets, args=args)
 
 
 async def passing(world: Stage, duration_ns: int) -> None:
@@ -347,6 +348,16 @@ def test_an_exception_out_of_a_machine_ends_the_run_and_names_node_and_event() -
 
     with pytest.raises(MachineFailed, match=r"node b raised KeyError: 'no such row' at \d+ ns, on Received.*41"):
         go(stage(on_a, on_b), 20 * MS)
+
+
+def test_a_machine_whose_timer_takes_no_time_is_stalled_and_named() -> None:
+    def on_a(event: Event, context: Context) -> None:
+        context.set_timer("again", 0)
+
+    with pytest.raises(
+        Stalled, match=r"no time passes at 1000000 ns: .*; last came node a Host._fire \('again', \d+\)"
+    ):
+        go(stage(on_a), 20 * MS)
 
 
 def test_an_exception_out_of_recover_names_the_node() -> None:

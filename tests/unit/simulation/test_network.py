@@ -22,7 +22,7 @@ def stage() -> Stage:
 
 
 def step(fault: str, *targets: str) -> Step:
-    return Step(fault=fault, package=fault, at_ns=0, until_ns=SECOND, targets=targets)
+    return Step(fault=fault, package="partition", at_ns=0, until_ns=SECOND, targets=targets)
 
 
 async def failure(connection: Connection, node: NodeId, number: int = 1) -> CallFailed:
