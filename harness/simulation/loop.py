@@ -118,9 +118,8 @@ class VirtualLoop(Secluded):
         return Stalled(f"nothing can happen any more at {self.now_ns} ns: {awaited(self._tasks)}")
 
     def _livelock(self, step: str) -> Stalled:
-        return Stalled(
-            f"{STEPS_PER_INSTANT} steps and no time passes at {self.now_ns} ns: {awaited(self._tasks)}; last came {step}"
-        )
+        turning = f"{STEPS_PER_INSTANT} steps and no time passes at {self.now_ns} ns"
+        return Stalled(f"{turning}: {awaited(self._tasks)}; last came {step}")
 
     def _stop_for(self, _: object) -> None:
         self._is_stopping = True
