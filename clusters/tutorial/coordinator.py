@@ -5,6 +5,8 @@ to whoever sends a heartbeat.
 1. A view is durable before anybody hears of it, so no number is ever given twice.
 2. A backup is promoted only if the primary said, in this very view, that the backup has its whole log; from then on
    the primary commits nothing without it. So the promoted node has all that was ever acknowledged.
+3. Silence is measured by the wall clock, which may jump or stand still: that can depose a healthy node, or leave a dead
+   one in its place for a while, but no wrong guess breaks 2.
 """
 
 from clusters.tutorial.messages import Heartbeat, View
@@ -23,14 +25,14 @@ class Coordinator:
         self.is_durable = view is not None
         self.is_caught_up = False
         self.suspect_ns = settings.parameters["suspect_ms"] * MS
-        self.heard_ns = dict.fromkeys(DATA_NODES, context.now_ns())
+        self.heard_ns = dict.fromkeys(DATA_NODES, context.local_clock_ns())
         self._publish(self.view, context)
         context.set_timer("look", self.suspect_ns // 4)
 
     def handle(self, event: Event, context: Context) -> None:
         match event:
             case Received(sender, Heartbeat(view, is_caught_up)):
-                self.heard_ns[sender] = context.now_ns()
+                self.heard_ns[sender] = context.local_clock_ns()
                 if is_caught_up and view == self.view.number and sender == self.view.primary:
                     self.is_caught_up = True
                 if view < self.view.number and self.is_durable:
@@ -50,7 +52,7 @@ class Coordinator:
 
     def _look(self, context: Context) -> None:
         """Change the view if a node of it is silent, or if one outside it is back."""
-        alive = [node for node in DATA_NODES if context.now_ns() - self.heard_ns[node] < self.suspect_ns]
+        alive = [node for node in DATA_NODES if context.local_clock_ns() - self.heard_ns[node] < self.suspect_ns]
         number, primary, backup = self.view.number + 1, self.view.primary, self.view.backup
         if primary not in alive and backup in alive and self.is_caught_up:
             context.sometimes("a backup was promoted")
