@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clusters.tutorial.cluster import Tutorial
-from harness.core.record import Fault
+from harness.core.record import Complete, Fault, Invoke
 from harness.scenario import Scenario
 from nemesis.plan import Plan, Step
 from tests.scenario.simulated import SECOND, Simulated
@@ -73,14 +73,17 @@ def test_a_process_never_acts_again_after_an_unclear_outcome() -> None:
     crash = Step(fault="crash", package="crash", at_ns=2 * SECOND, until_ns=5 * SECOND, targets=("n1",))
     run = Simulated(Scenario(seed=FIRST, time_s=8), Plan(steps=(crash,)))
     assert run.completions("info")
-    retired: dict[int, int] = {}
-    open_by: dict[int, int] = {}
+    retired: set[int] = set()
+    process_of: dict[int, int] = {}
     for record in run.evidence:
-        if hasattr(record, "process"):
-            assert record.process not in retired
-            open_by[record.index] = record.process
-        elif hasattr(record, "outcome") and record.outcome == "info":
-            retired[open_by[record.index]] = record.index
+        match record:
+            case Invoke(index=index, process=process):
+                assert process not in retired
+                process_of[index] = process
+            case Complete(index=index, outcome="info"):
+                retired.add(process_of[index])
+            case _:
+                pass
     assert len(retired) == len(run.completions("info"))
 
 
