@@ -1,7 +1,8 @@
 """Which keys a session covers, since when, and from which position on.
 
 Markers say it. `open` with neither span nor key covers everything, with a span that partition, with a key that key
-alone; its position is where the session starts. `gap` ends the coverage of what it names until the key's next row.
+alone; its position is where the session starts. `gap` ends the coverage of what it names until the key's next row, or
+backfill row; a row that the session has shown before does not count, as a repetition says nothing about what was lost.
 `close`, `error` and `end` end it for good. A session without `open`, or whose `open` has no position, starts for each
 key with the key's first row: what came before that row nobody promised.
 """
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.stream_index import GroupIndex
-from harness.core.columns import BACKFILL, CLOSE, END, ERROR, GAP, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
+from harness.core.columns import CLOSE, END, ERROR, GAP, NEVER, OPEN, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
 MARKERS = (OPEN, GAP, CLOSE, ERROR, END)
@@ -34,19 +35,21 @@ class Covered:
 
 
 class Coverage:
-    """Answers for all sessions of one log of deliveries; `session` (n,) are dense ids of its rows."""
+    """Answers for all sessions of one log of n deliveries.
 
-    def __init__(self, deliveries: Deliveries, session: Int64s, contract: StreamContract) -> None:
+    `session` (n,) are dense ids, `begins` (n,) the events with which coverage of a key can begin.
+    """
+
+    def __init__(self, deliveries: Deliveries, session: Int64s, begins: Bools, contract: StreamContract) -> None:
         self._deliveries = deliveries
         self._resumes_at = contract.resume == "at"
-        is_row = np.isin(deliveries.kind, (ROW, BACKFILL))
         marks = is_marker(deliveries)
         has_key, has_span = deliveries.key != NEVER, deliveries.span >= 0
         self._keys = np.unique(deliveries.key)
         self._span_count = int(deliveries.span.max(initial=0)) + 1
         by_key = self._by_key(session, deliveries.key)
         by_span = self._by_span(session, deliveries.span)
-        self._rows = _by_time(by_key, is_row)
+        self._rows = _by_time(by_key, begins)
         self._whole_markers = _by_time(session, marks & ~has_key & ~has_span)
         self._span_markers = _by_time(by_span, marks & ~has_key & has_span)
         self._key_markers = _by_time(by_key, marks & has_key)

@@ -66,19 +66,20 @@ def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamCo
     identity, expected, match = _joined(deliveries, writes, contract, is_event)
     is_phantom = is_event & (match < 0) & _is_unwritten(deliveries, writes, contract)
     rows = np.flatnonzero(is_event & ~is_phantom)
-    _, first = np.unique(codes(scope[rows], identity[rows]), return_index=True)
+    begins = deliveries.kind == BACKFILL
+    begins[_firsts(session, identity, rows)] = True
     is_regress = _regressions(deliveries, scope)
     is_used = (deliveries.kind == WATERMARK) & ~is_regress
     return StreamView(
         deliveries=deliveries,
         writes=writes,
         contract=contract,
-        coverage=Coverage(deliveries, session, contract),
+        coverage=Coverage(deliveries, session, begins, contract),
         session=session,
         scope=scope,
         is_regress=is_regress,
         is_phantom=is_phantom,
-        first=np.sort(rows[first]),
+        first=_firsts(scope, identity, rows),
         expected=expected,
         match=match,
         lanes=lanes_of(deliveries, session, scope, np.flatnonzero(is_used), deliveries.position),
@@ -87,14 +88,19 @@ def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamCo
 
 def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
     """Why these deliveries cannot be judged under this contract, None if they can."""
-    needed: list[tuple[tuple[int, ...], Int64s, str]] = [
-        ((ROW, WATERMARK), deliveries.position, "position"),
-        ((ROW, BACKFILL), deliveries.key, "key"),
+    is_final = _is_final_only(contract)
+    if contract.identity == "position+key" and not is_final:
+        return "identity by position and key needs `unit_rows: final` and one unit for each position"
+    needed: list[tuple[tuple[int, ...], Bools, str]] = [
+        ((ROW, WATERMARK), deliveries.position == NEVER, "position"),
+        ((ROW, BACKFILL), deliveries.key == NEVER, "key"),
     ]
-    if contract.identity == "position+key+ordinal" and not _is_final_only(contract):
-        needed.append(((ROW,), deliveries.ordinal, "ordinal"))
-    for kinds, column, name in needed:
-        lacking = np.flatnonzero(np.isin(deliveries.kind, kinds) & (column == NEVER))
+    if contract.identity == "position+key+ordinal" and not is_final:
+        needed.append(((ROW,), deliveries.ordinal == NEVER, "number in its unit"))
+    if contract.wm_scope == "partition" and np.any(deliveries.span >= 0):
+        needed.append(((ROW, BACKFILL, WATERMARK), deliveries.span < 0, "partition"))
+    for kinds, lacks, name in needed:
+        lacking = np.flatnonzero(np.isin(deliveries.kind, kinds) & lacks)
         if len(lacking):
             seq = int(deliveries.seq[lacking[0]])
             return f"the event at journal position {seq}, and {len(lacking) - 1} more, came without {name}"
@@ -209,6 +215,12 @@ def unit_of(writes: SourceWrites, contract: StreamContract) -> Int64s:
 def epoch_of(columns: Deliveries | SourceWrites, contract: StreamContract) -> Int64s:
     """The epoch of each row; where positions are epochs, the position."""
     return columns.position if contract.position == "epoch" else columns.epoch
+
+
+def _firsts(group: Int64s, identity: Int64s, rows: Int64s) -> Int64s:
+    """Of `rows` those that show an identity for the first time in their group, ascending."""
+    _, first = np.unique(codes(group[rows], identity[rows]), return_index=True)
+    return np.sort(rows[first])
 
 
 def _scopes(deliveries: Deliveries, session: Int64s, contract: StreamContract) -> Int64s:

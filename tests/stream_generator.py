@@ -14,7 +14,8 @@ KINDS = (OPEN, GAP, CLOSE, COMMIT, WATERMARK, WATERMARK)
 def source(draw: Stream, contract: StreamContract) -> list[Write]:
     """Operations in the order of their positions; some failed, some have no position, some share one if they may."""
     result: list[Write] = []
-    is_split, shares = draw.chance(1, 2), not contract.is_position_unique or contract.position == "epoch"
+    is_split = draw.chance(1, 2)
+    shares = not contract.is_position_unique or contract.position == contract.atomic_unit == "epoch"
     position, epoch = 0, 1
     for op in range(draw.between(2, 6)):
         if op == 0 or not (shares and draw.chance(1, 2)):

@@ -59,8 +59,9 @@ class Oracle:
     def covers(self, session: Event, key: int, span: int, time: int, position: int) -> bool:
         """Does that event's session cover the key just before `time`, and begin behind `position`?"""
         state: tuple[str, int] = ("waits", 0)
+        seen: set[Identity] = set()
         for event in self.log[:time]:
-            if (event.subscriber, event.session) != (session.subscriber, session.session):
+            if self.session(event) != self.session(session):
                 continue
             is_meant = event.key == key if event.key != NEVER else event.span in (-1, span)
             if event.kind in (OPEN, GAP, CLOSE, ERROR, END) and is_meant:
@@ -70,8 +71,12 @@ class Oracle:
                     state = ("waits", 0)
                 else:
                     state = ("over", 0)
-            elif event.kind in (ROW, BACKFILL) and event.key == key and state[0] == "waits":
-                state = ("behind", event.position)
+            elif event.kind in (ROW, BACKFILL) and event.key == key:
+                is_new = not self.is_phantom(event) and self.identity(event) not in seen
+                if state[0] == "waits" and (is_new or event.kind == BACKFILL):
+                    state = ("behind", event.position)
+                if not self.is_phantom(event):
+                    seen.add(self.identity(event))
         return (state[0] == "behind" and position > state[1]) or (state[0] == "at" and position >= state[1])
 
     def is_phantom(self, event: Event) -> bool:
