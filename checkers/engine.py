@@ -6,23 +6,22 @@ A `Dataset` is a collection that lives with its engine; only what is collected c
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 M = TypeVar("M")
 R = TypeVar("R")
 
 
-class Dataset(Protocol[T_co]):
+class Dataset(Protocol[T]):
     """Items that an engine holds. Their order means nothing."""
 
-    def map(self, kernel: Callable[[T_co], R]) -> "Dataset[R]":
+    def map(self, kernel: Callable[[T], R]) -> "Dataset[R]":
         """The kernel's result for each item."""
 
     def shuffle(
         self,
-        route: Callable[[T_co], Iterable[tuple[int, M]]],
+        route: Callable[[T], Iterable[tuple[int, M]]],
         gather: Callable[[Sequence[M]], R],
         *,
         partitions: int | None = None,
@@ -32,10 +31,10 @@ class Dataset(Protocol[T_co]):
         The messages to a number come in any order. `partitions`: how many numbers there are, if that is known.
         """
 
-    def keep(self) -> "Dataset[T_co]":
+    def keep(self) -> "Dataset[T]":
         """The same items, held so that two uses cost one computation."""
 
-    def collect(self) -> list[T_co]:
+    def collect(self) -> list[T]:
         """All items, here."""
 
 
@@ -49,12 +48,12 @@ class Engine(Protocol):
         """The items as a dataset."""
 
 
-class _LocalDataset(Generic[T]):
+class _LocalDataset(Dataset[T]):
     def __init__(self, pool: ThreadPoolExecutor, items: Sequence[T]) -> None:
         self._pool = pool
         self._items = items
 
-    def map(self, kernel: Callable[[T], R]) -> "_LocalDataset[R]":
+    def map(self, kernel: Callable[[T], R]) -> Dataset[R]:
         return _LocalDataset(self._pool, list(self._pool.map(kernel, self._items)))
 
     def shuffle(
@@ -63,14 +62,14 @@ class _LocalDataset(Generic[T]):
         gather: Callable[[Sequence[M]], R],
         *,
         partitions: int | None = None,
-    ) -> "_LocalDataset[R]":
+    ) -> Dataset[R]:
         mailboxes: dict[int, list[M]] = {}
         for messages in self._pool.map(lambda item: list(route(item)), self._items):
             for number, message in messages:
                 mailboxes.setdefault(number, []).append(message)
         return _LocalDataset(self._pool, list(self._pool.map(gather, mailboxes.values())))
 
-    def keep(self) -> "_LocalDataset[T]":
+    def keep(self) -> Dataset[T]:
         return self
 
     def collect(self) -> list[T]:

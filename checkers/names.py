@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-_CYCLES: Final = {
+CYCLES: Final = {
     "G0": "Writes of transactions overtake each other: a cycle of ww.",
     "G1c": "Information flows in a circle: a cycle of ww and wr.",
     "G-single": "A transaction sees one effect of another and misses a second: a cycle with exactly one rw.",
     "G-nonadjacent": "Two or more transactions miss writes, never one right after the other: impossible in snapshots.",
     "G2-item": "Transactions miss each other's writes: a cycle with two adjacent rw, such as write skew.",
 }
-_ORDERS: Final = {
+ORDERS: Final = {
     "": "",
     "-process": " Closed by the order of operations in one process.",
     "-realtime": " Closed by real time: one operation ended before the other began.",
@@ -31,7 +31,7 @@ TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
         "G1b": "A transaction reads an intermediate state of another.",
         "dirty-update": "A committed write builds on a write of a failed transaction.",
         "lost-update": "Two transactions read the same version of a key and both overwrite it.",
-        **{name + order: meaning + closed for order, closed in _ORDERS.items() for name, meaning in _CYCLES.items()},
+        **{name + order: meaning + closed for order, closed in ORDERS.items() for name, meaning in CYCLES.items()},
     }
 )
 

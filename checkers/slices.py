@@ -92,8 +92,8 @@ def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tupl
     if len(windows.start):
         yield 0, SliceShare(all_edges([]), windows)
     edges = edges.only(~is_certain)
-    first = np.minimum(edges.source, edges.target).astype(np.int64) // slice_ids
-    last = (np.maximum(edges.source_after, edges.target_after).astype(np.int64) - 1) // slice_ids
+    lifetime = _hulls(edges)
+    first, last = lifetime.start // slice_ids, (lifetime.stop - 1) // slice_ids
     at = expand(first, last - first + 1)
     order = np.argsort(at, kind="stable")
     row = np.repeat(np.arange(len(first)), last - first + 1)[order]
@@ -121,7 +121,7 @@ def certify(shares: Sequence[SliceShare]) -> Windows:
     hull_start = np.full(len(stop), OPEN_END, np.int64)
     hull_stop = np.zeros(len(stop), np.int64)
     np.minimum.at(hull_start, group[suspect], index[suspect])
-    np.maximum.at(hull_stop, group[suspect], end[suspect])
+    np.maximum.at(hull_stop, group[suspect], _stop(index, end)[suspect])
     return union([*(share.windows for share in shares), Windows(hull_start, hull_stop)])
 
 
@@ -131,6 +131,12 @@ def union(parts: Sequence[Windows]) -> Windows:
     start = np.concatenate([none, *(part.start for part in parts)])
     stop = np.concatenate([none, *(part.stop for part in parts)])
     return Windows(*merged(start, stop))
+
+
+def before(windows: Windows, stop: int) -> Windows:
+    """What of the windows lies below `stop`."""
+    kept = windows.start < stop
+    return Windows(windows.start[kept], np.minimum(windows.stop[kept], stop))
 
 
 def inside(inference: Inference, *, windows: Windows, known: Ends) -> Edges:
@@ -166,9 +172,15 @@ def _backward(tail: Tail) -> tuple[Edges, Windows]:
 
 
 def _hulls(edges: Edges) -> Windows:
+    """The lifetimes of edges, as they are: they may overlap."""
     start = np.minimum(edges.source, edges.target).astype(np.int64)
-    stop = np.maximum(edges.source_after, edges.target_after).astype(np.int64)
+    stop = np.maximum(_stop(edges.source, edges.source_after), _stop(edges.target, edges.target_after))
     return Windows(start, stop)
+
+
+def _stop(op: Int32s | Int64s, end: Int32s | Int64s) -> Int64s:
+    """Where a lifetime ends: an operation lives at its own index, even if by rule 6 it must end before it begins."""
+    return np.maximum(end.astype(np.int64), op.astype(np.int64) + 1)
 
 
 def _end(op: Int32s, after: Int32s, known: Ends) -> Int32s:
@@ -202,7 +214,7 @@ def _ended_tail(tail: Tail, known: Ends) -> Tail:
 
 
 def _touches(op: Int32s, end: Int32s, windows: Windows) -> Bools:
-    return meets(op.astype(np.int64), end.astype(np.int64), of_start=windows.start, of_stop=windows.stop)
+    return meets(op.astype(np.int64), _stop(op, end), of_start=windows.start, of_stop=windows.stop)
 
 
 def _is_inside(edges: Edges, windows: Windows, known: Ends) -> Bools:

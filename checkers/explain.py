@@ -1,0 +1,259 @@
+"""Findings as sentences: what an engineer must know to see the contradiction in the operations themselves."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final, Literal
+
+import numpy as np
+
+from checkers.chunks import Append, Operation, Read, Source, load, select, to_operations
+from checkers.edges import PROCESS, REALTIME, RW, WR, WW
+from checkers.graph import Cycle
+from checkers.names import TRANSACTIONAL
+from checkers.sightings import NONE, Example, Sighting
+from harness.core.columns import NAMED, OK, READ, Int64s
+from harness.core.verdict import Finding, Step
+
+CHECKER: Final = "serializability"
+_SHOWN: Final = 4  # A longer list is shown by its end.
+_RELATIONS: Final[Mapping[int, Literal["ww", "wr", "rw", "process", "realtime"]]] = {
+    WW: "ww",
+    WR: "wr",
+    RW: "rw",
+    PROCESS: "process",
+    REALTIME: "realtime",
+}
+Name = Callable[[int], str]  # How a key or element is shown.
+
+
+def number(identity: int) -> str:
+    """The plain way to show a key or an element: as its number, with a mark if it stands for something else."""
+    return str(identity) if identity < NAMED else f"#{identity - NAMED}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The operations that findings speak of, and the longest read of each of their keys."""
+
+    operations: tuple[Operation, ...]
+    longest: tuple[tuple[int, int, tuple[int, ...]], ...]  # key, operation, elements
+
+
+def evidence(source: Source, *, op: Int64s) -> Evidence:
+    """Those of the operations that are in this chunk."""
+    transactions = load(source)
+    rows = np.flatnonzero(np.isin(transactions.index, op))
+    return Evidence(tuple(to_operations(select(transactions, rows))), ())
+
+
+def longest_reads(source: Source, *, key: Int64s) -> Evidence:
+    """For each of those keys the earliest of its longest reads by ok transactions in this chunk."""
+    transactions = load(source)
+    is_read = (transactions.f == READ) & transactions.is_known & np.isin(transactions.key, key)
+    owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
+    rows = np.flatnonzero(is_read & (transactions.outcome[owner] == OK))
+    length = transactions.element_start[rows + 1] - transactions.element_start[rows]
+    best: dict[int, tuple[int, int]] = {}
+    for row, size in zip(rows.tolist(), length.tolist(), strict=True):
+        key_id = int(transactions.key[row])
+        if key_id not in best or best[key_id][0] < size:
+            best[key_id] = (size, row)
+    runs = ((key_id, row, transactions.element_start[row]) for key_id, (_, row) in sorted(best.items()))
+    return Evidence(
+        (),
+        tuple(
+            (
+                key_id,
+                int(transactions.index[owner[row]]),
+                tuple(transactions.elements[start : transactions.element_start[row + 1]].tolist()),
+            )
+            for key_id, row, start in runs
+        ),
+    )
+
+
+class Explainer:
+    """Makes findings of sightings and cycles, with the evidence for them at hand."""
+
+    def __init__(self, parts: Iterable[Evidence], name: Name) -> None:
+        self._name = name
+        self._operations: dict[int, Operation] = {}
+        longest: dict[int, tuple[int, int, tuple[int, ...]]] = {}
+        for part in parts:
+            self._operations |= {operation.index: operation for operation in part.operations}
+            for key, op, elements in part.longest:
+                candidate = (-len(elements), op, elements)
+                longest[key] = min(longest.get(key, candidate), candidate)
+        # The order of versions, and the place of each element in it: the first, if it occurs twice.
+        self._order = {key: list(dict.fromkeys(elements)) for key, (_, _, elements) in longest.items()}
+
+    def cycle(self, anomaly: str, count: int, cycle: Cycle) -> Finding:
+        """The finding of a cycle, with the reason of every step."""
+        pairs = zip(cycle.ops, (*cycle.ops[1:], cycle.ops[0]), cycle.kinds, strict=True)
+        steps = tuple(
+            Step(
+                source=f"T{source}",
+                target=f"T{target}",
+                relation=_RELATIONS[kind],
+                sentence=self._reason(source, target, kind),
+            )
+            for source, target, kind in pairs
+        )
+        around = " before ".join([*(f"T{op}" for op in cycle.ops), f"T{cycle.ops[0]}"])
+        reasons = "; ".join(step.sentence for step in steps)
+        return Finding(
+            fingerprint=_fingerprint(anomaly, cycle.ops, cycle.kinds),
+            anomaly=anomaly,
+            checker=CHECKER,
+            sentence=f"{reasons}. So {around}: no order allows that.",
+            count=count,
+            ops=cycle.ops,
+            cycle=steps,
+        )
+
+    def sighting(self, sighting: Sighting) -> Finding:
+        """The finding of an anomaly without cycle."""
+        example = sighting.example
+        ops = tuple(sorted({example.op, example.other} - {NONE}))
+        return Finding(
+            fingerprint=_fingerprint(sighting.anomaly, ops, (example.key, example.element)),
+            anomaly=sighting.anomaly,
+            checker=CHECKER,
+            sentence=self._sentence(sighting.anomaly, example),
+            count=sighting.count,
+            ops=ops,
+        )
+
+    def _reason(self, source: int, target: int, kind: int) -> str:
+        before, after = self._operations[source], self._operations[target]
+        if kind == PROCESS:
+            return f"process {before.process} ran T{source} before T{target}"
+        if kind == REALTIME:
+            return f"T{source} had ended before T{target} began"
+        reasons = {WW: self._ww, WR: self._wr, RW: self._rw}[kind]
+        return next(reasons(before, after))
+
+    def _ww(self, before: Operation, after: Operation) -> Iterator[str]:
+        for append in _appends(after):
+            previous = self._previous(append)
+            if previous is not None and Append(append.key, previous) in before.mops:
+                yield (
+                    f"T{after.index} appended {self._name(append.element)} to {self._name(append.key)} "
+                    f"{self._after(append)} T{before.index} appended {self._name(previous)}"
+                )
+
+    def _wr(self, before: Operation, after: Operation) -> Iterator[str]:
+        for read in _reads(after):
+            if read.elements and Append(read.key, read.elements[-1]) in before.mops:
+                yield (
+                    f"T{after.index} read {self._name(read.key)} as {self._list(read.elements)}, "
+                    f"and T{before.index} appended {self._name(read.elements[-1])}"
+                )
+
+    def _rw(self, before: Operation, after: Operation) -> Iterator[str]:
+        for append in _appends(after):
+            previous = self._previous(append)
+            for read in _reads(before):
+                last = read.elements[-1] if read.elements else None
+                if read.key == append.key and last == previous:
+                    note = "" if self._is_placed(append) else " (no read shows it, so it is newer)"
+                    yield (
+                        f"T{before.index} read {self._name(read.key)} as {self._list(read.elements or ())}, without "
+                        f"{self._name(append.element)}, which T{after.index} appended next{note}"
+                    )
+
+    def _previous(self, append: Append) -> int | None:
+        """The element before an append in the order of its key; None for the first."""
+        order = self._order.get(append.key, [])
+        place = order.index(append.element) if append.element in order else len(order)
+        return order[place - 1] if place else None
+
+    def _is_placed(self, append: Append) -> bool:
+        return append.element in self._order.get(append.key, [])
+
+    def _after(self, append: Append) -> str:
+        return "right after" if self._is_placed(append) else "(no read shows it, so it is newer) after"
+
+    def _sentence(self, anomaly: str, example: Example) -> str:
+        """What happened, in one sentence. Each takes what its example holds (checkers/anomalies.py)."""
+        op, other = f"T{example.op}", f"T{example.other}"
+        key = self._name(example.key)
+        element = self._name(example.element) if example.element != NONE else "nothing"
+        match anomaly:
+            case "internal":
+                return self._contradiction(self._operations[example.op], example.key)
+            case "future-read":
+                return f"{op} read {element} in {key} before it appended it."
+            case "duplicate-elements":
+                return f"{op} read {key} with {element} in it twice: {self._seen(example)}."
+            case "incompatible-order":
+                return (
+                    f"{op} read {key} as {self._odd(example)}, and {other} read it as "
+                    f"{self._list(self._order.get(example.key, ()))}: neither is the beginning of the other."
+                )
+            case "G1a":
+                return f"{op} read {key} as {self._seen(example)}, but {other}, which appended {element}, failed."
+            case "G1b":
+                return (
+                    f"{op} read {key} as {self._seen(example)}, but {other}, which appended {element}, "
+                    f"appended more to {key} after that: an intermediate state."
+                )
+            case "dirty-update":
+                return f"{op} committed {element} in {key} on top of what {other} appended, which failed."
+            case "lost-update":
+                return (
+                    f"{op} and {other} both read {key} as {self._seen(example)}, and both appended to it: "
+                    "one did not see the other's update."
+                )
+            case _:
+                return f"{op}: {TRANSACTIONAL[anomaly]}"
+
+    def _seen(self, example: Example) -> str:
+        """The read of the example's key by its operation: the first that holds the example's element, if it has one."""
+        reads = [read for read in _reads(self._operations[example.op]) if read.key == example.key]
+        holding = [read for read in reads if read.elements and example.element in read.elements]
+        return self._list((holding or reads)[0].elements or ())
+
+    def _odd(self, example: Example) -> str:
+        """The first read of the example's key by its operation that is not the beginning of the longest."""
+        order = self._order.get(example.key, [])
+        reads = [read.elements or () for read in _reads(self._operations[example.op]) if read.key == example.key]
+        return self._list(next((read for read in reads if list(read) != order[: len(read)]), reads[0]))
+
+    def _contradiction(self, operation: Operation, key: int) -> str:
+        """Which read contradicts what the transaction knew, and what it knew."""
+        known: tuple[int, ...] | None = None  # What it last read, and
+        appended: tuple[int, ...] = ()  # what it appended since.
+        for mop in operation.mops:
+            match mop:
+                case Append() if mop.key == key:
+                    appended += (mop.element,)
+                case Read(elements=tuple() as elements) if mop.key == key:
+                    expected = (known or ()) + appended
+                    if known is not None and elements != expected:
+                        return self._against(operation, mop, f"it knew it as {self._list(expected)}")
+                    if elements[max(0, len(elements) - len(appended)) :] != appended:
+                        return self._against(operation, mop, f"it had itself appended {self._list(appended)}")
+                    known, appended = elements, ()
+        return f"T{operation.index}: {TRANSACTIONAL['internal']}"
+
+    def _against(self, operation: Operation, read: Read, knew: str) -> str:
+        shown = self._list(read.elements or ())
+        return f"T{operation.index} read {self._name(read.key)} as {shown}, but {knew}."
+
+    def _list(self, elements: Sequence[int]) -> str:
+        shown = [self._name(element) for element in elements[-_SHOWN:]]
+        return f"[{', '.join(['...', *shown] if len(elements) > _SHOWN else shown)}]"
+
+
+def _appends(operation: Operation) -> Iterator[Append]:
+    yield from sorted(mop for mop in operation.mops if isinstance(mop, Append))
+
+
+def _reads(operation: Operation) -> Iterator[Read]:
+    yield from (mop for mop in operation.mops if isinstance(mop, Read) and mop.elements is not None)
+
+
+def _fingerprint(anomaly: str, *parts: Sequence[int]) -> str:
+    return blake2b(repr((anomaly, *map(tuple, parts))).encode(), digest_size=8).hexdigest()

@@ -1,0 +1,363 @@
+"""Cycles of a residual graph, by name: which classes there are, and a short cycle of each. The only user of networkx.
+
+A class is named by its edges (checkers/names.py) and by what closes it: dependencies alone, the order of a process, or
+real time. Whether a class is there is decided by strongly connected components of a graph with just its edges, which
+is the acyclicity test of the models that prohibit it; the search is only for a cycle to show. A class that is implied
+by one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
+from checkers.models import implied
+from checkers.ragged import codes
+from harness.core.columns import Bools, Int8s, Int64s
+
+COMPONENTS: Final = 256  # How many components are searched for names, the smallest first. All are counted.
+_TRIES: Final = 16  # How many edges of a class are tried for the shortest cycle through them.
+_PATH_EDGES: Final = 30_000  # A graph with more is searched in growing ranges of time first.
+_REACH_BUDGET: Final = 300_000_000  # Nodes and edges visited to decide on G-single, which no component decides.
+_STEP: Final = 1_000_000  # The weight of an edge, so that no chain of real time outweighs one.
+_DEPENDENCIES: Final = (WW, WR, RW)
+_UNORDERED: Final = np.iinfo(np.int64).min  # The process of an operation that stands in no process's order.
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """Operations and their dependencies: n nodes, e edges, by place of their nodes, no two between the same nodes.
+
+    `process` is set for ok operations only; `end` is OPEN_END for what has no certain end.
+    """
+
+    index: Int64s  # (n,) ascending
+    end: Int64s
+    process: Int64s
+    source: Int64s  # (e,)
+    target: Int64s
+    kinds: Int8s
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cycle:
+    """Operations, each of which must precede the next and the last the first, and why (WW, WR, RW, ...)."""
+
+    ops: tuple[int, ...]
+    kinds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A class of cycle that was found in `count` components, with the shortest example that came up."""
+
+    anomaly: str
+    count: int
+    example: Cycle
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What was found in how many components; `undecided` are classes for which the search was given up."""
+
+    named: tuple[Named, ...]
+    component_count: int
+    undecided: tuple[str, ...]
+
+
+def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
+    """The graph of those edges. `op` are the ok operations among its nodes, ascending, with their processes."""
+    index, place = codes(np.concatenate((edges.source, edges.target)).astype(np.int64))
+    source, target = place[: len(edges.source)], place[len(edges.source) :]
+    end = np.zeros(len(index), np.int64)
+    end[source], end[target] = edges.source_after, edges.target_after
+    pair, group = np.unique(source * max(1, len(index)) + target, return_inverse=True)
+    kinds = np.zeros(len(pair), np.int8)
+    np.bitwise_or.at(kinds, group, edges.kinds)
+    # What is ordered by ww or wr is not weaker for an rw beside it, and must not be named by that.
+    kinds[kinds & (WW | WR) != 0] &= ~RW
+    processes = np.full(len(index), _UNORDERED)
+    at = np.minimum(np.searchsorted(op, index), max(0, len(op) - 1))
+    if len(op):
+        processes = np.where(op[at] == index, process[at], _UNORDERED)
+    return Residual(index, end, processes, pair // max(1, len(index)), pair % max(1, len(index)), kinds)
+
+
+def search(graph: Residual) -> Search:
+    """All classes of cycles in the graph, by name."""
+    components = list(_components(graph))
+    found: dict[str, list[Cycle]] = {}
+    undecided: set[str] = set()
+    for component in components[:COMPONENTS]:
+        classes = _Classes(component)
+        for anomaly, cycle in classes.found.items():
+            found.setdefault(anomaly, []).append(cycle)
+        undecided |= classes.undecided
+    named = (
+        Named(anomaly, len(cycles), min(cycles, key=lambda cycle: (len(cycle.ops), cycle)))
+        for anomaly, cycles in found.items()
+    )
+    return Search(tuple(named), len(components), tuple(sorted(undecided)))
+
+
+def _components(graph: Residual) -> Iterator[Residual]:
+    """The strongly connected components of more than one node, real time counted, the smallest first."""
+    whole = _Steps(graph, WW | WR | RW, REALTIME)
+    label = whole.labels()[: len(graph.index)]
+    size = np.bincount(label)
+    inside = np.flatnonzero(label[graph.source] == label[graph.target])
+    inside = inside[np.argsort(label[graph.source[inside]], kind="stable")]
+    names, begin = np.unique(label[graph.source[inside]], return_index=True)
+    groups = np.split(inside, begin[1:]) if len(names) else []
+    order = sorted(range(len(names)), key=lambda at: (int(size[names[at]]), int(begin[at])))
+    for at in order:
+        nodes = np.flatnonzero(label == names[at])
+        rows = groups[at]
+        yield Residual(
+            graph.index[nodes],
+            graph.end[nodes],
+            graph.process[nodes],
+            np.searchsorted(nodes, graph.source[rows]),
+            np.searchsorted(nodes, graph.target[rows]),
+            graph.kinds[rows],
+        )
+
+
+class _Steps:
+    """A graph to walk in: dependencies of some kinds, and an order (0, PROCESS or REALTIME).
+
+    Its nodes are the operations; if `alternates`, a second time, n places on, for "came here by rw", from where no rw
+    leads on; and for real time a line of moments, so that an order of n operations needs 3 n edges.
+    """
+
+    def __init__(self, graph: Residual, kinds: int, order: int, *, alternates: bool = False) -> None:
+        count = len(graph.index)
+        self.graph, self.kinds, self.order, self.alternates = graph, kinds, order, alternates
+        self.layers = 2 if alternates else 1
+        plain_kinds = kinds & ~RW if alternates else kinds
+        plain = np.flatnonzero(graph.kinds & plain_kinds)
+        parts = [(graph.source[plain] + layer * count, graph.target[plain], _STEP) for layer in range(self.layers)]
+        if alternates:
+            missed = np.flatnonzero(graph.kinds & RW)
+            parts.append((graph.source[missed], graph.target[missed] + count, _STEP))
+        if order == PROCESS:
+            parts += self._process_steps()
+        if order == REALTIME:
+            parts += self._realtime_steps()
+        self.source = np.concatenate([source for source, _, _ in parts])
+        self.target = np.concatenate([target for _, target, _ in parts])
+        self.weight = np.concatenate([np.full(len(source), weight) for source, _, weight in parts])
+        self.size = count * (self.layers + 1)
+
+    def _process_steps(self) -> list[tuple[Int64s, Int64s, int]]:
+        graph, count = self.graph, len(self.graph.index)
+        nodes = np.flatnonzero(graph.process != _UNORDERED)
+        nodes = nodes[np.argsort(graph.process[nodes], kind="stable")]
+        follows = np.flatnonzero(graph.process[nodes[1:]] == graph.process[nodes[:-1]])
+        return [(nodes[follows] + layer * count, nodes[follows + 1], _STEP) for layer in range(self.layers)]
+
+    def _realtime_steps(self) -> list[tuple[Int64s, Int64s, int]]:
+        graph, count = self.graph, len(self.graph.index)
+        line = np.arange(count) + self.layers * count
+        due = np.searchsorted(graph.index, graph.end)
+        ended = np.flatnonzero((due < count) & (graph.end != OPEN_END))
+        steps = [(ended + layer * count, line[due[ended]], _STEP) for layer in range(self.layers)]
+        return [*steps, (line[:-1], line[1:], 1), (line, np.arange(count), 1)]
+
+    @cached_property
+    def _matrix(self) -> csr_array:
+        ones = np.ones(len(self.source), np.int8)
+        return coo_array((ones, (self.source, self.target)), (self.size, self.size)).tocsr()
+
+    def labels(self) -> NDArray[np.int32]:
+        """The component of each node."""
+        _, labels = connected_components(self._matrix, directed=True, connection="strong")
+        return labels
+
+    def reaches(self, start: int, goal: int) -> bool:
+        """Whether a way leads from one node to the other."""
+        reached = breadth_first_order(self._matrix, start, return_predecessors=False)
+        return bool(np.any(reached == goal))
+
+    def path(self, start: int, goal: int) -> list[int] | None:
+        """The nodes of a shortest way, in a large graph of one inside a short time; None if there is no way."""
+        count = len(self.graph.index)
+        low, high = sorted((start % count, goal % count))
+        margin = count if len(self.source) <= _PATH_EDGES else 8 + high - low
+        while True:
+            nodes = self._way(start, goal, low - margin, high + margin)
+            if nodes is not None or margin >= count:
+                return nodes
+            margin *= 4
+
+    def _way(self, start: int, goal: int, low: int, high: int) -> list[int] | None:
+        count = len(self.graph.index)
+        from_, to = self.source % count, self.target % count
+        near = np.flatnonzero((low <= from_) & (from_ <= high) & (low <= to) & (to <= high))
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        graph.add_nodes_from((start, goal))
+        columns = (self.source[near].tolist(), self.target[near].tolist(), self.weight[near].tolist())
+        graph.add_weighted_edges_from(zip(*columns, strict=True))
+        try:
+            _, nodes = nx.bidirectional_dijkstra(graph, start, goal)
+        except nx.NetworkXNoPath:
+            return None
+        return [int(node) for node in nodes]
+
+
+class _Classes:
+    """The classes of cycles in one component: `found`, by name, and those on which the search was given up."""
+
+    def __init__(self, graph: Residual) -> None:
+        self.graph = graph
+        self.found: dict[str, Cycle] = {}
+        self.undecided: set[str] = set()
+        self._pairs = dict(
+            zip(zip(graph.source.tolist(), graph.target.tolist(), strict=True), graph.kinds.tolist(), strict=True)
+        )
+        for suffix, order in (("", 0), ("-process", PROCESS), ("-realtime", REALTIME)):
+            self._closed("G0" + suffix, _Steps(graph, WW, order), WW)
+            self._closed("G1c" + suffix, _Steps(graph, WW | WR, order), WR)
+            self._single("G-single" + suffix, order)
+            self._nonadjacent("G-nonadjacent" + suffix, order)
+            self._closed("G2-item" + suffix, _Steps(graph, WW | WR | RW, order), RW)
+
+    def _is_known(self, anomaly: str) -> bool:
+        return anomaly in implied(self.found)
+
+    def _closed(self, anomaly: str, steps: _Steps, required: int) -> None:
+        """A class whose cycles are those of `steps` through an edge of the kind required."""
+        if self._is_known(anomaly):
+            return
+        label = steps.labels()
+        edges = self._by_span(self.graph.kinds & required != 0, order=steps.order)
+        inside = edges[label[self.graph.source[edges]] == label[self.graph.target[edges]]]
+        self._show(anomaly, steps, inside[:_TRIES], required)
+
+    def _show(self, anomaly: str, steps: _Steps, edges: Int64s, required: int) -> None:
+        cycles = (self._through(steps, int(edge), required) for edge in edges)
+        named = [cycle for cycle in cycles if cycle is not None and name(cycle) == anomaly]
+        if named:
+            self.found[anomaly] = min(named, key=lambda cycle: (len(cycle.ops), cycle))
+
+    def _single(self, anomaly: str, order: int) -> None:
+        """Cycles with exactly one rw: a way from where an rw leads, by other edges, to where it begins."""
+        if self._is_known(anomaly):
+            return
+        candidates = self._alternating(order)
+        steps = _Steps(self.graph, WW | WR, order)
+        cost = len(steps.source) + steps.size
+        affordable = candidates[: max(_TRIES, _REACH_BUDGET // cost)]
+        hits = [
+            edge
+            for edge in affordable.tolist()
+            if steps.reaches(int(self.graph.target[edge]), int(self.graph.source[edge]))
+        ][:_TRIES]
+        if not hits and len(affordable) < len(candidates):
+            self.undecided.add(anomaly)
+        self._show(anomaly, steps, np.array(hits, np.int64), RW)
+
+    def _nonadjacent(self, anomaly: str, order: int) -> None:
+        """Cycles with two or more rw, none right after another."""
+        if self._is_known(anomaly):
+            return
+        candidates = self._alternating(order)
+        self._show(anomaly, _Steps(self.graph, WW | WR | RW, order, alternates=True), candidates[:_TRIES], RW)
+
+    def _alternating(self, order: int) -> Int64s:
+        """The edges rw that lie on a closed walk without two rw in a row, those of short time first."""
+        steps = _Steps(self.graph, WW | WR | RW, order, alternates=True)
+        label = steps.labels()
+        edges = self._by_span(self.graph.kinds & RW != 0, order=order)
+        is_closed: Bools = label[self.graph.source[edges]] == label[self.graph.target[edges] + len(self.graph.index)]
+        return edges[is_closed]
+
+    def _by_span(self, is_wanted: Bools, *, order: int) -> Int64s:
+        """The wanted edges: first those that close a cycle with one more step, then by time between their ends."""
+        graph, rows = self.graph, np.flatnonzero(is_wanted)
+        source, target = graph.source[rows], graph.target[rows]
+        back = np.isin(target * len(graph.index) + source, graph.source * len(graph.index) + graph.target)
+        if order == REALTIME:
+            back |= graph.end[target] <= graph.index[source]
+        return rows[np.lexsort((target, source, np.abs(target - source), ~back))]
+
+    def _through(self, steps: _Steps, edge: int, kind: int) -> Cycle | None:
+        """A short cycle through that edge, taken as one of that kind."""
+        count = len(self.graph.index)
+        start, goal = int(self.graph.target[edge]), int(self.graph.source[edge])
+        walk = steps.path(start + count if steps.alternates else start, goal)
+        if walk is None:
+            return None
+        places, kinds = [start], list[int]()
+        for before, node in pairwise(walk):
+            if node < count * steps.layers:  # The rest are moments, which real time passes.
+                kinds.append(self._kind(steps, before, node))
+                places.append(node % count)
+        places, kinds = _simple(places, [*kinds, kind])
+        return _from_least([int(self.graph.index[place]) for place in places], kinds)
+
+    def _kind(self, steps: _Steps, before: int, node: int) -> int:
+        """As what a step counts: the strongest dependency that it may be, else the order that it follows."""
+        count = len(self.graph.index)
+        if before >= count * steps.layers:
+            return REALTIME
+        if node >= count:
+            return RW
+        allowed = steps.kinds & ~RW if steps.alternates else steps.kinds
+        kinds = self._pairs.get((before % count, node), 0) & allowed
+        return next((kind for kind in _DEPENDENCIES if kinds & kind), PROCESS)
+
+
+def name(cycle: Cycle) -> str:
+    """The class of a cycle, by its steps."""
+    kinds = cycle.kinds
+    missed = [kind == RW for kind in kinds]
+    suffix = "-realtime" if REALTIME in kinds else "-process" if PROCESS in kinds else ""
+    if not any(missed):
+        return ("G1c" if WR in kinds else "G0") + suffix
+    if sum(missed) == 1:
+        return "G-single" + suffix
+    return ("G2-item" if _has_adjacent(missed) else "G-nonadjacent") + suffix
+
+
+def _has_adjacent(missed: Sequence[bool]) -> bool:
+    return any(one and other for one, other in zip(missed, [*missed[1:], missed[0]], strict=True))
+
+
+def _simple(places: list[int], kinds: list[int]) -> tuple[list[int], list[int]]:
+    """A cycle that passes no place twice, cut out of a closed walk; of two, that without two rw in a row.
+
+    A walk that alternates may meet an operation twice, once by rw and once not. One of the two circles between begins
+    and ends there without rw.
+    """
+    while len(set(places)) < len(places):
+        last = {place: at for at, place in enumerate(places)}
+        at = next(at for at, place in enumerate(places) if last[place] > at)
+        again = last[places[at]]
+        inner = places[at:again], kinds[at:again]
+        outer = places[again:] + places[:at], kinds[again:] + kinds[:at]
+        places, kinds = outer if _has_adjacent([kind == RW for kind in inner[1]]) else inner
+    return places, kinds
+
+
+def _from_least(ops: list[int], kinds: list[int]) -> Cycle:
+    """The cycle as it is written: from its least operation on, with steps of order in a row as one."""
+    first = next(at for at, kind in enumerate(kinds) if kind in _DEPENDENCIES) + 1
+    ops, kinds = ops[first:] + ops[:first], kinds[first:] + kinds[:first]
+    kept, steps = list[int](), list[int]()
+    for op, kind in zip(ops, kinds, strict=True):
+        if steps and steps[-1] not in _DEPENDENCIES and kind not in _DEPENDENCIES:
+            steps[-1] = max(steps[-1], kind)
+        else:
+            kept.append(op)
+            steps.append(kind)
+    at = kept.index(min(kept))
+    return Cycle(tuple(kept[at:] + kept[:at]), tuple(steps[at:] + steps[:at]))

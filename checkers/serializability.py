@@ -1,0 +1,233 @@
+"""Whether a history of list-append transactions keeps a consistency model, from chunks to findings.
+
+The chain: `kernels` (each chunk by itself) -> shuffle by key -> `anomalies` and `versions` (each partition of keys) ->
+shuffle by slice -> `slices` (a certificate without a search) -> what has none, to `graph` (cycles by name) ->
+`explain`. The driver holds windows, counts and the residual graph, never the history.
+
+Witnesses, by anomaly: how often there was something that could have shown it.
+- internal: reads of a key that their transaction had touched before. future-read: reads before an own append.
+- duplicate-elements: reads of two elements or more. incompatible-order: reads beside the longest of their key.
+- G1a: reads of keys to which a failed transaction appended. G1b: of keys to which a transaction appended repeatedly.
+- dirty-update: ok appends to keys to which a failed transaction appended. lost-update: reads before an own append.
+- Cycles: the edges without which there is none of the class: ww for G0, wr for G1c, rw for the others. For -process
+  and -realtime the same ones: every dependency can contradict an order.
+
+Not checked: predicates, registers (a history with writes of registers is unknown), what info operations read.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from checkers import models, slices
+from checkers.anomalies import infer
+from checkers.chunks import Chunk, Source, load
+from checkers.edges import Edges, all_edges
+from checkers.engine import Dataset, Engine
+from checkers.explain import CHECKER, Explainer, Name, evidence, longest_reads, number
+from checkers.graph import COMPONENTS, Search, residual, search
+from checkers.kernels import rows_by_key
+from checkers.names import CYCLES, ORDERS, TRANSACTIONAL
+from checkers.sightings import Report, Sighting, union
+from checkers.versions import Inference
+from harness.core.columns import OK, Int64s
+from harness.core.record import Json
+from harness.core.verdict import Finding, Judgement
+
+RESIDUAL_EDGES: Final = 2_000_000  # More are not brought to the driver: then the answer is for a part, and unknown.
+_OPS_PER_PARTITION: Final = 500_000
+_SIZES: Final = ("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to judge. `prohibited` takes the place of the model: only these anomalies, and what implies them, count."""
+
+    model: str = models.DEFAULT
+    prohibited: frozenset[str] | None = None
+    name: Name = number  # How keys and elements are shown.
+    is_empty_unknown: bool = False  # Elle's convention: without any dependency there is no verdict.
+    slice_ids: int = slices.SLICE_IDS
+    partitions: int | None = None
+    residual_edges: int = RESIDUAL_EDGES
+
+    def forbidden(self) -> frozenset[str]:
+        """All anomalies that count. Raises ScenarioError if there is no such model."""
+        if self.prohibited is not None:
+            return models.prohibited((), self.prohibited)
+        return models.prohibited((self.model,))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the driver must know of one partition of keys."""
+
+    report: Report
+    duplicate: Sighting | None
+    open_sources: Edges
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """The outcome of the search: `truncated` is the number of residual edges, if they were too many."""
+
+    search: Search
+    window_count: int
+    residual_edges: int
+    truncated: int | None
+
+
+def check(sources: Sequence[Source], engine: Engine, options: Options | None = None) -> Judgement:
+    """What the transactions of those chunks prove, against a model (strict-serializable if none is given).
+
+    Raises ScenarioError for an unknown model, HistoryError if a chunk is damaged.
+    """
+    options = options or Options()
+    forbidden = options.forbidden()
+    chunks = engine.over(sources)
+    partitions = options.partitions or max(engine.parallelism, _op_count(sources) // _OPS_PER_PARTITION)
+    route = partial(rows_by_key, partitions=partitions)
+    inferred = chunks.shuffle(route, infer, partitions=partitions).keep()
+    summaries = inferred.map(summary).collect()
+    report = union(one.report for one in summaries)
+    cycles = _cycles(chunks, inferred, slices.ends([one.open_sources for one in summaries]), options)
+    findings = _findings(chunks, report, cycles.search, options.name)
+    return Judgement(
+        checker=CHECKER,
+        findings=tuple(finding for finding in findings if finding.anomaly in forbidden),
+        witnesses=_witnesses(report.tally),
+        unknown=_unknown(report, summaries, cycles, options),
+        facts=_facts(report, cycles, findings, options),
+    )
+
+
+def summary(inference: Inference) -> Summary:
+    """What the driver must know of one partition."""
+    return Summary(inference.report, inference.duplicate, slices.open_sources(inference))
+
+
+def processes(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
+    """Those of the operations that are ok and in this chunk, ascending, and their processes."""
+    transactions = load(source)
+    rows = np.flatnonzero((transactions.outcome == OK) & np.isin(transactions.index, op))
+    return transactions.index[rows], transactions.process[rows]
+
+
+def _op_count(sources: Sequence[Source]) -> int:
+    return sum(source.op_count if isinstance(source, Chunk) else len(source.index) for source in sources)
+
+
+def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: slices.Ends, options: Options) -> Cycles:
+    route = partial(slices.route, known=known, slice_ids=options.slice_ids)
+    windows = slices.union(inferred.shuffle(route, slices.certify).collect())
+    if not len(windows.start):
+        return Cycles(Search((), 0, ()), 0, 0, None)
+    total, count, windows = _affordable(inferred, windows, known, options.residual_edges)
+    edges = all_edges(inferred.map(partial(slices.inside, windows=windows, known=known)).collect())
+    nodes = np.unique(np.concatenate((edges.source, edges.target)).astype(np.int64))
+    parts = chunks.map(partial(processes, op=nodes)).collect()
+    op = np.concatenate([op for op, _ in parts])
+    order = np.argsort(op)
+    graph = residual(edges, op=op[order], process=np.concatenate([process for _, process in parts])[order])
+    return Cycles(search(graph), len(windows.start), count, total if total > count else None)
+
+
+def _affordable(
+    inferred: Dataset[Inference], windows: slices.Windows, known: slices.Ends, limit: int
+) -> tuple[int, int, slices.Windows]:
+    """How many residual edges there are, how many of them may be searched, and in which windows: the earliest."""
+    total = count = _count(inferred, windows, known)
+    while count > limit:
+        middle = (windows.start[0] + windows.stop[-1]) // 2
+        windows = slices.before(windows, middle)
+        count = _count(inferred, windows, known)
+    return total, count, windows
+
+
+def _count(inferred: Dataset[Inference], windows: slices.Windows, known: slices.Ends) -> int:
+    return sum(inferred.map(partial(slices.inside_count, windows=windows, known=known)).collect())
+
+
+def _findings(chunks: Dataset[Source], report: Report, found: Search, name: Name) -> list[Finding]:
+    """All findings, prohibited or not, explained with the operations that they speak of."""
+    if not report.sightings and not found.named:
+        return []
+    examples = [sighting.example for sighting in report.sightings]
+    ops = {op for example in examples for op in (example.op, example.other)}
+    ops |= {op for named in found.named for op in named.example.ops}
+    operations = chunks.map(partial(evidence, op=np.array(sorted(ops), np.int64))).collect()
+    keys = {mop.key for part in operations for operation in part.operations for mop in operation.mops}
+    longest = chunks.map(partial(longest_reads, key=np.array(sorted(keys), np.int64))).collect()
+    explainer = Explainer([*operations, *longest], name)
+    return [
+        *(explainer.sighting(sighting) for sighting in report.sightings),
+        *(explainer.cycle(named.anomaly, named.count, named.example) for named in found.named),
+    ]
+
+
+def _witnesses(tally: Counter[str]) -> dict[str, int]:
+    needed = {"G0": "ww", "G1c": "wr"}
+    counts = {base + order: tally[needed.get(base, "rw")] for base in CYCLES for order in ORDERS}
+    return {name: counts.get(name, tally[name]) for name in TRANSACTIONAL}
+
+
+def _unknown(report: Report, summaries: Sequence[Summary], cycles: Cycles, options: Options) -> dict[str, str]:
+    """Why there is no answer, for every anomaly that counts and was not found."""
+    tally, forbidden = report.tally, options.forbidden()
+    by_cycle = {base + order for base in CYCLES for order in ORDERS}
+    reasons: dict[str, str] = {}
+    if options.is_empty_unknown and not tally["ww"] + tally["wr"] + tally["rw"] and not _has_order(report, forbidden):
+        reasons |= dict.fromkeys(TRANSACTIONAL, "empty-transaction-graph: no transaction depends on another")
+    if cycles.truncated is not None:
+        size = f"residual-too-large: {cycles.truncated} edges, of which {cycles.residual_edges} were searched"
+        reasons |= dict.fromkeys(by_cycle, size)
+    for name in cycles.search.undecided:
+        reasons[name] = f"search-too-long: a component of the residual graph has too many edges to decide on {name}"
+    duplicates = [one.duplicate for one in summaries if one.duplicate]
+    if duplicates:
+        reasons |= dict.fromkeys(set(TRANSACTIONAL) - {"internal", "future-read"}, _duplicate(duplicates, options.name))
+    if tally["register-writes"]:
+        registers = f"register-writes: {tally['register-writes']} writes of registers, which this check cannot judge"
+        reasons |= dict.fromkeys(TRANSACTIONAL, registers)
+    found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
+    return {name: reasons[name] for name in TRANSACTIONAL if name in reasons and name in forbidden - found}
+
+
+def _has_order(report: Report, forbidden: frozenset[str]) -> bool:
+    """Whether two operations are ordered by time alone, in a graph that has this order because it counts."""
+    return report.tally["ok"] > 1 and any(name.endswith(("-process", "-realtime")) for name in forbidden)
+
+
+def _duplicate(duplicates: Sequence[Sighting], name: Name) -> str:
+    least = min(one.example for one in duplicates)
+    count = sum(one.count for one in duplicates)
+    return (
+        f"duplicate-appends: {name(least.element)} was appended to {name(least.key)} more than once (T{least.op}); "
+        f"nothing follows for {count} such keys"
+    )
+
+
+def _facts(report: Report, cycles: Cycles, findings: Sequence[Finding], options: Options) -> dict[str, Json]:
+    tally, forbidden = report.tally, options.forbidden()
+    found = models.ruled_out(finding.anomaly for finding in findings)
+    kept = [model for model in models.MODELS if model not in found and models.prohibited((model,))]
+    appends = tally["appends-ok"]
+    sizes: dict[str, Json] = {name: tally[name] for name in _SIZES}
+    also: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly not in forbidden}
+    return {
+        "model": options.model if options.prohibited is None else None,
+        "sizes": sizes,
+        "edges": {kind: tally[kind] for kind in ("ww", "wr", "rw")},
+        "version_order_known_permille": 1000 * tally["appends-placed"] // appends if appends else None,
+        "windows": cycles.window_count,
+        "residual_edges": cycles.residual_edges,
+        "components": cycles.search.component_count,
+        "components_searched": min(COMPONENTS, cycles.search.component_count),
+        "ruled_out_weakest": list(models.weakest(found)),
+        "not_ruled_out_strongest": list(models.strongest(kept)),
+        "allowed_anomalies": also,
+    }

@@ -1,0 +1,195 @@
+"""The slow, obvious twin of the transactional checker: plain loops over operations, all edges, all simple cycles."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
+
+import networkx as nx
+
+from checkers.chunks import Append, Operation, Read
+from checkers.models import implied
+from harness.core.columns import FAIL, INFO, OK
+
+Labels = dict[tuple[int, int], set[str]]
+
+
+def reads(operations: Sequence[Operation]) -> list[tuple[Operation, int, tuple[int, ...]]]:
+    """All reads that tell something: operation, key, elements."""
+    return [
+        (operation, mop.key, mop.elements)
+        for operation in operations
+        if operation.outcome == OK
+        for mop in operation.mops
+        if isinstance(mop, Read) and mop.elements is not None
+    ]
+
+
+def appends(operations: Sequence[Operation]) -> list[tuple[Operation, int, int]]:
+    """All appends: operation, key, element."""
+    return [(op, mop.key, mop.element) for op in operations for mop in op.mops if isinstance(mop, Append)]
+
+
+def duplicated_keys(operations: Sequence[Operation]) -> set[int]:
+    """Keys to which an element was appended more than once."""
+    pairs = [(key, element) for _, key, element in appends(operations)]
+    return {key for key, element in pairs if pairs.count((key, element)) > 1}
+
+
+def without_keys(operations: Sequence[Operation], keys: set[int]) -> list[Operation]:
+    """The same operations, with nothing about those keys."""
+    return [
+        Operation(op.index, op.process, op.outcome, op.after, tuple(mop for mop in op.mops if mop.key not in keys))
+        for op in operations
+    ]
+
+
+def longest(operations: Sequence[Operation], key: int) -> tuple[int, ...]:
+    """The longest read of the key, the earliest if there are several."""
+    return max((seen for _, read_key, seen in reads(operations) if read_key == key), key=len, default=())
+
+
+def labels(operations: Sequence[Operation]) -> Labels:
+    """Every pair of operations of which the first must precede the second, and why."""
+    result: Labels = {}
+    writers = {(key, element): op for op, key, element in appends(operations) if op.outcome != FAIL}
+
+    def add(before: Operation | None, after: Operation | None, label: str) -> None:
+        if before and after and before.index != after.index:
+            result.setdefault((before.index, after.index), set()).add(label)
+
+    for op, key, element in appends(operations):
+        order = list(dict.fromkeys(longest(operations, key)))
+        place = order.index(element) if element in order else len(order)
+        previous = order[place - 1] if place else None
+        if op.outcome != FAIL:
+            add(writers.get((key, previous)) if previous is not None else None, op, "ww")
+            for reader, read_key, seen in reads(operations):
+                if read_key == key and (seen[-1] if seen else None) == previous:
+                    add(reader, op, "rw")
+    for reader, key, seen in reads(operations):
+        add(writers.get((key, seen[-1])) if seen else None, reader, "wr")
+    for one in operations:
+        for other in operations:
+            if one.outcome == OK and other.outcome != FAIL and one.after <= other.index:
+                add(one, other, "realtime")
+            if one.outcome == other.outcome == OK and one.process == other.process and one.index < other.index:
+                add(one, other, "process")
+    return result
+
+
+def classes(operations: Sequence[Operation]) -> set[str]:
+    """The names of all cycles, those left out that another one in the same component implies."""
+    return {anomaly for _, anomaly in classes_by_component(operations)}
+
+
+def classes_by_component(operations: Sequence[Operation]) -> set[tuple[int, str]]:
+    """The names of all cycles, each with the least operation of its component."""
+    pairs = labels(without_keys(operations, duplicated_keys(operations)))
+    graph: nx.DiGraph[int] = nx.DiGraph(list(pairs))
+    result: set[tuple[int, str]] = set()
+    for component in nx.strongly_connected_components(graph):
+        cycles = list(nx.simple_cycles(graph.subgraph(component)))
+        found = {name for cycle in cycles for name in names(pairs, cycle)}
+        kept = {name for name in found if not any(name in implied([other]) - {other} for other in found - {name})}
+        result |= {(min(component), name) for name in kept}
+    return result
+
+
+def names(pairs: Labels, cycle: list[int]) -> Iterator[str]:
+    """All that the cycle can be called: each step counts as any of its labels, but rw only without ww and wr."""
+    options = [pairs[step] for step in pairwise([*cycle, cycle[0]])]
+    for steps in product(*((step - {"rw"} if step & {"ww", "wr"} else step) for step in options)):
+        if set(steps) - {"process", "realtime"}:
+            yield name(steps)
+
+
+def name(steps: tuple[str, ...]) -> str:
+    """The class of a cycle with those labels."""
+    suffix = "-realtime" if "realtime" in steps else "-process" if "process" in steps else ""
+    missed = [step == "rw" for step in steps]
+    if sum(missed) == 0:
+        return ("G1c" if "wr" in steps else "G0") + suffix
+    if sum(missed) == 1:
+        return "G-single" + suffix
+    return ("G2-item" if any(a and b for a, b in pairwise([*missed, missed[0]])) else "G-nonadjacent") + suffix
+
+
+def others(operations: Sequence[Operation]) -> dict[str, int]:
+    """How often each anomaly without cycle occurs, by the count of its finding."""
+    keys = duplicated_keys(operations)
+    clean = without_keys(operations, keys)
+    counts = {
+        "internal": sum(op.outcome == OK and contradicts_itself(op) for op in operations),
+        "future-read": sum(op.outcome == OK and reads_the_future(op) for op in operations),
+        "duplicate-elements": sum(len(set(seen)) < len(seen) for _, _, seen in reads(clean)),
+        "incompatible-order": len(
+            {key for _, key, seen in reads(clean) if longest(clean, key)[: len(seen)] != seen},
+        ),
+        "G1a": aborted(clean),
+        "G1b": intermediate(clean),
+        "dirty-update": dirty(clean),
+        "lost-update": lost(clean),
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def contradicts_itself(op: Operation) -> bool:
+    """Whether a read of the transaction is not what it knew."""
+    known: dict[int, tuple[bool, tuple[int, ...]]] = {}  # Is all of it known? If not, only the end is.
+    for mop in op.mops:
+        is_whole, end = known.get(mop.key, (False, ()))
+        if isinstance(mop, Append):
+            known[mop.key] = (is_whole, (*end, mop.element))
+        elif mop.elements is not None:
+            if mop.elements != end if is_whole else mop.elements[len(mop.elements) - len(end) :] != end:
+                return True
+            if not is_whole and len(mop.elements) < len(end):
+                return True
+            known[mop.key] = (True, mop.elements)
+    return False
+
+
+def reads_the_future(op: Operation) -> bool:
+    """Whether the transaction reads an element and appends it later."""
+    return any(
+        isinstance(read, Read) and mop.key == read.key and mop.element in (read.elements or ())
+        for place, mop in enumerate(op.mops)
+        if isinstance(mop, Append)
+        for read in op.mops[:place]
+    )
+
+
+def aborted(operations: Sequence[Operation]) -> int:
+    """How many reads show an element of a failed operation."""
+    failed = {(key, element) for op, key, element in appends(operations) if op.outcome == FAIL}
+    return sum(any((key, element) in failed for element in seen) for _, key, seen in reads(operations))
+
+
+def intermediate(operations: Sequence[Operation]) -> int:
+    """How many reads end at an element after which its transaction, another one, appended more."""
+    last = {(op.index, key): element for op, key, element in appends(operations)}
+    passing = {(key, element): op.index for op, key, element in appends(operations) if last[op.index, key] != element}
+    return sum(bool(seen) and passing.get((key, seen[-1]), op.index) != op.index for op, key, seen in reads(operations))
+
+
+def dirty(operations: Sequence[Operation]) -> int:
+    """How many elements of ok operations come after those of failed ones, with at most unclear ones between."""
+    writers = {(key, element): op.outcome for op, key, element in appends(operations)}
+    count = 0
+    for key in {key for _, key, _ in reads(operations)}:
+        status = OK
+        for element in dict.fromkeys(longest(operations, key)):
+            outcome = writers.get((key, element), INFO)
+            count += status == FAIL and outcome == OK
+            status = status if outcome == INFO else outcome
+    return count
+
+
+def lost(operations: Sequence[Operation]) -> int:
+    """How many versions were read by two or more ok operations that appended to the key afterwards."""
+    versions: list[tuple[int, tuple[int, ...]]] = []
+    for op in operations:
+        for key in {mop.key for mop in op.mops}:
+            known = [mop for mop in op.mops if mop.key == key and (isinstance(mop, Append) or mop.elements is not None)]
+            if op.outcome == OK and known and isinstance(known[0], Read) and len({type(mop) for mop in known}) > 1:
+                versions.append((key, known[0].elements or ()))
+    return sum(versions.count(version) > 1 for version in set(versions))

@@ -1,0 +1,95 @@
+"""The transactional checker against its slow twin, on small random histories, however they are cut."""
+
+from random import Random
+
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from checkers import models
+from checkers.chunks import Operation, Source, select, to_transactions
+from checkers.engine import LocalEngine
+from checkers.serializability import Options, check
+from harness.core.verdict import Judgement
+from tests import histories
+from tests.oracles import serializability as oracle
+
+import numpy as np
+
+ENGINE = LocalEngine(2)
+MODELS = (
+    "read-uncommitted",
+    "read-committed",
+    "consistent-view",
+    "snapshot-isolation",
+    "repeatable-read",
+    "serializable",
+    "strong-session-snapshot-isolation",
+    "strong-session-serializable",
+    "strong-read-committed",
+    "strong-snapshot-isolation",
+    "strict-serializable",
+)
+ALL = frozenset({"G2-realtime", "G1-realtime", "internal", "lost-update", "duplicate-elements", "cyclic-versions"})
+seeds = st.integers(0, 2**48)
+
+
+def cut(draw: Random, operations: list[Operation]) -> list[Source]:
+    """The history in chunks, cut at random."""
+    whole = to_transactions(operations)
+    cuts = sorted(draw.randrange(len(operations) + 1) for _ in range(draw.randrange(3)))
+    bounds = [0, *cuts, len(operations)]
+    return [select(whole, np.arange(low, high)) for low, high in zip(bounds, bounds[1:], strict=False)]
+
+
+def judged(draw: Random, operations: list[Operation], prohibited: frozenset[str] | None = ALL) -> Judgement:
+    options = Options(
+        prohibited=prohibited,
+        slice_ids=draw.choice((1, 2, 3, 100)),
+        partitions=draw.choice((1, 2, 5)),
+    )
+    return check(cut(draw, operations), ENGINE, options)
+
+
+def agree(operations: list[Operation], draw: Random) -> None:
+    note("\n".join(map(str, operations)))
+    judgement = judged(draw, operations)
+    expected = {**oracle.others(operations), **dict.fromkeys(oracle.classes(operations))}
+    cycles = oracle.classes_by_component(operations)
+    counts = {name: sum(name == other for _, other in cycles) for name in oracle.classes(operations)}
+    expected = {**oracle.others(operations), **counts}
+    assert {finding.anomaly: finding.count for finding in judgement.findings} == expected
+    assert bool(judgement.unknown) == bool(oracle.duplicated_keys(operations))
+    found = set(expected)
+    for model in MODELS:
+        is_broken = bool(found & models.prohibited((model,)))
+        assert (model in models.ruled_out(found)) == is_broken
+
+
+@settings(deadline=None, max_examples=600)
+@given(seed=seeds)
+def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
+    draw = Random(seed)
+    make = draw.choice((histories.correct, histories.stale))
+    operations = histories.spoiled(draw, make(draw, count=draw.randint(1, 7), keys=draw.randint(1, 3)))
+    agree(operations, draw)
+
+
+@settings(deadline=None, max_examples=300)
+@given(seed=seeds)
+def test_a_correct_history_has_no_finding(seed: int) -> None:
+    draw = Random(seed)
+    operations = histories.correct(draw, count=draw.randint(1, 60), processes=draw.randint(1, 8))
+    judgement = judged(draw, operations, None)
+    assert judgement.findings == ()
+    assert judgement.unknown == {}
+
+
+@settings(deadline=None, max_examples=200)
+@given(seed=seeds)
+def test_findings_do_not_depend_on_how_the_history_is_cut(seed: int) -> None:
+    draw = Random(seed)
+    operations = histories.spoiled(draw, histories.stale(draw, count=draw.randint(2, 60), processes=draw.randint(1, 8)))
+    one, other = judged(draw, operations), judged(draw, operations)
+    assert one.findings == other.findings
+    assert one.witnesses == other.witnesses
+    assert one.unknown == other.unknown
