@@ -1,0 +1,207 @@
+"""Histories in Jepsen's shape: a map for each invocation and completion, with index, type, process, f, value and time.
+
+What becomes of them:
+1. An invocation opens an operation of its process, the next completion of that process ends it. A process that never
+   invokes has completions only: each is an operation of its own, invoked just before it.
+2. A missing process is process 0, a missing index or time the place in the file. Indexes must rise.
+3. A transaction is a list of micro-operations [f, key, value], where f is append, r or w (or read, write). A read of
+   nil that succeeded saw the empty list. What failed or is unclear says nothing of its reads, unless it has a result.
+4. Who is no numbered process (the nemesis) leaves faults of phase "effect": when a fault began and ended, these maps do
+   not say. What else a map holds is left out, but for `error`.
+Source: jepsen.history, elle.list-append.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal, NamedTuple, cast
+
+import msgspec
+
+from harness.core.errors import HistoryError
+from harness.core.record import Complete, Evidence, Fault, Invoke, Json, MicroOp, Outcome
+
+Mark = Literal[":", ""]  # What field names and words begin with: a colon in EDN, nothing in JSON.
+Mops = tuple[MicroOp, ...]
+
+_MOPS: Final[Mapping[Json, Literal["r", "append", "w"]]] = {
+    "append": "append",
+    "r": "r",
+    "w": "w",
+    "read": "r",
+    "write": "w",
+}
+_TYPES: Final = ("invoke", "ok", "fail", "info")
+_INT_MAX: Final = (1 << 63) - 1
+
+
+class _Map(NamedTuple):
+    """One map, checked. `f` is None where it has none."""
+
+    place: str
+    type: str
+    process: int | None  # None: no numbered process.
+    f: str | None
+    value: Json
+    time_ns: int
+    error: str | None
+
+
+class _Open(NamedTuple):
+    """An operation that has not completed."""
+
+    place: str
+    operation: int
+    f: str | None
+    mops: Mops | None
+
+
+def records_of_maps(source: str, maps: Iterable[tuple[str, Json]], mark: Mark) -> Iterator[Evidence]:
+    """The records of a history, given as maps in the order of the file `source`, each with its place there.
+
+    Raises HistoryError that names file and place, and says what is wrong with that map.
+    """
+    pairing = _Pairing(mark)
+    previous = -1
+    for number, (place, fields) in enumerate(maps):
+        try:
+            each, previous = _checked(fields, mark, place=place, number=number, previous=previous)
+            records = pairing.records(each)
+        except ValueError as error:
+            raise HistoryError(f"{source}, {place}: {error}") from None
+        yield from records
+
+
+class _Pairing:
+    """Completions find their invocations."""
+
+    def __init__(self, mark: Mark) -> None:
+        self._mark: Mark = mark
+        self._open: dict[int, _Open] = {}
+        self._invokes: dict[int, bool] = {}  # By process: has it invocations, or completions only?
+        self._count = self._fault_count = 0
+
+    def records(self, each: _Map) -> tuple[Evidence, ...]:
+        """What one map says. Raises ValueError if it does not fit those before it."""
+        process = each.process
+        if process is None:
+            note = msgspec.json.encode(each.value).decode()
+            self._fault_count += 1
+            return (Fault(each.time_ns, self._fault_count - 1, "effect", each.f or "nemesis", (), note=note),)
+        if each.type == "invoke":
+            return (self._invoked(each, process),)
+        if self._invokes.setdefault(process, False):
+            return (self._completed(each, process),)
+        return self._invoked(each, process), self._completed(each, process)
+
+    def _invoked(self, each: _Map, process: int) -> Invoke:
+        """The invocation that a map is, or that must have been just before the completion that it is."""
+        if process in self._open:
+            raise ValueError(f"process {process} invokes, but its invocation in {self._open[process].place} is open")
+        if each.type == "invoke" and not self._invokes.setdefault(process, True):
+            raise ValueError(f"process {process} invokes, after it completed without an invocation")
+        mops = _mops(each, self._mark, is_ok=False)
+        asked = None if mops is None else tuple(MicroOp(m.f, m.key) if m.f == "r" else m for m in mops)
+        opened = _Open(each.place, self._count, each.f, asked)
+        self._open[process] = opened
+        self._count += 1
+        value = each.value if asked is None else None
+        f = each.f or ("operation" if asked is None else "txn")
+        return Invoke(opened.operation, each.time_ns, each.time_ns, process, f, value, asked)
+
+    def _completed(self, each: _Map, process: int) -> Complete:
+        opened = self._open.pop(process, None)
+        if opened is None:
+            raise ValueError(f"process {process} completes, but has no open invocation")
+        if each.f != opened.f:
+            raise ValueError(f"f is {each.f!r}, and was {opened.f!r} when {opened.place} invoked it")
+        is_ok = each.type == "ok"
+        mops = None
+        if opened.mops is not None and (is_ok or _is_transaction(each, self._mark)):
+            mops = _mops(each, self._mark, is_ok=is_ok)
+            if mops is None or not _is_same(opened.mops, mops):
+                raise ValueError(f"its transaction is not that of its invocation, {opened.place}")
+        value = each.value if mops is None else None
+        if mops is not None and not is_ok and all(mop.f != "r" or mop.value is None for mop in mops):
+            mops = None
+        return Complete(opened.operation, each.time_ns, cast("Outcome", each.type), value, mops, each.error)
+
+
+def _checked(fields: Json, mark: Mark, *, place: str, number: int, previous: int) -> tuple[_Map, int]:
+    """The map, and its index. Raises ValueError."""
+    if isinstance(fields, dict) and len(fields) == 1 and "#jepsen.history.Op" in fields:
+        fields = fields["#jepsen.history.Op"]
+    if not isinstance(fields, dict):
+        raise ValueError("it is no map")
+    kind = _word(fields.get(mark + "type"), mark)
+    if kind not in _TYPES:
+        raise ValueError(f"its type must be one of {', '.join(_TYPES)}")
+    index = _number(fields, "index", mark, number)
+    if index <= previous:
+        raise ValueError(f"its index is {index}, and the index before is {previous}: indexes must rise")
+    name = fields.get(mark + "process")
+    is_numbered = not isinstance(name, str) or name.isdecimal()
+    process = _number(fields, "process", mark, 0) if is_numbered else None
+    f = _word(fields.get(mark + "f"), mark)
+    time_ns = _number(fields, "time", mark, number)
+    error = fields.get(mark + "error")
+    text = error if isinstance(error, str | None) else msgspec.json.encode(error).decode()
+    return _Map(place, kind, process, f, fields.get(mark + "value"), time_ns, text), index
+
+
+def _number(fields: dict[str, Json], name: str, mark: Mark, default: int) -> int:
+    """A number of the map. Raises ValueError unless it is an integer from 0 up."""
+    value = fields.get(mark + name)
+    if value is None:
+        return default
+    if type(value) is not int or not 0 <= value <= _INT_MAX:
+        raise ValueError(f"its {name} is no integer from 0 to {_INT_MAX}")
+    return value
+
+
+def _word(value: Json, mark: Mark) -> str | None:
+    """A name without its mark; JSON text if it is none."""
+    if value is None:
+        return None
+    return value.removeprefix(mark) if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _is_transaction(each: _Map, mark: Mark) -> bool:
+    """Does its value look like micro-operations?"""
+    return isinstance(each.value, list) and all(
+        isinstance(mop, list) and mop and isinstance(mop[0], str) and mop[0].removeprefix(mark) in _MOPS
+        for mop in each.value
+    )
+
+
+def _mops(each: _Map, mark: Mark, *, is_ok: bool) -> Mops | None:
+    """The micro-operations of a transaction, None for what is none. Raises ValueError if it should be one."""
+    is_transaction = _is_transaction(each, mark)
+    if each.f != "txn" and not (each.f is None and is_transaction):
+        return None
+    if not isinstance(each.value, list) or not is_transaction:
+        raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
+    return tuple(_mop(cast("list[Json]", mop), mark, is_ok=is_ok) for mop in each.value)
+
+
+def _mop(parts: list[Json], mark: Mark, *, is_ok: bool) -> MicroOp:
+    f = _MOPS[cast("str", parts[0]).removeprefix(mark)]
+    if len(parts) != 3 and not (len(parts) == 2 and f == "r"):
+        raise ValueError(f"a micro-operation has {len(parts)} parts, not [f, key, value]")
+    value = parts[2] if len(parts) == 3 else None
+    if f == "r" and is_ok and value is None:
+        value = []
+    return MicroOp(f, parts[1], value)
+
+
+def _is_same(asked: Mops, answered: Mops) -> bool:
+    """Is it the same transaction but for what its reads returned?"""
+    return len(asked) == len(answered) and all(
+        a.f == b.f and _is_identical(a.key, b.key) and (a.f == "r" or _is_identical(a.value, b.value))
+        for a, b in zip(asked, answered, strict=True)
+    )
+
+
+def _is_identical(one: Json, other: Json) -> bool:
+    """Are they the same JSON? To Python, 1 equals 1.0 and true."""
+    if type(one) in {int, str}:
+        return type(one) is type(other) and one == other
+    return msgspec.json.encode(one, order="sorted") == msgspec.json.encode(other, order="sorted")
