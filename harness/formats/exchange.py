@@ -1,0 +1,52 @@
+"""EDN histories: Jepsen's maps in, and list-append out, for Elle."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp
+from harness.formats.edn import read_edn
+from harness.formats.edn_values import to_edn
+from harness.formats.jepsen import records_of_maps
+
+
+def read_edn_history(path: Path) -> Iterator[Evidence]:
+    """The records of a history in Jepsen's shape. Raises HistoryError that names the file and where it is wrong."""
+    maps = ((f"operation {number}", form) for number, form in enumerate(read_edn(path)))
+    return records_of_maps(str(path), maps, ":")
+
+
+def write_edn_history(records: Iterable[Evidence], path: Path) -> None:
+    """Write the operations among `records` as Jepsen's maps, one a line; Elle reads those of list-append.
+
+    What Jepsen has no word for is left out: events, faults and the like, timestamps, lock modes. A key in a table
+    becomes [table key].
+    """
+    asked: dict[int, Invoke] = {}
+    with path.open("w", encoding="utf-8") as file:
+        index = 0
+        for record in records:
+            if isinstance(record, Invoke | Complete):
+                invoke = record if isinstance(record, Invoke) else asked.pop(record.index)
+                if isinstance(record, Invoke):
+                    asked[record.index] = record
+                file.write(to_edn(_map(record, invoke, index)) + "\n")
+                index += 1
+
+
+def _map(record: Invoke | Complete, invoke: Invoke, index: int) -> Json:
+    mops = record.mops if record.mops is not None else invoke.mops
+    fields: dict[str, Json] = {
+        ":index": index,
+        ":type": f":{'invoke' if isinstance(record, Invoke) else record.outcome}",
+        ":process": invoke.process,
+        ":f": f":{invoke.f}",
+        ":value": record.value if mops is None else [_mop(mop) for mop in mops],
+        ":time": record.time_ns,
+    }
+    if isinstance(record, Complete) and record.error is not None:
+        fields[":error"] = record.error
+    return fields
+
+
+def _mop(mop: MicroOp) -> Json:
+    return [f":{mop.f}", mop.key if mop.table is None else [mop.table, mop.key], mop.value]

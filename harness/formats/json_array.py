@@ -1,0 +1,75 @@
+"""The elements of one large JSON array, one at a time: whatever the size of a file, memory holds a block and one."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+ELEMENT_MAX: Final = 16 << 20
+# A whole string, the beginning of one, or a bracket. Possessive: nothing makes it go back over megabytes.
+_SIGN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]', re.DOTALL)
+_FIRST_GAP: Final = re.compile(rb"\s*")
+_GAP: Final = re.compile(rb"\s*,\s*")
+
+
+class BadJson(Exception):
+    """What is wrong, and in which line or element, from 1."""
+
+
+def array_elements(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The elements, as text, of the array that the blocks hold: objects or arrays, since no operation is a number.
+
+    Raises BadJson if it is no such array, or an element is larger than ELEMENT_MAX. What is inside is not checked.
+    """
+    text, number, is_over = b"", 0, False
+    blocks = iter(blocks)
+    for block in blocks:
+        text = (text + block).lstrip()
+        if text:
+            break
+    if text[:1] != b"[":
+        raise BadJson("line 1: it is no JSON array")
+    text = text[1:]
+    for block in _and_an_empty_one(blocks):
+        text += block
+        done = 0
+        for begin, end in [] if is_over else _spans(text):
+            is_over = end < 0
+            between = _GAP if number and not is_over else _FIRST_GAP
+            if not between.fullmatch(text, done, begin):
+                raise BadJson(f"element {number + 1}: it is no object, or no comma is before it")
+            done = begin + 1 if is_over else end
+            if not is_over:
+                number += 1
+                yield text[begin:end]
+        text = text[done:]
+        if is_over and not (text.isspace() or not text):
+            raise BadJson(f"element {number}: something follows the end of the array")
+        if len(text) > ELEMENT_MAX:
+            raise BadJson(f"element {number + 1}: it is larger than {ELEMENT_MAX >> 20} MiB, the limit")
+    if not is_over:
+        raise BadJson(f"element {number + 1}: the file ends before the array does")
+
+
+def _spans(text: bytes) -> Iterator[tuple[int, int]]:
+    """Where the whole elements in `text` begin and end; the end is -1 for the bracket that ends the array."""
+    depth = begin = 0
+    for match in _SIGN.finditer(text):
+        match match[0]:
+            case b"[" | b"{":
+                begin = begin if depth else match.start()
+                depth += 1
+            case b"]" | b"}" if depth == 0:
+                yield match.start(), -1
+                return
+            case b"]" | b"}":
+                depth -= 1
+                if depth == 0:
+                    yield begin, match.end()
+            case b'"':
+                return  # The rest of this string is in the next block.
+
+
+def _and_an_empty_one(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """What was read with the beginning is looked at even if nothing follows."""
+    yield b""
+    yield from blocks
