@@ -161,7 +161,9 @@ class _Steps:
         graph, count = self.graph, len(self.graph.index)
         nodes = np.flatnonzero(graph.process != _UNORDERED)
         nodes = nodes[np.argsort(graph.process[nodes], kind="stable")]
-        follows = np.flatnonzero(graph.process[nodes[1:]] == graph.process[nodes[:-1]])
+        # A process does one thing after the other; where a history has it do two at once, these have no order.
+        is_next = graph.process[nodes[1:]] == graph.process[nodes[:-1]]
+        follows = np.flatnonzero(is_next & (graph.end[nodes[:-1]] <= graph.index[nodes[1:]]))
         return [(nodes[follows] + layer * count, nodes[follows + 1], _STEP) for layer in range(self.layers)]
 
     def _realtime_steps(self) -> list[tuple[Int64s, Int64s, int]]:

@@ -29,7 +29,7 @@ def _history(
     draw: Random, count: int, keys: int, processes: int, view: Callable[[State, list[State]], State]
 ) -> list[Operation]:
     intervals = _intervals(draw, count, processes)
-    state: State = {key: () for key in KEYS[:keys]}
+    state: State = dict.fromkeys(KEYS[:keys], ())
     past = [dict(state)]
     operations: dict[int, Operation] = {}
     element = 0

@@ -1,8 +1,8 @@
 """Histories of list-append in a small language, for tests.
 
 One text is one transaction: "ax1 ry12" appends 1 to x and reads y as [1, 2]; "ry" reads y as empty, "ry?" has no
-result. A first mark says how it ended: none for ok, "!" for fail, "~" for info. "2:ax1" is run by process 2 (default: one
-process for each transaction). Keys are letters, elements are digits.
+result. A first mark says how it ended: none for ok, "!" for fail, "~" for info. "2:ax1" is run by process 2 (without a
+number each transaction has its own process). Keys are letters, elements are digits.
 """
 
 from checkers.chunks import Append, Operation, Read

@@ -1,0 +1,199 @@
+"""Elle's own unit tests for list-append, with the verdicts that they state. Absent files are skipped with a reason."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from checkers import models
+from checkers.anomalies import infer
+from checkers.chunks import Append, Operation, Read, to_transactions
+from checkers.edges import all_edges
+from checkers.engine import LocalEngine
+from checkers.kernels import rows_by_key
+from checkers.serializability import Options, check
+from harness.core.columns import FAIL, INFO, NEVER, OK
+from harness.core.record import Json
+from harness.core.verdict import Finding, Judgement
+
+HISTORIES = Path(__file__).resolve().parents[3] / "shared" / "histories"
+UNIT = HISTORIES / "elle-unit"
+ENGINE = LocalEngine(1)
+OUTCOMES = {"ok": OK, "fail": FAIL, "info": INFO}
+
+# Elle says of these that nothing follows from a graph without edges, and reports it as an anomaly of its own.
+CONVENTIONS = {"empty-transaction-graph"}
+
+pytestmark = pytest.mark.skipif(not UNIT.is_dir(), reason=f"{UNIT} is absent")
+
+
+class Event(msgspec.Struct):
+    """One event of a history. A list without keywords is one micro-operation."""
+
+    index: int
+    type: str
+    process: int
+    value: list[tuple[str, str | int, int | list[int] | None]]
+
+
+class Asked(msgspec.Struct):
+    """Which models (absent: strict-serializable; null: none) and which anomalies count."""
+
+    consistency_models: list[str] | msgspec.UnsetType | None = msgspec.UNSET
+    anomalies: list[str] = []
+
+
+class Case(msgspec.Struct):
+    name: str
+    workload: str
+    history: list[Event]
+    options: Asked
+    valid: bool | str = True
+    anomaly_types: list[str] = []
+    rules_out: list[str] | None = msgspec.field(name="not", default=None)
+
+
+def cases() -> Iterator[Case]:
+    if UNIT.is_dir():
+        for line in (UNIT / "cases.jsonl").read_text(encoding="utf-8").splitlines():
+            case = msgspec.json.decode(line, type=Case)
+            if case.workload == "list-append":
+                yield case
+
+
+def operations(history: list[Event]) -> list[Operation]:
+    """Invocations paired with the completions of their process; without invocations each event is an operation."""
+    invoked = [event for event in history if event.type == "invoke"] or history
+    waiting: dict[int, list[int]] = {}
+    result: dict[int, Operation] = {}
+    started = 0
+    for event in history:
+        if event.type == "invoke" or invoked is history:
+            waiting.setdefault(event.process, []).append(started)
+            result[started] = Operation(started, event.process, INFO, NEVER, mops(event))
+            started += 1
+        if event.type != "invoke":
+            index = waiting[event.process].pop(0)
+            outcome = OUTCOMES[event.type]
+            after = started if outcome == OK else NEVER
+            result[index] = Operation(index, event.process, outcome, after, mops(event))
+    return [result[index] for index in range(started)]
+
+
+def mops(event: Event) -> tuple[Append | Read, ...]:
+    return tuple(mop(event, *each) for each in event.value)
+
+
+def mop(event: Event, f: str, key: str | int, value: int | list[int] | None) -> Append | Read:
+    number = key if isinstance(key, int) else ord(key)
+    if f == "append":
+        assert isinstance(value, int)
+        return Append(number, value)
+    assert not isinstance(value, int)
+    return Read(number, tuple(value or ()) if event.type == "ok" else None)
+
+
+def options(case: Case) -> Options:
+    asked = case.options
+    wanted = ["strict-serializable"] if asked.consistency_models is msgspec.UNSET else asked.consistency_models
+    return Options(prohibited=models.prohibited(wanted or (), asked.anomalies), is_empty_unknown=True)
+
+
+def valid(judgement: Judgement) -> bool | str:
+    if judgement.findings:
+        return False
+    return "unknown" if judgement.unknown else True
+
+
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
+def test_the_verdict_is_elles(case: Case) -> None:
+    judgement = check([to_transactions(operations(case.history))], ENGINE, options(case))
+    ours = {finding.anomaly for finding in judgement.findings}
+    theirs = set(case.anomaly_types) - CONVENTIONS
+    assert valid(judgement) == case.valid, (ours, theirs)
+    assert ours <= models.implied(theirs)
+    assert theirs <= models.implied(ours)
+    allowed = judgement.facts["allowed_anomalies"]
+    assert isinstance(allowed, dict)
+    assert set(case.rules_out or []) <= set(models.ruled_out({*ours, *allowed}))
+
+
+class Occurrence(msgspec.Struct):
+    """An anomaly that a function of Elle's finds: at which event, and whose element."""
+
+    op_index: int
+    writer_index: int | None = None
+
+
+class Graph(msgspec.Struct):
+    edges: list[tuple[int, int]]
+
+
+class Function(msgspec.Struct):
+    """A case of one of Elle's functions: a history, and what it returns for that, by anomaly or as edges."""
+
+    name: str
+    workload: str
+    function: str
+    history: list[Event]
+    expected: Graph | dict[str, list[Occurrence]] | list[Occurrence] | None
+
+
+def functions() -> Iterator[Function]:
+    if UNIT.is_dir():
+        for line in (UNIT / "unit_functions.jsonl").read_text(encoding="utf-8").splitlines():
+            if '"workload": "list-append"' in line:
+                yield decoded(json.loads(line))
+
+
+def decoded(case: dict[str, Json]) -> Function:
+    """The case with one shape of `expected` for each function."""
+    function, expected = case["function"], case["expected"]
+    shape = {"graph": Graph, "internal-cases": dict[str, list[Occurrence]]}.get(str(function), list[Occurrence] | None)
+    return Function(
+        name=str(case["name"]),
+        workload=str(case["workload"]),
+        function=str(function),
+        history=msgspec.convert(case["history"], list[Event]),
+        expected=msgspec.convert(expected, shape),
+    )
+
+
+@pytest.mark.parametrize("case", list(functions()), ids=lambda case: case.name)
+def test_the_function_answers_as_elles(case: Function) -> None:
+    whole = operations(case.history)
+    # Elle counts events, we count operations.
+    invocations = [event.index for event in case.history if event.type == "invoke"]
+    completions = [event.index for event in case.history if event.type != "invoke"]
+    numbers = dict(zip(completions, range(len(completions)), strict=True))
+    assert len(invocations) in {0, len(completions)}
+    if isinstance(case.expected, Graph):
+        assert edges(whole) == {(numbers[source], numbers[target]) for source, target in case.expected.edges}
+        return
+    name = {"g1a-cases": "G1a", "g1b-cases": "G1b"}.get(case.function, "")
+    expected = case.expected if isinstance(case.expected, dict) else {name: case.expected or []}
+    for anomaly in {"G1a", "G1b", "internal", "future-read"} & ({name} if name else {"internal", "future-read"}):
+        occurrences = expected.get(anomaly, [])
+        found = [one for one in findings(whole) if one.anomaly == anomaly]
+        assert sum(one.count for one in found) == len(occurrences)
+        if occurrences:
+            first = occurrences[0]
+            wanted = {first.op_index, first.op_index if first.writer_index is None else first.writer_index}
+            assert found[0].ops == tuple(sorted(numbers[index] for index in wanted))
+
+
+def findings(whole: list[Operation]) -> tuple[Finding, ...]:
+    return check([to_transactions(whole)], ENGINE).findings
+
+
+def edges(whole: list[Operation]) -> set[tuple[int, int]]:
+    """All dependencies, those written out and those of the tail."""
+    inference = infer([rows for _, rows in rows_by_key(to_transactions(whole), partitions=1)])
+    tail = inference.tail
+    first, stop = tail.writer_spans()
+    pairs = tail.pairs(np.arange(len(first)), first=first, count=stop - first)
+    every = all_edges([inference.edges, pairs])
+    return set(zip(every.source.tolist(), every.target.tolist(), strict=True))
