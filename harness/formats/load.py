@@ -1,60 +1,74 @@
-"""From whatever a person points at to a history directory: one table of formats, and `load`.
+"""From whatever a path names to a history folder: the one place that knows all formats.
 
-A new format is a function from a path to records, and a row in FORMATS.
+A further format is a row in FORMATS: how its files begin and are called, and a reader that gives records.
 """
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from harness.core.errors import HistoryError, ScenarioError
-from harness.core.record import Record
+from harness.core.record import Fault, Record
 from harness.formats.exchange import read_edn_history
 from harness.formats.jsonl import read_jsonl
 from harness.formats.parquet import is_history, write_history
-from harness.journal import MAGIC, read_journal
-from harness.store import HISTORY, JOURNAL
+from harness.journal import MAGIC, is_complete, read_journal
+from harness.store import HISTORY, JOURNAL, RUN_FILE, is_run
 
 _HEAD_BYTES: Final = 4096
-_EDN: Final = re.compile(rb"\s*(?:;|[\[(]?\s*(?:;|\{\s*:|#))")
-_JSON: Final = re.compile(rb'\s*\[?\s*\{\s*"')
+_EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#))")
+_JSON: Final = re.compile(rb'\s*+\[?\s*+\{\s*+["}]')
+_OUR_JSON: Final = re.compile(rb'\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')  # Names of fields that only our records have.
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A format of histories: how its files begin and are called, and how they are read."""
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """A history, ready for the checkers.
+
+    `history` is the folder of its Parquet files. `is_foreign`: it is in the words of others, not recorded by Seamark.
+    `is_complete`: what recorded it came to its end; a foreign history does not say, and is taken as complete.
+    """
+
+    history: Path
+    format: str
+    is_foreign: bool
+    is_complete: bool = True
+    notes: tuple[str, ...] = ()
+
+
+class Format(NamedTuple):
+    """A format of files. A file has it if it begins like this, or if it begins like none, but is called like this."""
 
     name: str
+    is_foreign: bool
     begins: re.Pattern[bytes]
     suffixes: tuple[str, ...]
     read: Callable[[Path], Iterator[Record]]
 
 
 FORMATS: Final = (
-    Format("journal", re.compile(re.escape(MAGIC)), (".log",), read_journal),
-    Format("JSON", _JSON, (".jsonl", ".json", ".ndjson"), read_jsonl),
-    Format("EDN", _EDN, (".edn",), read_edn_history),
+    Format("journal", False, re.compile(re.escape(MAGIC)), (".log",), read_journal),
+    Format("JSON Lines", False, _OUR_JSON, (), read_jsonl),
+    Format("JSON", True, _JSON, (".json", ".jsonl", ".ndjson"), read_jsonl),
+    Format("EDN", True, _EDN, (".edn",), read_edn_history),
 )
 
 
-def load(path: Path, folder: Path) -> Path:
-    """The history directory of `path`: a run in the store, a history directory or a file of one, a journal, EDN, JSON.
+def load(path: Path, into: Path) -> Loaded:
+    """The history that `path` names: a run, a history folder or one of its files, or a file in one of FORMATS.
 
-    A foreign file, and a journal outside of the store, becomes a history directory in `folder`, which is made. A run
-    that left its journal only gets its history directory where the run is.
-    Raises ScenarioError if there is nothing at `path`, HistoryError if it is damaged or nothing that Seamark reads.
+    What is no folder of Parquet files yet becomes one: a run's own, inside of it; any other, inside of `into`.
+    Raises ScenarioError if there is nothing at `path`, HistoryError that names file and record if it is malformed.
     """
     if not path.exists():
-        raise ScenarioError(f"{path}: there is no such file or directory")
+        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
     if path.is_dir():
-        return _directory(path)
-    if path.suffix == ".parquet":
-        return _directory(path.parent)
-    found = format_of(path)
-    write_history(found.read(path), folder)
-    return folder
+        return _folder(path, into)
+    if path.name == RUN_FILE or path.suffix == ".parquet":
+        return _folder(path.parent, into)
+    return _imported(path, into / HISTORY, format_of(path))
 
 
 def format_of(path: Path) -> Format:
@@ -64,21 +78,63 @@ def format_of(path: Path) -> Format:
             head = file.read(_HEAD_BYTES)
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
-    for each in FORMATS:
-        if each.begins.match(head):
-            return each
-    for each in FORMATS:
-        if path.suffix in each.suffixes:
-            return each
-    known = ", ".join(each.name for each in FORMATS)
-    raise HistoryError(f"{path}: neither its beginning nor its name is that of a history ({known}, Parquet)")
+    found = [each for each in FORMATS if each.begins.match(head)]
+    found += [each for each in FORMATS if path.suffix in each.suffixes]
+    if not found:
+        known = ", ".join(each.name for each in FORMATS)
+        raise HistoryError(f"{path}: neither its beginning nor its name is that of a history (Parquet, {known})")
+    return found[0]
 
 
-def _directory(path: Path) -> Path:
-    for each in (path / HISTORY, path):
-        if is_history(each):
-            return each
-    if (path / JOURNAL).is_file():
-        write_history(read_journal(path / JOURNAL), path / HISTORY)
-        return path / HISTORY
-    raise HistoryError(f"{path}: holds no history: neither {JOURNAL} nor the Parquet files of one")
+def _folder(folder: Path, into: Path) -> Loaded:
+    """A run's history, written from its journal if that was not done; or a folder of Parquet files."""
+    journal, history = folder / JOURNAL, folder / HISTORY
+    if is_history(folder):
+        return Loaded(history=folder, format="Parquet", is_foreign=False)
+    if not (is_run(folder) or journal.is_file() or is_history(history)):
+        raise HistoryError(f"{folder}: neither a run (no {RUN_FILE}, no {JOURNAL}) nor a folder of Parquet files")
+    if not is_history(history):
+        history = _written(journal, history, into / HISTORY)
+    is_ended = is_complete(journal) if journal.is_file() else is_history(folder / HISTORY)
+    return Loaded(history=history, format="run", is_foreign=False, is_complete=is_ended)
+
+
+def _written(journal: Path, history: Path, elsewhere: Path) -> Path:
+    """Where the journal's history was written: in the run, or elsewhere if the store takes nothing.
+
+    A run that died before its journal began has an empty history.
+    """
+    for folder in (history, elsewhere):
+        try:
+            write_history(read_journal(journal) if journal.is_file() else (), folder)
+        except OSError as error:
+            problem = error.strerror
+        else:
+            return folder
+    raise HistoryError(f"{elsewhere}: cannot be written ({problem}); make room, or choose another folder")
+
+
+def _imported(path: Path, history: Path, found: Format) -> Loaded:
+    """A file as a history folder."""
+    skipped = [0]
+    records = _without_faults(found.read(path), skipped) if found.is_foreign else found.read(path)
+    try:
+        write_history(records, history)
+    except HistoryError as error:
+        raise error if str(error).startswith(str(path)) else HistoryError(f"{path}: {error}") from None
+    return Loaded(
+        history=history,
+        format=found.name,
+        is_foreign=found.is_foreign,
+        is_complete=found.read is not read_journal or is_complete(path),
+        notes=(f"{skipped[0]} nemesis operations skipped",) if skipped[0] else (),
+    )
+
+
+def _without_faults(records: Iterator[Record], skipped: list[int]) -> Iterator[Record]:
+    """What a foreign nemesis did is told in words of its own: its operations are counted and left out."""
+    for record in records:
+        if isinstance(record, Fault):
+            skipped[0] += 1
+        else:
+            yield record
