@@ -2,7 +2,9 @@
 
 What becomes of them:
 1. An invocation opens an operation of its process, the next completion of that process ends it. A process that never
-   invokes has completions only: each is an operation of its own, invoked just before it.
+   invokes has completions only: each is an operation of its own, invoked just before it. A transaction invoked while
+   another of its process is open is an operation of a process of its own, as no client works like that; a completion
+   must then be of the same transaction as one of the two, and not of both.
 2. A missing process is process 0, a missing index or time the place in the file. Indexes must rise.
 3. A transaction is a list of micro-operations [f, key, value], where f is append, r or w (or read, write). A read of
    nil that succeeded saw the empty list. What failed or is unclear says nothing of its reads, unless it has a result.
@@ -12,6 +14,7 @@ Source: jepsen.history, elle.list-append.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
@@ -29,6 +32,8 @@ _MOPS: Final[Mapping[Json, Literal["r", "append", "w"]]] = {
     "read": "r",
     "write": "w",
 }
+OVERLAPPING: Final = 1 << 62  # Process numbers from here on were given to operations that overlap others of theirs.
+OVERLAPPING_MAX: Final = 100  # Open operations of one process; each completion looks at all of them.
 _TYPES: Final = ("invoke", "ok", "fail", "info")
 _INT_MAX: Final = (1 << 63) - 1
 
@@ -45,11 +50,12 @@ class _Map(NamedTuple):
     error: str | None
 
 
-class _Open(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Open:
     """An operation that has not completed."""
 
     place: str
-    operation: int
+    index: int
     f: str | None
     mops: Mops | None
 
@@ -75,9 +81,9 @@ class _Pairing:
 
     def __init__(self, mark: Mark) -> None:
         self._mark: Mark = mark
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, list[_Open]] = {}
         self._invokes: dict[int, bool] = {}  # By process: has it invocations, or completions only?
-        self._count = self._fault_count = 0
+        self._count = self._fault_count = self._overlap_count = 0
 
     def records(self, each: _Map) -> tuple[Evidence, ...]:
         """What one map says. Raises ValueError if it does not fit those before it."""
@@ -94,23 +100,25 @@ class _Pairing:
 
     def _invoked(self, each: _Map, process: int) -> Invoke:
         """The invocation that a map is, or that must have been just before the completion that it is."""
-        if process in self._open:
-            raise ValueError(f"process {process} invokes, but its invocation in {self._open[process].place} is open")
         if each.type == "invoke" and not self._invokes.setdefault(process, True):
             raise ValueError(f"process {process} invokes, after it completed without an invocation")
         mops = _mops(each, self._mark, is_ok=False)
         asked = None if mops is None else tuple(MicroOp(m.f, m.key) if m.f == "r" else m for m in mops)
         opened = _Open(each.place, self._count, each.f, asked)
-        self._open[process] = opened
+        others = self._open.setdefault(process, [])
+        if others and (asked is None or len(others) == OVERLAPPING_MAX):
+            raise ValueError(f"process {process} invokes, but its invocation in {others[0].place} is open")
+        if others:
+            process = OVERLAPPING + self._overlap_count
+            self._overlap_count += 1
+        others.append(opened)
         self._count += 1
         value = each.value if asked is None else None
         f = each.f or ("operation" if asked is None else "txn")
-        return Invoke(opened.operation, each.time_ns, each.time_ns, process, f, value, asked)
+        return Invoke(opened.index, each.time_ns, each.time_ns, process, f, value, asked)
 
     def _completed(self, each: _Map, process: int) -> Complete:
-        opened = self._open.pop(process, None)
-        if opened is None:
-            raise ValueError(f"process {process} completes, but has no open invocation")
+        opened = self._taken(each, process)
         if each.f != opened.f:
             raise ValueError(f"f is {each.f!r}, and was {opened.f!r} when {opened.place} invoked it")
         is_ok = each.type == "ok"
@@ -122,7 +130,21 @@ class _Pairing:
         value = each.value if mops is None else None
         if mops is not None and not is_ok and all(mop.f != "r" or mop.value is None for mop in mops):
             mops = None
-        return Complete(opened.operation, each.time_ns, cast("Outcome", each.type), value, mops, each.error)
+        return Complete(opened.index, each.time_ns, cast("Outcome", each.type), value, mops, each.error)
+
+    def _taken(self, each: _Map, process: int) -> _Open:
+        """The invocation that a completion ends, which is open no more."""
+        candidates = self._open.get(process, [])
+        if len(candidates) > 1:
+            mops = _mops(each, self._mark, is_ok=False)
+            same = [one for one in candidates if mops is not None and one.mops is not None and _is_same(one.mops, mops)]
+            if len(same) != 1:
+                raise ValueError(f"process {process} completes, and {len(same)} of its open invocations are like it")
+            candidates.remove(same[0])
+            return same[0]
+        if not candidates:
+            raise ValueError(f"process {process} completes, but has no open invocation")
+        return candidates.pop()
 
 
 def _checked(fields: Json, mark: Mark, *, place: str, number: int, previous: int) -> tuple[_Map, int]:
