@@ -1,0 +1,167 @@
+"""The work of one task: the stream rules over one log, and of each rule an example with all that a sentence needs."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from checkers.delivery import missing_events, torn_units
+from checkers.stream_chunks import Placement, StreamLog, placed, placement, read_deliveries, read_writes
+from checkers.stream_units import announced_writes
+from checkers.stream_view import Ruling, StreamView, defect, stream_view
+from checkers.watermark import late_events, regressions
+from harness.core.columns import BACKFILL, GAP, INFO, NEVER, OK, ROW, WATERMARK, Deliveries, Int64s, SourceWrites
+from harness.core.promises import StreamContract
+
+LATE, BOUNDARY, REGRESS = "late-event", "late-event-boundary", "watermark-regress"
+MISSING, TORN = "missing-event", "torn-unit"
+RULES = (LATE, BOUNDARY, REGRESS, MISSING, TORN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """An event of a log, in plain numbers; NEVER where it has none."""
+
+    kind: int
+    seq: int
+    ns: int
+    session: int
+    key: int
+    value: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """A write that had not arrived; `came` is its first delivery in the watermark's scope, if there was one."""
+
+    op: int
+    key: int
+    value: int
+    position: int
+    came: Sight | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """The first violation of a rule by one subscriber, and how many there were."""
+
+    anomaly: str
+    subscriber: str
+    count: int
+    watermark: Sight
+    event: Sight | None
+    missed: Missed | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one log came to. `defect` says why it could not be judged; then only `source` is told."""
+
+    source: dict[str, int]  # Facts about the source, the same for all logs.
+    defect: str | None = None
+    examples: tuple[Example, ...] = ()
+    witnesses: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, int] = field(default_factory=dict)
+
+
+def placement_of(log: StreamLog) -> Placement:
+    """What the deliveries of one log tell of the source."""
+    return placement(read_deliveries(log), read_writes(Path(log.directory)))
+
+
+def judge(log: StreamLog, contract: StreamContract, known: Placement) -> Outcome:
+    """The five rules over one log; `known` is what all logs together tell of the source."""
+    return judged(log, read_deliveries(log), placed(read_writes(Path(log.directory)), known), contract)
+
+
+def judged(log: StreamLog, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> Outcome:
+    """The five rules over columns; `writes` are placed, and empty where only the stream is known."""
+    if problem := defect(deliveries, contract):
+        return Outcome(source=source_facts(writes), defect=problem)
+    view = stream_view(deliveries, writes, contract)
+    late, boundary = late_events(view)
+    # Without a source the units that the rows name are all that is known of it.
+    units = view if len(writes.op) else stream_view(deliveries, announced_writes(deliveries), contract)
+    rulings = {
+        LATE: (view, late),
+        BOUNDARY: (view, boundary),
+        REGRESS: (view, regressions(view)),
+        MISSING: (view, missing_events(view)),
+        TORN: (units, torn_units(units)),
+    }
+    examples = [
+        _example(name, log, one, ruling, rows)
+        for name, (one, ruling) in rulings.items()
+        for rows in _by_subscriber(one, ruling)
+    ]
+    facts = _facts(view) | {"events-at-exclusive-watermarks": boundary.legal}
+    witnesses = {name: ruling.witnesses for name, (_, ruling) in rulings.items()}
+    return Outcome(source=source_facts(writes), examples=tuple(examples), witnesses=witnesses, facts=facts)
+
+
+def source_facts(writes: SourceWrites) -> dict[str, int]:
+    """Of placed writes: operations that certainly happened and have no position, and unclear ones that nobody saw."""
+    is_placed = writes.position != NEVER
+    return {
+        "writing-operations": len(np.unique(writes.op[writes.outcome == OK])),
+        "unplaced-operations": len(np.unique(writes.op[(writes.outcome == OK) & ~is_placed])),
+        "unobserved-info-operations": len(np.unique(writes.op[(writes.outcome == INFO) & ~is_placed])),
+    }
+
+
+def _by_subscriber(view: StreamView, ruling: Ruling) -> list[Int64s]:
+    """The violations of each subscriber, as places in the ruling, earliest first."""
+    who = view.deliveries.subscriber[ruling.watermark]
+    return [np.flatnonzero(who == each) for each in np.unique(who)]
+
+
+def _example(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling, places: Int64s) -> Example:
+    first = int(places[0])
+    watermark, row, write = (int(column[first]) for column in (ruling.watermark, ruling.row, ruling.write))
+    return Example(
+        anomaly=anomaly,
+        subscriber=log.subscribers[int(view.deliveries.subscriber[watermark])],
+        count=len(places),
+        watermark=_sight(view, watermark),
+        event=_sight(view, row) if row >= 0 else None,
+        missed=_missed(view, watermark, write) if write >= 0 else None,
+    )
+
+
+def _missed(view: StreamView, watermark: int, write: int) -> Missed:
+    w = view.writes
+    shown = view.match == int(np.searchsorted(view.expected, write))
+    came = np.flatnonzero(shown & (view.scope == view.scope[watermark]))
+    return Missed(
+        op=int(w.op[write]),
+        key=int(w.key[write]),
+        value=int(w.value[write]),
+        position=int(w.position[write]),
+        came=_sight(view, int(came[0])) if len(came) and came[0] > watermark else None,
+    )
+
+
+def _sight(view: StreamView, row: int) -> Sight:
+    d = view.deliveries
+    return Sight(
+        kind=int(d.kind[row]),
+        seq=int(d.seq[row]),
+        ns=int(d.ns[row]),
+        session=int(d.session[row]),
+        key=int(d.key[row]),
+        value=int(d.value[row]),
+        position=int(d.position[row]),
+    )
+
+
+def _facts(view: StreamView) -> dict[str, int]:
+    is_event = np.isin(view.deliveries.kind, (ROW, BACKFILL))
+    return {
+        "events": int(is_event.sum()),
+        "watermarks": int((view.deliveries.kind == WATERMARK).sum()),
+        "gap-markers": int((view.deliveries.kind == GAP).sum()),
+        "sessions": len(np.unique(view.session)),
+        "repeated-events": int((is_event & ~view.is_phantom).sum()) - len(view.first),
+        "phantom-events": int(view.is_phantom.sum()),
+    }

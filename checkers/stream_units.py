@@ -1,0 +1,46 @@
+"""What a stream says of its own units, for histories without a source: rows that name their unit, and its size."""
+
+import numpy as np
+
+from checkers.stream_index import codes
+from harness.core.columns import BACKFILL, NEVER, OK, ROW, Deliveries, Int64s, SourceWrites
+
+NO_KEY = -1  # Of a row that was announced by its unit's size and never seen: covered where everything is.
+
+
+def announced_writes(deliveries: Deliveries) -> SourceWrites:
+    """The rows that the units of a stream consist of, as writes of one operation for each unit.
+
+    Those which came have their own key, value, position and number; those which are missing from the announced size
+    have none but the unit's highest position. Only the rule for torn units may be asked about them.
+    """
+    d = deliveries
+    is_unit = np.isin(d.kind, (ROW, BACKFILL)) & (d.unit != NEVER)
+    rows = np.flatnonzero(is_unit)
+    _, first = np.unique(codes(d.unit[rows], d.position[rows], d.key[rows], d.ordinal[rows]), return_index=True)
+    rows = rows[np.sort(first)]
+    units, unit, count = np.unique(d.unit[rows], return_inverse=True, return_counts=True)
+    size = np.zeros(len(units), np.int64)
+    np.maximum.at(size, unit, np.where(d.unit_rows[rows] == NEVER, 0, d.unit_rows[rows]))
+    last = np.zeros(len(units), np.int64)
+    order = np.argsort(d.position[rows], kind="stable")
+    last[unit[order]] = rows[order]
+    unseen = np.repeat(last, np.maximum(size - count, 0))
+    number = NEVER - 1 - np.arange(len(unseen))  # Apart from every number that a row can have.
+
+    def column(seen: Int64s, other: Int64s) -> Int64s:
+        return np.append(seen[rows], other)
+
+    never = np.full(len(rows) + len(unseen), NEVER, np.int64)
+    return SourceWrites(
+        op=column(d.unit, d.unit[unseen]),
+        outcome=np.full(len(never), OK, np.int8),
+        key=column(d.key, np.full(len(unseen), NO_KEY)),
+        value=column(d.value, number),
+        position=column(d.position, d.position[unseen]),
+        ordinal=column(d.ordinal, number),
+        epoch=column(d.epoch, d.epoch[unseen]),
+        span=column(d.span, np.full(len(unseen), -1)),
+        invoke_seq=never,
+        complete_seq=never,
+    )

@@ -1,0 +1,70 @@
+"""Whether a change stream kept its contract: the rules S05, S06, S07, S09 and S10, from a history to findings.
+
+Each subscriber is one task, for threads and for Spark alike. First every task says what its deliveries tell of the
+source (positions that no operation reported); then each judges its own log with what all have told. The driver holds
+that, and one example for each anomaly and subscriber, never the stream.
+
+Witnesses, by anomaly: late-event, first deliveries after a watermark that covers their key; late-event-boundary, those
+of them whose position is that of a watermark; watermark-regress, pairs of watermarks in one scope; missing-event and
+torn-unit, watermarks that newly close a committed write, or a unit of two events, in live coverage.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from checkers.engine import Engine
+from checkers.explain import Name, number
+from checkers.stream_chunks import merged, stream_logs
+from checkers.stream_kernel import MISSING, RULES, Outcome, judge, placement_of
+from checkers.stream_sentences import CHECKER, finding
+from harness.core.promises import StreamContract
+from harness.core.record import Json
+from harness.core.verdict import Judgement
+
+UNPLACED_PERCENT = 10  # With more writes of unknown position nobody can say that none is missing.
+
+
+def check(history: Path, contract: StreamContract, engine: Engine, name: Name = number) -> Judgement:
+    """What the streams of that history directory prove. Raises HistoryError if its files are damaged.
+
+    `name` shows keys and values. The findings are the same for every engine, and stand in one order.
+    """
+    logs = engine.over(stream_logs(history, contract))
+    told = logs.map(placement_of).collect()
+    if not told:
+        return Judgement(checker=CHECKER, findings=(), witnesses=dict.fromkeys(RULES, 0), facts={"subscribers": 0})
+    known = merged(told)
+    outcomes = logs.map(partial(judge, contract=contract, known=known)).collect()
+    source = outcomes[0].source
+    examples = sorted(
+        (example for outcome in outcomes for example in outcome.examples),
+        key=lambda example: (RULES.index(example.anomaly), example.watermark.seq),
+    )
+    facts: dict[str, Json] = {"subscribers": len(told), **_sum(outcome.facts for outcome in outcomes), **source}
+    return Judgement(
+        checker=CHECKER,
+        findings=tuple(finding(example, name) for example in examples),
+        witnesses=dict.fromkeys(RULES, 0) | _sum(outcome.witnesses for outcome in outcomes),
+        unknown=_unknown(outcomes, source),
+        facts=facts,
+    )
+
+
+def _unknown(outcomes: list[Outcome], source: dict[str, int]) -> dict[str, str]:
+    """Why which anomalies cannot be told."""
+    defects = sorted({outcome.defect for outcome in outcomes if outcome.defect})
+    if defects:
+        return dict.fromkeys(RULES, defects[0])
+    unplaced, writing = source["unplaced-operations"], source["writing-operations"]
+    if unplaced * 100 > writing * UNPLACED_PERCENT:
+        return {MISSING: f"{unplaced} of {writing} operations that wrote have no known position"}
+    return {}
+
+
+def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(sorted(total.items()))
