@@ -57,11 +57,16 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A class of cycle that was found in `count` components, with the shortest example that came up."""
+    """A class of cycle that was found in `count` components, with the shortest example that came up.
+
+    `is_restated`: a step of the example counts as order between operations that have a dependency as well. So the same
+    operations form a cycle of another class too, of which more can be said.
+    """
 
     anomaly: str
     count: int
     example: Cycle
+    is_restated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +99,17 @@ def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
 def search(graph: Residual) -> Search:
     """All classes of cycles in the graph, by name."""
     components = list(_components(graph))
-    found: dict[str, list[Cycle]] = {}
+    found: dict[str, list[tuple[bool, Cycle]]] = {}
     undecided: set[str] = set()
     for component in components[:COMPONENTS]:
         classes = _Classes(component)
         for anomaly, cycle in classes.found.items():
-            found.setdefault(anomaly, []).append(cycle)
+            found.setdefault(anomaly, []).append((classes.is_restated(cycle), cycle))
         undecided |= classes.undecided
     named = (
-        Named(anomaly, len(cycles), min(cycles, key=lambda cycle: (len(cycle.ops), cycle)))
+        Named(anomaly, len(cycles), example, is_restated)
         for anomaly, cycles in found.items()
+        for is_restated, example in [min(cycles, key=lambda one: (one[0], len(one[1].ops), one[1]))]
     )
     return Search(tuple(named), len(components), tuple(sorted(undecided)))
 
@@ -248,7 +254,13 @@ class _Classes:
         cycles = (self._through(steps, int(edge), required) for edge in edges)
         named = [cycle for cycle in cycles if cycle is not None and name(cycle) == anomaly]
         if named:
-            self.found[anomaly] = min(named, key=lambda cycle: (len(cycle.ops), cycle))
+            self.found[anomaly] = min(named, key=lambda cycle: (self.is_restated(cycle), len(cycle.ops), cycle))
+
+    def is_restated(self, cycle: Cycle) -> bool:
+        """Whether a step of the cycle is one of order, between operations that have a dependency as well."""
+        places = np.searchsorted(self.graph.index, np.array(cycle.ops)).tolist()
+        steps = zip(places, [*places[1:], places[0]], cycle.kinds, strict=True)
+        return any(kind not in _DEPENDENCIES and (source, target) in self._pairs for source, target, kind in steps)
 
     def _single(self, anomaly: str, order: int) -> None:
         """Cycles with exactly one rw: a way from where an rw leads, by other edges, to where it begins."""

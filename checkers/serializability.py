@@ -96,12 +96,13 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
     report = union(one.report for one in summaries)
     cycles = _cycles(chunks, inferred, slices.ends([one.open_sources for one in summaries]), options)
     findings = _findings(chunks, report, cycles.search, options.name)
+    told = _told([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
     return Judgement(
         checker=CHECKER,
-        findings=tuple(finding for finding in findings if finding.anomaly in forbidden),
+        findings=tuple(told),
         witnesses=_witnesses(report.tally),
         unknown=_unknown(report, summaries, cycles, options),
-        facts=_facts(report, cycles, findings, options),
+        facts=_facts(report, cycles, options) | _consequences(findings, told, forbidden),
     )
 
 
@@ -211,13 +212,24 @@ def _duplicate(duplicates: Sequence[Sighting], name: Name) -> str:
     )
 
 
-def _facts(report: Report, cycles: Cycles, findings: Sequence[Finding], options: Options) -> dict[str, Json]:
-    tally, forbidden = report.tally, options.forbidden()
-    found = models.ruled_out(finding.anomaly for finding in findings)
-    kept = [model for model in models.MODELS if model not in found and models.prohibited((model,))]
-    appends = tally["appends-ok"]
+def _told(findings: Sequence[Finding], found: Search) -> list[Finding]:
+    """The findings without those that restate others.
+
+    Operations that are ordered by a dependency and by time at once make cycles of two classes. The one by time is told
+    only if it breaks a model that the others leave whole. Elle tells the one by dependency alone.
+    """
+    restated = {named.anomaly for named in found.named if named.is_restated}
+    told = [finding for finding in findings if finding.anomaly not in restated]
+    for finding in findings:
+        broken = set(models.ruled_out(one.anomaly for one in told))
+        if finding.anomaly in restated and not set(models.ruled_out([finding.anomaly])) <= broken:
+            told.append(finding)
+    return told
+
+
+def _facts(report: Report, cycles: Cycles, options: Options) -> dict[str, Json]:
+    tally, appends = report.tally, report.tally["appends-ok"]
     sizes: dict[str, Json] = {name: tally[name] for name in _SIZES}
-    also: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly not in forbidden}
     return {
         "model": options.model if options.prohibited is None else None,
         "sizes": sizes,
@@ -227,7 +239,19 @@ def _facts(report: Report, cycles: Cycles, findings: Sequence[Finding], options:
         "residual_edges": cycles.residual_edges,
         "components": cycles.search.component_count,
         "components_searched": min(COMPONENTS, cycles.search.component_count),
+    }
+
+
+def _consequences(findings: Sequence[Finding], told: Sequence[Finding], forbidden: frozenset[str]) -> dict[str, Json]:
+    """Which models are left, by all that was found; and what was found but is not told, by anomaly."""
+    found = models.ruled_out(finding.anomaly for finding in findings)
+    kept = [model for model in models.MODELS if model not in found and models.prohibited((model,))]
+    names = {finding.anomaly for finding in told}
+    allowed: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly not in forbidden}
+    restated: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly in forbidden - names}
+    return {
         "ruled_out_weakest": list(models.weakest(found)),
         "not_ruled_out_strongest": list(models.strongest(kept)),
-        "allowed_anomalies": also,
+        "allowed_anomalies": allowed,
+        "restated_anomalies": restated,
     }
