@@ -3,7 +3,8 @@
 Layout. A magic line; then records, each a head of eight bytes (length of the payload, and its CRC-32, both big-endian
 unsigned 32-bit) and the payload, one record of `harness.core.record` as msgpack. Each append is one write to the file,
 so what was recorded survives the death of the process; `sync` makes it survive the machine's.
-A torn tail, which is the last record cut short or damaged, is left out by the reader; damage before it is an error.
+A torn tail, which is the last record cut short or damaged, is left out by the reader; damage before it is an error,
+also where it makes a record claim all that is left.
 """
 
 import hashlib
@@ -24,7 +25,10 @@ MAGIC: Final = b"seamark journal 1\n"
 RECORD_MAX: Final = 16 << 20  # Bytes of one record's payload.
 _HEAD: Final = struct.Struct(">II")
 _ENCODER: Final = msgspec.msgpack.Encoder()
+# An object's names have no order as evidence: Parquet files keep them sorted.
+_CANONICAL: Final = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER: Final[msgspec.msgpack.Decoder[Record]] = msgspec.msgpack.Decoder(Record)
+_FOOTER_MAX: Final = 1 << 16  # Bytes in which a footer is looked for.
 
 
 class JournalWriter:
@@ -64,7 +68,7 @@ class JournalWriter:
 
 
 class HistoryHash:
-    """The hash of a history: SHA-256 over its evidence in order, as msgpack, without header and footer."""
+    """The hash of a history: SHA-256 over its evidence in order, as canonical msgpack, without header and footer."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -72,7 +76,7 @@ class HistoryHash:
     def add(self, record: Record) -> None:
         """Take the next record into account."""
         if not isinstance(record, Header | Footer):
-            self._hash.update(_ENCODER.encode(record))
+            self._hash.update(_CANONICAL.encode(record))
 
     def hexdigest(self) -> str:
         """The hash of what was added so far."""
@@ -94,7 +98,10 @@ def read_journal(path: Path) -> Iterator[Record]:
     """
     try:
         with path.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
+            magic = file.read(len(MAGIC))
+            if len(magic) < len(MAGIC) and MAGIC.startswith(magic):
+                return  # Whoever wrote it died before its first line was whole.
+            if magic != MAGIC:
                 raise HistoryError(f"{path}: not a journal of this version of Seamark (its first line differs)")
             size = os.fstat(file.fileno()).st_size
             number, offset = 0, len(MAGIC)
@@ -102,7 +109,11 @@ def read_journal(path: Path) -> Iterator[Record]:
                 length, checksum = _HEAD.unpack(head)
                 end = offset + _HEAD.size + length
                 if end > size:
-                    _refuse_unless_torn(path, number, offset, length)
+                    if length > RECORD_MAX:
+                        why = f"it claims {length:,} bytes, and the limit is {RECORD_MAX:,}"
+                        raise _damaged(path, number, offset, why)
+                    if _holds_a_record(file.read()):
+                        raise _damaged(path, number, offset, "it claims to reach beyond the end, and records follow it")
                     return
                 payload = file.read(length)
                 if length > RECORD_MAX or zlib.crc32(payload) != checksum:
@@ -116,17 +127,43 @@ def read_journal(path: Path) -> Iterator[Record]:
 
 
 def is_complete(path: Path) -> bool:
-    """Does the journal end with a footer?"""
-    last: Record | None = None
-    for last in read_journal(path):  # noqa: B007  The last one is what is wanted.
-        pass
-    return isinstance(last, Footer)
+    """Does the journal end with a footer? What comes before it is not looked at. Raises HistoryError like a reader."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _FOOTER_MAX))
+            tail = file.read()
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    return any(_is_footer(tail, start) for start in range(len(tail) - _HEAD.size))
 
 
-def _refuse_unless_torn(path: Path, number: int, offset: int, length: int) -> None:
-    """A last record that claims more than any writer writes is damage, not a tear."""
-    if length > RECORD_MAX:
-        raise _damaged(path, number, offset, f"it claims {length:,} bytes, and the limit is {RECORD_MAX:,}")
+def _is_footer(tail: bytes, start: int) -> bool:
+    """Is what begins there a footer, and nothing but a footer?"""
+    length, checksum = _HEAD.unpack_from(tail, start)
+    if length != len(tail) - start - _HEAD.size or zlib.crc32(payload := tail[-length:]) != checksum:
+        return False
+    try:
+        return isinstance(_DECODER.decode(payload), Footer)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return False
+
+
+def _holds_a_record(rest: bytes) -> bool:
+    """Is a whole record somewhere in there? Then what begins before it is no torn tail, but has a damaged length.
+
+    Looks at the first 10,000 places where a record of up to 64 KiB may begin: a long search would tell nothing new.
+    """
+    start = -1
+    for _ in range(10_000):
+        start = rest.find(b"\0\0", start + 1)
+        if not 0 <= start <= len(rest) - _HEAD.size:
+            return False
+        length, checksum = _HEAD.unpack_from(rest, start)
+        begin = start + _HEAD.size
+        if 0 < length <= len(rest) - begin and zlib.crc32(rest[begin : begin + length]) == checksum:
+            return True
+    return False
 
 
 def _decoded(path: Path, number: int, offset: int, payload: bytes) -> Record:
