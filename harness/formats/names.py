@@ -1,17 +1,49 @@
 """The dictionary of keys and values: JSON to int64 and back, as `harness.core.columns` defines the ids."""
 
+import math
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import msgspec
-import pyarrow.parquet as pq
 
 from harness.core.columns import NAMED
 from harness.core.record import Json
+from harness.formats.tables import read_table
 
-NAMES_FILE = "names.parquet"
-_ENCODER = msgspec.json.Encoder(order="sorted")
+NESTING_MAX: Final = 64
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")
+_INTEGERS: Final = range(-(1 << 63), 1 << 64)  # What msgpack, and so the history's hash, can hold.
+
+
+def json_text(value: Json) -> bytes:
+    """The value as JSON, with the names of objects sorted: the same bytes for the same value.
+
+    Raises ValueError for what JSON, or a journal, has no words for, and for what is nested deeper than NESTING_MAX.
+    """
+    if not isinstance(value, str):
+        _check(value, NESTING_MAX)
+    return _ENCODER.encode(value)
+
+
+def _check(value: Json, depth: int) -> None:
+    match value:
+        case None | bool() | str():
+            return
+        case int() if value in _INTEGERS:
+            return
+        case float() if math.isfinite(value):
+            return
+        case list() | dict() if depth == 0:
+            raise ValueError(f"a value is nested deeper than {NESTING_MAX}, the limit")
+        case list():
+            for each in value:
+                _check(each, depth - 1)
+        case dict() if all(isinstance(name, str) for name in value):
+            for each in value.values():
+                _check(each, depth - 1)
+        case _:
+            raise ValueError(f"a value is no JSON: {repr(value)[:60]}")
 
 
 class Names:
@@ -21,10 +53,13 @@ class Names:
         self._ids: dict[bytes, int] = {}
 
     def id(self, value: Json) -> int:
-        """The id of that value. Values are the same if their JSON is: 1 is not "1", nor 1.0, nor true."""
+        """The id of that value. Values are the same if their JSON is: 1 is not "1", nor 1.0, nor true.
+
+        Raises ValueError if it is no value for a history.
+        """
         if type(value) is int and 0 <= value < NAMED:
             return value
-        return self._ids.setdefault(_ENCODER.encode(value), NAMED + len(self._ids))
+        return self._ids.setdefault(json_text(value), NAMED + len(self._ids))
 
     def rows(self) -> tuple[list[int], list[str]]:
         """The ids and JSON texts of all that had to be named, in order."""
@@ -35,7 +70,7 @@ class NamedValues:
     """The way back, for one history's folder."""
 
     def __init__(self, folder: Path) -> None:
-        table = pq.read_table(folder / NAMES_FILE, page_checksum_verification=True)
+        table = read_table(folder, "names")
         self._texts: Mapping[int, str] = dict(zip(table["id"].to_pylist(), table["json"].to_pylist(), strict=True))
 
     def value(self, number: int) -> Json:
@@ -51,7 +86,6 @@ class NamedValues:
         return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-@lru_cache(maxsize=4)
 def named_values(folder: Path) -> NamedValues:
-    """The dictionary of that history, read once."""
+    """The dictionary of that history, as it is now: a history may be written anew under its old name."""
     return NamedValues(folder)

@@ -7,14 +7,13 @@ inside it rows are in order of index. What never completes goes out last, as `in
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
 import pyarrow as pa
 
 from harness.core.columns import APPEND, FAIL, GROUP_ELEMENTS, GROUP_OPS, INFO, NEVER, OK, READ, WRITE
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, Json, MicroOp
-from harness.formats.names import Names
-from harness.formats.schema import SCHEMAS
+from harness.formats.names import Names, json_text
+from harness.formats.schema import SCHEMAS, table_of, tables_of
 
 OUTCOMES: Mapping[str, int] = {"ok": OK, "fail": FAIL, "info": INFO}
 MOP_KINDS: Mapping[str, int] = {"r": READ, "append": APPEND, "w": WRITE}
@@ -41,9 +40,11 @@ class Operations:
         self.count = 0
 
     def invoke(self, seq: int, record: Invoke) -> None:
-        """Take an invocation. Raises HistoryError unless indexes count up from 0."""
+        """Take an invocation. Raises HistoryError unless indexes count up from 0, and reads ask without answering."""
         if record.index != self.count:
             raise HistoryError(f"record {seq}: operation {record.index} was invoked, {self.count} is the next index")
+        if any(mop.f == "r" and mop.value is not None for mop in record.mops or ()):
+            raise HistoryError(f"record {seq}: operation {record.index} is invoked with the result of a read")
         self.count += 1
         self._open[record.index] = (record, seq)
 
@@ -73,7 +74,10 @@ class Operations:
     def _flush(self) -> None:
         rows = sorted(self._rows, key=lambda row: row.invoke.index)
         self._rows, self._elements = [], 0
-        self._write(_ops_table(rows), self._mops_table(rows))
+        self._write(*tables_of(rows, self._tables, _name))
+
+    def _tables(self, rows: Sequence[Row]) -> tuple[pa.Table, pa.Table]:
+        return _ops_table(rows), self._mops_table(rows)
 
     def _mops_table(self, rows: Sequence[Row]) -> pa.Table:
         identify = self._names.id
@@ -96,7 +100,7 @@ class Operations:
                 )
                 for add, cell in zip(append, cells, strict=True):
                     add(cell)
-        return pa.table(columns, schema=SCHEMAS["mops"])
+        return table_of("mops", columns)
 
 
 def same_request(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...]) -> bool:
@@ -105,16 +109,30 @@ def same_request(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...
         asked is not None
         and len(asked) == len(answered)
         and all(
-            (a.f, a.key, a.table, a.lock) == (b.f, b.key, b.table, b.lock) and (a.f == "r" or a.value == b.value)
+            (a.f, a.table, a.lock) == (b.f, b.table, b.lock)
+            and is_identical(a.key, b.key)
+            and (a.f == "r" or is_identical(a.value, b.value))
             for a, b in zip(asked, answered, strict=True)
         )
     )
 
 
+def is_identical(one: Json, other: Json) -> bool:
+    """Are they the same JSON? To Python, 1 equals 1.0 and true."""
+    if type(one) in {int, str}:
+        return type(one) is type(other) and one == other
+    return one == other and json_text(one) == json_text(other)
+
+
+def _name(row: Row) -> str:
+    completed = "" if row.complete_seq is None else f" or {row.complete_seq}"
+    return f"record {row.invoke_seq}{completed}, operation {row.invoke.index}"
+
+
 def _ops_table(rows: Sequence[Row]) -> pa.Table:
     cells = [_cells(row) for row in rows]
     names = SCHEMAS["ops"].names
-    return pa.table({name: [row[name] for row in cells] for name in names}, schema=SCHEMAS["ops"])
+    return table_of("ops", {name: [row[name] for row in cells] for name in names})
 
 
 def _cells(row: Row) -> dict[str, object]:
@@ -147,4 +165,4 @@ def _cells(row: Row) -> dict[str, object]:
 
 
 def _json(value: Json) -> str | None:
-    return None if value is None else msgspec.json.encode(value).decode()
+    return None if value is None else json_text(value).decode()

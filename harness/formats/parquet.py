@@ -4,9 +4,8 @@ Files are written into a temporary folder, read back and counted, and renamed as
 and by what is open at a time.
 """
 
-import contextlib
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +16,6 @@ import pyarrow.parquet as pq
 from harness.core.errors import HistoryError
 from harness.core.record import (
     Complete,
-    Evidence,
     Fault,
     Footer,
     Header,
@@ -28,14 +26,15 @@ from harness.core.record import (
     State,
     StreamEvent,
 )
-from harness.formats.names import NAMES_FILE, Names
+from harness.formats.names import Names
 from harness.formats.operations import Operations
-from harness.formats.schema import SCHEMAS
+from harness.formats.rows import records_of
+from harness.formats.schema import SCHEMAS, table_of, tables_of
+from harness.formats.tables import read_table
 from harness.store import sync_folder
 
 BATCH_ROWS: Final = 100_000
 _JSON = msgspec.json.Encoder(order="sorted")
-FOLDER_ERRORS = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, UnicodeDecodeError, msgspec.DecodeError)
 
 
 class _Table:
@@ -66,16 +65,21 @@ class _Table:
         if found != self.count:
             raise HistoryError(f"{self.path}: {self.count} rows were written, {found} can be read")
 
+    def abandon(self) -> None:
+        """Close the file, whatever is in it."""
+        self._writer.close()
+
     def _flush(self) -> None:
         if self._rows:
-            columns = zip(*self._rows, strict=True)
-            schema = SCHEMAS[self._name]
-            self.add_table(pa.table(dict(zip(schema.names, map(list, columns), strict=True)), schema=schema))
-            self._rows = []
+            rows, self._rows = self._rows, []
+            self.add_table(tables_of(rows, self._table, lambda row: f"record {row[0]}"))
+
+    def _table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+        return table_of(self._name, dict(zip(SCHEMAS[self._name].names, zip(*rows, strict=True), strict=True)))
 
 
 class HistoryWriter:
-    """Takes records in order; `finish` makes the folder appear. Used as a context, it leaves nothing half done."""
+    """Takes records in order; `finish` makes the folder appear, `discard` removes what did not become one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -88,8 +92,14 @@ class HistoryWriter:
         self._seq = 0
 
     def add(self, record: Record) -> None:
-        """Take the next record; headers and footers are no evidence and are left out."""
-        seq, identify = self._seq, self._names.id
+        """Take the next record; headers and footers are no evidence and are left out. Raises HistoryError."""
+        try:
+            self._add(self._seq, record)
+        except ValueError as error:
+            raise HistoryError(f"record {self._seq}: {error}; mend what recorded it") from None
+
+    def _add(self, seq: int, record: Record) -> None:
+        identify = self._names.id
         match record:
             case Header() | Footer():
                 return
@@ -125,6 +135,12 @@ class HistoryWriter:
         self._temporary.replace(self._folder)
         sync_folder(self._folder.parent)
 
+    def discard(self) -> None:
+        """Remove what is not finished."""
+        for table in self._tables.values():
+            table.abandon()
+        shutil.rmtree(self._temporary, ignore_errors=True)
+
     def _write_chunk(self, ops: pa.Table, mops: pa.Table) -> None:
         self._tables["ops"].add_table(ops)
         self._tables["mops"].add_table(mops)
@@ -136,42 +152,12 @@ def write_history(records: Iterable[Record], folder: Path) -> None:
     Raises HistoryError, and leaves `folder` as it was, if the records make no sense.
     """
     writer = HistoryWriter(folder)
-    for record in records:
-        writer.add(record)
-    writer.finish()
-
-
-def records_of(folder: Path) -> Iterator[Evidence]:
-    """The evidence in that folder, in the order of the journal. In memory as a whole: meant for exports and hashes."""
-    from harness.formats.rows import records_by_seq  # noqa: PLC0415  Only readers need it.
-
-    with reading(folder):
-        found = records_by_seq(folder)
-    for seq in sorted(found):
-        yield found[seq]
-
-
-def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.Table:
-    """One table of a history. Raises HistoryError that names the file."""
-    path = folder / f"{name}.parquet"
-    with reading(path):
-        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
-        missing = [column for column in columns or SCHEMAS[name].names if column not in table.column_names]
-        if missing:
-            raise HistoryError(f"{path}: has no column {missing[0]!r}; is it a history of Seamark's?")
-        return table
-
-
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Whatever reading `path` raises, becomes a HistoryError that names it."""
     try:
-        yield
-    except HistoryError:
-        raise
-    except FOLDER_ERRORS as error:
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise HistoryError(f"{path}: cannot be read as Parquet ({reason}); restore it, or judge the journal") from None
+        for record in records:
+            writer.add(record)
+        writer.finish()
+    finally:
+        writer.discard()
 
 
 def is_history(folder: Path) -> bool:
@@ -183,4 +169,4 @@ def _text(value: Any) -> str:
     return _JSON.encode(value).decode()
 
 
-__all__ = ["NAMES_FILE", "HistoryWriter", "is_history", "read_table", "reading", "records_of", "write_history"]
+__all__ = ["HistoryWriter", "is_history", "read_table", "records_of", "write_history"]

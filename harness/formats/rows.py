@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import pyarrow.parquet as pq
 
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Fault, Invoke, Json, Mark, MicroOp, Probe, State, StreamEvent
-from harness.formats.names import NamedValues
+from harness.formats.names import NamedValues, named_values
 from harness.formats.operations import MOP_KINDS, OUTCOMES
-from harness.formats.schema import SCHEMAS
+from harness.formats.tables import reading, rows_of
 
 Row = Mapping[str, Any]
 T = TypeVar("T", Invoke, Complete, StreamEvent, Fault, Probe, State, Mark)
@@ -19,32 +18,36 @@ _OUTCOMES = {code: name for name, code in OUTCOMES.items()}
 _MOP_KINDS = {code: name for name, code in MOP_KINDS.items()}
 
 
-def records_by_seq(folder: Path) -> dict[int, Evidence]:
-    """Every record of a history by its position in the journal. Raises HistoryError if two claim one position."""
-    names = NamedValues(folder)
+def records_of(folder: Path) -> Iterator[Evidence]:
+    """The evidence in that folder, in the order of the journal. In memory as a whole: meant for exports and hashes.
+
+    Raises HistoryError that names the file, or the folder where its files contradict each other.
+    """
     found: dict[int, Evidence] = {}
-    for seq, record in _records(folder, names):
-        if seq in found:
-            raise HistoryError(f"{folder}: two records claim position {seq}")
-        found[seq] = record
-    return found
+    with reading(folder):
+        for seq, record in _records(folder, named_values(folder)):
+            if seq in found:
+                raise HistoryError(f"{folder}: two records claim position {seq}")
+            found[seq] = record
+    for seq in sorted(found):
+        yield found[seq]
 
 
 def _records(folder: Path, names: NamedValues) -> Iterator[tuple[int, Evidence]]:
     mops = _mops(folder, names)
-    for row in _rows(folder, "ops"):
+    for row in rows_of(folder, "ops"):
         yield from _operation(row, mops.get(row["index"], []))
-    for row in _rows(folder, "events"):
+    for row in rows_of(folder, "events"):
         named = {each: None if row[each] is None else names.value(row[each]) for each in ("key", "value")}
         yield row["seq"], _record(StreamEvent, {**row, **named, "time_ns": row["ns"]})
-    for row in _rows(folder, "faults"):
+    for row in rows_of(folder, "faults"):
         yield row["seq"], _record(Fault, {**row, "time_ns": row["ns"], "targets": _json(row["targets"])})
-    for row in _rows(folder, "probes"):
+    for row in rows_of(folder, "probes"):
         yield row["seq"], _record(Probe, {**row, "time_ns": row["ns"]})
-    for row in _rows(folder, "states"):
+    for row in rows_of(folder, "states"):
         named = {"key": names.value(row["key"]), "value": _json(row["value"])}
         yield row["seq"], _record(State, {**row, **named, "time_ns": row["ns"]})
-    for row in _rows(folder, "marks"):
+    for row in rows_of(folder, "marks"):
         counts = {each: _json(row[each]) for each in ("streams", "handled", "goals")}
         yield row["seq"], _record(Mark, {**row, **counts, "time_ns": row["ns"]})
 
@@ -64,7 +67,7 @@ def _operation(row: Row, mops: list[dict[str, Json]]) -> Iterator[tuple[int, Evi
 def _mops(folder: Path, names: NamedValues) -> dict[int, list[dict[str, Json]]]:
     """The micro-operations of each operation, by the names of their fields."""
     found: dict[int, list[dict[str, Json]]] = {}
-    for row in _rows(folder, "mops"):
+    for row in rows_of(folder, "mops"):
         value: Json = None
         if row["read"] is not None:
             value = [names.value(each) for each in row["read"]]
@@ -83,17 +86,6 @@ def _record(kind: type[T], cells: Row) -> T:
     """A record of that kind from cells under the names of its fields; more cells do not matter."""
     tag: str = kind.__struct_config__.tag  # type: ignore[assignment]  # Each record has its tag.
     return msgspec.convert([tag, *(cells[field.name] for field in msgspec.structs.fields(kind))], kind)
-
-
-def _rows(folder: Path, name: str) -> Iterator[Row]:
-    """The rows of one table, a row group at a time."""
-    path = folder / f"{name}.parquet"
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        missing = [column for column in SCHEMAS[name].names if column not in file.schema_arrow.names]
-        if missing:
-            raise HistoryError(f"{path}: has no column {missing[0]!r}; is it a history of Seamark's?")
-        for group in range(file.num_row_groups):
-            yield from file.read_row_group(group).to_pylist()
 
 
 def _json(text: str | None) -> Json:

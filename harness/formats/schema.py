@@ -1,11 +1,15 @@
 """The Parquet files of a history: their columns as Arrow schemas. Those of ops, mops and events are core's."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
 from harness.core.columns import EVENTS_COLUMNS, MOPS_COLUMNS, OPS_COLUMNS
+from harness.core.errors import HistoryError
+
+T = TypeVar("T")
+Built = TypeVar("Built")
 
 FAULTS_COLUMNS: Final = {
     "seq": "int64",
@@ -65,3 +69,29 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     "marks": _schema(MARKS_COLUMNS),
     "names": _schema(NAMES_COLUMNS),
 }
+
+
+def table_of(name: str, columns: Mapping[str, Sequence[object]]) -> pa.Table:
+    """Rows of one of the tables, given by column. Raises ValueError if a cell does not fit."""
+    try:
+        return pa.table(dict(columns), schema=SCHEMAS[name])
+    except OverflowError:
+        raise ValueError("a number is beyond 64 bits") from None
+    except pa.ArrowException as error:
+        raise ValueError(str(error)) from None
+
+
+def tables_of(rows: Sequence[T], build: Callable[[Sequence[T]], Built], name: Callable[[T], str]) -> Built:
+    """What `build` makes of the rows. Raises HistoryError that names the first row of which it can make nothing."""
+    try:
+        return build(rows)
+    except ValueError as error:
+        problem = error
+    while len(rows) > 1:
+        first = rows[: len(rows) // 2]
+        try:
+            build(first)
+            rows = rows[len(first) :]
+        except ValueError as error:
+            problem, rows = error, first
+    raise HistoryError(f"{name(rows[0])}: {problem}; mend what recorded it") from None

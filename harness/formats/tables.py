@@ -1,0 +1,51 @@
+"""Reading the Parquet files of a history: what is damaged becomes a HistoryError that names the file."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.core.errors import HistoryError
+from harness.formats.schema import SCHEMAS
+
+_REASON_MAX: Final = 300
+# What pyarrow raises on damaged files, and what the values that it gives for them lead to.
+_DAMAGE: Final = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, OverflowError, msgspec.MsgspecError)
+
+
+def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.Table:
+    """One table of a history, whole. Raises HistoryError that names the file."""
+    path = folder / f"{name}.parquet"
+    with reading(path):
+        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
+        _require_columns(path, columns or SCHEMAS[name].names, table.column_names)
+        return table
+
+
+def rows_of(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:
+    """The rows of one table, a row group at a time. Raises HistoryError that names the file."""
+    path = folder / f"{name}.parquet"
+    with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        _require_columns(path, SCHEMAS[name].names, file.schema_arrow.names)
+        for group in range(file.num_row_groups):
+            yield from file.read_row_group(group, use_threads=False).to_pylist()
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Whatever reading `path` raises, becomes a HistoryError that names it."""
+    try:
+        yield
+    except _DAMAGE as error:
+        reason = " ".join(str(error).split())[:_REASON_MAX] or type(error).__name__
+        raise HistoryError(f"{path}: cannot be read as Parquet ({reason}); restore it, or judge the journal") from None
+
+
+def _require_columns(path: Path, needed: list[str], found: list[str]) -> None:
+    missing = [column for column in needed if column not in found]
+    if missing:
+        raise HistoryError(f"{path}: has no column {missing[0]!r}; is it a history of Seamark's?")
