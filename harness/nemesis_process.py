@@ -8,7 +8,6 @@ from harness.core.record import Evidence, Fault
 from harness.core.seams import Clock
 from nemesis.plan import Effect, FaultRuntime, Plan, Step
 
-
 Phase = Literal["begin", "effect", "end", "refused"]
 
 

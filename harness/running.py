@@ -12,11 +12,10 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import SeamarkError
-from harness.core.seams import Cluster
 from harness.formats.parquet import write_history
 from harness.journal import read_journal
 from harness.registry import load_cluster, version
-from harness.scenario import Decided, Scenario, decide
+from harness.scenario import Scenario, decide
 from harness.store import HISTORY, JOURNAL, RunFile, create_run, write_run_file
 from nemesis.plan import Plan
 
@@ -31,7 +30,7 @@ class RunFailed(SeamarkError):
         self.run = run
 
 
-def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[Path, RunFile, Cluster, Decided]:
+def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[Path, RunFile]:
     """A new run directory with its run.json, and what the seed decided. ScenarioError comes before anything is made."""
     cluster = load_cluster(scenario.cluster)
     decided = decide(scenario, cluster, plan)
@@ -55,7 +54,7 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
     )
     run = create_run(store, cluster.name, scenario.seed)
     write_run_file(run, run_file)
-    return run, run_file, cluster, decided
+    return run, run_file
 
 
 def simulate(run: Path, journal: Path | None = None) -> float:

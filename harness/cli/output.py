@@ -1,12 +1,17 @@
 """Where commands speak: a report on standard output, everything else on standard error."""
 
 import sys
+from collections import Counter
 
 import msgspec
 from rich.console import Console
 
+from harness.campaign.batch import Batch
+from harness.core.verdict import Verdict
 from harness.report.model import Report, to_json
-from harness.report.screen import show
+from harness.report.screen import STYLES, plain, show
+
+SHOWN = 3  # Runs of a batch for which the command that repeats them is shown.
 
 
 def standard_error() -> Console:
@@ -26,3 +31,21 @@ def print_report(report: Report, *, as_json: bool, is_quiet: bool) -> int:
     else:
         show(Console(highlight=False), report, is_quiet=is_quiet)
     return report.exit_code
+
+
+def print_batch(batch: Batch, *, as_json: bool) -> int:
+    """Show what a batch came to; returns its exit code."""
+    if as_json:
+        print_json(batch)
+        return batch.exit_code
+    console = Console(highlight=False)
+    if batch.stopped:
+        console.print(plain(f"  stopped after {len(batch.runs)} of {batch.planned} runs: {batch.stopped}"))
+    for anomaly, count in Counter(f.anomaly for report in batch.runs for f in report.findings if f.promise).items():
+        console.print(plain(f"  {anomaly:<28} in {count} runs"))
+    word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
+    console.print(word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), soft_wrap=True)
+    for report in [report for report in batch.runs if report.verdict == batch.verdict][:SHOWN]:
+        if report.run is not None and batch.exit_code:
+            console.print(plain(f"  again   seamark replay {report.run}"), soft_wrap=True)
+    return batch.exit_code

@@ -1,58 +1,53 @@
-"""`seamark replay`: the same run once more, and whether it was the same."""
+"""`seamark replay`: the same run once more, whether it was the same, and what it shows."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
 from rich.console import Console
 
-from harness.cli.output import print_json
+from harness.cli.output import print_report, standard_error
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
+from harness.engines import EngineStart
 from harness.replay import Difference, Repetition, repeat
 from harness.report.screen import plain
-from harness.store import find_run, read_report, read_run_file
+from harness.single import difference, judge_run
+from harness.store import RUN_FILE, find_run, read_run_file
 
 
 def replay(
     run: Annotated[Path, typer.Argument(help="A run's directory in the store, or its run.json.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    engine: Annotated[Literal["spark", "local"], typer.Option(help="What judges.")] = "spark",
+    as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:
-    """Repeat a simulated run from its run.json and compare every record. Exits as the run did, if it is exact."""
+    """Repeat a simulated run, compare every record, and judge it. The exit code is the verdict's; 4 if it differs."""
     folder = find_run(run)
-    run_file = read_run_file(folder / "run.json")
+    run_file = read_run_file(folder / RUN_FILE)
     if run_file.runtime != "sim":
         raise ScenarioError(f"{folder}: a run in {run_file.runtime} cannot be repeated exactly; run its plan again")
-    repetition = repeat(folder)
-    code = _code(folder, repetition)
-    if as_json:
-        print_json(msgspec.to_builtins(repetition) | {"exact": repetition.is_exact, "exit_code": code})
-    else:
-        _show(Console(highlight=False), folder, repetition)
-    return code
-
-
-def _code(folder: Path, repetition: Repetition) -> int:
-    """The stored verdict's code, if the run was repeated exactly; else the harness has broken its own promise."""
-    if not repetition.is_exact:
-        return Verdict.ERROR.exit_code
-    report = read_report(folder)
-    return report.exit_code if report is not None else Verdict.UNKNOWN.exit_code
+    screen = standard_error() if as_json else Console(highlight=False)
+    with EngineStart(engine) as start:
+        repetition = repeat(folder)
+        _show(screen, folder, repetition)
+        report = judge_run(folder, start.engine)
+        failure = difference(repetition)
+        if failure is not None:  # This outranks even a finding: the question was whether the run repeats.
+            error = Verdict.ERROR
+            report = msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=failure)
+        return print_report(report, as_json=as_json, is_quiet=quiet)
 
 
 def _show(console: Console, folder: Path, repetition: Repetition) -> None:
     if repetition.is_exact:
-        console.print(plain(f"exact  history {repetition.history_sha256}  unseed {repetition.unseed}"))
-        report = read_report(folder)
-        verdict = f"{Verdict(report.verdict).word}  {report.reason}" if report else "not judged: seamark check it"
-        console.print(plain(f"       {verdict}"))
+        console.print(plain(f"exact  {folder}  history {repetition.history_sha256}  unseed {repetition.unseed}"))
         return
     console.print(plain(f"DIFFERENT  {folder} was not repeated", "bold red"))
     if repetition.difference is None:
-        console.print(
-            plain(f"  the history is the same, the unseed is not: {repetition.unseed_before}, now {repetition.unseed}")
-        )
+        unseeds = f"{repetition.unseed_before}, now {repetition.unseed}"
+        console.print(plain(f"  the history is the same, the unseed is not: {unseeds}"))
     else:
         _show_difference(console, repetition.difference)
 

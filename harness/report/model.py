@@ -71,7 +71,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[FaultRow, ...] = ()
     excused: tuple[str, ...] = ()  # Faults without effect that were let pass, by name.
     goals: dict[str, int] = {}
-    operations: dict[str, int] = {"ok": 0, "fail": 0, "info": 0}
+    operations: dict[str, int] = {}
     duration_s: float | None = None  # Of the run's own time.
     facts: dict[str, Json] = {}
     seconds: dict[str, float] = {}

@@ -69,7 +69,8 @@ def _body(report: Report) -> Iterable[Text | Table]:
     if report.goals:
         unmet = [name for name, count in report.goals.items() if count == 0]
         met = len(report.goals) - len(unmet)
-        yield plain(f"\n  goals     met {met} of {len(report.goals)}" + (f"; not: {', '.join(unmet)}" if unmet else ""))
+        yield Text()
+        yield plain(f"  goals     met {met} of {len(report.goals)}" + (f"; not: {', '.join(unmet)}" if unmet else ""))
     if report.promises:
         yield Text()
         yield _promise_table(report)

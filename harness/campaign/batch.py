@@ -1,0 +1,161 @@
+"""Many runs of one scenario, with seeds one after the other: in processes, each run judged where it was made.
+
+The unit that is distributed is the run. Inside, kernels run locally; a red run is judged again by the engine that was
+asked for before it is reported, and a disagreement between the two is an error of ours.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+
+from checkers.engine import Engine, LocalEngine
+from harness.core.errors import SeamarkError
+from harness.core.verdict import Verdict, worst
+from harness.report.model import Report, error_report
+from harness.scenario import Scenario
+from harness.single import judge_run, run_single, store_report
+from nemesis.plan import Plan
+
+CAMPAIGN_RUNS = 50  # From so many on, a goal that was never reached says something: clause d of vacuity.
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """What a batch came to. `planned` runs were asked for; if fewer were begun, `stopped` says why."""
+
+    verdict: str
+    exit_code: int
+    reason: str
+    clause: str | None = None
+    planned: int
+    stopped: str | None = None
+    counts: dict[str, int]
+    runs: tuple[Report, ...]
+    seconds: float
+
+
+class Orders(msgspec.Struct, frozen=True, kw_only=True):
+    """How to carry a batch out. `time_budget_s`: begin no run after that."""
+
+    scenario: Scenario
+    count: int
+    jobs: int
+    store: Path
+    plan: Plan | None = None
+    model: str | None = None
+    is_twice: bool = False
+    until_found: bool = False
+    fail_fast: bool = False
+    time_budget_s: float | None = None
+
+
+def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callable[[Report], None]) -> Batch:
+    """Carry the runs out, `tell` each report as it comes, and compose. `engine` judges red runs again; None: nobody."""
+    started = time.monotonic()
+    reports: list[Report] = []
+    stopped: str | None = None
+    seeds = iter(range(orders.scenario.seed, orders.scenario.seed + orders.count))
+    pool = ProcessPoolExecutor(orders.jobs, mp_context=get_context("spawn"))
+    try:
+        pending = {pool.submit(_one, orders, seed) for seed in islice(seeds, orders.jobs)}
+        while pending:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for report in map(_result, done):
+                confirmed = _confirmed(report, engine, orders.model)
+                reports.append(confirmed)
+                tell(confirmed)
+            stopped = stopped or _why_stop(orders, reports, time.monotonic() - started)
+            if stopped is None:
+                pending |= {pool.submit(_one, orders, seed) for seed in islice(seeds, len(done))}
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    return _composed(orders, sorted(reports, key=lambda report: report.seed or 0), stopped, time.monotonic() - started)
+
+
+def _one(orders: Orders, seed: int) -> Report:
+    """One run, in a process of the pool."""
+    scenario = msgspec.structs.replace(orders.scenario, seed=seed)
+    return run_single(
+        scenario,
+        plan=orders.plan,
+        store=orders.store,
+        engine=LocalEngine,
+        model=orders.model,
+        is_twice=orders.is_twice,
+    )
+
+
+def _result(future: "Future[Report]") -> Report:
+    """A run's report; what the harness itself failed at is a report as well."""
+    try:
+        return future.result()
+    except SeamarkError:
+        raise
+    except Exception as error:  # noqa: BLE001  A process of the pool died, or a check has a bug.
+        return error_report(f"{type(error).__name__}: {error}")
+
+
+def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str | None) -> Report:
+    """A red run as the other engine judges it."""
+    if report.verdict != Verdict.INVALID.value or engine is None or report.run is None:
+        return report
+    again = judge_run(Path(report.run), engine, model=model)
+    if _fingerprints(again) == _fingerprints(report):
+        return store_report(Path(report.run), again)
+    reason = f"the engines disagree: {_fingerprints(report)} in threads, {_fingerprints(again)} on Spark"
+    return msgspec.structs.replace(
+        report, verdict=Verdict.ERROR.value, exit_code=Verdict.ERROR.exit_code, reason=reason
+    )
+
+
+def _fingerprints(report: Report) -> list[str]:
+    return sorted(finding.fingerprint for finding in report.findings)
+
+
+def _why_stop(orders: Orders, reports: list[Report], elapsed_s: float) -> str | None:
+    verdicts = {report.verdict for report in reports}
+    if orders.until_found and Verdict.INVALID.value in verdicts:
+        return "an anomaly was found"
+    if orders.fail_fast and verdicts - {Verdict.VALID.value}:
+        return "a run did not pass"
+    if orders.time_budget_s is not None and elapsed_s > orders.time_budget_s:
+        return f"the time budget of {orders.time_budget_s:g} s is used up"
+    return None
+
+
+def _composed(orders: Orders, reports: list[Report], stopped: str | None, took_s: float) -> Batch:
+    verdict = worst([Verdict(report.verdict) for report in reports])
+    counts = {each.value: sum(report.verdict == each.value for report in reports) for each in Verdict}
+    shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    reason, clause = f"{len(reports)} runs: {shown}", next(_clauses(reports, verdict), None)
+    declared = tuple(dict.fromkeys(goal for report in reports for goal in report.goals))
+    unmet = unmet_goals([report.goals for report in reports], declared)
+    if unmet and verdict in (Verdict.VALID, Verdict.UNKNOWN):
+        verdict, clause = Verdict.VACUOUS, "d"
+        reason += f"; never reached: {', '.join(unmet)}"
+    return Batch(
+        verdict=verdict.value,
+        exit_code=verdict.exit_code,
+        reason=reason,
+        clause=clause,
+        planned=orders.count,
+        stopped=stopped,
+        counts=counts,
+        runs=tuple(reports),
+        seconds=round(took_s, 1),
+    )
+
+
+def _clauses(reports: list[Report], verdict: Verdict) -> Iterator[str]:
+    return (report.clause for report in reports if report.clause and report.verdict == verdict.value)
+
+
+def unmet_goals(runs: Sequence[Mapping[str, int]], declared: Sequence[str]) -> tuple[str, ...]:
+    """The declared goals that no run of a campaign reached; none, if the campaign is too short to say."""
+    if len(runs) < CAMPAIGN_RUNS:
+        return ()
+    return tuple(goal for goal in declared if not any(run.get(goal, 0) for run in runs))

@@ -1,0 +1,105 @@
+"""`seamark run`: run a test under faults, judge what happened, say how to go on."""
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.campaign.batch import Orders, run_batch
+from harness.cli.options import RunOptions, run_options
+from harness.cli.output import print_batch, print_report, standard_error
+from harness.core.errors import ScenarioError
+from harness.core.verdict import Verdict
+from harness.engines import EngineStart
+from harness.report.model import Report
+from harness.report.screen import STYLES, plain, show_header
+from harness.single import header, run_single
+from nemesis.plan import Plan
+
+SEED_MAX = 2**31  # Of seeds drawn here: short enough to be typed.
+
+
+def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
+    scenario: Annotated[
+        Path | None, typer.Argument(help="A scenario file (TOML or JSON) with these options, or a run.json.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="The system under test: see seamark clusters.")] = None,
+    workload: Annotated[str | None, typer.Option(help="What to ask of it.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides everything that is drawn. Default: a new one.")] = None,
+    time: Annotated[float | None, typer.Option(help="Seconds of load. Default: 60.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Operations a second. Default: 100.")] = None,
+    clients: Annotated[int | None, typer.Option(help="Client processes. Default: 5.")] = None,
+    timeout_ms: Annotated[int | None, typer.Option(help="How long a client waits. Default: 1000.")] = None,
+    nemesis: Annotated[str | None, typer.Option(help="Packages of faults, with commas between; none for none.")] = None,
+    plan: Annotated[str | None, typer.Option(help="A file with a fault plan, instead of a drawn one.")] = None,
+    bug: Annotated[list[str] | None, typer.Option(help="Plant this bug; may be repeated.")] = None,
+    count: Annotated[int | None, typer.Option(help="How many runs, with seeds from --seed on.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="How many of them at once.")] = None,
+    twice: Annotated[bool | None, typer.Option("--twice", help="Run each twice and compare every record.")] = None,
+    until_found: Annotated[bool | None, typer.Option("--until-found", help="Stop at the first anomaly.")] = None,
+    fail_fast: Annotated[
+        bool | None, typer.Option("--fail-fast", help="Stop at the first run that does not pass.")
+    ] = None,
+    time_budget: Annotated[float | None, typer.Option(help="Begin no run after this many seconds.")] = None,
+    engine: Annotated[str | None, typer.Option(help="What judges: spark (default) or local.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Judge transactions by this consistency model, not the promised one.")
+    ] = None,
+    store: Annotated[str | None, typer.Option(help="The folder in which runs are kept. Default: store.")] = None,
+    as_json: Annotated[bool | None, typer.Option("--json", help="Print report.json and nothing else.")] = None,
+    quiet: Annotated[bool | None, typer.Option("--quiet", help="Print the verdict and how to go on.")] = None,
+) -> int:
+    """Run a cluster under faults and judge what happened. The exit code is the verdict's."""
+    given = {name: value for name, value in locals().items() if name not in ("scenario", "as_json")}
+    options, prescribed = run_options(scenario, given | {"json": as_json})
+    if prescribed is not None and options.count > 1 and options.plan is None:
+        raise ScenarioError("a run.json repeats one run: leave --count out, or take its options without its plan")
+    first = options.seed if options.seed is not None else secrets.randbelow(SEED_MAX)
+    if options.count > 1 or options.until_found:
+        return _batch(options, first, prescribed)
+    return _single(options, first, prescribed)
+
+
+def _single(options: RunOptions, seed: int, plan: Plan | None) -> int:
+    screen = standard_error() if options.json else Console(highlight=False)
+    with EngineStart(options.engine) as start:
+        report = run_single(
+            options.scenario(seed),
+            plan=plan,
+            store=Path(options.store),
+            engine=start.engine,
+            model=options.model,
+            is_twice=options.twice,
+            announce=lambda run_file: None if options.quiet else show_header(screen, header(run_file)),
+        )
+        return print_report(report, as_json=options.json, is_quiet=options.quiet)
+
+
+def _batch(options: RunOptions, first: int, plan: Plan | None) -> int:
+    screen = standard_error() if options.json else Console(highlight=False)
+    if not options.quiet:
+        line = f"seamark  {options.cluster} in simulation  seeds {first} to {first + options.count - 1}"
+        screen.print(plain(f"{line}  {options.jobs} at a time"))
+    orders = Orders(
+        scenario=options.scenario(first),
+        count=options.count,
+        jobs=options.jobs,
+        store=Path(options.store),
+        plan=plan,
+        model=options.model,
+        is_twice=options.twice,
+        until_found=options.until_found,
+        fail_fast=options.fail_fast,
+        time_budget_s=options.time_budget,
+    )
+
+    def tell(report: Report) -> None:
+        if not options.quiet:
+            line = f"  seed {report.seed}  {Verdict(report.verdict).word:<14}{report.reason}"
+            screen.print(plain(line, STYLES[report.verdict]), soft_wrap=True)
+
+    with EngineStart(options.engine) as start:
+        batch = run_batch(orders, None if options.engine == "local" else start.engine, tell)
+    return print_batch(batch, as_json=options.json)

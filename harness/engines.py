@@ -1,0 +1,61 @@
+"""Starts the engine that judges. Spark's start is hidden behind the simulation: it begins at once, in a thread."""
+
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from checkers.engine import Engine, LocalEngine
+from harness.core.errors import SeamarkError
+
+EngineName = Literal["spark", "local"]
+
+
+class EngineFailed(SeamarkError):
+    """The engine did not start; the message says what to do."""
+
+
+class EngineStart:
+    """An engine on its way. As a context it begins to start, and is stopped at the end.
+
+    `master` and `remote` are Spark's, for a cluster of one's own.
+    """
+
+    def __init__(self, name: EngineName, *, master: str | None = None, remote: str | None = None) -> None:
+        self._name: EngineName = name
+        self._master, self._remote = master, remote
+        self._started: Future[Engine] = Future()
+        self._folder = tempfile.TemporaryDirectory(prefix="seamark-spark-", ignore_cleanup_errors=True)
+        self._stop: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> Self:
+        if self._name == "local":
+            self._started.set_result(LocalEngine())
+        else:
+            threading.Thread(target=self._start, name="engine", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._stop()
+        self._folder.cleanup()
+
+    def engine(self) -> Engine:
+        """The engine, once it has started. Raises EngineFailed if it did not."""
+        return self._started.result()
+
+    def _start(self) -> None:
+        try:
+            from checkers import spark  # noqa: PLC0415  Only who judges with Spark loads it: it takes half a second.
+
+            session = spark.start_session(Path(self._folder.name), self._master, self._remote)
+            self._stop = session.stop
+            spark.warm_up(session)
+        except Exception as error:  # noqa: BLE001  Java, the network, Spark itself: whatever it is, it is said once.
+            reason = " ".join(str(error).split())[:300]
+            line = f"Spark did not start ({reason}); see seamark doctor, or use --engine local"
+            self._started.set_exception(EngineFailed(line))
+        else:
+            self._started.set_result(spark.SparkEngine(session))

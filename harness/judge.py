@@ -1,0 +1,283 @@
+"""Judges a history: binds promises to checks, gives each check its time, composes the verdict, makes the report.
+
+No cluster is imported: what a run promised is data in its run.json. Each check runs in a thread of its own; one that
+takes longer than its budget is `unknown`, and the others still report.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from checkers import models, serializability, streams
+from checkers.chunks import chunks
+from checkers.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
+from checkers.engine import Engine
+from checkers.names import TRANSACTIONAL
+from checkers.stream_kernel import RULES
+from harness.core.promises import Promise
+from harness.core.record import Footer, Json
+from harness.core.verdict import Finding, Judgement
+from harness.exposure import Exposure, read_exposure
+from harness.formats.load import Loaded
+from harness.formats.names import named_values
+from harness.formats.parquet import records_of
+from harness.journal import history_sha256, read_journal
+from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
+from harness.store import JOURNAL, RunFile
+
+SECOND = 1_000_000_000
+SETTLED = Promise(
+    id="SETTLE",
+    text="After healing, within the declared bound, every operation succeeds and every subscriber is up to date.",
+    source="the cluster's settle_ns",
+    forbids=("stall",),
+    is_purpose=False,
+)
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judgement may take. `check_s` is per check; None: as long as it needs."""
+
+    check_s: float | None = None
+
+
+def judge(
+    loaded: Loaded,
+    engine: Engine,
+    *,
+    run_file: RunFile | None = None,
+    model: str | None = None,
+    budget: Budget | None = None,
+    failure: str | None = None,
+) -> Report:
+    """The report on a history; with `run_file`, as a run of that test, else as a history from elsewhere.
+
+    `failure` is what the harness failed with while it ran: findings count all the same.
+    Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
+    """
+    started = time.monotonic()
+    exposure = read_exposure(loaded.history)
+    promises = _promises(run_file, model)
+    bound = {name: models.prohibited((name,)) for name in _models(promises)}
+    judgements = _judgements(loaded, engine, exposure, run_file, frozenset().union(*bound.values()), budget or Budget())
+    facts = _facts_of_run(run_file, exposure, loaded, judgements, failure) if run_file else RunFacts(is_foreign=True)
+    composition = compose(promises, judgements, facts, models=bound)
+    report = Report(
+        verdict=composition.verdict.value,
+        exit_code=composition.verdict.exit_code,
+        reason=composition.reason,
+        clause=composition.clause,
+        incomplete=not loaded.is_complete or failure is not None,
+        model=next(iter(bound), None),
+        findings=_finding_rows(composition),
+        promises=tuple(map(_promise_row, composition.promises)),
+        excused=composition.excused,
+        operations=exposure.operations.counts(),
+        duration_s=exposure.duration_ns / SECOND,
+        facts=_facts(judgements) | ({"notes": list(loaded.notes)} if loaded.notes else {}),
+        seconds={"check": round(time.monotonic() - started, 3)},
+    )
+    return report if run_file is None else _as_run(report, run_file, exposure)
+
+
+def _promises(run_file: RunFile | None, model: str | None) -> tuple[Promise, ...]:
+    """What was promised; `model` takes the place of every consistency model that was."""
+    if model is not None:
+        models.canonical(model)
+    if run_file is None:
+        chosen = model or models.DEFAULT
+        text = f"Transactions are {chosen}."
+        return (Promise(id="MODEL", text=text, source="--model", forbids=(chosen,)),)
+    if model is None:
+        return (*run_file.promises, SETTLED)
+    replaced = [
+        msgspec.structs.replace(promise, forbids=(model,)) if _models((promise,)) else promise
+        for promise in run_file.promises
+    ]
+    return (*replaced, SETTLED)
+
+
+def _models(promises: Sequence[Promise]) -> list[str]:
+    """The consistency models among what promises forbid the breaking of, each once."""
+    named = dict.fromkeys(name for promise in promises for name in promise.forbids)
+    return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]
+
+
+def _judgements(
+    loaded: Loaded,
+    engine: Engine,
+    exposure: Exposure,
+    run_file: RunFile | None,
+    prohibited: frozenset[str],
+    budget: Budget,
+) -> list[Judgement]:
+    name = named_values(loaded.history).text
+    options = serializability.Options(prohibited=prohibited, name=name)
+    checks: dict[str, Callable[[], Judgement]] = {
+        "serializability": lambda: serializability.check(chunks(loaded.history), engine, options)
+    }
+    contract = run_file.stream if run_file is not None else None
+    if contract is not None:
+        checks["streams"] = lambda: streams.check(loaded.history, contract, engine, name)
+    done = [_within(name, check, budget.check_s, exposure) for name, check in checks.items()]
+    return [*done, _settling(exposure)] if run_file is not None else done
+
+
+def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:
+    """The judgement of one check, or unknown if it takes too long. What it raises is raised here."""
+    if limit_s is None:
+        return check()
+    future: Future[Judgement] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(check())
+        except BaseException as error:  # noqa: BLE001  Handed to the thread that waits.
+            future.set_exception(error)
+
+    threading.Thread(target=work, name=f"check {name}", daemon=True).start()
+    try:
+        return future.result(limit_s)
+    except TimeoutError:
+        count = len(exposure.operations.outcome)
+        reason = f"check-timeout: {name} took longer than {limit_s:g} s over {count:,} operations"
+        every = TRANSACTIONAL if name == "serializability" else RULES
+        return Judgement(checker=name, findings=(), witnesses={}, unknown=dict.fromkeys(every, reason))
+
+
+def _settling(exposure: Exposure) -> Judgement:
+    """Did the system come to rest after healing?"""
+    is_stall = exposure.note is not None and exposure.note.startswith("stall")
+    findings: tuple[Finding, ...] = ()
+    if is_stall and exposure.note is not None:
+        sentence = exposure.note.removeprefix("stall: ")
+        fingerprint = sha256(b"stall").hexdigest()[:16]
+        findings = (Finding(fingerprint=fingerprint, anomaly="stall", checker="settling", sentence=f"{sentence}."),)
+    return Judgement(checker="settling", findings=findings, witnesses={"stall": _final_successes(exposure)})
+
+
+def _final_successes(exposure: Exposure) -> int:
+    """Operations of the final phase that succeeded."""
+    began_ns = exposure.phases.get("final")
+    if began_ns is None:
+        return 0
+    return exposure.operations.counts(exposure.operations.invoke_ns >= began_ns)["ok"]
+
+
+def _facts_of_run(
+    run_file: RunFile, exposure: Exposure, loaded: Loaded, judgements: Sequence[Judgement], failure: str | None
+) -> RunFacts:
+    """What is known of the run beside its judgements."""
+    end = exposure.last_position if exposure.last_position is not None else -1
+    behind = [name for name in run_file.subscribers if exposure.watermarks.get(name, -1) < end]
+    by_checker = {judgement.checker: judgement for judgement in judgements}
+    known = by_checker["serializability"].facts.get("version_order_known_permille")
+    stream = run_file.stream
+    return RunFacts(
+        error=failure,
+        ok_by_type={name: exposure.operations.ok_of_type(name) for name in run_file.types},
+        faults=tuple(_planned_faults(run_file, exposure)),
+        has_final_reads=_final_successes(exposure) > 0,
+        behind=tuple(behind) if stream is not None else (),
+        incomplete=None if loaded.is_complete else "nothing was recorded after its last record",
+        known_versions=known if isinstance(known, int) else 0,
+        all_versions=1000 if isinstance(known, int) else 0,
+        watermarks_with_writes=by_checker["streams"].witnesses.get("missing-event", 0) if stream is not None else None,
+    )
+
+
+def _planned_faults(run_file: RunFile, exposure: Exposure) -> Iterator[PlannedFault]:
+    windows = {window.step: window for window in exposure.windows}
+    for number, step in enumerate(run_file.plan.steps):
+        window = windows.get(number)
+        yield PlannedFault(
+            name=f"{step.package} of {', '.join(step.targets)} at {step.at_ns / SECOND:.1f} s",
+            duration_ns=step.until_ns - step.at_ns,
+            has_begun=window is not None,
+            effect=window.effect if window else None,
+            overlapping=exposure.operations.open_in(window) if window else 0,
+            completed=int(exposure.operations.completed_in(window).sum()) if window else 0,
+        )
+
+
+def _fault_rows(run_file: RunFile, exposure: Exposure) -> tuple[FaultRow, ...]:
+    """One row for each package, in order of first appearance."""
+    rows = []
+    for package in dict.fromkeys(step.package for step in run_file.plan.steps):
+        windows = [window for window in exposure.windows if window.kind == package]
+        chosen = sum((exposure.operations.completed_in(window) for window in windows), exposure.operations.outcome < 0)
+        rows.append(
+            FaultRow(
+                kind=package,
+                planned=sum(step.package == package for step in run_file.plan.steps),
+                begun=len(windows),
+                effective=sum(bool(window.effect) for window in windows),
+                **exposure.operations.counts(chosen > 0),
+            )
+        )
+    return tuple(rows)
+
+
+def _finding_rows(composition: Composition) -> tuple[FindingRow, ...]:
+    """All findings, each once, those that break a promise first."""
+    rows: dict[str, FindingRow] = {}
+    for each in composition.promises:
+        for finding in each.findings:
+            row = FindingRow(**msgspec.structs.asdict(finding), promise=each.promise.id)
+            rows.setdefault(finding.fingerprint, row)
+    for finding in composition.observations:
+        rows.setdefault(finding.fingerprint, FindingRow(**msgspec.structs.asdict(finding)))
+    return tuple(rows.values())
+
+
+def _promise_row(each: PromiseVerdict) -> PromiseRow:
+    promise = each.promise
+    return PromiseRow(
+        id=promise.id,
+        verdict=each.state.value,
+        witnesses=each.witnesses,
+        text=promise.text,
+        source=promise.source,
+        reason=each.reason,
+    )
+
+
+def _facts(judgements: Sequence[Judgement]) -> dict[str, Json]:
+    return {judgement.checker: judgement.facts for judgement in judgements if judgement.facts}
+
+
+def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:
+    """The report with what can be said of it because the run was ours."""
+    return msgspec.structs.replace(
+        report,
+        versions=dict(run_file.versions),
+        plan_sha256=plan_sha256(run_file),
+        cluster=run_file.cluster,
+        workload=run_file.workload,
+        runtime=run_file.runtime,
+        seed=run_file.seed,
+        bugs=run_file.bugs,
+        drawn={**run_file.parameters, **run_file.plan.drawn},
+        faults=_fault_rows(run_file, exposure),
+        goals={goal: exposure.goals.get(goal, 0) for goal in run_file.goals},
+    )
+
+
+def plan_sha256(run_file: RunFile) -> str:
+    """The hash of a run's fault plan."""
+    return sha256(msgspec.json.encode(run_file.plan.steps)).hexdigest()
+
+
+def history_identity(run: Path, history: Path) -> tuple[str, str | None]:
+    """The history's hash, and the run's unseed if it ended: from the journal while there is one, else from Parquet."""
+    journal = run / JOURNAL
+    if not journal.exists():
+        return history_sha256(records_of(history)), None
+    records = list(read_journal(journal))
+    last = records[-1] if records else None
+    return history_sha256(records), last.unseed if isinstance(last, Footer) else None

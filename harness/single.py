@@ -1,0 +1,132 @@
+"""One run from its scenario to its report: simulate, write the history, judge, put the report beside it."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from checkers.engine import Engine
+from harness.core.errors import HistoryError, SeamarkError
+from harness.formats.load import load
+from harness.judge import Budget, history_identity, judge, plan_sha256
+from harness.replay import Repetition, repeat
+from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
+from harness.report.page import page
+from harness.running import finish, prepare, simulate
+from harness.scenario import Scenario
+from harness.store import RUN_FILE, RunFile, read_run_file, write_atomically
+from nemesis.plan import Plan
+
+PAGE_FILE = "report.html"
+
+
+def run_single(
+    scenario: Scenario,
+    *,
+    plan: Plan | None,
+    store: Path,
+    engine: Callable[[], Engine],
+    model: str | None = None,
+    is_twice: bool = False,
+    announce: Callable[[RunFile], None] = lambda _: None,
+) -> Report:
+    """Carry out and judge one run. Raises ScenarioError before anything is made; what fails later is in the report."""
+    run, run_file = prepare(scenario, store, plan)
+    announce(run_file)
+    started = time.monotonic()
+    failure: str | None = None
+    try:
+        simulate(run)
+        finish(run)
+        if is_twice:
+            failure = difference(repeat(run))
+    except SeamarkError as error:
+        failure = str(error)
+    took_s = round(time.monotonic() - started, 3)
+    report = judge_run(run, engine, model=model, failure=failure)
+    return store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
+
+
+def judge_run(
+    run: Path,
+    engine: Callable[[], Engine],
+    *,
+    model: str | None = None,
+    budget: Budget | None = None,
+    failure: str | None = None,
+) -> Report:
+    """The report on what a run recorded. `failure` is why it did not come to its end: findings count all the same.
+
+    A run that did not end is vacuous at best; one that the harness itself spoiled is an error at best.
+    """
+    run_file = read_run_file(run / RUN_FILE)
+    try:
+        loaded = load(run, run)
+        report = judge(loaded, engine(), run_file=run_file, model=model, budget=budget, failure=failure)
+        sha256, unseed = history_identity(run, loaded.history)
+    except HistoryError as error:
+        if failure is None:
+            raise
+        report = error_report(f"{failure}; and what was recorded cannot be judged: {error}")
+        return _about(report, run, run_file)
+    return _about(msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed), run, run_file)
+
+
+def difference(repetition: Repetition) -> str | None:
+    """Why a repetition was not exact, in a line; None if it was."""
+    if repetition.is_exact:
+        return None
+    if repetition.difference is None:
+        return "not repeatable: the same history, another unseed (disks or random streams differ)"
+    found = repetition.difference
+    moved = ", ".join((*found.nodes, *found.streams)) or "nothing else"
+    return f"not repeatable: record {found.record} differs; by the next second so do {moved}"
+
+
+def judge_foreign(path: Path, engine: Callable[[], Engine], *, model: str | None, budget: Budget) -> Report:
+    """The report on a history from elsewhere. Nothing is written beside it."""
+    with tempfile.TemporaryDirectory(prefix="seamark-check-") as folder:
+        loaded = load(path, Path(folder))
+        report = judge(loaded, engine(), model=model, budget=budget)
+        sha256, _ = history_identity(path, loaded.history)
+    return msgspec.structs.replace(report, history_sha256=sha256)
+
+
+def store_report(run: Path, report: Report) -> Report:
+    """Write report.json and report.html into the run's folder; returns the report."""
+    write_atomically(run / REPORT_FILE, to_json(report))
+    write_atomically(run / PAGE_FILE, page(report).encode("utf-8", "backslashreplace"))
+    return report
+
+
+def header(run_file: RunFile) -> Iterable[str]:
+    """What is said before a run begins: the seed, and everything that it decided."""
+    options = run_file.options
+    bugs = f"  planted: {', '.join(run_file.bugs)}" if run_file.bugs else ""
+    yield (
+        f"seamark {run_file.versions['seamark']}  {run_file.cluster} in simulation  seed {run_file.seed}"
+        f"  plan {plan_sha256(run_file)[:8]}  {options['time_s']:g} s{bugs}"
+    )
+    rate = f"{options['clients']} clients at {options['rate']:g}/s"
+    drawn = [f"{run_file.workload}", rate, *(f"{name} {value}" for name, value in run_file.parameters.items())]
+    drawn += [f"{name} {value}" for name, value in run_file.plan.drawn.items()]
+    for left, right in zip(drawn[::2], [*drawn[1::2], ""], strict=False):
+        yield f"  {left:<44}{right}"
+
+
+def _about(report: Report, run: Path, run_file: RunFile) -> Report:
+    """The report, with what it is about."""
+    stamp = run.name.split("-")[0]
+    before = read_report(run) if (run / REPORT_FILE).exists() else None
+    return msgspec.structs.replace(
+        report,
+        run=str(run),
+        cluster=run_file.cluster,
+        runtime=run_file.runtime,
+        seed=run_file.seed,
+        bugs=run_file.bugs,
+        started_utc=f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[9:11]}:{stamp[11:13]}:{stamp[13:15]}Z",
+        seconds={**({"run": before.seconds["run"]} if before and "run" in before.seconds else {}), **report.seconds},
+    )
