@@ -62,7 +62,7 @@ def read_edn(path: Path) -> Iterator[Json]:
 
 def forms(blocks: Iterable[bytes]) -> Iterator[Json]:
     """The forms in blocks of UTF-8, as `read_edn` gives them. Raises BadEdn."""
-    parser, decoder = _Parser(), codecs.getincrementaldecoder("utf-8")()
+    parser, decoder = _Parser(), codecs.getincrementaldecoder("utf-8-sig")()
     rest, line, column, unfinished = "", 1, 1, 0
     for block in _and_an_end(blocks):
         try:

@@ -21,6 +21,7 @@ import msgspec
 
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Fault, Invoke, Json, MicroOp, Outcome
+from harness.formats.edn_values import shown
 
 Mark = Literal[":", ""]  # What field names and words begin with: a colon in EDN, nothing in JSON.
 Mops = tuple[MicroOp, ...]
@@ -120,7 +121,9 @@ class _Pairing:
     def _completed(self, each: _Map, process: int) -> Complete:
         opened = self._taken(each, process)
         if each.f != opened.f:
-            raise ValueError(f"f is {each.f!r}, and was {opened.f!r} when {opened.place} invoked it")
+            raise ValueError(
+                f"f is {shown(each.f or '')}, and was {shown(opened.f or '')} when {opened.place} invoked it"
+            )
         is_ok = each.type == "ok"
         mops = None
         if opened.mops is not None and (is_ok or _is_transaction(each, self._mark)):

@@ -15,7 +15,7 @@ import msgspec
 
 from harness.core.errors import HistoryError
 from harness.core.record import RECORD_TYPES, Evidence, Footer, Header, Json, MicroOp, Record
-from harness.formats.edn_values import INT_MAX, INT_MIN
+from harness.formats.edn_values import INT_MAX, INT_MIN, shown
 from harness.formats.jepsen import records_of_maps
 from harness.formats.json_array import BadJson, array_elements
 
@@ -67,7 +67,7 @@ def _record(place: str, value: Json) -> Record:
     fields = _FIELDS[tag]
     unknown = [name for name in value if name != "type" and name not in {field.name for field in fields}]
     if unknown:
-        raise BadJson(f"{place}: it has a field {unknown[0]!r}, which a record of type {tag} does not have")
+        raise BadJson(f"{place}: it has a field {shown(unknown[0])}, which a record of type {tag} does not have")
     cells = [value.get(field.name, _default(field)) for field in fields]
     try:
         return cast("Record", msgspec.convert([tag, *cells], _KINDS[tag]))

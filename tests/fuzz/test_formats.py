@@ -1,0 +1,179 @@
+"""Spoiled files of each kind: each is read to its end, or refused by a HistoryError, in bounded time and memory.
+
+SEAMARK_FUZZ_COUNT is the number of spoiled files of each kind, SEAMARK_FUZZ_SEED where their seeds begin. A failure
+names its seed.
+"""
+
+import os
+import resource
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from checkers.chunks import chunks
+from checkers.chunks import load as load_chunk
+from harness.core.errors import HistoryError
+from harness.core.record import (
+    SCHEMA,
+    Complete,
+    Evidence,
+    Fault,
+    Footer,
+    Header,
+    Invoke,
+    Json,
+    Mark,
+    MicroOp,
+    Probe,
+    Record,
+    State,
+    StreamEvent,
+)
+from harness.formats.exchange import write_edn_history
+from harness.formats.jsonl import write_jsonl
+from harness.formats.load import load
+from harness.formats.parquet import records_of, write_history
+from harness.journal import JournalWriter, history_sha256
+
+COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "300"))
+FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
+SECONDS_MAX, BYTES_MAX = 10, 1 << 30
+PIECES = [
+    *(b"[", b"]", b"{", b"}", b"(", b")", b'"', b"\\", b"#", b"#_", b"#{", b":", b";", b",", b"\n", b"\0", b"\xff"),
+    *(b"\xef\xbb\xbf", b"\\ud800", b"##NaN", b"1e999", b"1/0", b"-0", b"NaN", b"null", b"nil", b"true", b"[" * 100),
+    *(b"9" * 30, b"9223372036854775808", b"18446744073709551616", b"9" * 5000, b"\\u0000", b":type", b'"type":', b"-1"),
+    *(bytes([first, 0xFF, 0xFF, 0xFF, 0xFF]) for first in (0xDD, 0xDF, 0xDB, 0xC6, 0xD3, 0xCF)),  # Sizes in msgpack.
+]
+MEANINGFUL_KEYS: list[Json] = ["x", 1, None, [1, "é"], {"a": 1.5}, 1 << 60]
+
+
+def history(random: Random) -> list[Evidence]:
+    """A small history with records of all kinds."""
+    records: list[Evidence] = [Mark(0, "load", {"network": 3}, {"n1": 2}, {"goal": 1}, "begins")]
+    for index in range(random.randint(1, 12)):
+        key = random.choice(MEANINGFUL_KEYS)
+        asked = (MicroOp("append", key, index), MicroOp("r", key), MicroOp("w", "y", "v", "table", "lock"))
+        done = (asked[0], MicroOp("r", key, [index, "z", None]), asked[2])
+        records += [
+            Invoke(index, index, index, random.randint(0, 3) + 4 * index, "txn", None, asked),
+            StreamEvent(index, "s1", 0, index, "row", None, key, {"v": index}, 5, 0, 1, 7, 2),
+            Fault(index, 0, "begin", "cut", ("n1>n2",), 3, "note"),
+            Probe(index, "n1", "memory", 12),
+            State(index, "n1", "log", key, [1], 4, None),
+        ]
+        if random.random() < 0.8:
+            records.append(Complete(index, index + 1, "ok", None, done, None, "n1", commit_ts=index))
+    return records
+
+
+def spoiled(content: bytes, random: Random) -> bytes:
+    """The content with one to four things done to it."""
+    result = bytearray(content)
+    for _ in range(random.randint(1, 4)):
+        at = random.randint(0, len(result))
+        size = random.choice([1, 1, 2, 8, 64, len(result)])
+        match random.randint(0, 5):
+            case 0 if at < len(result):
+                result[at] ^= 1 << random.randint(0, 7)
+            case 1:
+                del result[at : at + size]
+            case 2:
+                result[at:at] = random.choice(PIECES)
+            case 3:
+                result[at:at] = result[at : at + size]
+            case 4:
+                result[at : at + size] = random.randbytes(min(size, 64))
+            case _:
+                result[at : at + random.choice([0, 1, 8])] = random.choice(PIECES)
+    return bytes(result)
+
+
+def write_journal(records: list[Evidence], path: Path) -> None:
+    with JournalWriter(path) as writer:
+        everything: list[Record] = [Header(SCHEMA, "2026-11-21T08:00:00Z"), *records, Footer(1, "completed")]
+        for record in everything:
+            writer.append(record)
+
+
+def write_json_array(records: list[Evidence], path: Path) -> None:
+    write_jsonl(records, path)
+    path.write_bytes(b"[" + b",\n".join(path.read_bytes().splitlines()) + b"]")
+
+
+def write_json_maps(records: list[Evidence], path: Path) -> None:
+    """Jepsen's maps; what is spoiled must have been sound, so keys are plain."""
+    lines = []
+    for record in records:
+        if isinstance(record, Invoke):
+            lines.append(b'{"type": "invoke", "process": %d, "f": "txn", "value": [["r", 1, null]]}' % record.process)
+            lines.append(b'{"type": "ok", "process": %d, "f": "txn", "value": [["r", 1, [2]]]}' % record.process)
+    path.write_bytes(b"\n".join(lines))
+
+
+def judge(path: Path, work: Path) -> None:
+    """All that is ever read of a history."""
+    folder = load(path, work).history
+    for chunk in chunks(folder):
+        load_chunk(chunk)
+    history_sha256(records_of(folder))
+
+
+def is_read(path: Path, work: Path, seed: int) -> bool:
+    """Was it read to its end? Fails on whatever is no HistoryError of one line, and on what takes too long."""
+    refusal: str | None = None
+    started = time.monotonic()
+    try:
+        judge(path, work)
+    except HistoryError as error:
+        refusal = str(error)
+    except BaseException as error:
+        error.add_note(f"seed {seed}")
+        raise
+    assert time.monotonic() - started < SECONDS_MAX, f"seed {seed}"
+    assert refusal is None or (len(refusal) < 1000 and "\n" not in refusal), f"seed {seed}: {refusal!r}"
+    return refusal is None
+
+
+FILES: dict[str, Callable[[list[Evidence], Path], None]] = {
+    "journal.log": write_journal,
+    "history.edn": write_edn_history,
+    "history.jsonl": write_jsonl,
+    "history.json": write_json_array,
+    "maps.jsonl": write_json_maps,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_spoiled_file_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    sound = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
+        random = Random(seed)  # noqa: S311  Repeatable is the point.
+        source, work = tmp_path / f"source-{seed}", tmp_path / f"work-{seed}"
+        source.mkdir()
+        path = source / name
+        FILES[name](history(random), path)
+        judge(path, work)  # What is spoiled was sound.
+        path.write_bytes(spoiled(path.read_bytes(), random))
+        sound += is_read(path, work, seed)
+        shutil.rmtree(source)
+        shutil.rmtree(work)
+    assert sound < COUNT  # Some of it was really spoiled.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < BYTES_MAX
+
+
+def test_a_spoiled_parquet_file_is_read_or_refused(tmp_path: Path) -> None:
+    sound = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
+        random = Random(seed)  # noqa: S311  Repeatable is the point.
+        folder = tmp_path / f"history-{seed}"
+        write_history(history(random), folder)
+        path = random.choice(sorted(folder.glob("*.parquet")))
+        path.write_bytes(spoiled(path.read_bytes(), random))
+        sound += is_read(folder, folder, seed)
+        shutil.rmtree(folder)
+    assert sound < COUNT
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < BYTES_MAX
