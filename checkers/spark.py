@@ -1,0 +1,215 @@
+"""The kernels on Spark: the same functions, one message at a time. The only user of pyspark among the checkers.
+
+What travels between tasks is a number and a blob: a message of a kernel, pickled by its sender and read by none but its
+receiver, as Spark does with the rows of Python. The JVM moves blobs and never looks into them.
+"""
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
+
+import pyarrow as pa
+from pyspark import SparkConf, SparkContext, StorageLevel
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import DataFrame, SparkSession
+
+import checkers
+import checkers.serializability
+import harness.core
+from checkers.engine import Dataset
+
+T = TypeVar("T")
+M = TypeVar("M")
+R = TypeVar("R")
+
+_SCHEMA: Final = "number int, blob binary"
+_ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
+_DRIVER_MEMORY: Final = "1g"
+_SESSION_SETTINGS: Final = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # A record may hold tens of megabytes.
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+def start_session(work_dir: Path, master: str | None = None, remote: str | None = None) -> SparkSession:
+    """A session of Spark with our code on its workers; what it writes is below `work_dir`.
+
+    Without `master` (spark://...) and `remote` (sc://...) it runs here on all cores, on the loopback interface, and
+    takes nothing from an installation or a configuration of the user's. What Java says goes to spark.log. Raises
+    whatever Spark raises if it cannot start.
+    """
+    work_dir.mkdir(parents=True, exist_ok=True)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if master is None and remote is None:
+        for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
+            os.environ.pop(name, None)
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    package = packed(work_dir)
+    if remote is not None:
+        builder = SparkSession.builder.remote(remote)
+        for key, value in _SESSION_SETTINGS.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        session.addArtifacts(str(package), pyfile=True)
+        return session
+    conf = SparkConf().setAppName("seamark").setMaster(master or "local[*]")
+    conf.setAll([*_SESSION_SETTINGS.items(), *_context_settings(work_dir, is_local=master is None).items()])
+    with (work_dir / "spark.log").open("ab") as log:
+        # The one way that pyspark has to keep Java's own words off the screen.
+        gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": log})
+    context = SparkContext(conf=conf, gateway=gateway)
+    context.setLogLevel("ERROR")
+    context.addPyFile(str(package))
+    return SparkSession(context)
+
+
+def warm_up(session: SparkSession) -> None:
+    """Run a job that needs all that a check needs, so that the first check does not wait for it."""
+    engine = SparkEngine(session)
+    engine.over(range(engine.parallelism)).shuffle(_echo, _count, partitions=engine.parallelism).collect()
+
+
+def packed(folder: Path) -> Path:
+    """A zip file of harness/core and checkers, named by its content: who has the name has the same code."""
+    roots = [(Path(package.__path__[0]), package.__name__) for package in (harness.core, checkers)]
+    files = [
+        (f"{name.replace('.', '/')}/{path.name}", path.read_bytes())
+        for root, name in roots
+        for path in sorted(root.glob("*.py"))
+    ]
+    files.append(("harness/__init__.py", b""))
+    digest = sha256(b"".join(name.encode() + b"\0" + content for name, content in files)).hexdigest()[:16]
+    target = folder / f"seamark-{digest}.zip"
+    with ZipFile(target, "w", ZIP_STORED) as archive:
+        for name, content in files:
+            archive.writestr(ZipInfo(name), content)
+    return target
+
+
+class SparkEngine:
+    """Kernels in the tasks of a Spark session, classic or Connect."""
+
+    name = "spark"
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        # Connect has no context to ask; this setting is ours, or the server's idea of its size.
+        self.parallelism = int(str(session.conf.get("spark.sql.shuffle.partitions")))
+
+    def over(self, items: Sequence[T]) -> Dataset[T]:
+        """The items as a dataset with a partition for each."""
+        table = pa.Table.from_batches([_batch(number, item) for number, item in enumerate(items)], _ARROW)
+        frame = self._session.createDataFrame(table, schema=_SCHEMA)
+        return _SparkDataset(frame.repartitionById(max(1, len(items)), "number"), self.parallelism)
+
+
+class _SparkDataset(Dataset[T]):
+    def __init__(self, frame: DataFrame, parallelism: int) -> None:
+        self._frame = frame
+        self._parallelism = parallelism
+
+    def map(self, kernel: Callable[[T], R]) -> Dataset[R]:
+        return self._then(self._frame.mapInArrow(partial(_map, kernel), _SCHEMA))
+
+    def shuffle(
+        self,
+        route: Callable[[T], Iterable[tuple[int, M]]],
+        gather: Callable[[Sequence[M]], R],
+        *,
+        partitions: int | None = None,
+    ) -> Dataset[R]:
+        sent = self._frame.mapInArrow(partial(_route, route), _SCHEMA)
+        if partitions is None:
+            spread = sent.repartition(self._parallelism, "number")
+        else:
+            spread = sent.repartitionById(partitions, "number")
+        return self._then(spread.mapInArrow(partial(_gather, gather), _SCHEMA))
+
+    def keep(self) -> Dataset[T]:
+        return self._then(self._frame.persist(StorageLevel.DISK_ONLY))
+
+    def collect(self) -> list[T]:
+        return [item for _, item in _Messages[T](self._frame.toArrow().to_batches())]
+
+    def _then(self, frame: DataFrame) -> "_SparkDataset[R]":
+        return _SparkDataset(frame, self._parallelism)
+
+
+def _context_settings(work_dir: Path, *, is_local: bool) -> dict[str, str]:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.maxResultSize": "0",
+        "spark.driver.memory": _DRIVER_MEMORY,
+    }
+    if is_local:
+        settings |= {
+            "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.local.dir": str(work_dir),
+            "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
+            # Short jobs: a better compiler and a parallel collector cost more than they save.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+            # This file: it has imported all that kernels need when it forks a worker.
+            "spark.python.daemon.module": "checkers.spark",
+        }
+    return settings
+
+
+def _batch(number: int, item: object) -> pa.RecordBatch:
+    blob = pickle.dumps(item, protocol=5)
+    return pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), pa.array([blob], pa.binary())], schema=_ARROW)
+
+
+class _Messages(Generic[T]):
+    """The messages in batches of records."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[tuple[int, T]]:
+        for batch in self._batches:
+            for number, blob in zip(batch.column(0), batch.column(1), strict=True):
+                yield number.as_py(), pickle.loads(blob.as_buffer())  # noqa: S301  Made by `_batch`, in this session.
+
+
+def _map(kernel: Callable[[T], R], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for number, item in _Messages[T](batches):
+        yield _batch(number, kernel(item))
+
+
+def _route(
+    kernel: Callable[[T], Iterable[tuple[int, M]]], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for _, item in _Messages[T](batches):
+        for number, message in kernel(item):
+            yield _batch(number, message)
+
+
+def _gather(kernel: Callable[[Sequence[M]], R], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    mailboxes: dict[int, list[M]] = {}
+    for number, message in _Messages[M](batches):
+        mailboxes.setdefault(number, []).append(message)
+    for number in list(mailboxes):
+        yield _batch(number, kernel(mailboxes.pop(number)))
+
+
+def _echo(item: int) -> list[tuple[int, int]]:
+    return [(item, item)]
+
+
+def _count(items: Sequence[int]) -> int:
+    return len(items)
+
+
+if __name__ == "__main__":
+    from pyspark.daemon import manager
+
+    manager()

@@ -1,0 +1,58 @@
+"""Spark and threads carry out the same kernels: the same edges, findings and fingerprints."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from checkers.anomalies import infer
+from checkers.chunks import Source, chunks, select, to_transactions
+from checkers.edges import Edges, all_edges
+from checkers.engine import Engine, LocalEngine
+from checkers.kernels import rows_by_key
+from checkers.serializability import Options, check
+from checkers.spark import SparkEngine
+from checkers.versions import Inference
+from tests import histories
+from tests.bench import generated
+from tests.property.test_serializability import randomness
+
+pytestmark = pytest.mark.spark
+
+LOCAL = LocalEngine(2)
+FORBIDDEN = frozenset({"G2-realtime", "G1-realtime", "internal", "lost-update", "duplicate-elements"})
+
+
+def inferred_edges(inference: Inference) -> Edges:
+    return inference.edges
+
+
+def edges(sources: list[Source], engine: Engine) -> list[tuple[int, ...]]:
+    """All edges that an engine infers, in order."""
+    inferred = engine.over(sources).shuffle(partial(rows_by_key, partitions=3), infer, partitions=3)
+    every = all_edges(inferred.map(inferred_edges).collect())
+    columns = (every.source, every.target, every.source_after, every.target_after, every.kinds)
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_spark_and_threads_find_the_same_in_spoiled_histories(spark: SparkEngine, seed: int) -> None:
+    draw = randomness(seed)
+    operations = histories.spoiled(draw, histories.stale(draw, count=60, processes=6))
+    whole = to_transactions(operations)
+    sources: list[Source] = [select(whole, np.arange(25)), select(whole, np.arange(25, 60))]
+    options = Options(prohibited=FORBIDDEN, slice_ids=16, partitions=3)
+    assert edges(sources, spark) == edges(sources, LOCAL)
+    ours, theirs = check(sources, spark, options), check(sources, LOCAL, options)
+    assert ours == theirs
+    assert ours.findings or ours.unknown
+
+
+def test_spark_reads_chunks_from_their_descriptors(spark: SparkEngine, tmp_path: Path) -> None:
+    generated.write(tmp_path, generated.transactions(20_000, seed=5, stale_permille=1))
+    sources = chunks(tmp_path)
+    ours, theirs = check(sources, spark), check(sources, LOCAL)
+    assert ours == theirs
+    assert ours.findings
+    assert len({finding.fingerprint for finding in ours.findings}) == len(ours.findings)
