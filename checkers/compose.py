@@ -1,220 +1,273 @@
-"""Many checkers, one verdict: what became of each promise, whether enough was tested, and the word for it all.
+"""Many checkers, one verdict: what became of each promise, whether enough was tested to say so, and what follows.
 
-Vacuous, by clause:
-a) fewer than `ok_per_type` ok operations of some type of the workload, or fewer than `in_window` completed inside the
-   window of a fault that lasted `window_ns` or longer;
-b) a planned fault never began, had no measured effect, or overlapped no operation; `excused_percent` of the planned
-   ones are let pass, by name;
-c) a promise that is the purpose of the test has fewer than `witnesses`, or the order of versions is known for fewer
-   than `known_permille` of the writes. (That a watermark needs a write under it, is part of what a witness is.)
-e) the final reads, or a subscriber's end position, are missing.
-Clause d, goals that were never reached, is about campaigns: `unmet_goals`. A foreign history has no plan: for it only
-c counts, with thresholds of one. Source: specs/reports-and-ux.md, section 1.
+Pure: the promises, what the checkers say, and facts about the run go in; nothing is read or measured here.
+
+*Vacuous* has five clauses; four are of one run (the fifth, d, is of a campaign).
+a) Too few ok operations of some type of the workload, or a fault of a second or more with too few completions.
+b) Planned faults that never began, had no measured effect, or met no operation; some of them are excused, by name.
+c) A purpose of the test with too few witnesses; too few writes of known version order; too few watermarks with a write
+   under them. Other promises with too few witnesses are not exercised, and spoil nothing.
+e) The final reads or a subscriber's end position are missing, or the run never came to its end.
+A foreign history has no plan: only c counts, with thresholds of one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, Literal
 
-from checkers import models
-from checkers.names import STREAM, TRANSACTIONAL
+from harness.core.errors import require
 from harness.core.promises import Promise
-from harness.core.verdict import Judgement, Verdict
+from harness.core.verdict import Finding, Judgement, Verdict
 
-CAMPAIGN_RUNS: Final = 50  # From so many on, an unmet goal says something.
+NO_MODELS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({})
+SECOND: Final = 1_000_000_000
+
+
+class PromiseState(Enum):
+    """What became of a promise; the values are those of report.json."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+    NOT_EXERCISED = "not-exercised"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """How much is enough."""
+    """What a run must reach not to be vacuous. All are least numbers."""
 
-    ok_per_type: int = 20
-    in_window: int = 5
-    window_ns: int = 1_000_000_000
-    excused_percent: int = 10
+    ok_of_type: int = 20
+    completed_in_fault: int = 5
+    fault_ns: int = SECOND  # Shorter faults may pass without a completion.
+    excused_percent: int = 10  # Of the planned faults, rounded down.
     witnesses: int = 10
-    known_permille: int = 900
+    known_versions_percent: int = 90
+    watermarks_with_writes: int = 10
+
+    def __post_init__(self) -> None:
+        require(self.witnesses >= 1, "an empty result is never a pass: `witnesses` is at least 1", self)
+        for name in ("excused_percent", "known_versions_percent"):
+            require(0 <= getattr(self, name) <= 100, f"`{name}` is from 0 to 100", self)
 
 
-FOREIGN: Final = Thresholds(witnesses=1, known_permille=0)
+FOREIGN: Final = Thresholds(witnesses=1, known_versions_percent=0, watermarks_with_writes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FaultFacts:
-    """One step of the plan: did it begin, what did it do, and how many operations were open or completed meanwhile?"""
+class PlannedFault:
+    """A step of the plan and what came of it. `name` is for people: "partition of n1, n2 at 3.1 s"."""
 
     name: str
-    duration_ns: int
     has_begun: bool
-    effect: int | None
-    overlapping: int
-    completed: int
+    effect: int | None  # What was measured; None: nothing was.
+    duration_ns: int
+    overlapping: int  # Client operations that were open at some moment of it.
+    completed: int  # Client operations that completed in it, as ok, fail or info.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What a run was exposed to. `behind` names the subscribers that did not reach the source's end."""
+    """What is known of a run beside its judgements. The defaults are those of a foreign history."""
 
-    ok_by_type: Mapping[str, int]
-    faults: Sequence[FaultFacts]
-    has_final_reads: bool
-    behind: Sequence[str]
+    is_foreign: bool = False
+    error: str | None = None  # What the harness, a checker or its infrastructure failed with.
+    ok_by_type: Mapping[str, int] = field(default_factory=dict)  # Every type of the workload, with 0 where none was ok.
+    faults: tuple[PlannedFault, ...] = ()
+    has_final_reads: bool = True
+    behind: tuple[str, ...] = ()  # Subscribers that did not reach the source's last position.
+    incomplete: str | None = None  # Why the run did not come to its end.
+    known_versions: int = 0  # Writes whose place in the version order is known,
+    all_versions: int = 0  # of so many; 0 of 0 where that is nothing to ask.
+    watermarks_with_writes: int | None = None  # None: no stream is under test.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromiseVerdict:
-    """What became of a promise: holds, violated, unknown or not-exercised; with the reason for the last two."""
+    """A promise and what became of it. `witnesses` are those of its best exercised anomaly."""
 
     promise: Promise
-    verdict: str
+    state: PromiseState
     witnesses: int
+    findings: tuple[Finding, ...] = ()
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Vacuity:
+    """A clause that applies, the number that fell short, and a sentence."""
+
+    clause: Literal["a", "b", "c", "e"]
+    number: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Composition:
-    """The verdict of a run, in a word and a line; the clause if it is vacuous; the faults that were excused."""
+    """The verdict of a run, with all that it rests on. `observations` are findings that no promise forbids."""
 
     verdict: Verdict
     reason: str
-    clause: str | None
     promises: tuple[PromiseVerdict, ...]
-    excused: tuple[str, ...]
+    vacuities: tuple[Vacuity, ...] = ()
+    excused: tuple[str, ...] = ()
+    observations: tuple[Finding, ...] = ()
+
+    @property
+    def clause(self) -> str | None:
+        """The clause that made the run vacuous, if that is its verdict."""
+        return self.vacuities[0].clause if self.verdict is Verdict.VACUOUS else None
 
 
 def compose(
     promises: Sequence[Promise],
     judgements: Sequence[Judgement],
-    facts: RunFacts | None,
+    facts: RunFacts,
+    *,
     thresholds: Thresholds | None = None,
+    models: Mapping[str, frozenset[str]] = NO_MODELS,
 ) -> Composition:
-    """The verdict on a run, or, without `facts`, on a foreign history."""
-    limits = thresholds or (Thresholds() if facts is not None else FOREIGN)
-    verdicts = tuple(_promise_verdict(promise, judgements) for promise in promises)
-    lacking, excused = _fault_clause(facts.faults, limits) if facts is not None else (None, ())
-    clause, lack = _vacuous(verdicts, judgements, facts, limits, lacking)
-    broken = [each for each in verdicts if each.verdict == "violated"]
-    undecided = [each for each in verdicts if each.verdict == "unknown"]
-    if broken:
-        verdict, reason = Verdict.INVALID, _broken_reason(broken, judgements)
-    elif clause is not None:
-        verdict, reason = Verdict.VACUOUS, lack
-    elif undecided:
-        verdict, reason = Verdict.UNKNOWN, f"{undecided[0].promise.id}: {undecided[0].reason}"
-    else:
-        held = [each for each in verdicts if each.verdict == "holds"]
-        verdict, reason = Verdict.VALID, f"{len(held)} of {len(verdicts)} promises held, the rest were not exercised"
-        if len(held) == len(verdicts):
-            reason = f"all {len(held)} promises held" if len(held) > 1 else f"{held[0].promise.id} held"
+    """One verdict, by precedence: violated, error, vacuous, unknown, valid.
+
+    `models` gives the anomalies of each consistency model that a promise names in `forbids`. Without `thresholds` those
+    of `Thresholds` hold, or of `FOREIGN` for a foreign history.
+    """
+    limits = thresholds or (FOREIGN if facts.is_foreign else Thresholds())
+    states = tuple(_promise_verdict(promise, judgements, limits, models) for promise in promises)
+    idle = idle_faults(facts.faults)
+    is_excused = len(idle) * 100 <= limits.excused_percent * len(facts.faults)
+    vacuities = tuple(_vacuities(states, facts, limits, () if is_excused else idle))
+    claimed = {finding.fingerprint for state in states for finding in state.findings}
+    others = [finding for judgement in judgements for finding in judgement.findings]
+    verdict, reason = _verdict(states, facts, vacuities)
     return Composition(
         verdict=verdict,
         reason=reason,
-        clause=clause if verdict is Verdict.VACUOUS else None,
-        promises=verdicts,
-        excused=excused,
+        promises=states,
+        vacuities=vacuities,
+        excused=idle if is_excused else (),
+        observations=tuple(finding for finding in others if finding.fingerprint not in claimed),
     )
 
 
-def forbidden(promise: Promise) -> frozenset[str]:
-    """The anomalies that break a promise: those it names, and all that the models it names prohibit."""
-    named = {name for name in promise.forbids if name in TRANSACTIONAL or name in STREAM}
-    return frozenset(named) | models.prohibited([name for name in promise.forbids if name not in named])
+def idle_faults(faults: Iterable[PlannedFault]) -> tuple[str, ...]:
+    """Each fault that tested nothing, with why: the first of the reasons that holds."""
+    return tuple(f"{fault.name} {reason}" for fault in faults if (reason := _idleness(fault)))
 
 
-def unmet_goals(goals: Iterable[Mapping[str, int]], declared: Sequence[str]) -> tuple[str, ...]:
-    """Clause d: the declared goals that no run of a campaign reached; none are named for a short campaign."""
-    runs = list(goals)
-    if len(runs) < CAMPAIGN_RUNS:
-        return ()
-    return tuple(goal for goal in declared if not any(run.get(goal, 0) for run in runs))
-
-
-def _promise_verdict(promise: Promise, judgements: Sequence[Judgement]) -> PromiseVerdict:
-    names = forbidden(promise)
-    witnesses = max(
-        (count for each in judgements for name, count in each.witnesses.items() if name in names), default=0
-    )
-    reasons = [reason for each in judgements for name, reason in sorted(each.unknown.items()) if name in names]
-    if any(finding.anomaly in names for each in judgements for finding in each.findings):
-        return PromiseVerdict(promise=promise, verdict="violated", witnesses=witnesses)
-    if reasons:
-        return PromiseVerdict(promise=promise, verdict="unknown", witnesses=witnesses, reason=reasons[0])
-    if witnesses == 0:
-        is_looked_at = any(name in names for each in judgements for name in each.witnesses)
-        reason = "nothing happened that could have shown it" if is_looked_at else "no check looked at it"
-        return PromiseVerdict(promise=promise, verdict="not-exercised", witnesses=0, reason=reason)
-    return PromiseVerdict(promise=promise, verdict="holds", witnesses=witnesses)
-
-
-def _vacuous(
-    verdicts: Sequence[PromiseVerdict],
-    judgements: Sequence[Judgement],
-    facts: RunFacts | None,
-    limits: Thresholds,
-    lacking: str | None,
-) -> tuple[str | None, str]:
-    """The first clause that makes it vacuous, and why."""
-    if facts is not None:
-        too_few = _operations_clause(facts, limits)
-        if too_few is not None:
-            return "a", too_few
-        if lacking is not None:
-            return "b", lacking
-    unwitnessed = _witness_clause(verdicts, judgements, limits)
-    if unwitnessed is not None:
-        return "c", unwitnessed
-    if facts is not None and not facts.has_final_reads:
-        return "e", "the final reads are missing"
-    if facts is not None and facts.behind:
-        return "e", f"{', '.join(facts.behind)} did not reach the end of the stream"
-    return None, ""
-
-
-def _operations_clause(facts: RunFacts, limits: Thresholds) -> str | None:
-    for name, count in facts.ok_by_type.items():
-        if count < limits.ok_per_type:
-            return f"{count} {name} operations succeeded, {limits.ok_per_type} are needed"
-    for fault in facts.faults:
-        if fault.has_begun and fault.duration_ns >= limits.window_ns and fault.completed < limits.in_window:
-            return f"{fault.completed} operations completed during {fault.name}, {limits.in_window} are needed"
-    return None
-
-
-def _fault_clause(faults: Sequence[FaultFacts], limits: Thresholds) -> tuple[str | None, tuple[str, ...]]:
-    """Why too many faults did nothing, or None; and those that are excused."""
-    idle = [f"{fault.name} {why}" for fault in faults if (why := _idleness(fault)) is not None]
-    if len(idle) * 100 > limits.excused_percent * len(faults):
-        more = f" (and {len(idle) - 1} more)" if len(idle) > 1 else ""
-        return f"{idle[0]}{more}, of {len(faults)} planned faults", ()
-    return None, tuple(idle)
-
-
-def _idleness(fault: FaultFacts) -> str | None:
+def _idleness(fault: PlannedFault) -> str | None:
     if not fault.has_begun:
         return "never began"
     if not fault.effect:
-        return "had no effect" if fault.effect == 0 else "was not measured"
-    return "overlapped no operation" if fault.overlapping == 0 else None
+        return "had no measured effect"
+    return None if fault.overlapping else "met no operation"
 
 
-def _witness_clause(
-    verdicts: Sequence[PromiseVerdict], judgements: Sequence[Judgement], limits: Thresholds
-) -> str | None:
-    for each in verdicts:
-        if each.promise.is_purpose and each.verdict != "unknown" and each.witnesses < limits.witnesses:
-            return f"{each.promise.id} was witnessed {each.witnesses} times, {limits.witnesses} are needed"
-    for judgement in judgements:
-        known = judgement.facts.get("version_order_known_permille")
-        if isinstance(known, int) and known < limits.known_permille:
-            return f"the order of versions is known for {known / 10:g} % of the writes, {limits.known_permille / 10:g} % are needed"
-    return None
+def _promise_verdict(
+    promise: Promise, judgements: Sequence[Judgement], limits: Thresholds, models: Mapping[str, frozenset[str]]
+) -> PromiseVerdict:
+    forbidden = frozenset[str]().union(*(models.get(name, {name}) for name in promise.forbids))
+    findings = tuple(f for judgement in judgements for f in judgement.findings if f.anomaly in forbidden)
+    counts = [n for judgement in judgements for name, n in judgement.witnesses.items() if name in forbidden]
+    doubts = [f"{name}: {why}" for j in judgements for name, why in sorted(j.unknown.items()) if name in forbidden]
+    witnesses = max(counts, default=0)
+    reason = None
+    if findings:
+        state = PromiseState.VIOLATED
+    elif doubts:
+        state, reason = PromiseState.UNKNOWN, doubts[0]
+    elif not counts:
+        state, reason = PromiseState.NOT_EXERCISED, "no check of this run looks for it"
+    elif witnesses < limits.witnesses:
+        state, reason = PromiseState.NOT_EXERCISED, f"{witnesses} of at least {_count(limits.witnesses, 'witness')}"
+    else:
+        state = PromiseState.HOLDS
+    return PromiseVerdict(promise=promise, state=state, witnesses=witnesses, findings=findings, reason=reason)
 
 
-def _broken_reason(broken: Sequence[PromiseVerdict], judgements: Sequence[Judgement]) -> str:
-    names = {name for each in broken for name in forbidden(each.promise)}
-    findings = [finding for each in judgements for finding in each.findings if finding.anomaly in names]
-    worst = findings[0]
-    times = f" {worst.count} times" if worst.count > 1 else ""
-    others = sorted({finding.anomaly for finding in findings} - {worst.anomaly})
-    beside = f", beside {', '.join(others[:3])}{' and more' if len(others) > 3 else ''}" if others else ""
-    return f"{worst.anomaly}{times}{beside}: {', '.join(each.promise.id for each in broken)} broken"
+def _vacuities(
+    states: Sequence[PromiseVerdict], facts: RunFacts, limits: Thresholds, idle: Sequence[str]
+) -> Iterable[Vacuity]:
+    """The clauses that apply, in the order of their letters."""
+    if not facts.is_foreign:
+        yield from _too_little_load(facts, limits)
+        if idle:
+            most = len(facts.faults) * limits.excused_percent // 100
+            text = (
+                f"{len(idle)} of {len(facts.faults)} planned faults tested nothing ({most} excused): {'; '.join(idle)}"
+            )
+            yield Vacuity(clause="b", number=len(idle), sentence=text)
+    yield from _too_little_evidence(states, facts, limits)
+    if not facts.is_foreign:
+        yield from _no_end(facts)
+
+
+def _too_little_load(facts: RunFacts, limits: Thresholds) -> Iterable[Vacuity]:
+    for name, count in facts.ok_by_type.items():
+        if count < limits.ok_of_type:
+            text = f"{_count(count, 'operation')} of type {name} succeeded, fewer than {limits.ok_of_type}"
+            yield Vacuity(clause="a", number=count, sentence=text)
+    for fault in facts.faults:
+        is_long = fault.has_begun and fault.duration_ns >= limits.fault_ns
+        if is_long and fault.completed < limits.completed_in_fault:
+            done, least = _count(fault.completed, "operation"), limits.completed_in_fault
+            text = f"{done} completed during {fault.name}, fewer than {least}"
+            yield Vacuity(clause="a", number=fault.completed, sentence=text)
+
+
+def _too_little_evidence(states: Sequence[PromiseVerdict], facts: RunFacts, limits: Thresholds) -> Iterable[Vacuity]:
+    for each in states:
+        if each.promise.is_purpose and each.state is PromiseState.NOT_EXERCISED:
+            text = f"{each.promise.id} was not exercised: {each.reason}"
+            yield Vacuity(clause="c", number=each.witnesses, sentence=text)
+    if not any(each.state is not PromiseState.NOT_EXERCISED for each in states):
+        yield Vacuity(clause="c", number=0, sentence="nothing could be judged: no promise was exercised")
+    if facts.known_versions * 100 < limits.known_versions_percent * facts.all_versions:
+        percent = facts.known_versions * 100 // facts.all_versions
+        counts = f"{facts.known_versions} of {facts.all_versions} writes ({percent} %)"
+        text = f"the version order is known for {counts}, fewer than {limits.known_versions_percent} %"
+        yield Vacuity(clause="c", number=percent, sentence=text)
+    marks = facts.watermarks_with_writes
+    if marks is not None and marks < limits.watermarks_with_writes:
+        text = f"{_count(marks, 'watermark')} had a write under them, fewer than {limits.watermarks_with_writes}"
+        yield Vacuity(clause="c", number=marks, sentence=text)
+
+
+def _no_end(facts: RunFacts) -> Iterable[Vacuity]:
+    if facts.incomplete is not None:
+        yield Vacuity(clause="e", number=0, sentence=f"the run did not come to its end: {facts.incomplete}")
+    if not facts.has_final_reads:
+        yield Vacuity(clause="e", number=0, sentence="the final reads are missing")
+    if facts.behind:
+        text = f"{', '.join(facts.behind)} did not reach the source's last position"
+        yield Vacuity(clause="e", number=len(facts.behind), sentence=text)
+
+
+def _verdict(states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Sequence[Vacuity]) -> tuple[Verdict, str]:
+    """By precedence, with the reason in a line."""
+    violated = [each for each in states if each.state is PromiseState.VIOLATED]
+    if violated:
+        first = violated[0]
+        finding = first.findings[0]
+        times = sum(one.count for one in first.findings if one.anomaly == finding.anomaly)
+        return Verdict.INVALID, f"{finding.anomaly}, {_count(times, 'time')}: {first.promise.id} is violated"
+    if facts.error is not None:
+        return Verdict.ERROR, facts.error
+    if vacuities:
+        return Verdict.VACUOUS, f"{vacuities[0].clause}) {vacuities[0].sentence}"
+    unknown = [each for each in states if each.state is PromiseState.UNKNOWN]
+    if unknown:
+        return Verdict.UNKNOWN, f"{unknown[0].promise.id} could not be decided: {unknown[0].reason}"
+    held = [each for each in states if each.state is PromiseState.HOLDS]
+    left = len(states) - len(held)
+    idle = f", {left} not exercised" if left else ""
+    return (
+        Verdict.VALID,
+        f"{_count(len(held), 'promise')} held, witnessed {sum(each.witnesses for each in held):,} times{idle}",
+    )
+
+
+def _count(number: int, what: str) -> str:
+    plural = {"witness": "witnesses"}.get(what, f"{what}s")
+    return f"{number:,} {what if number == 1 else plural}"

@@ -67,4 +67,7 @@ def _shown(what: Sight | Missed, name: Name) -> str:
 def _after(earlier: Sight, later: Sight) -> str:
     """The time between two events, in the unit that fits."""
     between_ns = later.ns - earlier.ns
-    return f"{between_ns / SECOND:.1f} s" if between_ns >= SECOND // 10 else f"{between_ns / 1_000_000:.1f} ms"
+    for unit, size in (("s", SECOND), ("ms", SECOND // 1_000), ("µs", SECOND // 1_000_000)):
+        if between_ns >= size // 10:
+            return f"{between_ns / size:.1f} {unit}"
+    return f"{between_ns} ns"
