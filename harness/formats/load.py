@@ -15,6 +15,7 @@ from harness.core.record import Fault, Record
 from harness.formats.exchange import read_edn_history
 from harness.formats.jsonl import read_jsonl
 from harness.formats.parquet import is_history, write_history
+from harness.formats.validation import validate
 from harness.journal import MAGIC, is_complete, read_journal
 from harness.store import HISTORY, JOURNAL, RUN_FILE, is_run
 
@@ -90,10 +91,13 @@ def _folder(folder: Path, into: Path) -> Loaded:
     """A run's history, written from its journal if that was not done; or a folder of Parquet files."""
     journal, history = folder / JOURNAL, folder / HISTORY
     if is_history(folder):
+        validate(folder)
         return Loaded(history=folder, format="Parquet", is_foreign=False)
     if not (is_run(folder) or journal.is_file() or is_history(history)):
         raise HistoryError(f"{folder}: neither a run (no {RUN_FILE}, no {JOURNAL}) nor a folder of Parquet files")
-    if not is_history(history):
+    if is_history(history):
+        validate(history)
+    else:
         history = _written(journal, history, into / HISTORY)
     is_ended = is_complete(journal) if journal.is_file() else is_history(folder / HISTORY)
     return Loaded(history=history, format="run", is_foreign=False, is_complete=is_ended)

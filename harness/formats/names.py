@@ -26,6 +26,16 @@ def json_text(value: Json) -> bytes:
     return _ENCODER.encode(value)
 
 
+def json_value(text: str | bytes) -> Json:
+    """The value of that JSON. Raises ValueError if it is none, and like `json_text`."""
+    try:
+        value: Json = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(f"no JSON that can be read: {error}") from None
+    _check(value, NESTING_MAX)
+    return value
+
+
 def _check(value: Json, depth: int) -> None:
     match value:
         case None | bool() | str():
@@ -77,8 +87,7 @@ class NamedValues:
         """The value of that id. Raises KeyError if the dictionary lacks it."""
         if number < NAMED:
             return number
-        result: Json = msgspec.json.decode(self._texts[number])
-        return result
+        return json_value(self._texts[number])
 
     def text(self, number: int) -> str:
         """What a report shows for that id: a string without its quotes, else JSON."""

@@ -7,9 +7,8 @@ and by what is open at a time.
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,13 +19,14 @@ from harness.core.record import (
     Footer,
     Header,
     Invoke,
+    Json,
     Mark,
     Probe,
     Record,
     State,
     StreamEvent,
 )
-from harness.formats.names import Names
+from harness.formats.names import Names, json_text
 from harness.formats.operations import Operations
 from harness.formats.rows import records_of
 from harness.formats.schema import SCHEMAS, table_of, tables_of
@@ -34,7 +34,6 @@ from harness.formats.tables import read_table
 from harness.store import sync_folder
 
 BATCH_ROWS: Final = 100_000
-_JSON = msgspec.json.Encoder(order="sorted")
 
 
 class _Table:
@@ -112,14 +111,14 @@ class HistoryWriter:
                 rest = (record.position, record.ordinal, record.epoch, record.unit, record.unit_rows)
                 self._tables["events"].add(seq, time_ns, subscriber, session, number, kind, span, *named, *rest)
             case Fault(time_ns, step, phase, kind, targets, effect, note):
-                self._tables["faults"].add(seq, time_ns, step, phase, kind, _text(targets), effect, note)
+                self._tables["faults"].add(seq, time_ns, step, phase, kind, _text([*targets]), effect, note)
             case Probe(time_ns, node, name, value):
                 self._tables["probes"].add(seq, time_ns, node, name, value)
             case State(time_ns, node, thing, key, value, position, txn):
                 cells = (node, thing, identify(key), _text(value), position, txn)
                 self._tables["states"].add(seq, time_ns, *cells)
             case Mark(time_ns, phase, streams, handled, goals, note):
-                counts = [_text(each) for each in (streams, handled, goals)]
+                counts = [_text({**each}) for each in (streams, handled, goals)]
                 self._tables["marks"].add(seq, time_ns, phase, *counts, note)
         self._seq += 1
 
@@ -165,8 +164,8 @@ def is_history(folder: Path) -> bool:
     return all((folder / f"{name}.parquet").is_file() for name in ("ops", "mops"))
 
 
-def _text(value: Any) -> str:
-    return _JSON.encode(value).decode()
+def _text(value: Json) -> str:
+    return json_text(value).decode()
 
 
 __all__ = ["HistoryWriter", "is_history", "read_table", "records_of", "write_history"]

@@ -8,7 +8,7 @@ import msgspec
 
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Fault, Invoke, Json, Mark, MicroOp, Probe, State, StreamEvent
-from harness.formats.names import NamedValues, named_values
+from harness.formats.names import NamedValues, json_value, named_values
 from harness.formats.operations import MOP_KINDS, OUTCOMES
 from harness.formats.tables import reading, rows_of
 
@@ -89,5 +89,4 @@ def _record(kind: type[T], cells: Row) -> T:
 
 
 def _json(text: str | None) -> Json:
-    value: Json = None if text is None else msgspec.json.decode(text)
-    return value
+    return None if text is None else json_value(text)

@@ -1,0 +1,156 @@
+"""Holds a history folder to what checkers rely on. Checksums tell accidents; this tells files that were made wrong.
+
+1. Each table has its columns, with their types, and no null where none may be.
+2. Operations have the indexes 0 to n - 1, each once, ascending inside a row group; an operation ends after it began.
+3. Records have the positions 0 to N - 1 in the journal, each once.
+4. Row groups of ops and mops are about the same operations, and micro-operations stand in their order.
+5. Keys and values are integers or have a name, and each name is JSON, written as only one way of writing is ours.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.core.columns import INFO, NAMED, NEVER, OK, READ, WRITE, Bools, Int64s
+from harness.core.errors import HistoryError
+from harness.formats.names import json_text, json_value
+from harness.formats.schema import SCHEMAS
+from harness.formats.tables import reading
+
+_OPS = ["index", "outcome", "after", "invoke_seq", "complete_seq", "is_txn"]
+_MOPS = ["op", "position", "f", "key", "value", "read"]
+_WITH_SEQ = ("events", "faults", "probes", "states", "marks")
+
+
+def validate(folder: Path) -> None:
+    """Raise HistoryError that names the file, unless the rules above hold. Reads a row group at a time."""
+    counts = {name: _row_count(folder, name) for name in SCHEMAS}
+    limit = NAMED + counts["names"]
+    _check_names(folder)
+    op_count = counts["ops"]
+    completed = sum(op_count - group["complete_seq"].null_count for group in _groups(folder, "ops", ["complete_seq"]))
+    positions = _Once(op_count + completed + sum(counts[name] for name in _WITH_SEQ), "position")
+    indexes = _Once(op_count, "operation")
+    mops = _groups(folder, "mops", _MOPS)
+    for number, ops in enumerate(_groups(folder, "ops", _OPS)):
+        path = folder / "ops.parquet"
+        index = _ints(ops, "index")
+        indexes.take(index, path)
+        positions.take(_ints(ops, "invoke_seq"), path)
+        positions.take(_ints(ops, "complete_seq"), path)
+        _require((np.diff(index) > 0).all(), path, f"row group {number}: operations are out of order")
+        _check_ends(ops, op_count, path)
+        its_mops = next(mops, None)
+        _require(its_mops is not None, folder / "mops.parquet", f"has no row group {number}")
+        _check_mops(its_mops, index[_ints(ops, "is_txn") == 1], limit, folder / "mops.parquet")
+    _require(next(mops, None) is None, folder / "mops.parquet", "has more row groups than ops.parquet")
+    for name in _WITH_SEQ:
+        ids = [column for column in ("key", "value") if SCHEMAS[name].get_field_index(column) >= 0]
+        ids = [column for column in ids if SCHEMAS[name].field(column).type == pa.int64() and name != "probes"]
+        for rows in _groups(folder, name, ["seq", *ids]):
+            path = folder / f"{name}.parquet"
+            positions.take(_ints(rows, "seq"), path)
+            for column in ids:
+                _require(_are_ids(_ints(rows, column), limit), path, f"a {column} has no name")
+
+
+class _Once:
+    """Numbers from 0 up, each of which must come once. Memory: a byte for each."""
+
+    def __init__(self, count: int, word: str) -> None:
+        self._is_taken: Bools = np.zeros(count, np.bool_)
+        self._word = word
+
+    def take(self, numbers: Int64s, path: Path) -> None:
+        inside = (numbers >= 0) & (numbers < len(self._is_taken))
+        _require(inside.all(), path, f"a {self._word} is beyond the number of records")
+        is_new = not self._is_taken[numbers].any() and len(np.unique(numbers)) == len(numbers)
+        _require(is_new, path, f"a {self._word} is there twice")
+        self._is_taken[numbers] = True
+
+
+def _check_ends(ops: pa.Table, count: int, path: Path) -> None:
+    """`after` is beyond the operation itself, and is NEVER for what is unclear."""
+    index, outcome, after = _ints(ops, "index"), _ints(ops, "outcome"), _ints(ops, "after")
+    _require(_are_between(outcome, OK, INFO), path, "an outcome is neither ok nor fail nor info")
+    is_end = np.where(outcome == INFO, after == NEVER, (index < after) & (after <= count))
+    _require(is_end.all(), path, "an operation ends before it begins, or after all is over")
+    is_open = ops["complete_seq"].is_null().to_numpy()
+    _require((outcome[is_open] == INFO).all(), path, "an operation has an outcome, but no completion")
+    invoked = _ints(ops, "invoke_seq")[~is_open]
+    _require((invoked < _ints(ops, "complete_seq")).all(), path, "an operation completes before it is invoked")
+
+
+def _check_mops(mops: pa.Table, index: Int64s, limit: int, path: Path) -> None:
+    """`index` are the transactions of the same row group."""
+    op, position, f = _ints(mops, "op"), _ints(mops, "position"), _ints(mops, "f")
+    _require(np.isin(op, index).all(), path, "a micro-operation belongs to no transaction of its row group")
+    is_first = np.diff(op, prepend=-1) != 0
+    expected = np.arange(len(op)) - np.maximum.accumulate(np.where(is_first, np.arange(len(op)), 0))
+    in_order = (np.diff(op) >= 0).all() and np.array_equal(position, expected)
+    _require(in_order, path, "micro-operations are out of order")
+    _require(_are_between(f, READ, WRITE), path, "a micro-operation is neither a read nor an append nor a write")
+    has_value, has_read = mops["value"].is_valid().to_numpy(), mops["read"].is_valid().to_numpy()
+    _require((has_value | (f == READ)).all(), path, "an append or a write has no value")
+    _require((~has_read | ((f == READ) & ~has_value)).all(), path, "a micro-operation has values of two kinds")
+    elements = mops["read"].combine_chunks().flatten()
+    _require(elements.null_count == 0, path, "a read has an element without a value")
+    for ids in (_ints(mops, "key"), _ints(mops, "value"), elements.to_numpy()):
+        _require(_are_ids(ids, limit), path, "a key or value has no name")
+
+
+def _check_names(folder: Path) -> None:
+    path = folder / "names.parquet"
+    following = NAMED
+    for names in _groups(folder, "names", ["id", "json"]):
+        expected = np.arange(following, following + len(names))
+        _require(np.array_equal(_ints(names, "id"), expected), path, "names are not numbered in order")
+        following += len(names)
+        with reading(path):
+            for text in names["json"].to_pylist():
+                _require(json_text(json_value(text)) == text.encode(), path, f"{text[:60]!r} is no name of ours")
+
+
+def _row_count(folder: Path, name: str) -> int:
+    """Rule 1, but for the nulls."""
+    path = folder / f"{name}.parquet"
+    with reading(path), pq.ParquetFile(path) as file:
+        for wanted in SCHEMAS[name]:
+            place = file.schema_arrow.get_field_index(wanted.name)
+            found = None if place < 0 else file.schema_arrow.field(place).type
+            _require(found == wanted.type, path, f"column {wanted.name!r} is {found or 'missing'}, not {wanted.type}")
+        return int(file.metadata.num_rows)
+
+
+def _groups(folder: Path, name: str, columns: list[str]) -> Iterator[pa.Table]:
+    """The row groups of a table, those columns only; no null where none may be."""
+    path = folder / f"{name}.parquet"
+    with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=columns, use_threads=False)
+            table.validate(full=True)
+            for column in columns:
+                is_fine = SCHEMAS[name].field(column).nullable or table[column].null_count == 0
+                _require(is_fine, path, f"row group {group}: a {column} is missing")
+            yield table
+
+
+def _ints(table: pa.Table, column: str) -> Int64s:
+    """The values of a column that are no nulls."""
+    return np.asarray(table[column].drop_null().to_numpy(), np.int64)
+
+
+def _are_between(numbers: Int64s, low: int, high: int) -> bool:
+    return bool(((numbers >= low) & (numbers <= high)).all())
+
+
+def _are_ids(numbers: Int64s, limit: int) -> bool:
+    return _are_between(numbers, 0, limit - 1)
+
+
+def _require(condition: bool | np.bool_, path: Path, problem: str) -> None:
+    if not condition:
+        raise HistoryError(f"{path}: {problem}; write the history again from its journal")
