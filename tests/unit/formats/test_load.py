@@ -1,0 +1,117 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.core.errors import HistoryError, ScenarioError
+from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, MicroOp
+from harness.formats.exchange import write_edn_history
+from harness.formats.jsonl import write_jsonl
+from harness.formats.load import load
+from harness.formats.parquet import read_table, records_of, write_history
+from harness.journal import JournalWriter
+
+ASKED = (MicroOp("append", "x", 1), MicroOp("append", 1, 1))  # A mixed history: keys "x" and 1.
+RECORDS: list[Evidence] = [Invoke(0, 5, 5, 0, "txn", None, ASKED), Complete(0, 6, "ok", None, ASKED)]
+
+
+def write_journal(path: Path, *, is_ended: bool = True) -> None:
+    with JournalWriter(path) as writer:
+        writer.append(Header(SCHEMA, "2026-11-21T08:00:00Z"))
+        for record in RECORDS:
+            writer.append(record)
+        if is_ended:
+            writer.append(Footer(9, "completed"))
+
+
+def write_json(path: Path) -> None:
+    maps = [
+        {"type": kind, "process": 0, "f": "txn", "time": time, "value": [["append", "x", 1], ["append", 1, 1]]}
+        for kind, time in (("invoke", 5), ("ok", 6))
+    ]
+    path.write_text(json.dumps(maps))
+
+
+@pytest.mark.parametrize("name", ["history.edn", "history.txt", "history.json"])
+@pytest.mark.parametrize("kind", ["edn", "jsonl", "json", "journal"])
+def test_a_file_is_known_by_how_it_begins_whatever_it_is_called(kind: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    match kind:
+        case "edn":
+            write_edn_history(RECORDS, path)
+        case "jsonl":
+            write_jsonl(RECORDS, path)
+        case "json":
+            write_json(path)
+        case _:
+            write_journal(path)
+    loaded = load(path, tmp_path / "work")
+    assert list(records_of(loaded.history)) == RECORDS
+    assert loaded.is_foreign == (kind in {"edn", "json"})
+    assert loaded.is_complete
+
+
+def test_a_folder_of_parquet_files_and_each_file_in_it_name_the_history(tmp_path: Path) -> None:
+    write_history(RECORDS, tmp_path / "h")
+    for path in (tmp_path / "h", tmp_path / "h" / "ops.parquet"):
+        assert load(path, tmp_path / "work").history == tmp_path / "h"
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_run_that_died_is_loaded_from_its_journal_and_is_not_complete(tmp_path: Path) -> None:
+    write_journal(tmp_path / "journal.log", is_ended=False)
+    loaded = load(tmp_path, tmp_path / "work")
+    assert loaded.history == tmp_path / "history"
+    assert not loaded.is_complete
+    assert list(records_of(loaded.history)) == RECORDS
+    shutil.rmtree(loaded.history)
+    content = (tmp_path / "journal.log").read_bytes()
+    (tmp_path / "journal.log").write_bytes(content[:-1])  # A torn tail: the completion is lost, not the invocation.
+    assert list(records_of(load(tmp_path, tmp_path / "work").history)) == RECORDS[:1]
+
+
+def test_a_foreign_nemesis_is_told_of_and_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text("{:type :info, :process :nemesis, :f :start}\n{:type :ok, :f :txn, :value [[:append 1 1]]}")
+    loaded = load(path, tmp_path / "work")
+    assert loaded.notes == ("1 nemesis operations skipped",)
+    assert read_table(loaded.history, "faults").num_rows == 0
+    assert read_table(loaded.history, "ops").num_rows == 1
+
+
+def test_what_is_not_there_is_the_person_s_mistake(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="there is no such file"):
+        load(tmp_path / "none", tmp_path / "work")
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF", b"hello", b"PAR1"])
+def test_what_is_no_history_is_refused_with_what_would_be_one(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(HistoryError, match=r"file: neither its beginning nor its name .*Parquet.*EDN"):
+        load(path, tmp_path / "work")
+
+
+def test_a_folder_without_a_history_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="neither a run"):
+        load(tmp_path, tmp_path / "work")
+
+
+@pytest.mark.parametrize("pattern", ["elle/*.edn", "elle-cli/*/*.edn", "elle-cli/*/*.json", "knossos/*/*/*.edn"])
+def test_stored_histories_load(pattern: str, stored: Path, tmp_path: Path) -> None:
+    paths = sorted(stored.glob(pattern))
+    assert paths
+    for path in paths:
+        history = load(path, tmp_path / "work").history
+        assert read_table(history, "ops").num_rows + bool("rollback-.edn" in path.name) > 0, path
+
+
+def test_every_case_of_elle_s_own_tests_loads(stored: Path, tmp_path: Path) -> None:
+    for name, count in (("cases", 77), ("unit_functions", 21)):
+        lines = (stored / "elle-unit" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        assert len(lines) == count
+        for line in lines:
+            path = tmp_path / "case.json"
+            path.write_text(json.dumps(json.loads(line)["history"]))
+            assert read_table(load(path, tmp_path / "work").history, "ops").num_rows > 0
