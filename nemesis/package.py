@@ -113,7 +113,7 @@ _ALL = (
         name="clock",
         summary="wall clocks of nodes step, drift or stand still",
         heals="the clocks are set right",
-        probe="nanoseconds by which a clock was wrong",
+        probe="readings of a wrong clock by nodes",
         colour="#cc79a7",
         draw=draw_clock,
     ),

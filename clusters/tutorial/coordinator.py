@@ -13,6 +13,7 @@ from clusters.tutorial.messages import Heartbeat, View
 from harness.core.machine import Context, Durable, Event, NodeId, Received, Settings, Synced, TimerFired
 
 MS = 1_000_000
+FAR_NS = 10 * MS  # Clocks that are well kept are closer to each other.
 DATA_NODES = (NodeId("n1"), NodeId("n2"))
 
 
@@ -31,8 +32,10 @@ class Coordinator:
 
     def handle(self, event: Event, context: Context) -> None:
         match event:
-            case Received(sender, Heartbeat(view, is_caught_up)):
+            case Received(sender, Heartbeat(view, is_caught_up, clock_ns)):
                 self.heard_ns[sender] = context.local_clock_ns()
+                if clock_ns > self.heard_ns[sender] + FAR_NS:
+                    context.sometimes("a heartbeat came from the future")
                 if is_caught_up and view == self.view.number and sender == self.view.primary:
                     self.is_caught_up = True
                 if view < self.view.number and self.is_durable:

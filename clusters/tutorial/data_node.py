@@ -206,7 +206,7 @@ class DataNode:
         match name:
             case "heartbeat":
                 has_all = self.is_primary and self.view.backup is not None and self.backup_length >= self.inherited
-                context.send(COORDINATOR, Heartbeat(self.view.number, has_all))
+                context.send(COORDINATOR, Heartbeat(self.view.number, has_all, context.local_clock_ns()))
                 context.set_timer(name, 50 * MS)
             case "resend":
                 self._resend(context)

@@ -15,10 +15,14 @@ class View(Struct, frozen=True, tag=True):
 
 
 class Heartbeat(Struct, frozen=True, tag=True):
-    """A data node is alive, and knows view `view`; `is_caught_up`: it leads, and its backup has the whole log."""
+    """A data node is alive, and knows view `view`; `is_caught_up`: it leads, and its backup has the whole log.
+
+    `clock_ns` is what its wall clock shows: nothing is decided by it, but the coordinator sees whether clocks agree.
+    """
 
     view: int
     is_caught_up: bool
+    clock_ns: int
 
 
 class Entry(Struct, frozen=True, tag=True):
@@ -96,3 +100,4 @@ class Progress(Struct, frozen=True, tag=True):
 
     session: int = 0
     position: int = 0
+    saved_ns: int = 0  # When, by the subscriber's wall clock; nothing is decided by it.

@@ -48,9 +48,7 @@ class Subscriber:
             case Received(_, Watermark(session, position)) if session == self.progress.session:
                 self._heard(context)
                 context.deliver(Delivery(session=session, kind="watermark", position=position))
-                self.progress = Progress(session, position)
-                context.put("progress", self.progress)
-                context.sync(PROGRESS_TOKEN)
+                self._save(session, position, PROGRESS_TOKEN, context)
             case Received(sender, Refused()) | Closed(sender) if sender == DATA_NODES[self.target]:
                 context.set_timer("silence", 50 * MS)
             case TimerFired("silence"):
@@ -67,10 +65,16 @@ class Subscriber:
     def _begin(self, context: Context) -> None:
         if self.progress.position:
             context.sometimes("a subscriber resumed")
-        self.progress = Progress(self.progress.session + 1, self.progress.position)
+        self._save(self.progress.session + 1, self.progress.position, SESSION_TOKEN, context)
         context.deliver(Delivery(session=self.progress.session, kind="open", position=self.progress.position))
+
+    def _save(self, session: int, position: int, token: int, context: Context) -> None:
+        now_ns = context.local_clock_ns()
+        if now_ns < self.progress.saved_ns:
+            context.sometimes("a subscriber's clock went back")
+        self.progress = Progress(session, position, now_ns)
         context.put("progress", self.progress)
-        context.sync(SESSION_TOKEN)
+        context.sync(token)
 
     def _heard(self, context: Context) -> None:
         """Somebody answers: wait for the next word from there."""

@@ -85,7 +85,7 @@ class Fault(msgspec.Struct, frozen=True, tag="fault", array_like=True):
     phase: Literal["begin", "effect", "end", "refused"]
     kind: str
     targets: tuple[str, ...]
-    effect: int | None = None  # What the probe counted: messages held back, records lost, nanoseconds of skew.
+    effect: int | None = None  # What the probe counted: messages held back, nodes down, readings of a wrong clock.
     note: str | None = None
 
 

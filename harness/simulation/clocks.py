@@ -3,6 +3,7 @@
 1. Without a fault it shows the time of the run plus a constant skew.
 2. A fault steps it at once, and changes its rate from then on; the faults in force add up.
 3. When a fault ends, the clock is set right, as a time daemon would do; what else is in force goes on from there.
+4. A wrong clock does nothing until a machine reads it: each reading that is wrong counts for all faults in force.
 """
 
 from dataclasses import dataclass
@@ -13,11 +14,16 @@ _MILLION: Final = 1_000_000
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class ClockFault:
-    """What one fault does to a clock: `step_ns` once, `drift_ppm` as long as it is in force; or it stands still."""
+    """What one fault does to a clock: `step_ns` once, `drift_ppm` as long as it is in force; or it stands still.
+
+    `wrong_readings` counts the readings of it that were wrong, and `error_ns_max` is how wrong the worst of them was.
+    """
 
     step_ns: int = 0
     drift_ppm: int = 0
     is_frozen: bool = False
+    wrong_readings: int = 0
+    error_ns_max: int = 0
 
 
 class LocalClock:
@@ -37,6 +43,15 @@ class LocalClock:
             return self._set_to_ns
         elapsed_ns = now_ns - self._set_at_ns
         return self._set_to_ns + elapsed_ns + elapsed_ns * self._drift_ppm // _MILLION
+
+    def tell_ns(self, now_ns: int) -> int:
+        """What the clock shows to a machine, which may act upon it (4)."""
+        error_ns = abs(self.error_ns(now_ns)) if self._faults else 0
+        if error_ns:
+            for fault in self._faults:
+                fault.wrong_readings += 1
+                fault.error_ns_max = max(fault.error_ns_max, error_ns)
+        return self.read_ns(now_ns)
 
     def error_ns(self, now_ns: int) -> int:
         """How far it is from where it would be without faults."""

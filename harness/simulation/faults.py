@@ -1,8 +1,9 @@
 """Carries a fault plan out in the simulation, and says how much each step did.
 
 1. Steps may overlap: a path is cut, a node is down or paused, as long as one of them is in force.
-2. What a step did is counted where it is felt: by the message that is held back, by the event that has to wait. A
-   crash counts the nodes that were up and went down. The count stays readable after the step was undone.
+2. What a step did is counted where it is felt: by the message that is held back, by the event that has to wait, by the
+   machine that reads a wrong clock. A crash counts the nodes that were up and went down. The count stays readable after
+   the step was undone.
 """
 
 from collections.abc import Mapping

@@ -274,7 +274,7 @@ class Host:
         return self._loop.now_ns
 
     def local_clock_ns(self) -> int:
-        return self.clock.read_ns(self._loop.now_ns)
+        return self.clock.tell_ns(self._loop.now_ns)
 
     def draw(self, name: str) -> Randomness:
         return self._around.draw.stream(f"node/{self.node}/{name}")

@@ -10,6 +10,7 @@ from harness.simulation.loop import VirtualLoop
 from harness.simulation.paths import Condition, Path
 from nemesis.plan import Effect, Step
 
+_SECOND_NS: Final = 1_000_000_000
 _DONE_TO_MESSAGES: Final = {
     "cut": "connections closed, messages refused or lost",
     "stall": "messages held back",
@@ -120,7 +121,6 @@ class OnClocks:
 
     def __init__(self, step: Step, hosts: Sequence[Host]) -> None:
         self._hosts = hosts
-        self._error_ns = 0
         self._fault = ClockFault(
             step_ns=int(step.args.get("step_ns", 0)),
             drift_ppm=int(step.args.get("drift_ppm", 0)),
@@ -130,17 +130,12 @@ class OnClocks:
             host.clock.begin(self._fault, host.now_ns())
 
     def end(self) -> None:
-        self._measure()
         for host in self._hosts:
             host.clock.end(self._fault, host.now_ns())
 
     def effect(self) -> Effect:
-        self._measure()
-        return Effect(self._error_ns, f"{self._error_ns} ns of skew")
-
-    def _measure(self) -> None:
-        errors = [abs(host.clock.error_ns(host.now_ns())) for host in self._hosts]
-        self._error_ns = max(self._error_ns, *errors)
+        count, worst_s = self._fault.wrong_readings, self._fault.error_ns_max / _SECOND_NS
+        return Effect(count, f"{count} readings of a clock that was up to {worst_s:.3g} s wrong")
 
 
 class _Strikes:

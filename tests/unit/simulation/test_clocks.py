@@ -46,6 +46,20 @@ def test_the_end_of_one_fault_leaves_the_other_in_force() -> None:
     assert clock.read_ns(300) == 500
 
 
+def test_readings_count_for_all_faults_in_force_but_only_those_that_are_wrong() -> None:
+    clock, one, other = LocalClock(7), ClockFault(step_ns=-500), ClockFault(step_ns=500)
+    assert clock.tell_ns(1000) == 1007
+    clock.begin(one, 2000)
+    assert clock.tell_ns(2000) == 1507
+    clock.begin(other, 3000)
+    assert clock.tell_ns(3000) == 3007  # They cancel out.
+    clock.end(other, 4000)
+    clock.end(one, 4000)
+    assert clock.tell_ns(4000) == 4007
+    assert (one.wrong_readings, one.error_ns_max) == (1, 500)
+    assert (other.wrong_readings, other.error_ns_max) == (0, 0)
+
+
 @settings(deadline=None, max_examples=100)
 @given(drift=st.integers(-999_999, 10**6), times=st.lists(st.integers(0, 10**12), min_size=2))
 def test_a_drifting_clock_never_runs_backwards(drift: int, times: list[int]) -> None:
