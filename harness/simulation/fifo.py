@@ -70,6 +70,7 @@ class Fifo:
         self.is_open = True
         self.is_delivering = True
         self.was_refused = False
+        self.was_cut = False  # Whether a cut is what keeps messages from arriving; else the other end is down.
         self._sender, self._receiver, self._closer, self._loop = source.end, target.end, closer, loop
         self._schedule = loop.schedule
         self._last_ns = first_ns
@@ -92,7 +93,7 @@ class Fifo:
             self._last_ns = at_ns
             self._schedule(at_ns, self._arrive, message)
         elif not self.is_open:
-            self.path.touch("cut")
+            self._lost()
         elif len(self._buffer) >= BUFFER:
             self._closer.overflowed(self)
         else:
@@ -117,6 +118,7 @@ class Fifo:
 
     def changed(self) -> None:
         if self.path.is_cut:
+            self.was_cut = True
             self._closer.was_cut(self)
         elif self._held and not self.path.is_stalled:
             self._schedule(self._loop.now_ns, self._release, None)
@@ -148,7 +150,10 @@ class Fifo:
         self._pump(None)
         if self._buffer:
             self._was_full |= len(self._buffer) > BUFFER // 2
-            self.path.touch("stall" if self.path.is_stalled else "bandwidth")
+            if self.path.is_stalled:
+                self.path.touch("stall")
+            elif self._is_waiting:  # Else it is the receiver who holds the message up.
+                self.path.touch("bandwidth")
 
     def _pump(self, _: None) -> None:
         """Let messages leave the buffer (1)."""
@@ -184,12 +189,16 @@ class Fifo:
         if self._is_clear:
             self._receiver.receive(self, message)
         elif not self.is_delivering:
-            self.path.touch("cut")
+            self._lost()
         elif self.path.is_stalled or self._held:
             self._held.append(message)
             self.path.touch("stall")
         else:
             self._receiver.receive(self, message)
+
+    def _lost(self) -> None:
+        if self.was_cut:
+            self.path.touch("cut")
 
     def _release(self, _: None) -> None:
         while self._held and not self.path.is_stalled:

@@ -155,8 +155,10 @@ class Links:
             loop=self._loop,
             first_ns=0 if other is None else other.first_ns.get(port.address, 0),
         )
-        if path.is_cut or other is None or not other.is_up:
+        is_up = other is not None and other.is_up
+        if path.is_cut or other is None or not is_up:
             pipe.was_refused = True
+            pipe.was_cut = is_up
             pipe.lose()
             self._announce(port, to, [pipe], path.close_delay_ns(), is_new=False)
         else:

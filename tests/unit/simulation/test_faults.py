@@ -14,7 +14,7 @@ def step(fault: str, *targets: str, until_ns: int = 1000 * MS, **args: int | str
 
 
 def chatter() -> Stage:
-    """a sends b a message each millisecond, and reaches the failpoint."""
+    """a reads its clock, reaches the failpoint and sends b a message each millisecond. b reads no clock."""
 
     def start(_: Durable, context: Context) -> None:
         if context.node == A:
@@ -22,6 +22,7 @@ def chatter() -> Stage:
 
     def talk(event: Event, context: Context) -> None:
         if isinstance(event, TimerFired):
+            context.local_clock_ns()
             context.point("here")
             context.send(B, Text(1))
             context.set_timer("next", MS)
@@ -57,9 +58,10 @@ def effect_of(subject: Stage, fault: Step, before_ns: int = 0, during_ns: int = 
         (step("consumer", "b", delay_ns=5 * MS), 8, 12, "messages took longer"),
         (step("crash", "b"), 1, 1, "b went down, 0 unsynced writes lost"),
         (step("crash", "a", "b"), 2, 2, "a, b went down"),
-        (step("clock", "a", step_ns=-5), 5, 5, "5 ns of skew"),
-        (step("clock", "a", drift_ppm=1000), 50_000, 50_000, "50000 ns of skew"),
-        (step("clock", "a", freeze=1), 50 * MS, 50 * MS, "ns of skew"),
+        (step("clock", "a", step_ns=-5200 * MS), 50, 50, "50 readings of a clock that was up to 5.2 s wrong"),
+        (step("clock", "a", drift_ppm=1000), 49, 49, "a clock that was up to 4.9e-05 s wrong"),
+        (step("clock", "a", freeze=1), 49, 49, "a clock that was up to 0.049 s wrong"),
+        (step("clock", "a", "b", step_ns=1), 50, 50, "readings of a clock"),
     ],
 )
 def test_the_effect_is_measured(fault: Step, low: int, high: int, words: str) -> None:
@@ -77,12 +79,32 @@ def test_the_effect_is_measured(fault: Step, low: int, high: int, words: str) ->
         step("pause", "a"),
         step("consumer", "a", delay_ns=MS),
         step("clock", "a", step_ns=0),
+        step("clock", "b", step_ns=5, drift_ppm=1000),
     ],
 )
 def test_a_fault_that_nothing_felt_had_no_effect(fault: Step) -> None:
-    """b sends nothing, and a receives nothing."""
+    """b sends nothing and reads no clock, and a receives nothing."""
     during_ns = 0 if fault.fault == "pause" else 50 * MS
     assert effect_of(chatter(), fault, before_ns=20 * MS + 1, during_ns=during_ns).count == 0
+
+
+def test_a_cut_loses_nothing_of_what_was_sent_to_a_node_that_is_down() -> None:
+    subject = chatter()
+    faults, clock = subject.world.faults, subject.world.clock
+    crash, cut = step("crash", "b"), step("cut", "a>b")
+
+    async def main() -> None:
+        await faults.apply(crash)
+        await clock.sleep_ns(100 * MS)
+        await faults.apply(cut)
+        await clock.sleep_ns(100 * MS)
+        assert (await faults.effect(cut)).count == 0
+        await faults.undo(crash)
+        await clock.sleep_ns(100 * MS)
+        assert (await faults.effect(cut)).count > 0
+        await faults.undo(cut)
+
+    subject.run(main())
 
 
 def test_a_step_that_was_never_applied_had_no_effect() -> None:

@@ -152,6 +152,18 @@ def test_limited_bandwidth_takes_the_encoded_size_into_account() -> None:
     assert slow.touched == 9
 
 
+def test_what_waits_for_a_slow_receiver_was_not_held_back_by_limited_bandwidth() -> None:
+    pair = Pair("fifo")
+    pair.b.is_slow = True
+    pair.send(*range(WINDOW))
+    pair.go(100 * MS)
+    ample = condition("bandwidth", bytes_per_s=10**12)
+    pair.path.begin(ample)
+    pair.send(*range(10))
+    assert pair.port_a.queued(B, 0) == 10
+    assert ample.touched == 0
+
+
 def test_messages_wait_at_the_sender_while_the_receiver_is_slow() -> None:
     pair = Pair("fifo")
     pair.b.is_slow = True
