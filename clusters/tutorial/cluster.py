@@ -51,8 +51,6 @@ class Tutorial:
         "the view changed while transactions were open",
         "a subscriber resumed",
         "a watermark waited for a full buffer",
-        "a heartbeat came from the future",
-        "a subscriber's clock went back",
     )
     faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "clock", "lost-writes")
     workloads: tuple[str, ...] = ("list-append",)
