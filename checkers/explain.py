@@ -138,9 +138,10 @@ class Explainer:
         for append in _appends(after):
             previous = self._previous(append)
             if previous is not None and Append(append.key, previous) in before.mops:
+                when = "right after" if self._is_placed(append) else "after"
                 yield (
                     f"T{after.index} appended {self._name(append.element)} to {self._name(append.key)} "
-                    f"{self._after(append)} T{before.index} appended {self._name(previous)}"
+                    f"{when} T{before.index} appended {self._name(previous)}{self._unseen(append)}"
                 )
 
     def _wr(self, before: Operation, after: Operation) -> Iterator[str]:
@@ -157,10 +158,9 @@ class Explainer:
             for read in _reads(before):
                 last = read.elements[-1] if read.elements else None
                 if read.key == append.key and last == previous:
-                    note = "" if self._is_placed(append) else " (no read shows it, so it is newer)"
                     yield (
                         f"T{before.index} read {self._name(read.key)} as {self._list(read.elements or ())}, without "
-                        f"{self._name(append.element)}, which T{after.index} appended next{note}"
+                        f"{self._name(append.element)}, which T{after.index} appended next{self._unseen(append)}"
                     )
 
     def _previous(self, append: Append) -> int | None:
@@ -172,8 +172,8 @@ class Explainer:
     def _is_placed(self, append: Append) -> bool:
         return append.element in self._order.get(append.key, [])
 
-    def _after(self, append: Append) -> str:
-        return "right after" if self._is_placed(append) else "(no read shows it, so it is newer) after"
+    def _unseen(self, append: Append) -> str:
+        return "" if self._is_placed(append) else f" (no read shows {self._name(append.element)}, so it is newer)"
 
     def _sentence(self, anomaly: str, example: Example) -> str:
         """What happened, in one sentence. Each takes what its example holds (checkers/anomalies.py)."""

@@ -114,11 +114,13 @@ def _roles(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Bools]:
     is_final = ~mops.is_read
     is_update = np.zeros(len(mops.rows), np.bool_)
     is_read = mops.is_read[repeated.at]
-    appends, group = repeated.at[~is_read], repeated.group[~is_read]
-    is_final[appends[:-1]] = first_of_each(group)[1:]
+    appends = repeated.at[~is_read]
+    is_final[appends[:-1]] = first_of_each(repeated.group[~is_read])[1:]
     is_first = first_of_each(repeated.group)
-    has_append = np.isin(repeated.group, group)
-    is_update[repeated.at[is_first & is_read & has_append]] = True
+    group = np.cumsum(is_first) - 1
+    has_append = np.zeros(len(is_first), np.bool_)
+    has_append[group[~is_read]] = True
+    is_update[repeated.at[is_first & is_read & has_append[group]]] = True
     return is_update, is_final
 
 

@@ -1,5 +1,6 @@
 """Runs of different lengths in flat arrays: the few steps that all kernels are made of."""
 
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from harness.core.columns import Bools, Int64s
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+_BLOCK = 65_536  # Elements compared at a time: what is made on the way stays in the cache.
 _TABLE_SPARSITY = 8  # A table with that many slots for each value is still faster than to sort.
 
 
@@ -25,12 +27,18 @@ def common_prefix(left: Int64s, right: Int64s, *, left_start: Int64s, right_star
 
     Runs begin at left_start[i] of `left` and right_start[i] of `right`. Cost: one pass over all elements compared.
     """
-    differs = np.flatnonzero(left[expand(left_start, length)] != right[expand(right_start, length)])
     result = length.copy()
-    if differs.size:
-        ends = np.cumsum(length)
-        run = np.searchsorted(ends, differs, side="right")
-        np.minimum.at(result, run, differs - (ends - length)[run])
+    ends = np.cumsum(length)
+    total = int(ends[-1]) if ends.size else 0
+    cuts = np.searchsorted(ends, np.arange(0, total, _BLOCK), side="right")
+    for low, high in pairwise([*np.unique(cuts).tolist(), length.size]):
+        run = slice(low, high)
+        at = expand(left_start[run], length[run])
+        differs = np.flatnonzero(left[at] != right[at + np.repeat((right_start - left_start)[run], length[run])])
+        if differs.size:
+            stops = np.cumsum(length[run])
+            row = np.searchsorted(stops, differs, side="right")
+            np.minimum.at(result, low + row, differs - (stops - length[run])[row])
     return result
 
 
@@ -43,8 +51,11 @@ def codes(values: Int64s) -> tuple[Int64s, Int64s]:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     low, high = int(values.min()), int(values.max())
     if high - low > _TABLE_SPARSITY * values.size + 1024:
-        distinct, places = np.unique(values, return_inverse=True)
-        return distinct, places.astype(np.int64, copy=False)
+        order = np.argsort(values, kind="stable")
+        is_first = first_of_each(values[order])
+        places = np.empty(len(values), np.int64)
+        places[order] = np.cumsum(is_first) - 1
+        return values[order[is_first]], places
     is_present = np.zeros(high - low + 1, np.bool_)
     is_present[values - low] = True
     rank = np.cumsum(is_present) - 1

@@ -24,7 +24,8 @@ from checkers.ragged import codes, common_prefix, expand, first_of_each
 from checkers.sightings import Example, Report, Sighting, union
 from harness.core.columns import FAIL, Bools, Int64s
 
-_TABLE_SPARSITY = 8
+# Elements that are counted over all keys leave gaps in each: with so many slots for an element a table is still faster.
+_TABLE_SPARSITY = 32
 
 
 class Slots:
@@ -112,20 +113,21 @@ class Versions:
         code = np.concatenate((self.append_code, self.seen_code))
         self.slots = Slots(code, np.concatenate((rows.append_value, self.seen)), len(self.keys))
         slot = self.slots.of(self.append_code, rows.append_value)
-        self.writer_of_slot = np.full(self.slots.count + 1, -1, np.int64)  # The last answers for slot -1.
+        self.writer_of_slot = np.full(self.slots.count + 1, -1, np.int32)  # The last answers for slot -1.
         self.writer_of_slot[slot] = np.arange(len(slot))
-        is_again = np.bincount(slot, minlength=self.slots.count) > 1
-        self.duplicates = np.flatnonzero(is_again[slot])
+        # Of two appends in one slot, the earlier row does not find itself there.
+        overwritten = slot[self.writer_of_slot[slot] != np.arange(len(slot))]
+        self.duplicates = np.flatnonzero(np.isin(slot, overwritten)) if len(overwritten) else overwritten
         self.seen_slot = self.slots.of(self.seen_code, self.seen)
         self.seen_writer = self.writer_of_slot[self.seen_slot]
 
     def _find_order(self) -> None:
-        first = np.full(self.slots.count + 1, -1, np.int64)
+        first = np.full(self.slots.count + 1, -1, np.int32)
         first[self.seen_slot[::-1]] = np.arange(len(self.seen))[::-1]  # The last assignment wins: the first place.
         self.is_repeated = first[self.seen_slot] != np.arange(len(self.seen))
         kept = np.cumsum(~self.is_repeated) - 1
         self.place_of_seen = kept[first[self.seen_slot]]
-        self.place_of_slot = np.where(first >= 0, kept[first] if len(kept) else -1, -1)
+        self._first_of_slot, self._kept = first, kept
         self.order_code = self.seen_code[~self.is_repeated]
         self.writer = self.seen_writer[~self.is_repeated]
         self.order_start = np.searchsorted(self.order_code, np.arange(len(self.keys) + 1))
@@ -141,7 +143,8 @@ class Versions:
         odd = np.flatnonzero(~self.is_version)
         last = rows.elements[rows.list_start[rows.read_list[odd]] + length[odd] - 1]
         slot = self.slots.of(code[odd], last)
-        self.last_place[odd] = self.place_of_slot[slot]
+        first = self._first_of_slot[slot]
+        self.last_place[odd] = np.where(first >= 0, self._kept[first], -1)
         self.last_writer[odd] = self.writer_of_slot[slot]
 
 
