@@ -18,7 +18,8 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     The watermark must cover the event's key and begin behind the session's start: what lies at or below the start was
     there before, and may be repeated. Backfill rows are never late. Where watermarks are exclusive (`<`), an event at
     the watermark is legal, and counted as such. A witness of S05 is a first delivery after a watermark that covers its
-    key; of S06 one of these whose position is that of a watermark of its scope. O(n log n).
+    key (of its own session, or of one of its scope that reached its position); of S06 one of these whose position is
+    that of a watermark of its scope. O(n log n).
     """
     rows = view.first[view.deliveries.kind[view.first] == ROW]
     position = view.deliveries.position[rows]

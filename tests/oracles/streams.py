@@ -58,26 +58,29 @@ class Oracle:
 
     def covers(self, session: Event, key: int, span: int, time: int, position: int) -> bool:
         """Does that event's session cover the key just before `time`, and begin behind `position`?"""
-        state: tuple[str, int] = ("waits", 0)
+        _, how, start = self.coverage(session, key, span, time)
+        return (how == "behind" and position > start) or (how == "at" and position >= start)
+
+    def coverage(self, session: Event, key: int, span: int, time: int) -> tuple[int, str, int]:
+        """Since when, how (at, behind, waits or over) and from which position that session covers the key."""
+        state = (-1, "waits", 0)
         seen: set[Identity] = set()
-        for event in self.log[:time]:
+        for t, event in enumerate(self.log[:time]):
             if self.session(event) != self.session(session):
                 continue
             is_meant = event.key == key if event.key != NEVER else event.span in (-1, span)
             if event.kind in (OPEN, GAP, CLOSE, ERROR, END) and is_meant:
                 if event.kind == OPEN and event.position != NEVER:
-                    state = ("at" if self.contract.resume == "at" else "behind", event.position)
-                elif event.kind in (OPEN, GAP):
-                    state = ("waits", 0)
+                    state = (t, "at" if self.contract.resume == "at" else "behind", event.position)
                 else:
-                    state = ("over", 0)
+                    state = (t, "waits" if event.kind in (OPEN, GAP) else "over", 0)
             elif event.kind in (ROW, BACKFILL) and event.key == key:
                 is_new = not self.is_phantom(event) and self.identity(event) not in seen
-                if state[0] == "waits" and (is_new or event.kind == BACKFILL):
-                    state = ("behind", event.position)
+                if state[1] == "waits" and (is_new or event.kind == BACKFILL):
+                    state = (t, "behind", event.position)
                 if not self.is_phantom(event):
                     seen.add(self.identity(event))
-        return (state[0] == "behind" and position > state[1]) or (state[0] == "at" and position >= state[1])
+        return state
 
     def is_phantom(self, event: Event) -> bool:
         if not self.source or self.contract.system_events or event.value == NEVER:
@@ -177,12 +180,7 @@ class Oracle:
         return below, equal
 
     def _may_be_late(self, mark: Event, time: int, event: Event) -> bool:
-        return (
-            self.scope(mark) == self.scope(event)
-            and self.speaks(mark, event.span)
-            and self.covers(mark, event.key, event.span, time, event.position)
-            and not self.superseded(event, mark, self.scope, mark.position, time)
-        )
+        return self._is_for(mark, time, event) and not self.superseded(event, mark, self.scope, mark.position, time)
 
     def missing(self) -> dict[tuple[Identity, Write], int]:
         """S09: (scope, write) -> the first watermark that misses it."""
@@ -237,3 +235,70 @@ class Oracle:
 
     def _has_begun(self, live: list[Write], mark: Event, time: int, group: Group) -> bool:
         return any(self.arrival(w, mark, group) < time for w in live)
+
+    # Witnesses
+
+    def late_witnesses(self, *, is_wide: bool) -> tuple[int, int]:
+        """S05 and S06: first deliveries after a watermark for their key.
+
+        Widely: of their scope. Narrowly: of their session, since which its coverage of the key has not begun anew.
+        """
+        count, met = 0, 0
+        for t in self._firsts():
+            event = self.log[t]
+            marks = [m for m in self.used if self._is_for(self.log[m], m, event)]
+            since, _, _ = self.coverage(event, event.key, event.span, t)
+            own = [m for m in marks if since < m and self.session(self.log[m]) == self.session(event)]
+            if any(m < t for m in (marks if is_wide else own)):
+                count += 1
+                met += any(self.log[m].position == event.position for m in marks)
+        return count, met if self.contract.closed == "<=" else 0
+
+    def _firsts(self) -> list[int]:
+        seen: dict[tuple[Identity, Identity], int] = {}
+        for t in self.events():
+            seen.setdefault((self.scope(self.log[t]), self.identity(self.log[t])), t)
+        return [t for t in seen.values() if self.log[t].kind == ROW]
+
+    def _is_for(self, mark: Event, time: int, event: Event) -> bool:
+        is_near = self.scope(mark) == self.scope(event) and self.speaks(mark, event.span)
+        return is_near and self.covers(mark, event.key, event.span, time, event.position)
+
+    def regress_witnesses(self) -> int:
+        marks = [e for e in self.log if e.kind == WATERMARK]
+        return len(marks) - len({(self.scope(e), e.span) for e in marks})
+
+    def lanes(self) -> list[list[int]]:
+        """The used watermarks of each session and partition, between two markers of the session."""
+        result: dict[tuple[Identity, int, int], list[int]] = {}
+        for m in self.used:
+            mark = self.log[m]
+            before = [e for e in self.log[:m] if self.session(e) == self.session(mark)]
+            markers = sum(e.kind in (OPEN, GAP, CLOSE, ERROR, END) for e in before)
+            result.setdefault((self.session(mark), mark.span, markers), []).append(m)
+        return list(result.values())
+
+    def missing_witnesses(self) -> int:
+        """S09: watermarks that newly close an owed write in live coverage."""
+        return len({m for lane in self.lanes() for w in self.owed for m in self._newly(lane, w, w.position)})
+
+    def torn_witnesses(self) -> int:
+        """S10: watermarks that newly close a unit of which they cover two events."""
+        if self.contract.atomic_unit == "none":
+            return 0
+        units: dict[int | Identity, list[Write]] = {}
+        for w in self.owed:
+            units.setdefault(self.unit(w), []).append(w)
+        result: set[int] = set()
+        for lane in self.lanes():
+            for unit in units.values():
+                top = max(w.position for w in unit)
+                live = [w for w in unit if self._is_asked(self.log[lane[-1]], lane[-1], w)]
+                if len(live) > 1:
+                    result.update(m for w in live for m in self._newly(lane, w, top))
+        return len(result)
+
+    def _newly(self, lane: list[int], w: Write, position: int) -> list[int]:
+        """The first watermark of the lane that closes that position and covers that write, if there is one."""
+        marks = [m for m in lane if self.closes(self.log[m].position, position)]
+        return [m for m in marks if self._is_asked(self.log[m], m, w)][:1]

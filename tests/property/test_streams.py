@@ -52,12 +52,15 @@ def test_late_events_and_regressions_are_those_of_the_oracle(seed: int, contract
         assert (len(boundary.row), boundary.legal) == (0, len(equal))
     else:
         assert dict(zip(boundary.row.tolist(), boundary.watermark.tolist(), strict=True)) == equal
+    narrow, wide = oracle.late_witnesses(is_wide=False), oracle.late_witnesses(is_wide=True)
+    assert narrow[0] <= late.witnesses <= wide[0]
+    assert narrow[1] <= boundary.witnesses <= wide[1]
     assert late.witnesses >= len(late.row)
     assert boundary.witnesses >= len(boundary.row)
     backward = regressions(view)
     assert set(backward.watermark.tolist()) == oracle.regressions()
     assert all(earlier < later for earlier, later in zip(backward.row, backward.watermark, strict=True))
-    assert backward.witnesses >= len(backward.watermark)
+    assert backward.witnesses == oracle.regress_witnesses()
 
 
 @MANY
@@ -73,7 +76,7 @@ def test_missing_events_are_those_of_the_oracle(seed: int, contract: StreamContr
     }
     assert len(found) == len(ruling.watermark)
     assert found == oracle.missing()
-    assert ruling.witnesses >= len(set(ruling.watermark.tolist()))
+    assert ruling.witnesses == oracle.missing_witnesses()
 
 
 @MANY
@@ -89,6 +92,7 @@ def test_torn_units_are_those_of_the_oracle(seed: int, contract: StreamContract)
     }
     assert len(found) == len(ruling.watermark)
     assert found == oracle.torn()
+    assert ruling.witnesses == oracle.torn_witnesses()
     assert all(row < mark for row, mark in zip(ruling.row.tolist(), ruling.watermark.tolist(), strict=True))
 
 
