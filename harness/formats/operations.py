@@ -80,27 +80,33 @@ class Operations:
         return _ops_table(rows), self._mops_table(rows)
 
     def _mops_table(self, rows: Sequence[Row]) -> pa.Table:
+        mops = [(row.invoke.index, *numbered) for row in rows for numbered in enumerate(_mops(row))]
         identify = self._names.id
-        columns: dict[str, list[object]] = {name: [] for name in SCHEMAS["mops"].names}
-        append = [columns[name].append for name in ("op", "position", "table", "f", "lock", "key", "value", "read")]
-        for row in rows:
-            mops = row.complete.mops if row.complete is not None and row.complete.mops is not None else row.invoke.mops
-            for position, mop in enumerate(mops or ()):
-                is_list = mop.f == "r" and isinstance(mop.value, list)
-                has_value = mop.f != "r" or (mop.value is not None and not is_list)
-                cells = (
-                    row.invoke.index,
-                    position,
-                    mop.table,
-                    MOP_KINDS[mop.f],
-                    mop.lock,
-                    identify(mop.key),
-                    identify(mop.value) if has_value else None,
-                    [identify(element) for element in mop.value] if isinstance(mop.value, list) and is_list else None,
-                )
-                for add, cell in zip(append, cells, strict=True):
-                    add(cell)
+        columns: dict[str, list[object]] = {
+            "op": [index for index, _, _ in mops],
+            "position": [position for _, position, _ in mops],
+            "table": [mop.table for _, _, mop in mops],
+            "f": [MOP_KINDS[mop.f] for _, _, mop in mops],
+            "lock": [mop.lock for _, _, mop in mops],
+            "key": [identify(mop.key) for _, _, mop in mops],
+            "value": [None if _is_read_of_list(mop) else identify(mop.value) for _, _, mop in mops],
+            "read": [
+                [identify(element) for element in mop.value] if mop.f == "r" and isinstance(mop.value, list) else None
+                for _, _, mop in mops
+            ],
+        }
         return table_of("mops", columns)
+
+
+def _mops(row: Row) -> tuple[MicroOp, ...]:
+    """What the operation did; what it asked for, where its completion does not say."""
+    done = row.complete.mops if row.complete is not None else None
+    return (row.invoke.mops or ()) if done is None else done
+
+
+def _is_read_of_list(mop: MicroOp) -> bool:
+    """Is it a read of a list, or one without result?"""
+    return mop.f == "r" and (mop.value is None or isinstance(mop.value, list))
 
 
 def same_request(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...]) -> bool:
@@ -130,38 +136,29 @@ def _name(row: Row) -> str:
 
 
 def _ops_table(rows: Sequence[Row]) -> pa.Table:
-    cells = [_cells(row) for row in rows]
-    names = SCHEMAS["ops"].names
-    return table_of("ops", {name: [row[name] for row in cells] for name in names})
-
-
-def _cells(row: Row) -> dict[str, object]:
-    invoke, complete = row.invoke, row.complete
-    done = complete if complete is not None else Complete(invoke.index, 0, "info")
-    return {
-        "index": invoke.index,
-        "process": invoke.process,
-        "node": done.node,
-        "outcome": OUTCOMES[done.outcome],
-        "f": invoke.f,
-        "invoke_value": _json(invoke.value),
-        "value": _json(done.value),
-        "intended_ns": invoke.intended_ns,
-        "invoke_ns": invoke.time_ns,
-        "complete_ns": None if complete is None else complete.time_ns,
-        "after": row.after,
-        "invoke_seq": row.invoke_seq,
-        "complete_seq": row.complete_seq,
-        "is_txn": invoke.mops is not None,
-        "has_result": complete is not None and complete.mops is not None,
-        "error": done.error,
-        "txn": done.txn,
-        "start_ts": done.start_ts,
-        "read_ts": done.read_ts,
-        "commit_ts": done.commit_ts,
-        "epoch": done.epoch,
-        "cluster": None,
+    asked = [row.invoke for row in rows]
+    done = [Complete(row.invoke.index, 0, "info") if row.complete is None else row.complete for row in rows]
+    is_open = [row.complete is None for row in rows]
+    columns: dict[str, list[object]] = {
+        "index": [each.index for each in asked],
+        "process": [each.process for each in asked],
+        "outcome": [OUTCOMES[each.outcome] for each in done],
+        "f": [each.f for each in asked],
+        "invoke_value": [_json(each.value) for each in asked],
+        "value": [_json(each.value) for each in done],
+        "intended_ns": [each.intended_ns for each in asked],
+        "invoke_ns": [each.time_ns for each in asked],
+        "complete_ns": [None if no else each.time_ns for no, each in zip(is_open, done, strict=True)],
+        "after": [row.after for row in rows],
+        "invoke_seq": [row.invoke_seq for row in rows],
+        "complete_seq": [row.complete_seq for row in rows],
+        "is_txn": [each.mops is not None for each in asked],
+        "has_result": [each.mops is not None for each in done],
+        "cluster": [None] * len(rows),
     }
+    for name in ("node", "error", "txn", "start_ts", "read_ts", "commit_ts", "epoch"):
+        columns[name] = [getattr(each, name) for each in done]
+    return table_of("ops", {name: columns[name] for name in SCHEMAS["ops"].names})
 
 
 def _json(value: Json) -> str | None:
