@@ -1,0 +1,15 @@
+from pathlib import Path
+
+import pytest
+
+from harness.formats import parquet
+
+
+@pytest.fixture(autouse=True)
+def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of small histories need not survive the machine, and syncing them takes most of the time."""
+
+    def forgotten(folder: Path) -> None:
+        assert folder.is_dir()
+
+    monkeypatch.setattr(parquet, "sync_folder", forgotten)
