@@ -41,8 +41,9 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
     console = Console(highlight=False)
     if batch.stopped:
         console.print(plain(f"  stopped after {len(batch.runs)} of {batch.planned} runs: {batch.stopped}"))
-    for anomaly, count in Counter(f.anomaly for report in batch.runs for f in report.findings if f.promise).items():
-        console.print(plain(f"  {anomaly:<28} in {count} runs"))
+    found = [{finding.anomaly for finding in report.findings if finding.promise} for report in batch.runs]
+    for anomaly, count in sorted(Counter(name for names in found for name in names).items()):
+        console.print(plain(f"  {anomaly:<28} in {count} of {len(batch.runs)} runs"))
     word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
     console.print(word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), soft_wrap=True)
     for report in [report for report in batch.runs if report.verdict == batch.verdict][:SHOWN]:
