@@ -7,7 +7,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -35,7 +35,8 @@ _TOKEN: Final = re.compile(
 )
 _CLOSERS: Final = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 _HISTORY, _END, _DISCARD = "the history", "#", "#_"
-_MISSING: Final = object()
+_CLOSING: Final = frozenset(_CLOSERS.values())
+_MISSING: Final[Any] = object()
 
 
 class BadEdn(Exception):
@@ -107,29 +108,17 @@ class _Parser:
 
     def feed(self, tokens: list[str]) -> list[Json]:
         """Take tokens; returns the forms that are finished by now. Raises ValueError that says what is wrong."""
-        frame, atoms = self._frames[-1], self._atoms
+        frame, known = self._frames[-1], self._atoms.get
         for self.place, token in enumerate(tokens):
-            value = atoms.get(token, _MISSING)
-            if value is _MISSING:
-                first = token[0]
-                if first in "[{(" or (first == "#" and not token.startswith("##")):
-                    frame = self._opened(token)
-                    continue
-                if first == ";":
-                    continue
-                if first in "]})":
-                    is_collection = len(self._frames) > 1
-                    value = self._closed(token)
-                    frame = self._frames[-1]
-                    if not is_collection:
-                        continue
-                else:
-                    value = atom(token)
-                    if len(token) <= _ATOM_LENGTH and len(atoms) < _ATOMS_MAX:
-                        atoms[token] = value
-            frame.items.append(cast("Json", value))
-            if frame.is_prefix:
-                frame = self._prefixed(frame)
+            value = known(token, _MISSING)
+            if value is not _MISSING:
+                frame.items.append(value)
+                if frame.is_prefix:
+                    frame = self._prefixed(frame)
+            elif token in _CLOSING:
+                frame = self._closed(token)
+            else:
+                frame = self._begun(token)
         finished, self._frames[0].items = self._frames[0].items, []
         self._has_begun = self._has_begun or bool(finished)
         return finished
@@ -146,30 +135,48 @@ class _Parser:
         """Is no form half read?"""
         return len(self._frames) == 1
 
+    def _begun(self, token: str) -> _Frame:
+        """Take a token that is not known and closes nothing; returns the frame in which to go on."""
+        first = token[0]
+        if first in "[{(" or (first == "#" and token[:2] != "##"):
+            return self._opened(token)
+        frame = self._frames[-1]
+        if first == ";":
+            return frame
+        value = atom(token)
+        if len(token) <= _ATOM_LENGTH and len(self._atoms) < _ATOMS_MAX:
+            self._atoms[token] = value
+        frame.items.append(value)
+        return self._prefixed(frame) if frame.is_prefix else frame
+
     def _opened(self, token: str) -> _Frame:
-        outermost = self._frames[0]
-        is_first = len(self._frames) == 1 and not (self._has_begun or outermost.items)
-        self._has_begun = True
-        if is_first and token in {"[", "("}:
-            self._is_wrapped = True
-            outermost.opener = token
-            return outermost
-        if len(self._frames) > NESTING_MAX:
+        frames = self._frames
+        if len(frames) == 1 and token in {"[", "("} and not (self._has_begun or frames[0].items):
+            self._has_begun = self._is_wrapped = True
+            frames[0].opener = token
+            return frames[0]
+        if len(frames) > NESTING_MAX:
             raise ValueError(f"values are nested deeper than {NESTING_MAX}, the limit")
         if token == "#":  # noqa: S105  No secret: a sign without its name.
             raise ValueError("a tag has no name")
-        self._frames.append(_Frame(token, [], is_prefix=token not in _CLOSERS))
-        return self._frames[-1]
+        self._has_begun = True
+        frame = _Frame(token, [], token not in _CLOSERS)
+        frames.append(frame)
+        return frame
 
-    def _closed(self, token: str) -> Json:
-        frame = self._frames[-1]
+    def _closed(self, token: str) -> _Frame:
+        """End the innermost frame; returns the one in which to go on."""
+        frames = self._frames
+        frame = frames[-1]
         if _CLOSERS.get(frame.opener) != token:
             raise ValueError(f"{token!r} does not end {shown(frame.opener)}")
-        if frame is self._frames[0]:
-            self._frames.append(_Frame(_END, [], is_prefix=True))
-            return None
-        self._frames.pop()
-        return collection(frame.opener, frame.items)
+        if len(frames) == 1:
+            frames.append(_Frame(_END, [], is_prefix=True))
+            return frames[-1]
+        frames.pop()
+        outer = frames[-1]
+        outer.items.append(frame.items if token == "]" else collection(frame.opener, frame.items))  # noqa: S105  A bracket.
+        return self._prefixed(outer) if outer.is_prefix else outer
 
     def _prefixed(self, frame: _Frame) -> _Frame:
         """The value after a tag or a discard is there; returns the frame in which to go on."""

@@ -61,12 +61,12 @@ def collection(opener: str, items: list[Json]) -> Json:
         return {"#set": items}
     if len(items) % 2:
         raise ValueError("a map ends after a key")
-    keys = items[::2]
-    texts = [key for key in keys if isinstance(key, str)]
-    if len(texts) < len(keys) or any(key.startswith("#") for key in texts):
-        return {"#map": [list(pair) for pair in zip(keys, items[1::2], strict=True)]}
-    result = dict(zip(texts, items[1::2], strict=True))
-    if len(result) < len(keys):
+    result: dict[str, Json] = {}
+    for key, value in zip(items[::2], items[1::2], strict=True):
+        if not isinstance(key, str) or key[:1] == "#":
+            return {"#map": [items[place : place + 2] for place in range(0, len(items), 2)]}
+        result[key] = value
+    if len(result) * 2 < len(items):
         raise ValueError("a map has a key twice")
     return result
 

@@ -22,21 +22,31 @@ import msgspec
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Fault, Invoke, Json, MicroOp, Outcome
 from harness.formats.edn_values import shown
+from harness.formats.operations import same_request
 
-Mark = Literal[":", ""]  # What field names and words begin with: a colon in EDN, nothing in JSON.
+Mark = Literal[":", ""]  # What the names of fields begin with: a colon in EDN, nothing in JSON.
 Mops = tuple[MicroOp, ...]
 
-_MOPS: Final[Mapping[Json, Literal["r", "append", "w"]]] = {
+_KINDS: Final[Mapping[str, Literal["r", "append", "w"]]] = {
     "append": "append",
     "r": "r",
     "w": "w",
     "read": "r",
     "write": "w",
 }
+_MOPS: Final = {mark + word: kind for word, kind in _KINDS.items() for mark in ("", ":")}
 OVERLAPPING: Final = 1 << 62  # Process numbers from here on were given to operations that overlap others of theirs.
 OVERLAPPING_MAX: Final = 100  # Open operations of one process; each completion looks at all of them.
 _TYPES: Final = ("invoke", "ok", "fail", "info")
 _INT_MAX: Final = (1 << 63) - 1
+
+
+class _Names:
+    """What the fields of a map are called."""
+
+    def __init__(self, mark: Mark) -> None:
+        self.type, self.index, self.process = f"{mark}type", f"{mark}index", f"{mark}process"
+        self.f, self.value, self.time, self.error = f"{mark}f", f"{mark}value", f"{mark}time", f"{mark}error"
 
 
 class _Map(NamedTuple):
@@ -66,11 +76,11 @@ def records_of_maps(source: str, maps: Iterable[tuple[str, Json]], mark: Mark) -
 
     Raises HistoryError that names file and place, and says what is wrong with that map.
     """
-    pairing = _Pairing(mark)
+    names, pairing = _Names(mark), _Pairing()
     previous = -1
     for number, (place, fields) in enumerate(maps):
         try:
-            each, previous = _checked(fields, mark, place=place, number=number, previous=previous)
+            each, previous = _checked(fields, names, place=place, number=number, previous=previous)
             records = pairing.records(each)
         except ValueError as error:
             raise HistoryError(f"{source}, {place}: {error}") from None
@@ -80,8 +90,7 @@ def records_of_maps(source: str, maps: Iterable[tuple[str, Json]], mark: Mark) -
 class _Pairing:
     """Completions find their invocations."""
 
-    def __init__(self, mark: Mark) -> None:
-        self._mark: Mark = mark
+    def __init__(self) -> None:
         self._open: dict[int, list[_Open]] = {}
         self._invokes: dict[int, bool] = {}  # By process: has it invocations, or completions only?
         self._count = self._fault_count = self._overlap_count = 0
@@ -103,8 +112,8 @@ class _Pairing:
         """The invocation that a map is, or that must have been just before the completion that it is."""
         if each.type == "invoke" and not self._invokes.setdefault(process, True):
             raise ValueError(f"process {process} invokes, after it completed without an invocation")
-        mops = _mops(each, self._mark, is_ok=False)
-        asked = None if mops is None else tuple(MicroOp(m.f, m.key) if m.f == "r" else m for m in mops)
+        mops = _mops(each, is_ok=False)
+        asked = None if mops is None else tuple([MicroOp(m.f, m.key) if m.f == "r" else m for m in mops])
         opened = _Open(each.place, self._count, each.f, asked)
         others = self._open.setdefault(process, [])
         if others and (asked is None or len(others) == OVERLAPPING_MAX):
@@ -126,9 +135,9 @@ class _Pairing:
             )
         is_ok = each.type == "ok"
         mops = None
-        if opened.mops is not None and (is_ok or _is_transaction(each, self._mark)):
-            mops = _mops(each, self._mark, is_ok=is_ok)
-            if mops is None or not _is_same(opened.mops, mops):
+        if opened.mops is not None and (is_ok or _is_transaction(each.value)):
+            mops = _mops(each, is_ok=is_ok)
+            if mops is None or not same_request(opened.mops, mops):
                 raise ValueError(f"its transaction is not that of its invocation, {opened.place}")
         value = each.value if mops is None else None
         if mops is not None and not is_ok and all(mop.f != "r" or mop.value is None for mop in mops):
@@ -139,8 +148,8 @@ class _Pairing:
         """The invocation that a completion ends, which is open no more."""
         candidates = self._open.get(process, [])
         if len(candidates) > 1:
-            mops = _mops(each, self._mark, is_ok=False)
-            same = [one for one in candidates if mops is not None and one.mops is not None and _is_same(one.mops, mops)]
+            mops = _mops(each, is_ok=False)
+            same = [one for one in candidates if mops is not None and same_request(one.mops, mops)]
             if len(same) != 1:
                 raise ValueError(f"process {process} completes, and {len(same)} of its open invocations are like it")
             candidates.remove(same[0])
@@ -150,83 +159,67 @@ class _Pairing:
         return candidates.pop()
 
 
-def _checked(fields: Json, mark: Mark, *, place: str, number: int, previous: int) -> tuple[_Map, int]:
+def _checked(fields: Json, names: _Names, *, place: str, number: int, previous: int) -> tuple[_Map, int]:
     """The map, and its index. Raises ValueError."""
     if isinstance(fields, dict) and len(fields) == 1 and "#jepsen.history.Op" in fields:
         fields = fields["#jepsen.history.Op"]
     if not isinstance(fields, dict):
         raise ValueError("it is no map")
-    kind = _word(fields.get(mark + "type"), mark)
+    kind = _word(fields.get(names.type))
     if kind not in _TYPES:
         raise ValueError(f"its type must be one of {', '.join(_TYPES)}")
-    index = _number(fields, "index", mark, number)
+    index = _number(fields, names.index, number)
     if index <= previous:
         raise ValueError(f"its index is {index}, and the index before is {previous}: indexes must rise")
-    name = fields.get(mark + "process")
+    name = fields.get(names.process)
     is_numbered = not isinstance(name, str) or name.isdecimal()
-    process = _number(fields, "process", mark, 0) if is_numbered else None
-    f = _word(fields.get(mark + "f"), mark)
-    time_ns = _number(fields, "time", mark, number)
-    error = fields.get(mark + "error")
+    process = _number(fields, names.process, 0) if is_numbered else None
+    time_ns = _number(fields, names.time, number)
+    error = fields.get(names.error)
     text = error if isinstance(error, str | None) else msgspec.json.encode(error).decode()
-    return _Map(place, kind, process, f, fields.get(mark + "value"), time_ns, text), index
+    return _Map(place, kind, process, _word(fields.get(names.f)), fields.get(names.value), time_ns, text), index
 
 
-def _number(fields: dict[str, Json], name: str, mark: Mark, default: int) -> int:
+def _number(fields: dict[str, Json], name: str, default: int) -> int:
     """A number of the map. Raises ValueError unless it is an integer from 0 up."""
-    value = fields.get(mark + name)
+    value = fields.get(name)
     if value is None:
         return default
     if type(value) is not int or not 0 <= value <= _INT_MAX:
-        raise ValueError(f"its {name} is no integer from 0 to {_INT_MAX}")
+        raise ValueError(f"its {name.removeprefix(':')} is no integer from 0 to {_INT_MAX}")
     return value
 
 
-def _word(value: Json, mark: Mark) -> str | None:
-    """A name without its mark; JSON text if it is none."""
-    if value is None:
-        return None
-    return value.removeprefix(mark) if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _word(value: Json) -> str | None:
+    """A name without the colon of a keyword; JSON text if it is no name."""
+    if isinstance(value, str):
+        return value.removeprefix(":")
+    return None if value is None else msgspec.json.encode(value).decode()
 
 
-def _is_transaction(each: _Map, mark: Mark) -> bool:
-    """Does its value look like micro-operations?"""
-    return isinstance(each.value, list) and all(
-        isinstance(mop, list) and mop and isinstance(mop[0], str) and mop[0].removeprefix(mark) in _MOPS
-        for mop in each.value
+def _is_transaction(value: Json) -> bool:
+    """Does a value look like micro-operations?"""
+    return isinstance(value, list) and all(
+        isinstance(mop, list) and mop and isinstance(mop[0], str) and mop[0] in _MOPS for mop in value
     )
 
 
-def _mops(each: _Map, mark: Mark, *, is_ok: bool) -> Mops | None:
+def _mops(each: _Map, *, is_ok: bool) -> Mops | None:
     """The micro-operations of a transaction, None for what is none. Raises ValueError if it should be one."""
-    is_transaction = _is_transaction(each, mark)
+    is_transaction = _is_transaction(each.value)
     if each.f != "txn" and not (each.f is None and is_transaction):
         return None
-    if not isinstance(each.value, list) or not is_transaction:
+    if not is_transaction:
         raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
-    return tuple(_mop(cast("list[Json]", mop), mark, is_ok=is_ok) for mop in each.value)
+    return tuple([_mop(parts, is_ok=is_ok) for parts in cast("list[list[Json]]", each.value)])
 
 
-def _mop(parts: list[Json], mark: Mark, *, is_ok: bool) -> MicroOp:
-    f = _MOPS[cast("str", parts[0]).removeprefix(mark)]
-    if len(parts) != 3 and not (len(parts) == 2 and f == "r"):
+def _mop(parts: list[Json], *, is_ok: bool) -> MicroOp:
+    f = _MOPS[cast("str", parts[0])]
+    if len(parts) == 3:
+        value = parts[2]
+    elif len(parts) == 2 and f == "r":
+        value = None
+    else:
         raise ValueError(f"a micro-operation has {len(parts)} parts, not [f, key, value]")
-    value = parts[2] if len(parts) == 3 else None
-    if f == "r" and is_ok and value is None:
-        value = []
-    return MicroOp(f, parts[1], value)
-
-
-def _is_same(asked: Mops, answered: Mops) -> bool:
-    """Is it the same transaction but for what its reads returned?"""
-    return len(asked) == len(answered) and all(
-        a.f == b.f and _is_identical(a.key, b.key) and (a.f == "r" or _is_identical(a.value, b.value))
-        for a, b in zip(asked, answered, strict=True)
-    )
-
-
-def _is_identical(one: Json, other: Json) -> bool:
-    """Are they the same JSON? To Python, 1 equals 1.0 and true."""
-    if type(one) in {int, str}:
-        return type(one) is type(other) and one == other
-    return msgspec.json.encode(one, order="sorted") == msgspec.json.encode(other, order="sorted")
+    return MicroOp(f, parts[1], [] if f == "r" and is_ok and value is None else value)
