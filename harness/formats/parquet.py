@@ -1,19 +1,23 @@
 """A history as Parquet files: written from records in order, and read back as the same records in the same order.
 
-Files are written into a temporary folder, read back and counted, and renamed as one. Memory is bounded by one chunk,
-and by what is open at a time.
+Files are written into a temporary folder, synced, counted, and renamed as one. Memory is bounded by one chunk, and by
+what is open at a time. The metadata of ops.parquet hold the number of the schema and, if there was one, the footer.
 """
 
+import contextlib
+import gc
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.core.errors import HistoryError
 from harness.core.record import (
+    SCHEMA,
     Complete,
     Fault,
     Footer,
@@ -30,10 +34,11 @@ from harness.formats.names import Names, json_text
 from harness.formats.operations import Operations
 from harness.formats.rows import records_of
 from harness.formats.schema import SCHEMAS, table_of, tables_of
-from harness.formats.tables import read_table
+from harness.formats.tables import read_table, reading
 from harness.store import sync_folder
 
 BATCH_ROWS: Final = 100_000
+_SCHEMA_KEY, _FOOTER_KEY = b"seamark.schema", b"seamark.footer"
 
 
 class _Table:
@@ -56,10 +61,15 @@ class _Table:
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self.count += table.num_rows
 
+    def annotate(self, metadata: dict[bytes, bytes]) -> None:
+        """Say something about the whole."""
+        self._writer.add_key_value_metadata(metadata)
+
     def close(self) -> None:
         """Write what is left, and count what can be read."""
         self._flush()
         self._writer.close()
+        sync_folder(self.path)
         found = pq.ParquetFile(self.path, page_checksum_verification=True).metadata.num_rows
         if found != self.count:
             raise HistoryError(f"{self.path}: {self.count} rows were written, {found} can be read")
@@ -88,6 +98,7 @@ class HistoryWriter:
         self._tables = {name: _Table(self._temporary, name) for name in SCHEMAS}
         self._names = Names()
         self._operations = Operations(self._names, self._write_chunk)
+        self._metadata = {_SCHEMA_KEY: b"%d" % SCHEMA}
         self._seq = 0
 
     def add(self, record: Record) -> None:
@@ -100,7 +111,10 @@ class HistoryWriter:
     def _add(self, seq: int, record: Record) -> None:
         identify = self._names.id
         match record:
-            case Header() | Footer():
+            case Header():
+                return
+            case Footer():
+                self._metadata[_FOOTER_KEY] = msgspec.json.encode(record)
                 return
             case Invoke():
                 self._operations.invoke(seq, record)
@@ -127,6 +141,7 @@ class HistoryWriter:
         self._operations.finish()
         for row in zip(*self._names.rows(), strict=True):
             self._tables["names"].add(*row)
+        self._tables["ops"].annotate(self._metadata)
         for table in self._tables.values():
             table.close()
         sync_folder(self._temporary)
@@ -152,11 +167,38 @@ def write_history(records: Iterable[Record], folder: Path) -> None:
     """
     writer = HistoryWriter(folder)
     try:
-        for record in records:
-            writer.add(record)
-        writer.finish()
+        with _without_collector():
+            for record in records:
+                writer.add(record)
+            writer.finish()
     finally:
         writer.discard()
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Records and rows are many and make no cycles: the collector would look through them for half of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def footer_of(folder: Path) -> Footer | None:
+    """How the recording of that history ended; None if it did not come to its end.
+
+    Raises HistoryError if a newer Seamark wrote it, or the file is damaged.
+    """
+    path = folder / "ops.parquet"
+    with reading(path):
+        metadata = pq.read_metadata(path).metadata or {}
+        if int(metadata.get(_SCHEMA_KEY, b"1")) > SCHEMA:
+            raise HistoryError(f"{path}: is of a newer Seamark than this one, which reads schemas up to {SCHEMA}")
+        text = metadata.get(_FOOTER_KEY)
+        return None if text is None else msgspec.json.decode(text, type=Footer)
 
 
 def is_history(folder: Path) -> bool:
@@ -168,4 +210,4 @@ def _text(value: Json) -> str:
     return json_text(value).decode()
 
 
-__all__ = ["HistoryWriter", "is_history", "read_table", "records_of", "write_history"]
+__all__ = ["HistoryWriter", "footer_of", "is_history", "read_table", "records_of", "write_history"]
