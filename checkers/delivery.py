@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checkers.stream_index import codes, max_so_far
+from checkers.stream_index import codes, distinct, max_so_far
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of, unit_of
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
@@ -39,7 +39,7 @@ def missing_events(view: StreamView) -> Ruling:
         watermark=watermark[chosen],
         row=np.full(len(chosen), -1, np.int64),
         write=view.expected[candidate[chosen]],
-        witnesses=len(np.unique(place)),
+        witnesses=len(distinct(place)),
     )
 
 
@@ -142,7 +142,7 @@ def _torn(
         watermark=lanes.rows[place[chosen]],
         row=shown[group[chosen]],
         candidate=pairs.candidate[chosen],
-        witnesses=len(np.unique(closing[is_witness])),
+        witnesses=len(distinct(closing[is_witness])),
     )
 
 

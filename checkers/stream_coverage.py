@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex
+from checkers.stream_index import GroupIndex, distinct
 from harness.core.columns import CLOSE, END, ERROR, GAP, NEVER, OPEN, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
@@ -45,7 +45,7 @@ class Coverage:
         self._resumes_at = contract.resume == "at"
         marks = is_marker(deliveries)
         has_key, has_span = deliveries.key != NEVER, deliveries.span >= 0
-        self._keys = np.unique(deliveries.key)
+        self._keys = distinct(deliveries.key)
         self._span_count = int(deliveries.span.max(initial=0)) + 1
         by_key = self._by_key(session, deliveries.key)
         by_span = self._by_span(session, deliveries.span)

@@ -17,6 +17,13 @@ def codes(*columns: Int64s) -> Int64s:
     return result
 
 
+def distinct(numbers: Int64s) -> Int64s:
+    """Each of the numbers once, ascending. Sorting is some times as fast as NumPy's `unique`, which hashes."""
+    ordered = np.sort(numbers)
+    result: Int64s = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
+    return result
+
+
 def count_so_far(group: Int64s, flag: Bools) -> Int64s:
     """For each row how many flags its group (from 0) has had, its own included; rows stand in order of time."""
     order = np.argsort(group, kind="stable")
@@ -54,7 +61,7 @@ class GroupIndex:
         order = np.lexsort((height, group))
         self.rows: Int64s = order if rows is None else rows[order]
         self._group = group[order]
-        self._levels = np.unique(height)
+        self._levels = distinct(height)
         _require_room(int(group.max(initial=0)) + 2, len(self._levels) + 1)
         self._key = self._group * (len(self._levels) + 1) + np.searchsorted(self._levels, height[order])
 
