@@ -28,7 +28,6 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 # An object's names have no order as evidence: Parquet files keep them sorted.
 _CANONICAL: Final = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER: Final[msgspec.msgpack.Decoder[Record]] = msgspec.msgpack.Decoder(Record)
-_FOOTER_MAX: Final = 1 << 16  # Bytes in which a footer is looked for.
 
 
 class JournalWriter:
@@ -124,29 +123,6 @@ def read_journal(path: Path) -> Iterator[Record]:
                 number, offset = number + 1, end
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def is_complete(path: Path) -> bool:
-    """Does the journal end with a footer? What comes before it is not looked at. Raises HistoryError like a reader."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _FOOTER_MAX))
-            tail = file.read()
-    except OSError as error:
-        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
-    return any(_is_footer(tail, start) for start in range(len(tail) - _HEAD.size))
-
-
-def _is_footer(tail: bytes, start: int) -> bool:
-    """Is what begins there a footer, and nothing but a footer?"""
-    length, checksum = _HEAD.unpack_from(tail, start)
-    if length != len(tail) - start - _HEAD.size or zlib.crc32(payload := tail[-length:]) != checksum:
-        return False
-    try:
-        return isinstance(_DECODER.decode(payload), Footer)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return False
 
 
 def _holds_a_record(rest: bytes) -> bool:

@@ -5,18 +5,19 @@ A further format is a row in FORMATS: how its files begin and are called, and a 
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
 from harness.core.errors import HistoryError, ScenarioError
-from harness.core.record import Fault, Record
+from harness.core.record import Fault, Footer, Record
 from harness.formats.exchange import read_edn_history
 from harness.formats.jsonl import read_jsonl
-from harness.formats.parquet import is_history, write_history
+from harness.formats.parquet import footer_of, is_history, write_history
 from harness.formats.validation import validate
-from harness.journal import MAGIC, is_complete, read_journal
+from harness.journal import MAGIC, read_journal
 from harness.store import HISTORY, JOURNAL, RUN_FILE, is_run
 
 _HEAD_BYTES: Final = 4096
@@ -91,16 +92,16 @@ def _folder(folder: Path, into: Path) -> Loaded:
     """A run's history, written from its journal if that was not done; or a folder of Parquet files."""
     journal, history = folder / JOURNAL, folder / HISTORY
     if is_history(folder):
-        validate(folder)
-        return Loaded(history=folder, format="Parquet", is_foreign=False)
+        return _loaded(folder, "Parquet")
     if not (is_run(folder) or journal.is_file() or is_history(history)):
         raise HistoryError(f"{folder}: neither a run (no {RUN_FILE}, no {JOURNAL}) nor a folder of Parquet files")
-    if is_history(history):
-        validate(history)
-    else:
-        history = _written(journal, history, into / HISTORY)
-    is_ended = is_complete(journal) if journal.is_file() else is_history(folder / HISTORY)
-    return Loaded(history=history, format="run", is_foreign=False, is_complete=is_ended)
+    return _loaded(history if is_history(history) else _written(journal, history, into / HISTORY), "run")
+
+
+def _loaded(history: Path, name: str) -> Loaded:
+    """A folder that is there; whoever wrote it, it is looked at."""
+    validate(history)
+    return Loaded(history=history, format=name, is_foreign=False, is_complete=footer_of(history) is not None)
 
 
 def _written(journal: Path, history: Path, elsewhere: Path) -> Path:
@@ -110,29 +111,42 @@ def _written(journal: Path, history: Path, elsewhere: Path) -> Path:
     """
     for folder in (history, elsewhere):
         try:
-            write_history(read_journal(journal) if journal.is_file() else (), folder)
-        except OSError as error:
-            problem = error.strerror
+            _write(read_journal(journal) if journal.is_file() else iter(()), folder, journal)
+        except _Unwritable as error:
+            problem = error
         else:
             return folder
-    raise HistoryError(f"{elsewhere}: cannot be written ({problem}); make room, or choose another folder")
+    raise problem
 
 
 def _imported(path: Path, history: Path, found: Format) -> Loaded:
     """A file as a history folder."""
     skipped = [0]
-    records = _without_faults(found.read(path), skipped) if found.is_foreign else found.read(path)
-    try:
-        write_history(records, history)
-    except HistoryError as error:
-        raise error if str(error).startswith(str(path)) else HistoryError(f"{path}: {error}") from None
+    records = found.read(path)
+    if found.read is not read_journal:  # Only a journal says whether it is all.
+        records = chain(_without_faults(records, skipped) if found.is_foreign else records, [Footer(0, "imported")])
+    _write(records, history, path)
     return Loaded(
         history=history,
         format=found.name,
         is_foreign=found.is_foreign,
-        is_complete=found.read is not read_journal or is_complete(path),
+        is_complete=footer_of(history) is not None,
         notes=(f"{skipped[0]} nemesis operations skipped",) if skipped[0] else (),
     )
+
+
+def _write(records: Iterator[Record], folder: Path, source: Path) -> None:
+    """Write a history. Raises HistoryError that names its source, or the folder if that takes nothing."""
+    try:
+        write_history(records, folder)
+    except HistoryError as error:
+        raise error if str(error).startswith(str(source)) else HistoryError(f"{source}: {error}") from None
+    except OSError as error:
+        raise _Unwritable(f"{folder}: cannot be written ({error.strerror}); make room, or use another folder") from None
+
+
+class _Unwritable(HistoryError):
+    """There is no way to write there."""
 
 
 def _without_faults(records: Iterator[Record], skipped: list[int]) -> Iterator[Record]:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.core.errors import HistoryError
 from harness.core.record import SCHEMA, Complete, Footer, Header, Invoke, Mark, MicroOp, Record
-from harness.journal import MAGIC, RECORD_MAX, JournalWriter, history_sha256, is_complete, read_journal
+from harness.journal import MAGIC, RECORD_MAX, JournalWriter, history_sha256, read_journal
 
 RECORDS: list[Record] = [
     Header(SCHEMA, "2026-01-01T00:00:00Z"),
@@ -61,7 +61,6 @@ def test_a_journal_cut_at_any_byte_keeps_all_whole_records(tmp_path: Path) -> No
         path.write_bytes(whole[:length])
         count = max(0, sum(end <= length for end in ends) - 1)
         assert list(read_journal(path)) == RECORDS[:count]
-        assert is_complete(path) == (length == len(whole))
 
 
 def flipped(content: bytes, bit: int) -> bytes:
@@ -129,7 +128,6 @@ def test_a_journal_whose_first_line_was_not_finished_holds_nothing(tmp_path: Pat
     path = tmp_path / "journal.log"
     path.write_bytes(MAGIC[:5])
     assert list(read_journal(path)) == []
-    assert not is_complete(path)
 
 
 def test_a_record_over_the_limit_is_refused_by_name_and_leaves_the_journal_whole(tmp_path: Path) -> None:
@@ -147,10 +145,6 @@ def test_a_length_beyond_the_limit_is_damage_and_not_a_torn_tail(tmp_path: Path)
     path.write_bytes(path.read_bytes() + struct.pack(">II", RECORD_MAX + 1, 0) + b"x")
     with pytest.raises(HistoryError, match=r"record 2 .*it claims 16,777,217 bytes"):
         list(read_journal(path))
-
-
-def test_a_footer_before_the_end_does_not_end_a_journal(tmp_path: Path) -> None:
-    assert not is_complete(written(tmp_path / "journal.log", [RECORDS[-1], RECORDS[1]]))
 
 
 def test_header_and_footer_are_no_evidence() -> None:
