@@ -9,7 +9,7 @@ from harness.formats import parquet
 def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of small histories need not survive the machine, and syncing them takes most of the time."""
 
-    def forgotten(folder: Path) -> None:
-        assert folder.is_dir()
+    def forgotten(path: Path) -> None:
+        assert path.exists()
 
     monkeypatch.setattr(parquet, "sync_folder", forgotten)
