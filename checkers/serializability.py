@@ -38,7 +38,7 @@ from harness.core.columns import OK, Int64s
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
-RESIDUAL_EDGES: Final = 2_000_000  # More are not brought to the driver: then the answer is for a part, and unknown.
+RESIDUAL_EDGES: Final = 1_000_000  # More are not brought to the driver: then the answer is for a part, and unknown.
 _OPS_PER_PARTITION: Final = 500_000
 _SIZES: Final = ("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys")
 

@@ -70,7 +70,7 @@ def open_sources(inference: Inference) -> Edges:
 
 def ends(parts: Sequence[Edges]) -> Ends:
     """When the operations without certain end must end, given all edges that lead away from them."""
-    edges = all_edges(parts)
+    edges = _leading_on(all_edges(parts))
     op, source = np.unique(edges.source.astype(np.int64), return_inverse=True)
     end = np.full(len(op), OPEN_END, np.int64)
     while True:
@@ -82,16 +82,25 @@ def ends(parts: Sequence[Edges]) -> Ends:
         end = lower
 
 
+def _leading_on(edges: Edges) -> Edges:
+    """The edges without those to operations from where, sooner or later, nothing leads on: no cycle passes there."""
+    while True:
+        leads = (edges.target_after != OPEN_END) | np.isin(edges.target, edges.source)
+        if leads.all():
+            return edges
+        edges = edges.only(leads)
+
+
 def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tuple[int, SliceShare]]:
     """The edges of one partition for each slice, by rules 2 and 6. Windows known by now go to slice 0."""
     tail_edges, tail_windows = _backward(_ended_tail(inference.tail, known))
     edges = all_edges([_ended(inference.edges, known), tail_edges])
-    edges = edges.only(edges.source_after > edges.target)
+    # What is certain comes first: by rule 6 an operation may have to end before it begins, which implies its edges.
     is_certain = (edges.target_after <= edges.source) | (edges.target_after == OPEN_END)
     windows = union([tail_windows, _hulls(edges.only(is_certain))])
     if len(windows.start):
         yield 0, SliceShare(all_edges([]), windows)
-    edges = edges.only(~is_certain)
+    edges = edges.only(~is_certain & (edges.source_after > edges.target))
     lifetime = _hulls(edges)
     first, last = lifetime.start // slice_ids, (lifetime.stop - 1) // slice_ids
     at = expand(first, last - first + 1)

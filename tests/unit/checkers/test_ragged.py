@@ -1,0 +1,71 @@
+"""Runs in flat arrays, against plain loops."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers import ragged
+from harness.core.columns import Int64s
+
+lists = st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=8)
+intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 6)), max_size=8)
+
+
+def flat(runs: list[list[int]]) -> tuple[Int64s, Int64s, Int64s]:
+    lengths = np.array([len(run) for run in runs], np.int64)
+    return np.array([x for run in runs for x in run], np.int64), np.cumsum(lengths) - lengths, lengths
+
+
+@settings(deadline=None, max_examples=100)
+@given(runs=lists)
+def test_expand_gives_the_positions_of_all_runs(runs: list[list[int]]) -> None:
+    values, start, length = flat(runs)
+    assert values[ragged.expand(start[::-1], length[::-1])].tolist() == [x for run in runs[::-1] for x in run]
+
+
+@settings(deadline=None, max_examples=200)
+@given(left=lists, right=lists)
+def test_common_prefix_is_as_far_as_two_runs_agree(left: list[list[int]], right: list[list[int]]) -> None:
+    pairs = [(one[: len(other)], other[: len(one)]) for one, other in zip(left, right, strict=False)]
+    a, a_start, length = flat([one for one, _ in pairs])
+    b, b_start, _ = flat([other for _, other in pairs])
+    found = ragged.common_prefix(a, b, left_start=a_start, right_start=b_start, length=length)
+    expected = [
+        next((at for at, (x, y) in enumerate(zip(one, other, strict=True)) if x != y), len(one)) for one, other in pairs
+    ]
+    assert found.tolist() == expected
+
+
+def test_common_prefix_is_the_same_over_many_blocks() -> None:
+    length = np.full(500, 400, np.int64)  # Three blocks and a part.
+    values = np.tile(np.arange(400), 500)
+    other = values.copy()
+    other[400 * 200 + 7] = other[400 * 499 + 399] = -1
+    start = np.arange(500) * 400
+    found = ragged.common_prefix(values, other, left_start=start, right_start=start, length=length)
+    assert found[200] == 7
+    assert found[499] == 399
+    assert np.count_nonzero(found == 400) == 498
+
+
+@settings(deadline=None, max_examples=100)
+@given(values=st.lists(st.one_of(st.integers(0, 20), st.integers(0, 2**62))))
+def test_codes_are_places_among_the_distinct_values(values: list[int]) -> None:
+    distinct, places = ragged.codes(np.array(values, np.int64))
+    assert distinct.tolist() == sorted(set(values))
+    assert distinct[places].tolist() == values
+
+
+@settings(deadline=None, max_examples=200)
+@given(some=intervals, others=intervals)
+def test_merged_intervals_hold_the_same_points_and_meet_the_same(
+    some: list[tuple[int, int]], others: list[tuple[int, int]]
+) -> None:
+    start, length = (np.array([each[at] for each in some], np.int64) for at in (0, 1))
+    of_start, of_stop = ragged.merged(start, start + length)
+    points = {point for low, size in some for point in range(low, low + size)}
+    assert {point for low, high in zip(of_start, of_stop, strict=True) for point in range(low, high)} == points
+    assert all(of_stop[:-1] < of_start[1:])
+    low, size = (np.array([each[at] for each in others], np.int64) for at in (0, 1))
+    expected = [bool(points & set(range(begin, begin + width))) for begin, width in others]
+    assert ragged.meets(low, low + size, of_start=of_start, of_stop=of_stop).tolist() == expected

@@ -1,0 +1,113 @@
+"""The certificate: it lets no cycle pass, whatever the width of slices, and says nothing of what has none."""
+
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers import slices
+from checkers.edges import OPEN_END, RW, WW, Edges, Tail
+from checkers.sightings import Report
+from checkers.versions import Inference
+
+Node = tuple[int, int]  # index, end
+
+
+def inference(nodes: list[Node], pairs: list[tuple[int, int]]) -> Inference:
+    source = np.array([source for source, _ in pairs], np.int32)
+    target = np.array([target for _, target in pairs], np.int32)
+    end = np.array([end for _, end in nodes], np.int32)
+    nothing = np.empty(0, np.int32)
+    edges = Edges(source, target, end[source], end[target], np.full(len(pairs), WW, np.int8))
+    return Inference(edges, Tail(*[nothing] * 6), Report((), Counter()), None)
+
+
+def windows(inferred: Inference, slice_ids: int) -> slices.Windows:
+    known = slices.ends([slices.open_sources(inferred)])
+    mailboxes: dict[int, list[slices.SliceShare]] = {}
+    for number, share in slices.route(inferred, known=known, slice_ids=slice_ids):
+        mailboxes.setdefault(number, []).append(share)
+    return slices.union([slices.certify(shares) for shares in mailboxes.values()])
+
+
+def residual_nodes(inferred: Inference, found: slices.Windows) -> set[int]:
+    known = slices.ends([slices.open_sources(inferred)])
+    edges = slices.inside(inferred, windows=found, known=known)
+    assert len(edges.source) == slices.inside_count(inferred, windows=found, known=known)
+    return set(edges.source.tolist()) | set(edges.target.tolist())
+
+
+def cyclic_nodes(nodes: list[Node], pairs: list[tuple[int, int]]) -> set[int]:
+    """Who is in a cycle of edges and real time, and has an edge to or from another such."""
+    graph: nx.DiGraph[int] = nx.DiGraph(pairs)
+    graph.add_edges_from((u, v) for u, (_, end) in enumerate(nodes) for v, _ in nodes if end <= v)
+    parts = [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
+    return {node for part in parts for pair in pairs if set(pair) <= part for node in pair}
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[list[Node], list[tuple[int, int]]]:
+    """Nodes in order of their index, most of which live for a short time, and edges between near ones."""
+    count = draw(st.integers(2, 9))
+    ends = [draw(st.one_of(st.integers(at + 1, at + 4), st.just(OPEN_END))) for at in range(count)]
+    pair = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(lambda pair: pair[0] != pair[1])
+    pairs = draw(st.lists(pair, max_size=12))
+    return [(at, min(end, OPEN_END)) for at, end in enumerate(ends)], pairs
+
+
+@settings(deadline=None, max_examples=1500)
+@given(graph=graphs(), slice_ids=st.sampled_from((1, 2, 3, 100)))
+def test_every_cyclic_node_is_residual(graph: tuple[list[Node], list[tuple[int, int]]], slice_ids: int) -> None:
+    nodes, pairs = graph
+    inferred = inference(nodes, pairs)
+    found = windows(inferred, slice_ids)
+    cyclic = cyclic_nodes(nodes, pairs)
+    assert bool(len(found.start)) == bool(cyclic)
+    assert cyclic <= residual_nodes(inferred, found)
+
+
+def test_a_ring_of_concurrent_nodes_is_seen_in_slices_of_one_index() -> None:
+    ring = inference([(at, 4) for at in range(4)], [(0, 1), (1, 2), (2, 3), (3, 0)])
+    assert len(windows(ring, 1).start) == 1
+
+
+def test_a_long_chain_of_concurrent_nodes_is_no_cycle() -> None:
+    count = 40
+    chain = inference([(at, count) for at in range(count)], [(at + 1, at) for at in range(count - 1)])
+    assert len(windows(chain, 100).start) == 0
+
+
+def test_an_edge_against_real_time_is_a_window_and_its_like_before_the_end_is_none() -> None:
+    assert windows(inference([(0, 1), (1, 2)], [(1, 0)]), 10).start.tolist() == [0]
+    assert windows(inference([(0, 2), (1, 2)], [(1, 0)]), 10).start.tolist() == []
+
+
+def test_an_operation_without_end_must_precede_what_follows_it() -> None:
+    # 2 may take effect at any time, but 0, which ended before 2 began, follows it.
+    assert len(windows(inference([(0, 1), (1, 2), (2, OPEN_END)], [(2, 0)]), 10).start) == 1
+    assert len(windows(inference([(0, 3), (1, 2), (2, OPEN_END)], [(2, 0)]), 10).start) == 0
+
+
+def test_the_tail_is_written_out_where_real_time_does_not_imply_it() -> None:
+    readers, writers = [2, 4], [0, 1, 3, 5]
+    tail = Tail(
+        np.zeros(2, np.int32),
+        np.array(readers, np.int32),
+        np.array([4, 5], np.int32),
+        np.zeros(4, np.int32),
+        np.array(writers, np.int32),
+        np.array([1, 3, 6, 6], np.int32),
+    )
+    inferred = Inference(inference([(0, 1)], []).edges, tail, Report((), Counter()), None)
+    nobody = slices.ends([])
+    shares = [share for _, share in slices.route(inferred, known=nobody, slice_ids=100)]
+    routed = {pair for one in shares for pair in zip(one.edges.source.tolist(), one.edges.target.tolist(), strict=True)}
+    # 2 -> 0 and 4 -> 0, 4 -> 1 contradict real time: the window of the first stands for both.
+    assert routed == {(2, 1), (2, 3), (4, 3)}
+    found = slices.union([one.windows for one in shares])
+    assert (found.start.tolist(), found.stop.tolist()) == ([0], [5])
+    everything = slices.inside(inferred, windows=slices.Windows(np.array([0]), np.array([9])), known=nobody)
+    assert len(everything.source) == len(readers) * len(writers)
+    assert set(everything.kinds.tolist()) == {RW}
