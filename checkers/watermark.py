@@ -41,8 +41,7 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     is_boundary = (reached < rows) & ~is_late
 
     is_witness = (_earliest(view, pairs, pairs.opens, len(rows)) < rows) | _follows_watermark(view, rows)
-    meets = reaching < pairs.end
-    meets[meets] = view.lanes.height[reaching[meets]] == height[meets]
+    meets = view.lanes.height[reaching] == height  # No position of a pair is above its lane.
     is_met = np.zeros(len(rows), np.bool_)
     is_met[pairs.candidate[meets]] = True
 
