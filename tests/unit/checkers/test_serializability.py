@@ -1,0 +1,191 @@
+"""What the check says of histories by hand: names, sentences, what it does not know, and that it says so."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from checkers.chunks import Operation, to_transactions
+from checkers.engine import LocalEngine
+from checkers.serializability import Options, check
+from harness.core.columns import WRITE
+from harness.core.errors import HistoryError
+from harness.core.verdict import Finding, Judgement
+from tests.bench import generated
+from tests.small_language import concurrent, sequential
+
+ENGINE = LocalEngine(1)
+
+
+def shown(identity: int) -> str:
+    return chr(identity) if identity > 96 else str(identity)
+
+
+def judged(operations: list[Operation], options: Options | None = None) -> Judgement:
+    return check([to_transactions(operations)], ENGINE, options or Options(name=shown))
+
+
+def only(operations: list[Operation]) -> Finding:
+    (finding,) = judged(operations).findings
+    return finding
+
+
+def names(operations: list[Operation]) -> set[str]:
+    return {finding.anomaly for finding in judged(operations).findings}
+
+
+@pytest.mark.parametrize(
+    ("texts", "anomaly"),
+    [
+        (("ax1 ay1", "ax2 ay2", "rx12 ry21"), "G0"),
+        (("ax1 ry1", "ay1 rx1"), "G1c"),
+        (("ax1 ay1", "rx1 ry"), "G-single"),
+        (("ax1", "rx1 ry", "ay1", "ry1 rx"), "G-nonadjacent"),
+        (("rx ay1", "ry ax1"), "G2-item"),
+        (("1:ax1", "~ax2", "1:rx"), "G-single-process"),
+        (("ax1", "rx"), "G-single-realtime"),
+        (("rx1", "ax1"), "G1c-realtime"),
+        (("!ax1", "rx1"), "G1a"),
+        (("rx1 rx",), "internal"),
+        (("ax1 rx21 ax2",), "future-read"),
+        (("rx1 ax1",), "future-read"),
+        (("ax1", "rx11"), "duplicate-elements"),
+        (("rx12", "rx21"), "incompatible-order"),
+        (("!ax1", "~ax2", "ax3", "rx123"), "dirty-update"),
+        (("rx ax1", "rx ax2"), "lost-update"),
+    ],
+)
+def test_a_history_by_hand_has_its_anomaly(texts: tuple[str, ...], anomaly: str) -> None:
+    make = sequential if anomaly.endswith(("-process", "-realtime")) else concurrent
+    assert anomaly in names(make(*texts))
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        sequential("ax1 rx1", "rx1 ax2", "rx12"),
+        concurrent("ax1", "rx", "rx1"),  # Before and after a concurrent append.
+        sequential("~ax1", "rx", "rx1"),  # An unclear append takes effect when it likes,
+        sequential("~ax1", "ax2", "rx2"),  # or never.
+        sequential("!ax1", "rx"),
+        concurrent("ax1", "ax2", "rx21"),
+        sequential("ax1 rx?", "rx1"),
+        sequential("rx1"),  # Who wrote that, we do not know.
+        [],
+    ],
+)
+def test_a_legal_history_has_no_finding(operations: list[Operation]) -> None:
+    judgement = judged(operations)
+    assert judgement.findings == ()
+    assert judgement.unknown == {}
+
+
+def test_the_next_transaction_of_a_process_that_misses_its_own_write_is_named_so() -> None:
+    finding = only(sequential("1:ax1", "1:rx"))
+    assert finding.anomaly == "G-single-process"
+    assert finding.sentence == (
+        "process 1 ran T0 before T1; T1 read x as [], without 1, which T0 appended next (no read shows 1, so it is "
+        "newer). So T0 before T1 before T0: no order allows that."
+    )
+
+
+def test_a_cycle_gives_the_reason_of_each_step() -> None:
+    (finding,) = judged(concurrent("ax1 ay1", "ax2 ay2", "rx12 ry21")).findings
+    assert finding.ops == (0, 1)
+    assert [(step.source, step.relation, step.target) for step in finding.cycle] == [
+        ("T0", "ww", "T1"),
+        ("T1", "ww", "T0"),
+    ]
+    assert finding.cycle[0].sentence == "T1 appended 2 to x right after T0 appended 1"
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        (("!ax1", "rx1"), "T1 read x as [1], but T0, which appended 1, failed."),
+        (("rx1 rx",), "T0 read x as [], but it knew it as [1]."),
+        (("ax1 rx",), "T0 read x as [], but it had itself appended [1]."),
+        (("rx1 ax1",), "T0 read 1 in x before it appended it."),
+        (("rx11",), "T0 read x with 1 in it twice: [1, 1]."),
+        (
+            ("rx123456", "rx13"),
+            "T1 read x as [1, 3], and T0 read it as [..., 3, 4, 5, 6]: neither is the beginning of the other.",
+        ),
+        (("!ax1", "ax2", "rx12"), "T1 committed 2 in x on top of what T0 appended, which failed."),
+    ],
+)
+def test_an_anomaly_without_cycle_is_a_sentence(texts: tuple[str, ...], sentence: str) -> None:
+    assert sentence in {finding.sentence for finding in judged(concurrent(*texts)).findings}
+
+
+def test_a_key_with_an_element_appended_twice_is_unknown_and_the_others_are_judged() -> None:
+    twice = judged(concurrent("ax1", "ax1", "rx1"))
+    assert twice.findings == ()
+    assert twice.unknown["G-single"] == (
+        "duplicate-appends: 1 was appended to x more than once (T0); nothing follows for 1 such keys"
+    )
+    assert "internal" not in twice.unknown
+    beside = judged(concurrent("ax1", "ax1", "rx1", "ry ay1", "ry ay2"))
+    assert {finding.anomaly for finding in beside.findings} == {"lost-update", "G2-item"}
+
+
+def test_registers_are_not_judged() -> None:
+    whole = to_transactions(sequential("ax1", "rx1"))
+    judgement = check([replace(whole, f=np.full(2, WRITE, np.int8))], ENGINE)
+    assert judgement.unknown["G1a"].startswith("register-writes: 2 ")
+
+
+def test_an_empty_graph_is_valid_unless_elles_convention_is_asked_for() -> None:
+    operations = sequential("!ax1", "rx")
+    assert judged(operations).unknown == {}
+    asked = judged(operations, Options(model="read-committed", is_empty_unknown=True))
+    assert asked.unknown["G0"].startswith("empty-transaction-graph")
+
+
+def test_a_residual_graph_that_is_too_large_is_searched_in_part_and_says_so() -> None:
+    whole = generated.transactions(2_000, seed=4, stale_permille=1000)
+    part = check([whole], ENGINE, Options(residual_edges=500))
+    assert part.findings
+    assert {reason.split(":")[0] for reason in part.unknown.values()} == {"residual-too-large"}
+    found = {finding.anomaly for finding in part.findings}
+    assert not found & set(part.unknown)
+    assert check([whole], ENGINE).unknown == {}
+
+
+def test_a_weaker_model_allows_what_it_allows_and_says_what_it_saw() -> None:
+    operations = concurrent("rx ay1", "ry ax1")
+    judgement = judged(operations, Options(model="snapshot-isolation"))
+    assert judgement.findings == ()
+    assert judgement.facts["allowed_anomalies"] == {"G2-item": 1}
+    assert judgement.facts["ruled_out_weakest"] == ["repeatable-read"]
+
+
+def test_each_anomaly_has_witnesses_where_it_could_have_been_seen() -> None:
+    judgement = judged(concurrent("ax1 rx1", "ax2 ax3", "!ay1", "ry", "rx123", "rx ay2", "ry2"))
+    assert judgement.witnesses["internal"] == 1
+    assert judgement.witnesses["future-read"] == 0
+    assert judgement.witnesses["G1a"] == 2
+    assert judgement.witnesses["G1b"] == 3
+    assert judgement.witnesses["G0"] == judgement.witnesses["G0-realtime"] == 1
+    nothing = judged(sequential("ax1"))
+    assert set(nothing.witnesses.values()) == {0}
+
+
+def test_a_fingerprint_tells_one_anomaly_from_another() -> None:
+    one, same = only(sequential("ax1", "rx")), only(sequential("ax1", "rx", "rx1"))
+    other = only(sequential("ay1", "ry1", "ax1", "rx"))
+    assert one.fingerprint == same.fingerprint
+    assert one.fingerprint != other.fingerprint
+
+
+def test_an_index_that_is_too_large_is_refused() -> None:
+    whole = to_transactions(sequential("ax1"))
+    with pytest.raises(HistoryError, match="index must lie between"):
+        check([replace(whole, index=np.array([2**31]))], ENGINE)
+
+
+def test_a_large_correct_history_is_strictly_serializable() -> None:
+    judgement = check(generated.halves(generated.transactions(30_000, seed=11)), ENGINE)
+    assert judgement.findings == ()
+    assert judgement.unknown == {}
+    assert judgement.facts["windows"] == 0
