@@ -7,7 +7,8 @@ What becomes of them:
    must then be of the same transaction as one of the two, and not of both.
 2. A missing process is process 0, a missing index or time the place in the file. Indexes must rise.
 3. A transaction is a list of micro-operations [f, key, value], where f is append, r or w (or read, write). A read of
-   nil that succeeded saw the empty list. What failed or is unclear says nothing of its reads, unless it has a result.
+   nil that succeeded saw the empty list; or nothing, if the history writes registers. What failed or is unclear says
+   nothing of its reads, unless it has a result. A list of other steps, such as send and poll, is a plain value.
 4. Who is no numbered process (the nemesis) leaves faults of phase "effect": when a fault began and ended, these maps do
    not say. What else a map holds is left out, but for `error`.
 Source: jepsen.history, elle.list-append.
@@ -15,6 +16,7 @@ Source: jepsen.history, elle.list-append.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
@@ -35,6 +37,7 @@ _KINDS: Final[Mapping[str, Literal["r", "append", "w"]]] = {
     "write": "w",
 }
 _MOPS: Final = {mark + word: kind for word, kind in _KINDS.items() for mark in ("", ":")}
+_SAMPLE: Final = 10_000  # Maps by which it is told whether a history is about lists or registers.
 OVERLAPPING: Final = 1 << 62  # Process numbers from here on were given to operations that overlap others of theirs.
 OVERLAPPING_MAX: Final = 100  # Open operations of one process; each completion looks at all of them.
 _TYPES: Final = ("invoke", "ok", "fail", "info")
@@ -76,9 +79,11 @@ def records_of_maps(source: str, maps: Iterable[tuple[str, Json]], mark: Mark) -
 
     Raises HistoryError that names file and place, and says what is wrong with that map.
     """
-    names, pairing = _Names(mark), _Pairing()
+    names, maps = _Names(mark), iter(maps)
+    sample = list(islice(maps, _SAMPLE))
+    pairing = _Pairing(is_of_lists=_is_of_lists(sample, names))
     previous = -1
-    for number, (place, fields) in enumerate(maps):
+    for number, (place, fields) in enumerate(chain(sample, maps)):
         try:
             each, previous = _checked(fields, names, place=place, number=number, previous=previous)
             records = pairing.records(each)
@@ -90,7 +95,8 @@ def records_of_maps(source: str, maps: Iterable[tuple[str, Json]], mark: Mark) -
 class _Pairing:
     """Completions find their invocations."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_of_lists: bool) -> None:
+        self._is_of_lists = is_of_lists
         self._open: dict[int, list[_Open]] = {}
         self._invokes: dict[int, bool] = {}  # By process: has it invocations, or completions only?
         self._count = self._fault_count = self._overlap_count = 0
@@ -112,7 +118,9 @@ class _Pairing:
         """The invocation that a map is, or that must have been just before the completion that it is."""
         if each.type == "invoke" and not self._invokes.setdefault(process, True):
             raise ValueError(f"process {process} invokes, after it completed without an invocation")
-        mops = _mops(each, is_ok=False)
+        mops = _mops(each)
+        if mops is None and each.f == "txn" and not _is_of_steps(each.value):
+            raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
         asked = None if mops is None else tuple([MicroOp(m.f, m.key) if m.f == "r" else m for m in mops])
         opened = _Open(each.place, self._count, each.f, asked)
         others = self._open.setdefault(process, [])
@@ -135,8 +143,8 @@ class _Pairing:
             )
         is_ok = each.type == "ok"
         mops = None
-        if opened.mops is not None and (is_ok or _is_transaction(each.value)):
-            mops = _mops(each, is_ok=is_ok)
+        if opened.mops is not None and (is_ok or _is_transaction(each)):
+            mops = _mops(each, is_empty=is_ok and self._is_of_lists)
             if mops is None or not same_request(opened.mops, mops):
                 raise ValueError(f"its transaction is not that of its invocation, {opened.place}")
         value = each.value if mops is None else None
@@ -148,7 +156,7 @@ class _Pairing:
         """The invocation that a completion ends, which is open no more."""
         candidates = self._open.get(process, [])
         if len(candidates) > 1:
-            mops = _mops(each, is_ok=False)
+            mops = _mops(each)
             same = [one for one in candidates if mops is not None and same_request(one.mops, mops)]
             if len(same) != 1:
                 raise ValueError(f"process {process} completes, and {len(same)} of its open invocations are like it")
@@ -197,24 +205,43 @@ def _word(value: Json) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
 
 
-def _is_transaction(value: Json) -> bool:
-    """Does a value look like micro-operations?"""
-    return isinstance(value, list) and all(
-        isinstance(mop, list) and mop and isinstance(mop[0], str) and mop[0] in _MOPS for mop in value
-    )
+def _is_of_lists(sample: Iterable[tuple[str, Json]], names: _Names) -> bool:
+    """Are these maps about lists? They are, unless they write registers and append nothing."""
+    kinds: set[str] = set()
+    for _, fields in sample:
+        steps = fields.get(names.value) if isinstance(fields, dict) else None
+        for step in steps if isinstance(steps, list) else ():
+            if isinstance(step, list) and step and isinstance(step[0], str):
+                kinds.add(_MOPS.get(step[0], ""))
+    return "append" in kinds or "w" not in kinds
 
 
-def _mops(each: _Map, *, is_ok: bool) -> Mops | None:
-    """The micro-operations of a transaction, None for what is none. Raises ValueError if it should be one."""
-    is_transaction = _is_transaction(each.value)
-    if each.f != "txn" and not (each.f is None and is_transaction):
+def _is_of_steps(value: Json) -> bool:
+    """Is it a list of lists that begin with a name, whatever they mean?"""
+    return isinstance(value, list) and all(isinstance(each, list) and each and type(each[0]) is str for each in value)
+
+
+def _is_transaction(each: _Map) -> bool:
+    """Does its value look like micro-operations? Raises ValueError if some of it does and some does not."""
+    if each.f not in {"txn", None} or not isinstance(each.value, list):
+        return False
+    known = [isinstance(mop, list) and mop and isinstance(mop[0], str) and mop[0] in _MOPS for mop in each.value]
+    if all(known):
+        return each.f is not None or bool(known)
+    if any(known):
+        step = next(place for place, is_known in enumerate(known, start=1) if not is_known)
+        raise ValueError(f"step {step} of its transaction is not [f, key, value] with an f of append, r or w")
+    return False
+
+
+def _mops(each: _Map, *, is_empty: bool = False) -> Mops | None:
+    """The micro-operations of a transaction, None for what is none. `is_empty`: a read of nil saw the empty list."""
+    if not _is_transaction(each):
         return None
-    if not is_transaction:
-        raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
-    return tuple([_mop(parts, is_ok=is_ok) for parts in cast("list[list[Json]]", each.value)])
+    return tuple([_mop(parts, is_empty=is_empty) for parts in cast("list[list[Json]]", each.value)])
 
 
-def _mop(parts: list[Json], *, is_ok: bool) -> MicroOp:
+def _mop(parts: list[Json], *, is_empty: bool) -> MicroOp:
     f = _MOPS[cast("str", parts[0])]
     if len(parts) == 3:
         value = parts[2]
@@ -222,4 +249,4 @@ def _mop(parts: list[Json], *, is_ok: bool) -> MicroOp:
         value = None
     else:
         raise ValueError(f"a micro-operation has {len(parts)} parts, not [f, key, value]")
-    return MicroOp(f, parts[1], [] if f == "r" and is_ok and value is None else value)
+    return MicroOp(f, parts[1], [] if f == "r" and is_empty and value is None else value)

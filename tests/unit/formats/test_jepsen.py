@@ -74,6 +74,23 @@ def test_what_is_no_transaction_keeps_its_value(tmp_path: Path) -> None:
     ]
 
 
+def test_a_transaction_of_other_steps_keeps_its_value() -> None:
+    steps: list[Json] = [["poll"], ["send", 1, 2]]
+    invoke, complete = records(op("invoke", steps), op("ok", [["poll", {}], ["send", 1, [0, 2]]]))
+    assert isinstance(invoke, Invoke)
+    assert isinstance(complete, Complete)
+    assert (invoke.f, invoke.value, invoke.mops) == ("txn", steps, None)
+    assert complete.value == [["poll", {}], ["send", 1, [0, 2]]]
+
+
+@pytest.mark.parametrize(("write", "seen"), [("append", []), ("w", None)])
+def test_a_read_of_nil_saw_the_empty_list_or_an_empty_register(write: str, seen: Json) -> None:
+    reading: Json = [["r", "x", None]]
+    found = records(op("invoke", reading), op("ok", reading), op("invoke", [[write, "x", 1]]))
+    assert isinstance(found[1], Complete)
+    assert found[1].mops == (MicroOp("r", "x", seen),)
+
+
 def test_the_nemesis_leaves_effects_without_a_window(tmp_path: Path) -> None:
     text = "{:type :info, :f :start, :process :nemesis, :value :all, :time 3}"
     assert edn(tmp_path, text) == [Fault(3, 0, "effect", "start", (), note='":all"')]
@@ -108,7 +125,8 @@ def test_more_than_a_hundred_open_operations_of_one_process_are_refused() -> Non
         ([op("invoke", [], process="1")], "element 0: its process is no integer from 0"),
         ([op("invoke", [], time=1 << 63)], "element 0: its time is no integer from 0"),
         ([op("invoke")], "element 0: a transaction is a list of"),
-        ([op("invoke", [["poll", 1, 2]])], "element 0: a transaction is a list of"),
+        ([op("invoke", [["r", 1, None], ["poll", 1, 2]])], "element 0: step 2 of its transaction is not"),
+        ([op("invoke", [[], ["poll"]])], "element 0: a transaction is a list of"),
         ([op("invoke", [["append", 1]])], "element 0: a micro-operation has 2 parts"),
         ([op("invoke", [["r", 1, None, 3]])], "element 0: a micro-operation has 4 parts"),
         ([op("invoke", []), op("ok", []), op("ok", [])], "element 2: process 0 completes, but has no open invocation"),
@@ -120,7 +138,7 @@ def test_more_than_a_hundred_open_operations_of_one_process_are_refused() -> Non
         ([op("invoke", []), op("ok", None, f="read")], "element 1: f is 'read', and was 'txn' when element 0 invoked"),
         ([op("invoke", [["r", 1, None]]), op("ok", [["r", 2, [1]]])], "element 1: its transaction is not that of its"),
         ([op("invoke", [["append", 1, 1]]), op("fail", [["append", 1, True]])], "element 1: its transaction is not"),
-        ([op("invoke", []), op("ok")], "element 1: a transaction is a list of"),
+        ([op("invoke", []), op("ok")], "element 1: its transaction is not that of its invocation"),
         (
             [op("invoke", []), op("invoke", []), op("ok", [])],
             "element 2: .*, and 2 of its open invocations are like it",
