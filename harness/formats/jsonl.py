@@ -21,6 +21,7 @@ from harness.formats.json_array import BadJson, array_elements
 
 LINE_MAX: Final = 64 << 20
 NESTING_MAX: Final = 64
+PROBLEM_MAX: Final = 200  # Characters: what is at the wrong place may be long.
 _BLOCK: Final = 1 << 20
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _KINDS: Final = {str(cast("type[Record]", kind).__struct_config__.tag): kind for kind in RECORD_TYPES}
@@ -76,10 +77,11 @@ def _record(place: str, value: Json) -> Record:
 
 
 def _by_name(problem: str, names: list[str]) -> str:
-    """A record is an array to msgspec; its reader sees an object."""
-    return re.sub(
+    """A message of msgspec's, of bounded length. To msgspec a record is an array; its reader sees an object."""
+    named = re.sub(
         r"\$\[(\d+)\]", lambda match: names[int(match[1]) - 1] if 0 < int(match[1]) <= len(names) else "$", problem
     )
+    return named if len(named) <= PROBLEM_MAX else f"{named[: PROBLEM_MAX // 2]} ... {named[-PROBLEM_MAX // 2 :]}"
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Json:

@@ -70,6 +70,7 @@ def test_an_integer_beyond_64_bits_keeps_all_its_digits(tmp_path: Path) -> None:
         ('{"type":"probe","time_ns":1,"node":"n","name":"m","value":"1"}', "line 1: .*`int`, got `str` - at `value`"),
         ('{"type":"probe","time_ns":1,"node":"n","name":"m"}', "line 1: .* at `value`"),
         ('{"type":"invoke","time_ns":1,"mops":[["x",1]]}', "line 1: .* at `index`"),
+        ('{"type":"fault","time_ns":1,"step":1,"phase":"' + "9" * 9999 + '","kind":"c"}', "line 1: .{,210} at `phase`"),
         ('{"type":"ok"}\n{', "line 2: Input data was truncated"),
         ('{"type":"ok"}\n\xff', "line 2: "),
         ('{"value":' + "[" * 70 + "]" * 70 + "}", "line 1: it is nested deeper than 64, the limit"),
