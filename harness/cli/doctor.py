@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ def _findings(store: Path) -> Iterator[tuple[str, bool, str]]:
     shadow = shadowed_package()
     yield "names", shadow is None, shadow or "harness, nemesis, checkers and clusters are ours"
     yield ("java", *_java())
+    yield ("localhost", *_localhost())
     yield "clusters", bool(cluster_names()), ", ".join(cluster_names()) or "none: reinstall seamark"
     folder = next(path for path in (store.absolute(), *store.absolute().parents) if path.exists())
     yield "store", os.access(folder, os.W_OK), f"{store} in {folder}, {shutil.disk_usage(folder).free >> 30} GiB free"
@@ -54,3 +56,10 @@ def _java() -> tuple[bool, str]:
     if match is None or int(match[1]) < JAVA_MIN:
         return False, f"{java} is too old or does not start. {remedy}"
     return True, f"{match[0].split()[1]} at {java}"
+
+
+def _localhost() -> tuple[bool, str]:
+    try:
+        return True, socket.gethostbyname("localhost")
+    except OSError:
+        return False, "Spark's processes find each other by that name: add '127.0.0.1 localhost' to /etc/hosts"
