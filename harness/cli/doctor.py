@@ -55,7 +55,7 @@ def _java() -> tuple[bool, str]:
     match = re.search(r'version "(\d+)', told)
     if match is None or int(match[1]) < JAVA_MIN:
         return False, f"{java} is too old or does not start. {remedy}"
-    return True, f"{match[0].split()[1]} at {java}"
+    return True, f"{match[1]} at {java}"
 
 
 def _localhost() -> tuple[bool, str]:
