@@ -1,0 +1,17 @@
+"""What ships to Spark's workers. The engine itself is tested in tests/property/test_engines.py."""
+
+from pathlib import Path
+from zipfile import ZipFile
+
+from checkers.spark import packed
+
+
+def test_the_package_holds_the_kernels_and_the_core_and_is_named_by_them(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    first, again = packed(tmp_path), packed(elsewhere)
+    assert first.name == again.name
+    assert first.read_bytes() == again.read_bytes()
+    names = set(ZipFile(first).namelist())
+    assert {"checkers/__init__.py", "checkers/kernels.py", "harness/core/columns.py", "harness/__init__.py"} <= names
+    assert {name.rsplit("/", 1)[0] for name in names} == {"checkers", "harness", "harness/core"}
