@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ from harness.store import RUN_FILE, RunFile, read_run_file, write_atomically
 from nemesis.plan import Plan
 
 PAGE_FILE = "report.html"
+COLUMN = 44  # Characters of the left column of what a seed decided.
 
 
 def run_single(
@@ -112,8 +113,26 @@ def header(run_file: RunFile) -> Iterable[str]:
     rate = f"{options['clients']} clients at {options['rate']:g}/s"
     drawn = [f"{run_file.workload}", rate, *(f"{name} {value}" for name, value in run_file.parameters.items())]
     drawn += [f"{name} {value}" for name, value in run_file.plan.drawn.items()]
-    for left, right in zip(drawn[::2], [*drawn[1::2], ""], strict=False):
-        yield f"  {left:<44}{right}"
+    yield from _columns(drawn)
+
+
+def _columns(texts: Sequence[str]) -> Iterator[str]:
+    """The texts in two columns; one that is too wide for its column has a line of its own."""
+    waiting: str | None = None
+    for text in texts:
+        if waiting is not None and len(text) < COLUMN:
+            yield f"  {waiting:<{COLUMN}}{text}"
+            waiting = None
+            continue
+        if waiting is not None:
+            yield f"  {waiting}"
+            waiting = None
+        if len(text) < COLUMN:
+            waiting = text
+        else:
+            yield f"  {text}"
+    if waiting is not None:
+        yield f"  {waiting}"
 
 
 def _about(report: Report, run: Path, run_file: RunFile) -> Report:
