@@ -9,8 +9,9 @@ Witnesses, by anomaly: how often there was something that could have shown it.
 - duplicate-elements: reads of two elements or more. incompatible-order: reads beside the longest of their key.
 - G1a: reads of keys to which a failed transaction appended. G1b: of keys to which a transaction appended repeatedly.
 - dirty-update: ok appends to keys to which a failed transaction appended. lost-update: reads before an own append.
-- Cycles: the edges without which there is none of the class: ww for G0, wr for G1c, rw for the others. For -process
-  and -realtime the same ones: every dependency can contradict an order.
+- Cycles: the edges without which there is none of the class: ww for G0, wr for G1c, rw for the others. To G1c the rw
+  count as well: a read that missed a write might have seen it. For -process and -realtime the same ones: every
+  dependency can contradict an order.
 
 Not checked: predicates, registers (a history with writes of registers is unknown), what info operations read.
 """
@@ -171,8 +172,8 @@ def _findings(chunks: Dataset[Source], report: Report, found: Search, name: Name
 
 
 def _witnesses(tally: Counter[str]) -> dict[str, int]:
-    needed = {"G0": "ww", "G1c": "wr"}
-    counts = {base + order: tally[needed.get(base, "rw")] for base in CYCLES for order in ORDERS}
+    needed = {"G0": tally["ww"], "G1c": tally["wr"] + tally["rw"]}
+    counts = {base + order: needed.get(base, tally["rw"]) for base in CYCLES for order in ORDERS}
     return {name: counts.get(name, tally[name]) for name in TRANSACTIONAL}
 
 
