@@ -6,12 +6,28 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.core.record import Evidence
 from harness.journal import HistoryHash, JournalWriter
 from harness.registry import load_cluster
 from harness.scenario import Scenario, decide
 from harness.simulation.child import simulate
 
 SIMULATED_S = 60
+
+
+def measure(scenario: Scenario, writer: JournalWriter) -> tuple[float, int]:
+    """Seconds that a simulation took, and the events that its nodes handled."""
+    history_hash = HistoryHash()
+
+    def record(evidence: Evidence) -> None:
+        writer.append(evidence)
+        history_hash.add(evidence)
+
+    cluster = load_cluster(scenario.cluster)
+    decided = decide(scenario, cluster)
+    started = time.perf_counter()
+    _, world = simulate(scenario, cluster, decided, record)
+    return time.perf_counter() - started, sum(world.handled().values())
 
 
 def main() -> None:
@@ -21,15 +37,10 @@ def main() -> None:
     for seed in seeds:
         for label, nemesis in (("without faults", ()), ("with faults", None)):
             scenario = Scenario(seed=seed, time_s=SIMULATED_S, nemesis=nemesis)
-            cluster = load_cluster(scenario.cluster)
-            decided = decide(scenario, cluster)
             with tempfile.TemporaryDirectory() as folder, JournalWriter(Path(folder, "journal.log")) as writer:
-                history_hash = HistoryHash()
-                started = time.perf_counter()
-                _, world = simulate(scenario, cluster, decided, lambda one: (writer.append(one), history_hash.add(one)))
-                took_s = time.perf_counter() - started
-            messages = sum(world.handled().values())
-            print(f"seed {seed} {label}: {SIMULATED_S / took_s:.1f} simulated seconds a second, {messages:,} events handled")
+                took_s, messages = measure(scenario, writer)
+            speed = SIMULATED_S / took_s
+            print(f"seed {seed} {label}: {speed:.1f} simulated seconds a second, {messages:,} events handled")
 
 
 if __name__ == "__main__":
