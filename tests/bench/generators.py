@@ -22,7 +22,7 @@ def main() -> None:
         generator = generator.update(context, invoke).update(context, Complete(count, 0, "ok"))
         count += 1
     took_s = time.perf_counter() - started
-    print(f"list-append: {took_s / count * 1e6:.1f} us for each of {count} operations")  # noqa: T201  A script.
+    print(f"list-append: {took_s / count * 1e6:.1f} us for each of {count} operations")
 
 
 if __name__ == "__main__":
