@@ -240,6 +240,8 @@ def test_an_epoch_is_a_unit_where_the_contract_says_so() -> None:
     assert found(by_column, "ok@4e1 x=1; ok@5e1 y=2", atomic_unit="epoch") == ["torn-unit"]
     assert found(by_column, "ok@4e1 x=1; ok@5e1 y=2", atomic_unit="epoch", cut="position") == []
     assert found(by_column, "ok@4e1 x=1; ok@5e2 y=2", atomic_unit="epoch") == []
+    # The rest of an epoch may lie above all that was delivered.
+    assert found("open@0 x=1@4 e1 w@4", "ok@4e1 x=1; ok@5e1 y=2", atomic_unit="epoch") == ["torn-unit"]
 
 
 def test_nothing_is_torn_where_nothing_is_atomic() -> None:
