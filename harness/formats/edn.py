@@ -25,6 +25,7 @@ _TOKEN: Final = re.compile(
     r"""[\s,]*+(                        # Commas are white space.
         "[^"\\]*+(?:\\.[^"\\]*+)*+["\\]?+  # A string; without its second quote it is not all here yet.
       | ;[^\n]*+
+      | \[(?:0|[1-9][0-9]{0,17}+)(?:\ (?:0|[1-9][0-9]{0,17}+))*+\]  # What lists of integers were read as, at once.
       | [\[\](){}]
       | \#[{_]
       | \\(?:[A-Za-z][^\s,;"\[\](){}\\]*+|.)
@@ -138,6 +139,8 @@ class _Parser:
     def _begun(self, token: str) -> _Frame:
         """Take a token that is not known and closes nothing; returns the frame in which to go on."""
         first = token[0]
+        if first == "[" and len(token) > 1:
+            return self._integers(token)
         if first in "[{(" or (first == "#" and token[:2] != "##"):
             return self._opened(token)
         frame = self._frames[-1]
@@ -149,14 +152,28 @@ class _Parser:
         frame.items.append(value)
         return self._prefixed(frame) if frame.is_prefix else frame
 
+    def _integers(self, token: str) -> _Frame:
+        """Take a whole vector of integers, which most elements of most histories are in."""
+        numbers: list[Json] = [int(number) for number in token[1:-1].split(" ")]
+        if not (self._has_begun or self._frames[0].items):
+            self._opened("[").items.extend(numbers)
+            return self._closed("]")
+        self._check_depth()
+        frame = self._frames[-1]
+        frame.items.append(numbers)
+        return self._prefixed(frame) if frame.is_prefix else frame
+
+    def _check_depth(self) -> None:
+        if len(self._frames) > NESTING_MAX:
+            raise ValueError(f"values are nested deeper than {NESTING_MAX}, the limit")
+
     def _opened(self, token: str) -> _Frame:
         frames = self._frames
         if len(frames) == 1 and token in {"[", "("} and not (self._has_begun or frames[0].items):
             self._has_begun = self._is_wrapped = True
             frames[0].opener = token
             return frames[0]
-        if len(frames) > NESTING_MAX:
-            raise ValueError(f"values are nested deeper than {NESTING_MAX}, the limit")
+        self._check_depth()
         if token == "#":  # noqa: S105  No secret: a sign without its name.
             raise ValueError("a tag has no name")
         self._has_begun = True

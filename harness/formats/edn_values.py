@@ -18,7 +18,7 @@ INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1  # What msgpack can hold.
 WORDS: Final[dict[str, Json]] = {"nil": None, "true": True, "false": False}
 
 _INTEGER: Final = re.compile(r"([+-]?(?:0|[1-9][0-9]*+))N?")
-_FLOAT: Final = re.compile(r"[+-]?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?")
+_FLOAT: Final = re.compile(r"[+-]?(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?")
 _DECIMAL: Final = re.compile(_FLOAT.pattern + "M")
 _RATIO: Final = re.compile(r"[+-]?[0-9]++/[0-9]++")
 _NO_NUMBER: Final = ("##Inf", "##-Inf", "##NaN")
@@ -36,6 +36,8 @@ _UNICODE: Final = re.compile(r"u[0-9A-Fa-f]{4}")
 def atom(token: str) -> Json:
     """The value of a token that is no bracket, tag, discard or comment. Raises ValueError that says what is wrong."""
     first = token[0]
+    if first in "123456789" and len(token) < 19 and token.isascii() and token.isdigit():
+        return int(token)  # Most tokens that were not met before are these: they need no regular expression.
     if first == ":":
         if not _KEYWORD.fullmatch(token):
             raise ValueError(f"{shown(token)} is no keyword")

@@ -78,7 +78,9 @@ def silly_parquet(folder: Path, random: Random) -> None:
             table = table.set_column(column, pa.field(field.name, other), pa.nulls(table.num_rows, other))
         case _ if cells:
             cells[random.randrange(len(cells))] = _silly_cell(field.type, random)
-            table = table.set_column(column, field.with_nullable(True), pa.array(cells, field.type))
+            table = table.set_column(
+                column, field.with_nullable(field.nullable or None in cells), pa.array(cells, field.type)
+            )
     pq.write_table(table, path, row_group_size=random.choice([1, 5, 1000]), write_page_checksum=True)
 
 

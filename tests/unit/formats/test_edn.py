@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from harness.core.errors import HistoryError
 from harness.core.record import Json
-from harness.formats.edn import FORM_MAX, BadEdn, forms, read_edn
+from harness.formats.edn import FORM_MAX, NESTING_MAX, BadEdn, forms, read_edn
 from harness.formats.edn_values import to_edn
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -129,3 +129,18 @@ def test_a_value_without_end_passes_a_limit_by_name(begin: str, more: str) -> No
 def test_a_missing_file_is_a_history_error(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="cannot be read"):
         list(read_edn(tmp_path / "none.edn"))
+
+
+@pytest.mark.parametrize("depth", [1, NESTING_MAX - 1])
+def test_a_vector_of_integers_is_a_vector_like_any_other(depth: int) -> None:
+    text = "{:a " * depth + "[0 17 123456789012345678]" + "}" * depth
+    [form] = forms([text.encode()])
+    for _ in range(depth):
+        assert isinstance(form, dict)
+        form = form[":a"]
+    assert form == [0, 17, 123456789012345678]
+    assert list(forms([b"[1 2] "])) == [1, 2]  # One vector around all.
+    with pytest.raises(BadEdn, match="nested deeper than 64"):
+        list(forms([b"{:a " * NESTING_MAX + b"[1 2]"]))
+    with pytest.raises(BadEdn, match="'01' is no value"):
+        list(forms([b"{:a [01 2]}"]))
