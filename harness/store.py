@@ -1,6 +1,6 @@
 """The store: one directory for each run, made exclusively, whose files appear whole or not at all.
 
-    store/<test>/<UTC time>-<seed>/   run.json  journal.log  history/  report.json  report.html  logs/
+store/<test>/<UTC time>-<seed>/   run.json  journal.log  history/  report.json  report.html  logs/
 """
 
 import os
