@@ -128,3 +128,44 @@ def completions(draw: st.DrawFn, invoke: Invoke) -> Complete:
         draw(MAYBE_TEXT),
         *(draw(MAYBE) for _ in range(5)),
     )
+
+
+# What EDN and JSON tell apart: an object with one name that begins with "#" stands for what JSON has no word for.
+PLAIN = st.recursive(
+    st.sampled_from(ODD) | TEXT | NUMBERS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(TEXT.filter(lambda name: name[:1] != "#"), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@st.composite
+def list_append_histories(draw: st.DrawFn, size: int = 12) -> list[Evidence]:
+    """Transactions over lists, as Jepsen records them: a process does one thing at a time, `fail` and `info` tell
+    nothing of their reads, and times are no intentions."""
+    records: list[Evidence] = []
+    opened: dict[int, Invoke] = {}
+    count = 0
+    for time_ns in range(draw(st.integers(0, size))):
+        process = draw(st.integers(0, 3))
+        if process in opened:
+            records.append(draw(list_append_completions(opened.pop(process), time_ns)))
+            continue
+        keys = draw(st.lists(PLAIN, max_size=3))
+        mops = [MicroOp("append", key, draw(PLAIN)) if draw(st.booleans()) else MicroOp("r", key) for key in keys]
+        opened[process] = Invoke(count, time_ns, time_ns, process, "txn", None, tuple(mops))
+        records.append(opened[process])
+        count += 1
+    return records
+
+
+@st.composite
+def list_append_completions(draw: st.DrawFn, invoke: Invoke, time_ns: int) -> Complete:
+    """A completion of that transaction."""
+    outcome: Literal["ok", "fail", "info"] = draw(st.sampled_from(["ok", "fail", "info"]))
+    if outcome != "ok":
+        return Complete(invoke.index, time_ns, outcome, error=draw(MAYBE_TEXT))
+    reads = st.lists(PLAIN, max_size=3)
+    mops = tuple(MicroOp("r", mop.key, draw(reads)) if mop.f == "r" else mop for mop in invoke.mops or ())
+    return Complete(invoke.index, time_ns, outcome, None, mops)

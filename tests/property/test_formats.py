@@ -7,10 +7,11 @@ from hypothesis import HealthCheck, given, settings
 
 from checkers.chunks import chunks, load
 from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, Record
+from harness.formats.exchange import read_edn_history, write_edn_history
 from harness.formats.jsonl import read_jsonl, write_jsonl
 from harness.formats.parquet import records_of, write_history
 from harness.journal import JournalWriter, history_sha256, read_journal
-from tests.formats_strategies import histories
+from tests.formats_strategies import histories, list_append_histories
 
 # The folder is one for all examples: each writes its files anew.
 MANY = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -53,6 +54,16 @@ def test_a_history_comes_back_from_json_lines_with_its_hash(records: list[Eviden
     # A file that does not begin with a record of ours could be anybody's.
     write_jsonl([HEADER, *records, FOOTER], path)
     found = list(read_jsonl(path))
+    assert same(found, records)
+    assert history_sha256(found) == history_sha256(records)
+
+
+@MANY
+@given(records=list_append_histories())
+def test_a_list_append_history_comes_back_from_edn(records: list[Evidence], tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    write_edn_history(records, path)
+    found = list(read_edn_history(path))
     assert same(found, records)
     assert history_sha256(found) == history_sha256(records)
 

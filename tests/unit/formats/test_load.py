@@ -71,6 +71,48 @@ def test_a_run_that_died_is_loaded_from_its_journal_and_is_not_complete(tmp_path
     assert list(records_of(load(tmp_path, tmp_path / "work").history)) == RECORDS[:1]
 
 
+def test_whether_a_run_ended_is_known_without_its_journal(tmp_path: Path) -> None:
+    for is_ended in (True, False):
+        run = tmp_path / str(is_ended)
+        run.mkdir()
+        write_journal(run / "journal.log", is_ended=is_ended)
+        load(run, tmp_path / "work")
+        (run / "journal.log").unlink()
+        assert load(run, tmp_path / "work").is_complete == is_ended
+        assert load(run / "history", tmp_path / "work").is_complete == is_ended
+
+
+def test_a_run_that_died_before_its_journal_began_has_an_empty_history(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    loaded = load(tmp_path / "run.json", tmp_path / "work")
+    assert not loaded.is_complete
+    assert list(records_of(loaded.history)) == []
+
+
+def test_a_run_in_a_store_that_takes_nothing_is_judged_elsewhere(tmp_path: Path) -> None:
+    write_journal(tmp_path / "journal.log")
+    (tmp_path / "history").write_text("in the way")
+    loaded = load(tmp_path, tmp_path / "work")
+    assert loaded.history == tmp_path / "work" / "history"
+    assert list(records_of(loaded.history)) == RECORDS
+
+
+def test_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:
+    write_journal(tmp_path / "journal.log")
+    (tmp_path / "history").write_text("in the way")
+    (tmp_path / "work").write_text("in the way")
+    with pytest.raises(HistoryError, match=r"work/history: cannot be written \(.*\); make room, or use another folder"):
+        load(tmp_path, tmp_path / "work")
+
+
+def test_what_is_wrong_with_a_run_s_records_names_its_journal(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "journal.log") as writer:
+        writer.append(Invoke(7, 0, 0, 0, "txn", None, ()))
+    with pytest.raises(HistoryError, match=r"^.*/journal.log: record 0: operation 7 was invoked, 0 is the next index"):
+        load(tmp_path, tmp_path / "work")
+    assert not (tmp_path / "history").exists()
+
+
 def test_a_foreign_nemesis_is_told_of_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "history.edn"
     path.write_text("{:type :info, :process :nemesis, :f :start}\n{:type :ok, :f :txn, :value [[:append 1 1]]}")
