@@ -125,6 +125,32 @@ def read_journal(path: Path) -> Iterator[Record]:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
 
 
+class JournalTail:
+    """Reads what was appended to a journal since it was last asked. For showing, not for judging: damage is silence."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = len(MAGIC)
+
+    def read(self) -> Iterator[Record]:
+        """The whole records that are new; none while there is no journal."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                new = file.read()
+        except FileNotFoundError:
+            return
+        start = 0
+        while len(new) - start >= _HEAD.size:
+            length, checksum = _HEAD.unpack_from(new, start)
+            payload = new[start + _HEAD.size : start + _HEAD.size + length]
+            if zlib.crc32(payload) != checksum:
+                break
+            start += _HEAD.size + length
+            yield _decoded(self._path, 0, self._offset, payload)
+        self._offset += start
+
+
 def _holds_a_record(rest: bytes) -> bool:
     """Is a whole record somewhere in there? Then what begins before it is no torn tail, but has a damaged length.
 

@@ -6,7 +6,7 @@ takes longer than its budget is `unknown`, and the others still report.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +28,7 @@ from harness.formats.names import named_values
 from harness.formats.parquet import records_of
 from harness.journal import history_sha256, read_journal
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
+from harness.report.trouble import ERROR_LOG, told
 from harness.store import JOURNAL, RunFile
 
 SECOND = 1_000_000_000
@@ -54,32 +55,41 @@ def judge(
     model: str | None = None,
     budget: Budget | None = None,
     failure: str | None = None,
+    log: Path = ERROR_LOG,
 ) -> Report:
     """The report on a history; with `run_file`, as a run of that test, else as a history from elsewhere.
 
-    `failure` is what the harness failed with while it ran: findings count all the same.
+    `failure` is what the harness failed with while it ran: findings count all the same. A check that raises is such a
+    failure too; its traceback goes to `log`, and the others still report.
     Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
     """
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
     promises = _promises(run_file, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
-    judgements = _judgements(loaded, engine, exposure, run_file, frozenset().union(*bound.values()), budget or Budget())
-    facts = _facts_of_run(run_file, exposure, loaded, judgements, failure) if run_file else RunFacts(is_foreign=True)
+    checks = _checks(loaded, engine, run_file, frozenset().union(*bound.values()))
+    judgements, failures = _judgements(checks, exposure, budget or Budget(), log)
+    if run_file is not None:
+        judgements.append(_settling(exposure))
+    failure = "; ".join([failure, *failures] if failure else failures) or None
+    if run_file is not None:
+        facts = _facts_of_run(run_file, exposure, loaded, judgements, failure)
+    else:
+        facts = RunFacts(is_foreign=True, error=failure)
     composition = compose(promises, judgements, facts, models=bound)
     report = Report(
         verdict=composition.verdict.value,
         exit_code=composition.verdict.exit_code,
         reason=composition.reason,
         clause=composition.clause,
-        incomplete=not loaded.is_complete or failure is not None,
+        incomplete=not loaded.is_complete,
         model=next(iter(bound), None),
         findings=_finding_rows(composition),
         promises=tuple(map(_promise_row, composition.promises)),
         excused=composition.excused,
         operations=exposure.operations.counts(),
         duration_s=exposure.duration_ns / SECOND,
-        facts=_facts(judgements) | ({"notes": list(loaded.notes)} if loaded.notes else {}),
+        facts=_facts(judgements, loaded.notes, failure),
         seconds={"check": round(time.monotonic() - started, 3)},
     )
     return report if run_file is None else _as_run(report, run_file, exposure)
@@ -108,14 +118,10 @@ def _models(promises: Sequence[Promise]) -> list[str]:
     return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]
 
 
-def _judgements(
-    loaded: Loaded,
-    engine: Engine,
-    exposure: Exposure,
-    run_file: RunFile | None,
-    prohibited: frozenset[str],
-    budget: Budget,
-) -> list[Judgement]:
+def _checks(
+    loaded: Loaded, engine: Engine, run_file: RunFile | None, prohibited: frozenset[str]
+) -> dict[str, Callable[[], Judgement]]:
+    """The checks of that history, by name."""
     name = named_values(loaded.history).text
     options = serializability.Options(prohibited=prohibited, name=name)
     checks: dict[str, Callable[[], Judgement]] = {
@@ -124,8 +130,23 @@ def _judgements(
     contract = run_file.stream if run_file is not None else None
     if contract is not None:
         checks["streams"] = lambda: streams.check(loaded.history, contract, engine, name)
-    done = [_within(name, check, budget.check_s, exposure) for name, check in checks.items()]
-    return [*done, _settling(exposure)] if run_file is not None else done
+    return checks
+
+
+def _judgements(
+    checks: Mapping[str, Callable[[], Judgement]], exposure: Exposure, budget: Budget, log: Path
+) -> tuple[list[Judgement], list[str]]:
+    """What each check says, and why those failed that did; about what they look for nothing is known."""
+    judgements, failures = [], []
+    for name, check in checks.items():
+        try:
+            judgements.append(_within(name, check, budget.check_s, exposure))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  A check with a bug must not hide what the others found.
+            failures.append(f"the check {name} failed: {told(error, log)}")
+            judgements.append(_undecided(name, failures[-1]))
+    return judgements, failures
 
 
 def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:
@@ -146,8 +167,12 @@ def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, ex
     except TimeoutError:
         count = len(exposure.operations.outcome)
         reason = f"check-timeout: {name} took longer than {limit_s:g} s over {count:,} operations"
-        every = TRANSACTIONAL if name == "serializability" else RULES
-        return Judgement(checker=name, findings=(), witnesses={}, unknown=dict.fromkeys(every, reason))
+        return _undecided(name, reason)
+
+
+def _undecided(name: str, reason: str) -> Judgement:
+    every = TRANSACTIONAL if name == "serializability" else RULES
+    return Judgement(checker=name, findings=(), witnesses={}, unknown=dict.fromkeys(every, reason))
 
 
 def _settling(exposure: Exposure) -> Judgement:
@@ -247,8 +272,10 @@ def _promise_row(each: PromiseVerdict) -> PromiseRow:
     )
 
 
-def _facts(judgements: Sequence[Judgement]) -> dict[str, Json]:
-    return {judgement.checker: judgement.facts for judgement in judgements if judgement.facts}
+def _facts(judgements: Sequence[Judgement], notes: Sequence[str], failure: str | None) -> dict[str, Json]:
+    facts: dict[str, Json] = {judgement.checker: judgement.facts for judgement in judgements if judgement.facts}
+    said = [*notes, *([failure] if failure else [])]
+    return facts | ({"notes": list[Json](said)} if said else {})
 
 
 def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:

@@ -6,7 +6,7 @@ Nothing here judges. Whatever goes wrong, the directory holds what was recorded,
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ from harness.store import HISTORY, JOURNAL, RunFile, create_run, write_run_file
 from nemesis.plan import Plan
 
 STDERR_LOG = "logs/simulation.log"
+WATCH_S = 0.2
 
 
 class RunFailed(SeamarkError):
@@ -57,10 +58,11 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
     return run, run_file
 
 
-def simulate(run: Path, journal: Path | None = None) -> float:
+def simulate(run: Path, journal: Path | None = None, *, watch: Callable[[], None] | None = None) -> float:
     """Simulate what `run`/run.json says into `journal` (the run's own by default), in a child process.
 
-    Returns the seconds it took. Raises RunFailed if the child did not come to its end, KeyboardInterrupt as it comes.
+    `watch` is called a few times a second meanwhile. Returns the seconds it took.
+    Raises RunFailed if the child did not come to its end, KeyboardInterrupt as it comes.
     """
     started = time.monotonic()
     log = run / STDERR_LOG
@@ -75,13 +77,22 @@ def simulate(run: Path, journal: Path | None = None) -> float:
     ]
     with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
         try:
-            code = child.wait()
+            code = _exit_code(child, watch)
         except BaseException:
             child.kill()
             raise
     if code != 0:
         raise RunFailed(run, _last_words(log, code))
     return time.monotonic() - started
+
+
+def _exit_code(child: subprocess.Popen[bytes], watch: Callable[[], None] | None) -> int:
+    while watch is not None:
+        try:
+            return child.wait(WATCH_S)
+        except subprocess.TimeoutExpired:
+            watch()
+    return child.wait()
 
 
 def finish(run: Path) -> None:

@@ -8,43 +8,43 @@ from pathlib import Path
 import msgspec
 
 from checkers.engine import Engine
-from harness.core.errors import HistoryError, SeamarkError
+from harness.core.errors import HistoryError
 from harness.formats.load import load
 from harness.judge import Budget, history_identity, judge, plan_sha256
+from harness.live import LiveLine
 from harness.replay import Repetition, repeat
 from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
 from harness.report.page import page
-from harness.running import finish, prepare, simulate
-from harness.scenario import Scenario
-from harness.store import RUN_FILE, RunFile, read_run_file, write_atomically
-from nemesis.plan import Plan
+from harness.report.trouble import RUN_LOG, told
+from harness.running import finish, simulate
+from harness.store import JOURNAL, RUN_FILE, RunFile, read_run_file, write_atomically
 
 PAGE_FILE = "report.html"
 COLUMN = 44  # Characters of the left column of what a seed decided.
 
 
-def run_single(
-    scenario: Scenario,
-    *,
-    plan: Plan | None,
-    store: Path,
+def carry_out(
+    run: Path,
     engine: Callable[[], Engine],
+    *,
     model: str | None = None,
     is_twice: bool = False,
-    announce: Callable[[RunFile], None] = lambda _: None,
+    show: Callable[[str], None] | None = None,
 ) -> Report:
-    """Carry out and judge one run. Raises ScenarioError before anything is made; what fails later is in the report."""
-    run, run_file = prepare(scenario, store, plan)
-    announce(run_file)
+    """Simulate and judge what was prepared in `run`. What fails meanwhile is in the report.
+
+    `show` gets a live line a few times a second.
+    """
     started = time.monotonic()
     failure: str | None = None
     try:
-        simulate(run)
+        line = LiveLine(run / JOURNAL)
+        simulate(run, watch=None if show is None else lambda: show(line.text()))
         finish(run)
         if is_twice:
             failure = difference(repeat(run))
-    except SeamarkError as error:
-        failure = str(error)
+    except Exception as error:  # noqa: BLE001  Whatever it is, what was recorded is judged.
+        failure = told(error, run / RUN_LOG)
     took_s = round(time.monotonic() - started, 3)
     report = judge_run(run, engine, model=model, failure=failure)
     return store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
@@ -65,7 +65,9 @@ def judge_run(
     run_file = read_run_file(run / RUN_FILE)
     try:
         loaded = load(run, run)
-        report = judge(loaded, engine(), run_file=run_file, model=model, budget=budget, failure=failure)
+        report = judge(
+            loaded, engine(), run_file=run_file, model=model, budget=budget, failure=failure, log=run / RUN_LOG
+        )
         sha256, unseed = history_identity(run, loaded.history)
     except HistoryError as error:
         if failure is None:
@@ -97,8 +99,9 @@ def judge_foreign(path: Path, engine: Callable[[], Engine], *, model: str | None
 
 def store_report(run: Path, report: Report) -> Report:
     """Write report.json and report.html into the run's folder; returns the report."""
+    html = page(report).encode("utf-8", "backslashreplace")  # Before anything is written: it may fail.
     write_atomically(run / REPORT_FILE, to_json(report))
-    write_atomically(run / PAGE_FILE, page(report).encode("utf-8", "backslashreplace"))
+    write_atomically(run / PAGE_FILE, html)
     return report
 
 

@@ -4,21 +4,24 @@ The unit that is distributed is the run. Inside, kernels run locally; a red run 
 asked for before it is reported, and a disagreement between the two is an error of ours.
 """
 
+import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import msgspec
 
 from checkers.engine import Engine, LocalEngine
-from harness.core.errors import SeamarkError
+from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict, worst
 from harness.report.model import Report, error_report
+from harness.report.trouble import told
+from harness.running import prepare
 from harness.scenario import Scenario
-from harness.single import judge_run, run_single, store_report
+from harness.single import carry_out, judge_run, store_report
 from nemesis.plan import Plan
 
 CAMPAIGN_RUNS = 50  # From so many on, a goal that was never reached says something: clause d of vacuity.
@@ -61,42 +64,53 @@ def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callabl
     seeds = iter(range(orders.scenario.seed, orders.scenario.seed + orders.count))
     pool = ProcessPoolExecutor(orders.jobs, mp_context=get_context("spawn"))
     try:
-        pending = {pool.submit(_one, orders, seed) for seed in islice(seeds, orders.jobs)}
+        pending = _submitted(pool, orders, islice(seeds, orders.jobs))
         while pending:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
             for report in map(_result, done):
                 confirmed = _confirmed(report, engine, orders.model)
                 reports.append(confirmed)
                 tell(confirmed)
+            if any(isinstance(future.exception(), BrokenExecutor) for future in done):
+                stopped = "a process of the batch died"
             stopped = stopped or _why_stop(orders, reports, time.monotonic() - started)
             if stopped is None:
-                pending |= {pool.submit(_one, orders, seed) for seed in islice(seeds, len(done))}
+                pending |= _submitted(pool, orders, islice(seeds, len(done)))
+    except KeyboardInterrupt:  # Nobody waits for the runs under way; their simulations die with them.
+        for process in active_children():
+            process.terminate()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
     return _composed(orders, sorted(reports, key=lambda report: report.seed or 0), stopped, time.monotonic() - started)
 
 
+def _submitted(pool: ProcessPoolExecutor, orders: Orders, seeds: Iterable[int]) -> "set[Future[Report]]":
+    """One run for each of the seeds. Processes that begin here never see Ctrl-C: only the first one answers to it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return {pool.submit(_one, orders, seed) for seed in seeds}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _one(orders: Orders, seed: int) -> Report:
     """One run, in a process of the pool."""
     scenario = msgspec.structs.replace(orders.scenario, seed=seed)
-    return run_single(
-        scenario,
-        plan=orders.plan,
-        store=orders.store,
-        engine=LocalEngine,
-        model=orders.model,
-        is_twice=orders.is_twice,
-    )
+    run, _ = prepare(scenario, orders.store, orders.plan)
+    return carry_out(run, LocalEngine, model=orders.model, is_twice=orders.is_twice)
 
 
 def _result(future: "Future[Report]") -> Report:
     """A run's report; what the harness itself failed at is a report as well."""
     try:
         return future.result()
-    except SeamarkError:
-        raise
-    except Exception as error:  # noqa: BLE001  A process of the pool died, or a check has a bug.
-        return error_report(f"{type(error).__name__}: {error}")
+    except ScenarioError:
+        raise  # What is wrong with one scenario is wrong with all.
+    except BrokenExecutor:
+        return error_report("a process of the batch died before its run was judged: killed, or out of memory")
+    except Exception as error:  # noqa: BLE001  The other runs count all the same.
+        return error_report(told(error))
 
 
 def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str | None) -> Report:

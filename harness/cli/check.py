@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from checkers import models
 from harness.cli.output import print_report
 from harness.core.errors import ScenarioError
 from harness.engines import EngineStart
@@ -35,6 +36,8 @@ def check(
         raise ScenarioError("--master and --remote are Spark's: leave out --engine local")
     if master and remote:
         raise ScenarioError("--master and --remote exclude each other: choose one")
+    if model is not None:
+        models.canonical(model)
     budget = Budget(check_s=check_timeout)
     run = path.parent if path.name == RUN_FILE else path
     with EngineStart(engine, master=master, remote=remote) as start:

@@ -5,9 +5,7 @@ Exit 1 comes from one place only: a report with a finding that breaks a promise,
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -17,8 +15,7 @@ from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_USAGE, Verdict
 from harness.registry import shadowed_package
 from harness.report.screen import visible
-
-LOG = Path("store") / "seamark-error.log"
+from harness.report.trouble import told
 
 app = typer.Typer(
     name="seamark",
@@ -50,7 +47,9 @@ def guarded(command: Callable[[], int]) -> int:
     try:
         return command()
     except TyperException as error:  # Of options and arguments: typer's own words, on one line.
-        return _complain(f"{error.format_message()} See seamark --help.", EXIT_USAGE)
+        message = error.format_message()
+        stop = "" if message.endswith((".", "?")) else "."
+        return _complain(f"{message}{stop} See seamark --help.", EXIT_USAGE)
     except (Abort, KeyboardInterrupt):
         return _complain("interrupted; what was recorded is kept: see seamark list", EXIT_INTERRUPTED)
     except ScenarioError as error:
@@ -61,9 +60,7 @@ def guarded(command: Callable[[], int]) -> int:
         line = "out of memory: try a smaller history, or --master for a larger machine"
         return _complain(line, Verdict.ERROR.exit_code)
     except Exception as error:  # noqa: BLE001  The outermost handler: everything else is a fault of the harness.
-        where = _keep_traceback()
-        line = f"{type(error).__name__}: {error} (a fault of the harness; details in {where})"
-        return _complain(line, Verdict.ERROR.exit_code)
+        return _complain(told(error), Verdict.ERROR.exit_code)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -77,12 +74,3 @@ def _dispatch(arguments: list[str]) -> int:
 def _complain(text: str, code: int) -> int:
     print(f"seamark: {visible(' '.join(text.split()))}", file=sys.stderr)  # noqa: T201  The last word of a failed command.
     return code
-
-
-def _keep_traceback() -> str:
-    try:
-        LOG.parent.mkdir(parents=True, exist_ok=True)
-        LOG.write_text(traceback.format_exc(), encoding="utf-8")
-    except OSError:
-        return "no file, as store/ cannot be written"
-    return str(LOG)

@@ -9,11 +9,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from checkers import models
 from harness.core.errors import ScenarioError
 from harness.scenario import Scenario, known, scenario_file
 from harness.store import read_run_file
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
+
+ENGINES = ("spark", "local")
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,6 +50,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ScenarioError(f"{name} is {value}: it must be at least 1")
         if self.time_budget is not None and self.time_budget <= 0:
             raise ScenarioError(f"time_budget is {self.time_budget}: it must be above 0 seconds")
+        if self.model is not None:
+            models.canonical(self.model)
 
     def scenario(self, seed: int) -> Scenario:
         """The scenario of one run."""
@@ -79,6 +84,8 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, P
     for name in ("nemesis", "bug"):
         if isinstance(options.get(name), str):
             options[name] = _names(options[name])
+    if isinstance(options.get("engine"), str):
+        known(options["engine"], ENGINES, "engine")
     try:
         merged = msgspec.convert(options, RunOptions)
     except msgspec.ValidationError as error:

@@ -2,6 +2,8 @@
 
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 from rich.console import Console
@@ -17,6 +19,17 @@ SHOWN = 3  # Runs of a batch for which the command that repeats them is shown.
 def standard_error() -> Console:
     """For progress and notes: with --json, standard output has the document only."""
     return Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def live_line(*, is_shown: bool) -> Iterator[Callable[[str], None] | None]:
+    """Shows one line on standard error, each text in place of the last; None where nobody would see it."""
+    console = standard_error()
+    if not (is_shown and console.is_terminal):
+        yield None
+        return
+    with console.status(plain("")) as status:
+        yield lambda text: status.update(plain(text))
 
 
 def print_json(document: object) -> None:

@@ -9,13 +9,14 @@ from rich.console import Console
 
 from harness.campaign.batch import Orders, run_batch
 from harness.cli.options import RunOptions, run_options
-from harness.cli.output import print_batch, print_report, standard_error
+from harness.cli.output import live_line, print_batch, print_report, standard_error
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.engines import EngineStart
 from harness.report.model import Report
 from harness.report.screen import STYLES, plain, show_header
-from harness.single import header, run_single
+from harness.running import prepare
+from harness.single import carry_out, header
 from nemesis.plan import Plan
 
 SEED_MAX = 2**31  # Of seeds drawn here: short enough to be typed.
@@ -64,17 +65,12 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 
 def _single(options: RunOptions, seed: int, plan: Plan | None) -> int:
     screen = standard_error() if options.json else Console(highlight=False)
-    with EngineStart(options.engine) as start:
-        report = run_single(
-            options.scenario(seed),
-            plan=plan,
-            store=Path(options.store),
-            engine=start.engine,
-            model=options.model,
-            is_twice=options.twice,
-            announce=lambda run_file: None if options.quiet else show_header(screen, header(run_file)),
-        )
-        return print_report(report, as_json=options.json, is_quiet=options.quiet)
+    run, run_file = prepare(options.scenario(seed), Path(options.store), plan)
+    if not options.quiet:
+        show_header(screen, header(run_file))
+    with EngineStart(options.engine) as start, live_line(is_shown=not options.quiet) as show:
+        report = carry_out(run, start.engine, model=options.model, is_twice=options.twice, show=show)
+    return print_report(report, as_json=options.json, is_quiet=options.quiet)
 
 
 def _batch(options: RunOptions, first: int, plan: Plan | None) -> int:

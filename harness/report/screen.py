@@ -71,6 +71,10 @@ def _body(report: Report) -> Iterable[Text | Table]:
         met = len(report.goals) - len(unmet)
         yield Text()
         yield plain(f"  goals     met {met} of {len(report.goals)}" + (f"; not: {', '.join(unmet)}" if unmet else ""))
+    notes = report.facts.get("notes")
+    for note in notes if isinstance(notes, list) else ():
+        if note != report.reason:
+            yield plain(f"  note      {note}")
     if report.promises:
         yield Text()
         yield _promise_table(report)

@@ -1,0 +1,30 @@
+"""What went wrong with the harness itself, in one line; the details go to a log, never to the terminal."""
+
+import traceback
+from pathlib import Path
+from typing import Final
+
+from harness.core.errors import SeamarkError
+
+ERROR_LOG: Final = Path("store") / "seamark-error.log"  # Of what goes wrong outside of any run.
+RUN_LOG: Final = Path("logs") / "harness.log"  # Inside a run's folder.
+LINE_MAX: Final = 300  # Characters of a foreign message: Java's hold a stack trace.
+
+
+def told(error: BaseException, log: Path = ERROR_LOG) -> str:
+    """The error in a line. One of ours says it all; the traceback of any other is added to `log`, which is named."""
+    text = " ".join(str(error).split())
+    if isinstance(error, SeamarkError):
+        return text
+    shown = text if len(text) <= LINE_MAX else f"{text[:LINE_MAX]} ..."
+    return f"{type(error).__name__}: {shown} (a fault of the harness; {_kept(error, log)})"
+
+
+def _kept(error: BaseException, log: Path) -> str:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write("".join(traceback.format_exception(error)))
+    except OSError:
+        return f"its details could not be written to {log}"
+    return f"details in {log}"
