@@ -16,9 +16,10 @@ from harness.formats.parquet import write_history
 from harness.journal import read_journal
 from harness.registry import load_cluster, version
 from harness.scenario import Scenario, decide
-from harness.store import HISTORY, JOURNAL, RunFile, create_run, write_run_file
+from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, create_run, write_run_file
 from nemesis.plan import Plan
 
+CHILD = ("-P", "-m", "harness.simulation.child")
 STDERR_LOG = "logs/simulation.log"
 WATCH_S = 0.2
 
@@ -67,14 +68,7 @@ def simulate(run: Path, journal: Path | None = None, *, watch: Callable[[], None
     started = time.monotonic()
     log = run / STDERR_LOG
     log.parent.mkdir(exist_ok=True)
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "harness.simulation.child",
-        str(run / "run.json"),
-        str(journal or run / JOURNAL),
-    ]
+    command = [sys.executable, *CHILD, str(run / RUN_FILE), str(journal or run / JOURNAL)]
     with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
         try:
             code = _exit_code(child, watch)
