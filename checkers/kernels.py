@@ -53,11 +53,10 @@ class KeyRows:
 def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRows]]:
     """What the chunk says about the keys of each partition; the report goes to the partition numbered 0.
 
-    Raises HistoryError if an index needs more than 31 bits.
+    Raises HistoryError if an index needs more than 31 bits, or an ok operation has no end, or one before its beginning.
     """
     transactions = load(source)
-    if transactions.index.size and not 0 <= transactions.index[0] <= transactions.index[-1] < OPEN_END:
-        raise HistoryError(f"operation {transactions.index[-1]}: an index must lie between 0 and {OPEN_END - 1}")
+    _validate(transactions)
     mops = _Mops(transactions)
     repeated = _repeated(mops)
     report = _report(mops, repeated)
@@ -65,6 +64,17 @@ def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRo
     whole = _key_rows(mops, is_update, is_final)
     for partition in range(partitions):
         yield partition, _part(whole, partition, partitions, report if partition == 0 else Report((), Counter()))
+
+
+def _validate(transactions: Transactions) -> None:
+    index, after = transactions.index, transactions.after
+    if index.size and not 0 <= index[0] <= index[-1] < OPEN_END:
+        raise HistoryError(f"operation {index[-1]}: an index must lie between 0 and {OPEN_END - 1}")
+    wrong = np.flatnonzero((transactions.outcome == OK) & ((after == NEVER) | (after <= index)))
+    if wrong.size:
+        raise HistoryError(
+            f"operation {index[wrong[0]]}: it is ok, but `after` says that it did not end after it began"
+        )
 
 
 class _Mops:

@@ -70,6 +70,7 @@ class Summary:
     report: Report
     duplicate: Sighting | None
     open_sources: Edges
+    last_index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
     inferred = chunks.shuffle(route, infer, partitions=partitions).keep()
     summaries = inferred.map(summary).collect()
     report = union(one.report for one in summaries)
-    cycles = _cycles(chunks, inferred, slices.ends([one.open_sources for one in summaries]), options)
+    last = max((one.last_index for one in summaries), default=0)
+    known = slices.ends([one.open_sources for one in summaries], last=last)
+    cycles = _cycles(chunks, inferred, known, options)
     findings = _findings(chunks, report, cycles.search, options.name)
     told = _told([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
     return Judgement(
@@ -109,7 +112,7 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
 
 def summary(inference: Inference) -> Summary:
     """What the driver must know of one partition."""
-    return Summary(inference.report, inference.duplicate, slices.open_sources(inference))
+    return Summary(inference.report, inference.duplicate, slices.open_sources(inference), slices.last_index(inference))
 
 
 def processes(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:

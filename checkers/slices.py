@@ -41,10 +41,14 @@ _SHIFT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Operations without a certain end that have successors, ascending, and when they end by rule 6."""
+    """Operations without a certain end that have successors, ascending, and when they end by rule 6.
+
+    `last` is the greatest index of all: beyond it no moment is of interest, whatever the end of an operation.
+    """
 
     op: Int64s
     end: Int64s
+    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +72,24 @@ def open_sources(inference: Inference) -> Edges:
     return inference.edges.only(inference.edges.source_after == OPEN_END)
 
 
-def ends(parts: Sequence[Edges]) -> Ends:
+def last_index(inference: Inference) -> int:
+    """The greatest index of the partition's operations, 0 if it has none."""
+    edges, tail = inference.edges, inference.tail
+    columns = (edges.source, edges.target, tail.reader, tail.writer)
+    return max(int(column.max(initial=0)) for column in columns)
+
+
+def ends(parts: Sequence[Edges], *, last: int) -> Ends:
     """When the operations without certain end must end, given all edges that lead away from them."""
     edges = _leading_on(all_edges(parts))
     op, source = np.unique(edges.source.astype(np.int64), return_inverse=True)
     end = np.full(len(op), OPEN_END, np.int64)
     while True:
-        target_end = _end(edges.target, edges.target_after, Ends(op, end))
+        target_end = _end(edges.target, edges.target_after, Ends(op, end, last))
         lower = end.copy()
         np.minimum.at(lower, source, target_end)
         if np.array_equal(lower, end):
-            return Ends(op, end)
+            return Ends(op, end, last)
         end = lower
 
 
@@ -102,7 +113,7 @@ def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tupl
         yield 0, SliceShare(all_edges([]), windows)
     edges = edges.only(~is_certain & (edges.source_after > edges.target))
     lifetime = _hulls(edges)
-    first, last = lifetime.start // slice_ids, (lifetime.stop - 1) // slice_ids
+    first, last = lifetime.start // slice_ids, np.minimum(lifetime.stop - 1, known.last) // slice_ids
     at = expand(first, last - first + 1)
     order = np.argsort(at, kind="stable")
     row = np.repeat(np.arange(len(first)), last - first + 1)[order]

@@ -8,7 +8,7 @@ import pytest
 from checkers.chunks import Operation, to_transactions
 from checkers.engine import LocalEngine
 from checkers.serializability import Options, check
-from harness.core.columns import WRITE
+from harness.core.columns import NEVER, WRITE
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement
 from tests.bench import generated
@@ -182,6 +182,13 @@ def test_an_index_that_is_too_large_is_refused() -> None:
     whole = to_transactions(sequential("ax1"))
     with pytest.raises(HistoryError, match="index must lie between"):
         check([replace(whole, index=np.array([2**31]))], ENGINE)
+
+
+@pytest.mark.parametrize("after", [NEVER, 0])
+def test_an_ok_operation_without_a_proper_end_is_refused(after: int) -> None:
+    whole = to_transactions(sequential("ax1"))
+    with pytest.raises(HistoryError, match="did not end after it began"):
+        check([replace(whole, after=np.array([after]))], ENGINE)
 
 
 def test_a_large_correct_history_is_strictly_serializable() -> None:

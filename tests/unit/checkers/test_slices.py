@@ -25,7 +25,7 @@ def inference(nodes: list[Node], pairs: list[tuple[int, int]]) -> Inference:
 
 
 def windows(inferred: Inference, slice_ids: int) -> slices.Windows:
-    known = slices.ends([slices.open_sources(inferred)])
+    known = slices.ends([slices.open_sources(inferred)], last=slices.last_index(inferred))
     mailboxes: dict[int, list[slices.SliceShare]] = {}
     for number, share in slices.route(inferred, known=known, slice_ids=slice_ids):
         mailboxes.setdefault(number, []).append(share)
@@ -33,7 +33,7 @@ def windows(inferred: Inference, slice_ids: int) -> slices.Windows:
 
 
 def residual_nodes(inferred: Inference, found: slices.Windows) -> set[int]:
-    known = slices.ends([slices.open_sources(inferred)])
+    known = slices.ends([slices.open_sources(inferred)], last=slices.last_index(inferred))
     edges = slices.inside(inferred, windows=found, known=known)
     assert len(edges.source) == slices.inside_count(inferred, windows=found, known=known)
     return set(edges.source.tolist()) | set(edges.target.tolist())
@@ -101,7 +101,7 @@ def test_the_tail_is_written_out_where_real_time_does_not_imply_it() -> None:
         np.array([1, 3, 6, 6], np.int32),
     )
     inferred = Inference(inference([(0, 1)], []).edges, tail, Report((), Counter()), None)
-    nobody = slices.ends([])
+    nobody = slices.ends([], last=9)
     shares = [share for _, share in slices.route(inferred, known=nobody, slice_ids=100)]
     routed = {pair for one in shares for pair in zip(one.edges.source.tolist(), one.edges.target.tolist(), strict=True)}
     # 2 -> 0 and 4 -> 0, 4 -> 1 contradict real time: the window of the first stands for both.
@@ -111,3 +111,11 @@ def test_the_tail_is_written_out_where_real_time_does_not_imply_it() -> None:
     everything = slices.inside(inferred, windows=slices.Windows(np.array([0]), np.array([9])), known=nobody)
     assert len(everything.source) == len(readers) * len(writers)
     assert set(everything.kinds.tolist()) == {RW}
+
+
+def test_an_end_far_beyond_the_last_index_costs_nothing() -> None:
+    far = OPEN_END - 1
+    ring = inference([(0, far), (1, far)], [(0, 1), (1, 0)])
+    known = slices.ends([], last=slices.last_index(ring))
+    assert len(list(slices.route(ring, known=known, slice_ids=1))) == 2
+    assert windows(ring, 1).start.tolist() == [0]
