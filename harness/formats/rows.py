@@ -40,16 +40,23 @@ def _records(folder: Path, names: NamedValues) -> Iterator[tuple[int, Evidence]]
     for row in rows_of(folder, "events"):
         named = {each: None if row[each] is None else names.value(row[each]) for each in ("key", "value")}
         yield row["seq"], _record(StreamEvent, {**row, **named, "time_ns": row["ns"]})
-    for row in rows_of(folder, "faults"):
-        yield row["seq"], _record(Fault, {**row, "time_ns": row["ns"], "targets": _json(row["targets"])})
     for row in rows_of(folder, "probes"):
         yield row["seq"], _record(Probe, {**row, "time_ns": row["ns"]})
     for row in rows_of(folder, "states"):
         named = {"key": names.value(row["key"]), "value": _json(row["value"])}
         yield row["seq"], _record(State, {**row, **named, "time_ns": row["ns"]})
-    for row in rows_of(folder, "marks"):
-        counts = {each: _json(row[each]) for each in ("streams", "handled", "goals")}
-        yield row["seq"], _record(Mark, {**row, **counts, "time_ns": row["ns"]})
+    yield from faults_and_marks(folder)
+
+
+def faults_and_marks(folder: Path) -> Iterator[tuple[int, Evidence]]:
+    """What the run says of itself, with the positions: a few records for each second."""
+    with reading(folder / "faults.parquet"):
+        for row in rows_of(folder, "faults"):
+            yield row["seq"], _record(Fault, {**row, "time_ns": row["ns"], "targets": _json(row["targets"])})
+    with reading(folder / "marks.parquet"):
+        for row in rows_of(folder, "marks"):
+            counts = {each: _json(row[each]) for each in ("streams", "handled", "goals")}
+            yield row["seq"], _record(Mark, {**row, **counts, "time_ns": row["ns"]})
 
 
 def _operation(row: Row, mops: list[dict[str, Json]]) -> Iterator[tuple[int, Evidence]]:

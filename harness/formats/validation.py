@@ -5,6 +5,7 @@
 3. Records have the positions 0 to N - 1 in the journal, each once.
 4. Row groups of ops and mops are about the same operations, and micro-operations stand in their order.
 5. Keys and values are integers or have a name, and each name is JSON, written as only one way of writing is ours.
+6. Faults and marks are records of ours.
 """
 
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 from harness.core.columns import INFO, NAMED, NEVER, OK, READ, WRITE, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.formats.names import json_text, json_value
+from harness.formats.rows import faults_and_marks
 from harness.formats.schema import SCHEMAS
 from harness.formats.tables import reading
 
@@ -30,6 +32,8 @@ def validate(folder: Path) -> None:
     counts = {name: _row_count(folder, name) for name in SCHEMAS}
     limit = NAMED + counts["names"]
     _check_names(folder)
+    for _ in faults_and_marks(folder):
+        pass
     op_count = counts["ops"]
     completed = sum(op_count - group["complete_seq"].null_count for group in _groups(folder, "ops", ["complete_seq"]))
     positions = _Once(op_count + completed + sum(counts[name] for name in _WITH_SEQ), "position")

@@ -9,7 +9,7 @@ import pytest
 
 from harness.core.columns import NAMED, NEVER
 from harness.core.errors import HistoryError
-from harness.core.record import Complete, Evidence, Invoke, MicroOp, StreamEvent
+from harness.core.record import Complete, Evidence, Fault, Invoke, Mark, MicroOp, StreamEvent
 from harness.formats.load import load
 from harness.formats.parquet import write_history
 from harness.formats.validation import validate
@@ -22,6 +22,8 @@ RECORDS: list[Evidence] = [
     StreamEvent(3, "s", 0, 0, "row", key="x", value=1),
     Complete(1, 4, "fail"),
     Invoke(2, 5, 5, 2, "write", "v"),
+    Fault(6, 0, "begin", "cut", ("n1>n2",)),
+    Mark(7, "healing", {"network": 1}),
 ]
 Edit = Callable[[pa.Table], pa.Table]
 
@@ -65,7 +67,7 @@ def test_what_was_written_is_valid(folder: Path) -> None:
         ("ops", cell("after", 0, 4), "or after all is over"),
         ("ops", cell("after", 1, NEVER), "an operation ends before it begins, or after all is over"),
         ("ops", cell("after", 2, 3), "an operation ends before it begins, or after all is over"),
-        ("ops", cell("complete_seq", 0, None), "beyond the number of records"),
+        ("ops", cell("complete_seq", 0, None), "an operation has an outcome, but no completion"),
         ("ops", cell("invoke_seq", 2, 1), "a position is there twice"),
         ("ops", cell("invoke_seq", 2, -1), "a position is beyond the number of records"),
         ("ops", cell("process", 0, None), "column 'process' is int64 or null, not int64"),
@@ -85,6 +87,9 @@ def test_what_was_written_is_valid(folder: Path) -> None:
         ("mops", cell("key", 0, -1), "a key or value has no name"),
         ("events", cell("seq", 0, 0), "a position is there twice"),
         ("events", cell("key", 0, NAMED + 5), "a key has no name"),
+        ("faults", cell("targets", 0, "[[1]]"), "Expected `str`, got `array`"),
+        ("faults", cell("phase", 0, "middle"), "Invalid enum value 'middle'"),
+        ("marks", cell("goals", 0, '{"a": 1.5}'), "Expected `int`, got `float`"),
         ("names", cell("id", 0, NAMED + 1), "names are not numbered in order"),
         ("names", cell("json", 0, " null"), "is no name of ours"),
         ("names", cell("json", 0, "nul"), "no JSON that can be read"),
