@@ -141,6 +141,19 @@ def test_a_newer_version_stands_for_one_that_may_be_skipped(
     assert found(log, source, versions=versions) == anomalies
 
 
+def test_only_a_row_that_was_written_and_is_known_to_be_newer_stands_for_another() -> None:
+    marker = "s1/1 open@0 w@6 s1/2 open:x@5"
+    assert found(marker, ONE, versions="latest", wm_scope="subscriber") == ["missing-event"]
+    assert found("open@0 x=9@5 w@6", "ok@4 x=1; fail x=9", versions="latest") == ["missing-event"]
+    same = {"identity": "position+key+value", "is_position_unique": False}
+    assert found("open@0 x=2@4 w@4", "ok@4 x=1; ok@4 x=2", versions="latest", **same) == ["missing-event"]
+
+
+def test_a_marker_of_one_partition_leaves_the_others_as_they_were() -> None:
+    log = "open@0 y[1]=1@2 open[0]@5 w@9"
+    assert found(log, "ok@2 y=1; ok@3 y=3") == ["missing-event"]
+
+
 def test_with_exclusive_watermarks_a_newer_version_at_the_watermark_stands_for_nothing() -> None:
     log = "open@0 x=2@6 w@6"
     assert found(log, "ok@4 x=1; ok@6 x=2", versions="latest", closed="<") == ["missing-event"]
