@@ -110,5 +110,5 @@ if __name__ == "__main__":
     except Exception as error:  # noqa: BLE001  The outermost handler: one line for people, the rest for the log.
         traceback.print_exc()
         cause = _first_cause(error)
-        print(f"{type(cause).__name__}: {' '.join(str(cause).split())}", file=sys.stderr)  # noqa: T201  Its only voice.
-        sys.exit(4)
+        print(f"{type(cause).__name__}: {' '.join(str(cause).split())}", file=sys.stderr, flush=True)  # noqa: T201  Its only voice.
+        os._exit(4)  # At once: the tasks that are left would complain of their end, and have the last word.

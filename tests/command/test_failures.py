@@ -1,0 +1,154 @@
+"""An exception in any layer: never exit 0, never 1, one line and no traceback on the terminal; details in a log."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness.campaign.batch
+import harness.running
+from harness.store import read_run_file
+from tests.command.conftest import SEED, SMALL, Outcome, Seamark
+
+BROKEN_CHILD = str(Path(__file__).with_name("broken_child.py"))
+RUN = ("run", "--seed", str(SEED), *SMALL)
+
+
+def raises(*_: object, **__: object) -> object:
+    raise ZeroDivisionError("spoiled for a test")
+
+
+def only_run(folder: Path) -> Path:
+    (run,) = (folder / "store" / "tutorial").iterdir()
+    return run
+
+
+def assert_one_line(outcome: Outcome, *, told: str) -> None:
+    """An error of the harness, told in one line: on standard error, or as the verdict of a report."""
+    assert outcome.code == 4
+    assert "Traceback" not in outcome.out + outcome.err
+    lines = [
+        line for line in (outcome.out + outcome.err).splitlines() if "HARNESS ERROR" in line or "seamark: " in line
+    ]
+    assert len(lines) == 1, outcome
+    assert told in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("machine", "raised ZeroDivisionError: spoiled for a test"),
+        ("client", "ZeroDivisionError: spoiled for a test"),
+        ("generator", "ZeroDivisionError: spoiled for a test"),
+        ("nemesis", "ZeroDivisionError: spoiled for a test"),
+        ("probe", "ZeroDivisionError: spoiled for a test"),
+        ("cluster", "ZeroDivisionError: spoiled for a test"),
+        ("journal", "No space left on device"),
+        ("import", "harness.interpreter"),
+        ("exit-1", "exited with 1"),
+        ("SIGKILL:load:50", "signal 9"),
+        ("SIGSEGV:load:50", "signal 11"),
+        ("SIGTERM:healing:1", "signal 15"),
+    ],
+)
+def test_a_simulation_that_fails_is_an_error_in_one_line(
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, told: str
+) -> None:
+    monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, what))
+    outcome = seamark(*RUN, "--quiet")
+    assert_one_line(outcome, told=told)
+    run = only_run(tmp_path)
+    assert (run / "logs" / "simulation.log").exists()
+    checked = seamark("check", run, "--engine", "local", "--json")
+    assert (checked.code, checked.json["incomplete"]) == (3, True)  # What was recorded had no finding.
+    assert checked.json["clause"] in ("a", "b", "e")
+
+
+def test_a_simulation_that_ends_without_a_word_is_no_pass(seamark: Seamark, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, "exit-0"))
+    outcome = seamark(*RUN, "--json")
+    assert (outcome.code, outcome.json["incomplete"]) == (3, True)
+
+
+@pytest.mark.parametrize("name", ["harness.single.finish", "checkers.serializability.check", "checkers.streams.check"])
+def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details(
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(name, raises)
+    outcome = seamark(*RUN, "--quiet")
+    assert_one_line(outcome, told="ZeroDivisionError: spoiled for a test")
+    log = only_run(tmp_path) / "logs" / "harness.log"
+    assert str(log.relative_to(tmp_path)) in outcome.out
+    assert "in raises" in log.read_text(encoding="utf-8")
+
+
+def test_a_report_page_that_fails_leaves_no_report_that_says_otherwise(
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.single.page", raises)
+    outcome = seamark(*RUN, "--quiet")
+    assert_one_line(outcome, told="store/seamark-error.log")
+    assert "in raises" in (tmp_path / "store" / "seamark-error.log").read_text(encoding="utf-8")
+    assert not (only_run(tmp_path) / "report.json").exists()
+
+
+def test_a_finding_outranks_a_check_that_fails(
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.streams.check", raises)
+    lossy = ("--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--seed", "1")
+    outcome = seamark("run", *lossy, "--engine", "local", "--json")
+    assert (outcome.code, outcome.json["verdict"]) == (1, "invalid")
+    assert "the check streams failed" in str(outcome.json["facts"])
+
+
+def test_a_store_that_takes_nothing_any_more_is_an_error(
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("harness.single.write_atomically", full)
+    assert_one_line(seamark(*RUN, "--quiet"), told="No space left on device")
+
+
+def test_an_engine_that_does_not_start_is_an_error_with_a_way_out(
+    seamark: Seamark, monkeypatch: pytest.MonkeyPatch, run_copy: Path
+) -> None:
+    monkeypatch.setattr("checkers.spark.start_session", raises)
+    outcome = seamark("check", run_copy)
+    assert_one_line(outcome, told="--engine local")
+
+
+def test_a_process_of_a_batch_that_dies_is_an_error_and_keeps_what_the_others_found(
+    seamark: Seamark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness.campaign.batch, "_one", _dies_on_seed_two)
+    outcome = seamark("run", "--seed", "1", "--count", "4", "--jobs", "1", *SMALL)
+    assert outcome.code == 4
+    assert "Traceback" not in outcome.out + outcome.err
+    assert outcome.err == ""
+    assert "stopped after 2 of 4 runs: a process of the batch died" in outcome.out
+    assert "1 error, 1 valid" in outcome.out.splitlines()[-1]
+
+
+def _dies_on_seed_two(orders: harness.campaign.batch.Orders, seed: int) -> object:
+    """In a process of the pool: a run, or the end of the process."""
+    if seed == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _ONE(orders, seed)
+
+
+_ONE = harness.campaign.batch._one  # What a process of the pool is asked to do.
+
+
+def test_the_header_of_a_failed_run_still_repeats_it(
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, "machine"))
+    outcome = seamark(*RUN)
+    assert f"seed {SEED}" in outcome.out.splitlines()[0]
+    assert read_run_file(only_run(tmp_path) / "run.json").seed == SEED
+    assert sys.executable not in outcome.out

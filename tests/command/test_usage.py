@@ -1,0 +1,125 @@
+"""What cannot be carried out as written: exit 64, and one line that says what to change."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.command.conftest import Seamark
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("run --sed 3", "--seed"),
+        ("run --seed seven", "--seed"),
+        ("run --seed -1", "seed is -1"),
+        ("run --cluster tutoriel", "'tutorial'"),
+        ("run --bug lost-akc", "'lost-ack'"),
+        ("run --nemesis partitoin", "'partition'"),
+        ("run --workload list-apend", "'list-append'"),
+        ("run --model serialisable", "serializable"),
+        ("run --engine sprak", "'spark'"),
+        ("run --time 0", "time is 0"),
+        ("run --time nan", "time is nan"),
+        ("run --rate 0", "rate is 0"),
+        ("run --clients 0", "clients is 0"),
+        ("run --count 0", "count is 0"),
+        ("run --jobs 0", "jobs is 0"),
+        ("run --time-budget 0", "time_budget is 0"),
+        ("run --plan nowhere.json", "nowhere.json"),
+        ("run nowhere.toml", "nowhere.toml"),
+        ("check", "'path'"),
+        ("check nowhere.edn", "nowhere.edn"),
+        ("check . --engine local --master spark://a:1", "--engine local"),
+        ("check . --master spark://a:1 --remote sc://a:1", "exclude each other"),
+        ("check . --check-timeout 0", "--check-timeout"),
+        ("replay nowhere", "nowhere"),
+        ("replay .", "run.json"),
+        ("list --limit 0", "--limit"),
+        ("clusters --jsn", "--json"),
+        ("runn", "'run'"),
+        ("", "command"),
+    ],
+)
+def test_what_a_person_mistyped_is_64_and_named(seamark: Seamark, tmp_path: Path, arguments: str, told: str) -> None:
+    outcome = seamark(*arguments.split())
+    assert (outcome.code, outcome.out) == (64, "")
+    assert told in outcome.line
+    assert list(tmp_path.iterdir()) == []  # Nothing was begun.
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("sede = 7", "'seed'"),
+        ('seed = "seven"', "seed"),
+        ("bug = [7]", "bug"),
+        ("seed = ", "TOML"),
+        ("[seed]\n", "seed"),
+        ('nemesis = "partitoin"', "'partition'"),
+        ("\x00", "TOML"),
+    ],
+)
+def test_a_scenario_file_that_says_something_else_is_64(seamark: Seamark, tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "nightly.toml").write_text(text, encoding="utf-8")
+    outcome = seamark("run", "nightly.toml")
+    assert (outcome.code, outcome.out) == (64, "")
+    assert told in outcome.line
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("content", [b"[1, 2]", b"7", b"\xff\xfe", b"{", b"[" * 100_000])
+def test_a_json_scenario_that_is_no_table_is_64(seamark: Seamark, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "nightly.json").write_bytes(content)
+    outcome = seamark("run", "nightly.json")
+    assert (outcome.code, outcome.out) == (64, "")
+    assert "nightly.json" in outcome.line
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "plan.json"),
+        ('{"steps": 3}', "steps"),
+        ('{"steps": [{"fault": "cut"}]}', "plan.json"),
+        (
+            '{"steps": [{"fault": "cutt", "package": "partition", "at_ns": 0, "until_ns": 9, "targets": ["n1>n2"]}]}',
+            "'cut'",
+        ),
+        (
+            '{"steps": [{"fault": "crash", "package": "crash", "at_ns": 0, "until_ns": 9, "targets": ["n7"]}]}',
+            "n7",
+        ),
+        (
+            '{"steps": [{"fault": "reorder", "package": "x", "at_ns": 0, "until_ns": 9, "targets": ["n1>n2"]}]}',
+            "fifo",
+        ),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_64(seamark: Seamark, tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "plan.json").write_text(text, encoding="utf-8")
+    outcome = seamark("run", "--plan", "plan.json", "--time", "6")
+    assert (outcome.code, outcome.out) == (64, "")
+    assert told in outcome.line
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_run_json_repeats_one_run_only(seamark: Seamark, run_copy: Path) -> None:
+    outcome = seamark("run", run_copy / "run.json", "--count", "3")
+    assert (outcome.code, outcome.out) == (64, "")
+    assert "--count" in outcome.line
+
+
+def test_a_store_that_takes_nothing_is_64(seamark: Seamark, tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("a file")
+    outcome = seamark("run", "--time", "6", "--engine", "local")
+    assert (outcome.code, outcome.out) == (64, "")
+    assert "--store" in outcome.line
+
+
+@pytest.mark.parametrize("command", ["run", "check", "replay", "list", "clusters", "doctor", ""])
+def test_help_says_what_a_command_is_for(seamark: Seamark, command: str) -> None:
+    outcome = seamark(*command.split(), "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "Usage: seamark" in outcome.out
+    assert "--help" in outcome.out
