@@ -16,8 +16,7 @@ from random import Random
 
 import pytest
 
-from checkers.chunks import chunks
-from checkers.chunks import load as load_chunk
+from checkers.engine import LocalEngine
 from harness.core.errors import HistoryError
 from harness.core.record import (
     SCHEMA,
@@ -40,6 +39,7 @@ from harness.formats.jsonl import write_jsonl
 from harness.formats.load import load
 from harness.formats.parquet import records_of
 from harness.journal import JournalWriter, history_sha256
+from harness.judge import judge as judge_history
 
 COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "300"))
 FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
@@ -120,11 +120,11 @@ def write_json_maps(records: list[Evidence], path: Path) -> None:
 
 
 def judge(path: Path, work: Path) -> None:
-    """All that is ever read of a history."""
-    folder = load(path, work).history
-    for chunk in chunks(folder):
-        load_chunk(chunk)
-    history_sha256(records_of(folder))
+    """All that is ever read of a history, and a judgement on it: what is accepted must not make a check fail."""
+    loaded = load(path, work)
+    history_sha256(records_of(loaded.history))
+    report = judge_history(loaded, LocalEngine(), log=work.with_suffix(".log"))
+    assert report.verdict != "error", report.reason
 
 
 def is_read(path: Path, work: Path, seed: int) -> bool:
