@@ -71,6 +71,7 @@ def test_a_history_by_hand_has_its_anomaly(texts: tuple[str, ...], anomaly: str)
         concurrent("ax1", "ax2", "rx21"),
         sequential("ax1 rx?", "rx1"),
         sequential("rx1"),  # Who wrote that, we do not know.
+        concurrent("1:ax1", "1:rx"),  # A process that overlaps itself has no order.
         [],
     ],
 )
@@ -158,6 +159,17 @@ def test_a_weaker_model_allows_what_it_allows_and_says_what_it_saw() -> None:
     assert judgement.findings == ()
     assert judgement.facts["allowed_anomalies"] == {"G2-item": 1}
     assert judgement.facts["ruled_out_weakest"] == ["repeatable-read"]
+
+
+def test_a_cycle_that_restates_another_by_time_is_told_only_if_it_breaks_more() -> None:
+    # T1 precedes T2 by time, and by what it did not see of it: both ways T2 closes a cycle.
+    lost = sequential("ax1", "rx1 ax2", "rx1 ax3")
+    assert names(lost) == {"lost-update", "G2-item"}
+    assert judged(lost).facts["restated_anomalies"] == {"G-single-realtime": 1}
+    skew = sequential("rx ay1", "ry ax1")
+    assert names(skew) == {"G2-item", "G-single-realtime"}
+    only_time = judged(lost, Options(prohibited=frozenset({"G-single-realtime"})))
+    assert [finding.anomaly for finding in only_time.findings] == ["G-single-realtime"]
 
 
 def test_each_anomaly_has_witnesses_where_it_could_have_been_seen() -> None:
