@@ -1,5 +1,6 @@
 """One run from its scenario to its report: simulate, write the history, judge, put the report beside it."""
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -140,7 +141,7 @@ def _columns(texts: Sequence[str]) -> Iterator[str]:
 
 def _about(report: Report, run: Path, run_file: RunFile) -> Report:
     """The report, with what it is about."""
-    stamp = run.name.split("-")[0]
+    stamp = re.match(r"(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)-", run.name)
     before = read_report(run) if (run / REPORT_FILE).exists() else None
     return msgspec.structs.replace(
         report,
@@ -149,6 +150,6 @@ def _about(report: Report, run: Path, run_file: RunFile) -> Report:
         runtime=run_file.runtime,
         seed=run_file.seed,
         bugs=run_file.bugs,
-        started_utc=f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[9:11]}:{stamp[11:13]}:{stamp[13:15]}Z",
+        started_utc=None if stamp is None else "{}-{}-{}:{}:{}".format(*stamp.groups()),  # Else it was renamed.
         seconds={**({"run": before.seconds["run"]} if before and "run" in before.seconds else {}), **report.seconds},
     )

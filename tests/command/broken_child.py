@@ -35,7 +35,8 @@ def full(writer: JournalWriter, record: Record) -> None:
 
 def killing(phase: str, count: int, kill: Callable[[], None]) -> None:
     """Let `kill` happen when the journal has taken `count` records of that phase."""
-    seen = {"phase": "", "count": 0}
+    phases = ["set-up"]
+    seen = [0]
     told = os.environ.get("SEAMARK_TEST_RECORDED")
     recorded = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) if told else None
 
@@ -43,11 +44,11 @@ def killing(phase: str, count: int, kill: Callable[[], None]) -> None:
         append(writer, record)
         if isinstance(record, Invoke) and recorded is not None:
             os.write(recorded, b"%d\n" % record.index)
-        if isinstance(record, Mark) and record.phase != "tick":
-            seen["phase"] = record.phase
-            seen["count"] = 0
-        seen["count"] += 1
-        if seen["phase"] == phase and seen["count"] == count:
+        if isinstance(record, Mark) and record.phase not in ("tick", phases[-1]):
+            phases.append(record.phase)
+            seen.append(0)
+        seen[-1] += 1
+        if (phases[-1], seen[-1]) == (phase, count):
             kill()
 
     spoil(JournalWriter, "append", counted)
