@@ -3,8 +3,8 @@
 import pytest
 
 from checkers.delivery import missing_events, torn_units
-from checkers.stream_view import defect
-from tests.stream_language import deliveries_of, events
+from checkers.stream_view import defect, stream_view
+from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import contract, found, outcome, view
 
 ONE = "ok@4 x=1"
@@ -152,6 +152,12 @@ def test_only_a_row_that_was_written_and_is_known_to_be_newer_stands_for_another
 def test_a_marker_of_one_partition_leaves_the_others_as_they_were() -> None:
     log = "open@0 y[1]=1@2 open[0]@5 w@9"
     assert found(log, "ok@2 y=1; ok@3 y=3") == ["missing-event"]
+
+
+def test_a_partition_that_only_others_have_seen_is_not_taken_for_another_session_s() -> None:
+    log = "s1/1 open@0 s1/2 close[0] s1/1 w@5"
+    unseen = stream_view(deliveries_of(events(log)), source_of(writes("ok@4 x[1]=1")), contract())
+    assert missing_events(unseen).watermark.tolist() == [2]
 
 
 def test_with_exclusive_watermarks_a_newer_version_at_the_watermark_stands_for_nothing() -> None:

@@ -80,8 +80,8 @@ def test_a_watermark_of_a_partition_binds_that_partition() -> None:
 @pytest.mark.parametrize(
     ("log", "anomalies"),
     [
-        ("open[1]@0 w@5 x[2]=1@4", []),  # The session follows partition 1 only.
-        ("open[1]@0 w@5 x[1]=1@4", ["late-event"]),
+        ("open[0]@0 w@5 x[1]=1@4", []),  # The session follows partition 0 only.
+        ("open[0]@0 w@5 x[0]=1@4", ["late-event"]),
         ("open:x@0 w@5 y=1@4", []),
         ("open:x@0 w@5 x=1@4", ["late-event"]),
         ("open@0 gap w@5 x=1@4", []),  # Not covered when the watermark came.
@@ -89,8 +89,8 @@ def test_a_watermark_of_a_partition_binds_that_partition() -> None:
         ("open@0 gap x=1@4 w@5 x=2@4.1", []),  # but from that row on, and not before.
         ("open@0 gap:y w@5 x=1@4", ["late-event"]),
         ("open@0 gap:x w@5 x=1@4", []),
-        ("open@0 gap[1] w@5 x[1]=1@4", []),
-        ("open@0 gap[1] w@5 x[2]=1@4", ["late-event"]),
+        ("open@0 gap[0] w@5 x[0]=1@4", []),
+        ("open@0 gap[0] w@5 x[1]=1@4", ["late-event"]),
         ("open@0 x=1@1 gap x=1@1 w@5 x=2@4", []),  # A repetition does not cover anew.
         ("open@0 close w@5 x=1@4", []),
         ("open@0 error w@5 x=1@4", []),
