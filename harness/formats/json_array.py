@@ -21,7 +21,7 @@ def array_elements(blocks: Iterable[bytes]) -> Iterator[bytes]:
     Raises BadJson if it is no such array, or an element is larger than ELEMENT_MAX. What is inside is not checked.
     """
     text, number, is_over = b"", 0, False
-    blocks = iter(blocks)
+    search, blocks = _Search(), iter(blocks)
     for block in blocks:
         text = (text + block).lstrip()
         if text:
@@ -32,7 +32,7 @@ def array_elements(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in _and_an_empty_one(blocks):
         text += block
         done = 0
-        for begin, end in [] if is_over else _spans(text):
+        for begin, end in [] if is_over else search.spans(text):
             is_over = end < 0
             between = _GAP if number and not is_over else _FIRST_GAP
             if not between.fullmatch(text, done, begin):
@@ -42,6 +42,7 @@ def array_elements(blocks: Iterable[bytes]) -> Iterator[bytes]:
                 number += 1
                 yield text[begin:end]
         text = text[done:]
+        search.forget(done)
         if is_over and not (text.isspace() or not text):
             raise BadJson(f"element {number}: something follows the end of the array")
         if len(text) > ELEMENT_MAX:
@@ -50,23 +51,35 @@ def array_elements(blocks: Iterable[bytes]) -> Iterator[bytes]:
         raise BadJson(f"element {number + 1}: the file ends before the array does")
 
 
-def _spans(text: bytes) -> Iterator[tuple[int, int]]:
-    """Where the whole elements in `text` begin and end; the end is -1 for the bracket that ends the array."""
-    depth = begin = 0
-    for match in _SIGN.finditer(text):
-        match match[0]:
-            case b"[" | b"{":
-                begin = begin if depth else match.start()
-                depth += 1
-            case b"]" | b"}" if depth == 0:
-                yield match.start(), -1
-                return
-            case b"]" | b"}":
-                depth -= 1
-                if depth == 0:
-                    yield begin, match.end()
-            case b'"':
-                return  # The rest of this string is in the next block.
+class _Search:
+    """Looks for whole elements in a text that grows at its end: each byte once, but for those of an open string."""
+
+    def __init__(self) -> None:
+        self._depth = self._begin = self._at = 0
+
+    def spans(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """Where the next whole elements begin and end; the end is -1 for the bracket that ends the array."""
+        for match in _SIGN.finditer(text, self._at):
+            match match[0]:
+                case b"[" | b"{":
+                    self._begin = self._begin if self._depth else match.start()
+                    self._depth += 1
+                case b"]" | b"}" if self._depth == 0:
+                    yield match.start(), -1
+                    return
+                case b"]" | b"}":
+                    self._depth -= 1
+                    if self._depth == 0:
+                        yield self._begin, match.end()
+                case b'"':  # The rest of this string is in the next block.
+                    self._at = match.start()
+                    return
+        self._at = len(text)
+
+    def forget(self, count: int) -> None:
+        """The text has lost that many bytes at its beginning."""
+        self._at -= count
+        self._begin -= count
 
 
 def _and_an_empty_one(blocks: Iterable[bytes]) -> Iterator[bytes]:

@@ -21,6 +21,7 @@ from harness.formats.json_array import BadJson, array_elements
 
 LINE_MAX: Final = 64 << 20
 NESTING_MAX: Final = 64
+VALUES_MAX: Final = 4_000_000  # In one line: an empty list takes three bytes there, and seventy in memory.
 PROBLEM_MAX: Final = 200  # Characters: what is at the wrong place may be long.
 _BLOCK: Final = 1 << 20
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
@@ -119,10 +120,13 @@ def _values(path: Path) -> Iterator[tuple[str, Json]]:
 
 
 def _value(place: str, text: bytes) -> Json:
+    # Cheap signs that a value might pass a limit: most lines have none, and are not walked through.
+    bracket_count = text.count(b"[") + text.count(b"{")
+    if bracket_count + text.count(b",") > VALUES_MAX:
+        raise BadJson(f"{place}: it holds more than {VALUES_MAX:,} values, the limit")
     try:
         value: Json = msgspec.json.decode(text)
-        # Two cheap signs that a value might pass a limit: most lines have neither, and are not walked through.
-        if text.count(b"[") + text.count(b"{") > NESTING_MAX or _LONG_NUMBER.search(text):
+        if bracket_count > NESTING_MAX or _LONG_NUMBER.search(text):
             value = _storable(value, 0)
     except RecursionError:
         raise BadJson(f"{place}: it is nested deeper than {NESTING_MAX}, the limit") from None

@@ -10,7 +10,7 @@ from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Fault, Header, Invoke, MicroOp, Probe
 from harness.formats import jsonl
 from harness.formats.json_array import ELEMENT_MAX, BadJson, array_elements
-from harness.formats.jsonl import read_jsonl, write_jsonl
+from harness.formats.jsonl import VALUES_MAX, read_jsonl, write_jsonl
 
 INVOKE = Invoke(0, 5, 4, 3, "txn", None, (MicroOp("append", "x", 1), MicroOp("r", 2, None, "t", "for update")))
 VALUES = st.recursive(
@@ -92,6 +92,11 @@ def test_a_line_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(jsonl, "LINE_MAX", 1 << 20)
     with pytest.raises(HistoryError, match="line 2: it is longer than 1 MiB, the limit"):
         read(tmp_path, '{"type":"ok"}\n' + " " * (1 << 20) + "x")
+
+
+def test_a_line_of_too_many_values_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="line 1: it holds more than 4,000,000 values, the limit"):
+        read(tmp_path, '{"a": [' + "[]," * (VALUES_MAX // 2) + "[]]}")
 
 
 def test_an_element_that_is_too_large_is_refused() -> None:
