@@ -19,6 +19,9 @@ from nemesis.validation import plan_from_json
 ENGINES = ("spark", "local")
 
 
+UNTIL_FOUND_MAX = 1_000
+
+
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `seamark run` takes, by the names of its options with `_` for `-`."""
 
@@ -32,7 +35,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     nemesis: tuple[str, ...] | None = None
     bug: tuple[str, ...] = ()
     plan: str | None = None
-    count: int = 1
+    count: int | None = None  # None: one; with until_found as many as it takes, 1,000 at most.
     jobs: int = 1
     twice: bool = False
     until_found: bool = False
@@ -45,13 +48,18 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     quiet: bool = False
 
     def __post_init__(self) -> None:
-        for name, value in (("count", self.count), ("jobs", self.jobs)):
+        for name, value in (("count", self.runs), ("jobs", self.jobs)):
             if not 1 <= value <= 1_000_000:
                 raise ScenarioError(f"{name} is {value}: it must be at least 1")
         if self.time_budget is not None and self.time_budget <= 0:
             raise ScenarioError(f"time_budget is {self.time_budget}: it must be above 0 seconds")
         if self.model is not None:
             models.canonical(self.model)
+
+    @property
+    def runs(self) -> int:
+        """How many runs are asked for."""
+        return self.count if self.count is not None else UNTIL_FOUND_MAX if self.until_found else 1
 
     def scenario(self, seed: int) -> Scenario:
         """The scenario of one run."""

@@ -55,10 +55,10 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     """Run a cluster under faults and judge what happened. The exit code is the verdict's."""
     given = {name: value for name, value in locals().items() if name not in ("scenario", "as_json")}
     options, prescribed = run_options(scenario, given | {"json": as_json})
-    if prescribed is not None and options.count > 1 and options.plan is None:
+    if prescribed is not None and options.runs > 1 and options.plan is None:
         raise ScenarioError("a run.json repeats one run: leave --count out, or take its options without its plan")
     first = options.seed if options.seed is not None else secrets.randbelow(SEED_MAX)
-    if options.count > 1 or options.until_found:
+    if options.runs > 1 or options.until_found:
         return _batch(options, first, prescribed)
     return _single(options, first, prescribed)
 
@@ -76,11 +76,11 @@ def _single(options: RunOptions, seed: int, plan: Plan | None) -> int:
 def _batch(options: RunOptions, first: int, plan: Plan | None) -> int:
     screen = standard_error() if options.json else Console(highlight=False)
     if not options.quiet:
-        line = f"seamark  {options.cluster} in simulation  seeds {first} to {first + options.count - 1}"
+        line = f"seamark  {options.cluster} in simulation  seeds {first} to {first + options.runs - 1}"
         screen.print(plain(f"{line}  {options.jobs} at a time"))
     orders = Orders(
         scenario=options.scenario(first),
-        count=options.count,
+        count=options.runs,
         jobs=options.jobs,
         store=Path(options.store),
         plan=plan,
