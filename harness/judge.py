@@ -19,6 +19,7 @@ from checkers.compose import Composition, PlannedFault, PromiseVerdict, RunFacts
 from checkers.engine import Engine
 from checkers.names import TRANSACTIONAL
 from checkers.stream_kernel import RULES
+from harness.core.errors import HistoryError
 from harness.core.promises import Promise
 from harness.core.record import Footer, Json
 from harness.core.verdict import Finding, Judgement
@@ -141,8 +142,8 @@ def _judgements(
     for name, check in checks.items():
         try:
             judgements.append(_within(name, check, budget.check_s, exposure))
-        except MemoryError:
-            raise
+        except (HistoryError, MemoryError):
+            raise  # Evidence that is damaged supports no finding.
         except Exception as error:  # noqa: BLE001  A check with a bug must not hide what the others found.
             failures.append(f"the check {name} failed: {told(error, log)}")
             judgements.append(_undecided(name, failures[-1]))

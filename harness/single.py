@@ -142,7 +142,6 @@ def _columns(texts: Sequence[str]) -> Iterator[str]:
 def _about(report: Report, run: Path, run_file: RunFile) -> Report:
     """The report, with what it is about."""
     stamp = re.match(r"(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)-", run.name)
-    before = read_report(run) if (run / REPORT_FILE).exists() else None
     return msgspec.structs.replace(
         report,
         run=str(run),
@@ -151,5 +150,14 @@ def _about(report: Report, run: Path, run_file: RunFile) -> Report:
         seed=run_file.seed,
         bugs=run_file.bugs,
         started_utc=None if stamp is None else "{}-{}-{}:{}:{}".format(*stamp.groups()),  # Else it was renamed.
-        seconds={**({"run": before.seconds["run"]} if before and "run" in before.seconds else {}), **report.seconds},
+        seconds=_run_seconds(run) | report.seconds,
     )
+
+
+def _run_seconds(run: Path) -> dict[str, float]:
+    """How long the run took, which only its first report knows; nothing, if that is not there or cannot be read."""
+    try:
+        before = read_report(run)
+    except HistoryError:
+        return {}  # A new one is about to take its place.
+    return {name: took_s for name, took_s in before.seconds.items() if name == "run"} if before else {}

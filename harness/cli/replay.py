@@ -31,7 +31,8 @@ def replay(
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start:
         repetition = repeat(folder)
-        _show(screen, folder, repetition)
+        if not quiet:
+            _show(screen, folder, repetition)
         report = judge_run(folder, start.engine)
         failure = difference(repetition)
         if failure is not None:  # This outranks even a finding: the question was whether the run repeats.
@@ -42,21 +43,25 @@ def replay(
 
 def _show(console: Console, folder: Path, repetition: Repetition) -> None:
     if repetition.is_exact:
-        console.print(plain(f"exact  {folder}  history {repetition.history_sha256}  unseed {repetition.unseed}"))
+        console.print(
+            plain(f"exact  {folder}  history {repetition.history_sha256}  unseed {repetition.unseed}"), soft_wrap=True
+        )
         return
-    console.print(plain(f"DIFFERENT  {folder} was not repeated", "bold red"))
+    console.print(plain(f"DIFFERENT  {folder} was not repeated", "bold red"), soft_wrap=True)
     if repetition.difference is None:
         unseeds = f"{repetition.unseed_before}, now {repetition.unseed}"
-        console.print(plain(f"  the history is the same, the unseed is not: {unseeds}"))
+        console.print(plain(f"  the history is the same, the unseed is not: {unseeds}"), soft_wrap=True)
     else:
         _show_difference(console, repetition.difference)
 
 
 def _show_difference(console: Console, difference: Difference) -> None:
     for record in difference.before:
-        console.print(plain(f"            {record}", "dim"))
-    console.print(plain(f"  record {difference.record}, the first that differs"))
-    console.print(plain(f"    was     {difference.first}"))
-    console.print(plain(f"    is now  {difference.second}"))
-    console.print(plain(f"  nodes that differ by the next second: {', '.join(difference.nodes) or 'none'}"))
-    console.print(plain(f"  random streams that moved: {', '.join(difference.streams) or 'none'}"))
+        console.print(plain(f"            {record}", "dim"), soft_wrap=True)
+    console.print(plain(f"  record {difference.record}, the first that differs"), soft_wrap=True)
+    console.print(plain(f"    was     {difference.first}"), soft_wrap=True)
+    console.print(plain(f"    is now  {difference.second}"), soft_wrap=True)
+    console.print(
+        plain(f"  nodes that differ by the next second: {', '.join(difference.nodes) or 'none'}"), soft_wrap=True
+    )
+    console.print(plain(f"  random streams that moved: {', '.join(difference.streams) or 'none'}"), soft_wrap=True)

@@ -68,6 +68,8 @@ def load(path: Path, into: Path) -> Loaded:
         raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
     if path.is_dir():
         return _folder(path, into)
+    if path.suffix == ".parquet" and not is_history(path.parent):
+        raise HistoryError(f"{path}: no part of a history, whose Parquet files stand together in one folder")
     if path.name == RUN_FILE or path.suffix == ".parquet":
         return _folder(path.parent, into)
     return _imported(path, into / HISTORY, format_of(path))

@@ -1,0 +1,105 @@
+"""Evidence that is damaged: `check` exits 4, with one line that names the file and the place in it."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.command.conftest import Seamark
+
+EDN = """{:type :invoke, :f :txn, :value [[:append :x 1]], :process 0, :index 0}
+{:type :ok, :f :txn, :value [[:append :x 1]], :process 0, :index 1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("broken.edn", EDN + "{:type :invoke, :f ", "line 3"),
+        ("broken.edn", EDN + "}", "line 3"),
+        ("broken.edn", EDN.replace(":ok", ":okay"), "operation 1"),
+        ("broken.jsonl", '{"type": "invoke", "time_ns": 0}\n', "line 1"),
+        ("broken.jsonl", '{"type": "mark", "time_ns": 0, "phase": "load"}\n{"type": ', "line 2"),
+        ("broken.json", '[{"type": "invoke", "f": "txn", "process": 0, "value": []}, 7]', "element 2"),
+        ("broken.txt", "no history at all", "broken.txt"),
+        ("broken.parquet", "PAR1 but no more", "broken.parquet"),
+    ],
+)
+def test_a_damaged_file_is_named_with_the_place(
+    seamark: Seamark, tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    outcome = seamark("check", name, "--engine", "local")
+    assert (outcome.code, outcome.out) == (4, "")
+    assert told in outcome.line
+    assert name in outcome.line
+
+
+def test_a_journal_damaged_in_the_middle_is_named_with_the_record(seamark: Seamark, run_copy: Path) -> None:
+    forget_history(run_copy)
+    journal = run_copy / "journal.log"
+    content = bytearray(journal.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    journal.write_bytes(content)
+    outcome = seamark("check", run_copy, "--engine", "local")
+    assert (outcome.code, outcome.out) == (4, "")
+    assert "journal.log: record " in outcome.line
+
+
+def test_a_torn_tail_is_no_damage(seamark: Seamark, run_copy: Path) -> None:
+    forget_history(run_copy)
+    journal = run_copy / "journal.log"
+    journal.write_bytes(journal.read_bytes()[:-7])
+    outcome = seamark("check", run_copy, "--engine", "local", "--json")
+    assert (outcome.code, outcome.json["clause"], outcome.json["incomplete"]) == (3, "e", True)
+
+
+@pytest.mark.parametrize("name", ["ops", "mops", "events", "faults", "marks"])
+def test_a_damaged_parquet_file_of_a_run_is_named(seamark: Seamark, run_copy: Path, name: str) -> None:
+    file = run_copy / "history" / f"{name}.parquet"
+    content = bytearray(file.read_bytes())
+    column = pq.read_metadata(file).row_group(0).column(0)
+    end = (column.dictionary_page_offset or column.data_page_offset) + column.total_compressed_size
+    content[end - 8 : end] = bytes(byte ^ 0xFF for byte in content[end - 8 : end])
+    file.write_bytes(content)
+    outcome = seamark("check", run_copy, "--engine", "local")
+    assert (outcome.code, outcome.out) == (4, "")
+    assert f"{name}.parquet" in outcome.line
+
+
+def test_a_column_with_nonsense_is_named(seamark: Seamark, run_copy: Path) -> None:
+    file = run_copy / "history" / "ops.parquet"
+    table = pq.read_table(file)
+    place = table.schema.get_field_index("outcome")
+    nonsense = pa.array([7] * table.num_rows, table.schema.field(place).type)
+    pq.write_table(table.set_column(place, table.schema.field(place), nonsense), file)
+    outcome = seamark("check", run_copy, "--engine", "local")
+    assert (outcome.code, outcome.out) == (4, "")
+    assert "ops.parquet: an outcome" in outcome.line
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"schema": 99}', b"\xff"])
+@pytest.mark.parametrize("command", ["check", "replay", "run"])
+def test_a_damaged_run_json_is_named(seamark: Seamark, run_copy: Path, command: str, content: bytes) -> None:
+    (run_copy / "run.json").write_bytes(content)
+    outcome = seamark(command, run_copy / "run.json", "--engine", "local")
+    assert outcome.code in (4, 64)
+    assert outcome.out == ""
+    assert "run.json" in outcome.line
+
+
+def test_a_damaged_report_is_named_and_made_again_by_check(seamark: Seamark, run_copy: Path) -> None:
+    (run_copy / "report.json").write_text('{"verdict": 3}', encoding="utf-8")
+    outcome = seamark("list")
+    assert "report.json" in outcome.out + outcome.err
+    assert outcome.code == 4
+    assert seamark("check", run_copy, "--engine", "local", "--quiet").code == 0
+    assert seamark("list").code == 0
+
+
+def forget_history(run: Path) -> None:
+    """Leave the journal only, as if the history had not been written yet."""
+    for file in (run / "history").iterdir():
+        file.unlink()
+    (run / "history").rmdir()
