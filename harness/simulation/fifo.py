@@ -21,6 +21,7 @@ from harness.simulation.paths import Path, plain_delay_ns
 
 WINDOW: Final = 128
 BUFFER: Final = 1024
+NOTICEABLE_NS: Final = 1_000_000  # What limited bandwidth must cost a message to be an effect.
 
 
 class Unread(Protocol):
@@ -154,6 +155,8 @@ class Fifo:
                 self.path.touch("stall")
             elif self._is_waiting:  # Else it is the receiver who holds the message up.
                 self.path.touch("bandwidth")
+        elif self.path.sending_ns(message) >= NOTICEABLE_NS:  # It has left, and arrives that much later.
+            self.path.touch("bandwidth")
 
     def _pump(self, _: None) -> None:
         """Let messages leave the buffer (1)."""
