@@ -19,7 +19,7 @@ from harness.scenario import Scenario, decide
 from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, create_run, write_run_file
 from nemesis.plan import Plan
 
-CHILD = ("-P", "-m", "harness.simulation.child")
+CHILD: tuple[str, ...] = ("-P", "-m", "harness.simulation.child")
 STDERR_LOG = "logs/simulation.log"
 WATCH_S = 0.2
 

@@ -68,6 +68,8 @@ def _dispatch(arguments: list[str]) -> int:
     if shadow is not None:
         raise ScenarioError(shadow)
     code = app(arguments, prog_name="seamark", standalone_mode=False)
+    if code == EXIT_INTERRUPTED:
+        raise KeyboardInterrupt  # Typer turns it into the code, without a word.
     return code if isinstance(code, int) else 0
 
 

@@ -61,6 +61,12 @@ def orphaned() -> None:
     Path(os.environ["SEAMARK_TEST_SURVIVED"]).write_text("the simulation outlived the harness")
 
 
+def interrupting() -> None:
+    """Interrupt the harness alone, and be in the middle of things until it ends us."""
+    os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(30)
+
+
 def spoil(owner: object, name: str, put: object) -> None:
     setattr(owner, name, put)
 
@@ -88,7 +94,7 @@ def main() -> None:
         phase, count = arguments
         kills: dict[str, Callable[[], None]] = {
             "orphan": orphaned,
-            "interrupt": lambda: os.kill(os.getppid(), signal.SIGINT),
+            "interrupt": interrupting,
             "kill-all": lambda: os.killpg(0, signal.SIGKILL),
         }
         killing(phase, int(count), kills.get(what, lambda: os.kill(os.getpid(), signal.Signals[what])))
