@@ -1,9 +1,12 @@
 """S09 and S10 by hand: what a watermark closes has arrived, and arrived whole; and what only looks otherwise."""
 
+from dataclasses import replace
+
 import pytest
 
 from checkers.delivery import missing_events, torn_units
 from checkers.stream_view import defect, stream_view
+from harness.core.columns import NEVER
 from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import contract, found, outcome, view
 
@@ -306,8 +309,26 @@ def test_a_stream_that_lacks_what_its_contract_needs_cannot_be_judged() -> None:
     assert "identity" in (why("", identity="position+key") or "")
     assert why("", identity="position+key", unit_rows="final") is None
     assert why("open@0 x=1 w@4") == "the event at journal position 101, and 0 more, came without position"
-    assert "partition" in (why("x[1]=1@4 w@4", wm_scope="partition") or "")
+    assert "partition" in (why("x[0]=1@4 w@4", wm_scope="partition") or "")
+    assert why("x[0]=1@4 w[0]@4", wm_scope="partition") is None
     assert why("x=1@4 w@4", wm_scope="partition") is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "needs_number"),
+    [
+        ({}, True),
+        ({"identity": "position+key+value"}, False),
+        ({"unit_rows": "final"}, False),
+        ({"unit_rows": "final", "is_position_unique": False}, True),
+        ({"unit_rows": "final", "is_position_unique": False, "atomic_unit": "epoch"}, False),
+    ],
+)
+def test_rows_need_a_number_in_their_unit_only_where_nothing_else_tells_them_apart(
+    changes: dict[str, object], needs_number: bool
+) -> None:
+    log = [replace(event, ordinal=NEVER) for event in events("open@0 x=1@4 w@4")]
+    assert (defect(deliveries_of(log), contract(**changes)) is not None) is needs_number
 
 
 def test_facts_count_what_is_legal_and_odd() -> None:
