@@ -123,14 +123,15 @@ def _checks(
     loaded: Loaded, engine: Engine, run_file: RunFile | None, prohibited: frozenset[str]
 ) -> dict[str, Callable[[], Judgement]]:
     """The checks of that history, by name."""
-    name = named_values(loaded.history).text
+    history = loaded.history.absolute()  # Spark's processes may have begun in another folder.
+    name = named_values(history).text
     options = serializability.Options(prohibited=prohibited, name=name)
     checks: dict[str, Callable[[], Judgement]] = {
-        "serializability": lambda: serializability.check(chunks(loaded.history), engine, options)
+        "serializability": lambda: serializability.check(chunks(history), engine, options)
     }
     contract = run_file.stream if run_file is not None else None
     if contract is not None:
-        checks["streams"] = lambda: streams.check(loaded.history, contract, engine, name)
+        checks["streams"] = lambda: streams.check(history, contract, engine, name)
     return checks
 
 

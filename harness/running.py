@@ -74,6 +74,7 @@ def simulate(run: Path, journal: Path | None = None, *, watch: Callable[[], None
             code = _exit_code(child, watch)
         except BaseException:
             child.kill()
+            child.wait()  # Popen itself would leave it unattended after an interrupt.
             raise
     if code != 0:
         raise RunFailed(run, _last_words(log, code))

@@ -120,7 +120,10 @@ def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str |
     again = judge_run(Path(report.run), engine, model=model)
     if _fingerprints(again) == _fingerprints(report):
         return store_report(Path(report.run), again)
-    reason = f"the engines disagree: {_fingerprints(report)} in threads, {_fingerprints(again)} on Spark"
+    if again.verdict == Verdict.ERROR.value:
+        reason = f"not confirmed, {again.reason}; found in threads: {report.reason}"
+    else:
+        reason = f"the engines disagree: {_fingerprints(report)} in threads, {_fingerprints(again)} on Spark"
     return msgspec.structs.replace(
         report, verdict=Verdict.ERROR.value, exit_code=Verdict.ERROR.exit_code, reason=reason
     )
