@@ -65,9 +65,6 @@ def judge(
     Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
     """
     started = time.monotonic()
-    loaded = msgspec.structs.replace(
-        loaded, history=loaded.history.absolute()
-    )  # Workers stand in folders of their own.
     exposure = read_exposure(loaded.history)
     promises = _promises(run_file, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
