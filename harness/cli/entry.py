@@ -8,6 +8,6 @@ def main() -> None:
     try:
         from harness.cli import main as command_line  # noqa: PLC0415  What this raises is to be caught.
     except Exception as error:  # noqa: BLE001  A package is missing or broken, whichever.
-        print(f"seamark: cannot be loaded ({error!r}): make setup installs what it needs", file=sys.stderr)  # noqa: T201
+        print(f"seamark: cannot be loaded ({error!r}): make setup installs what it needs", file=sys.stderr)  # noqa: T201  Its only word.
         sys.exit(4)
     command_line.main()

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 else:
     Json = Any  # msgspec cannot read a recursive alias, and decodes into nothing else.
 Outcome = Literal["ok", "fail", "info"]
-NEMESIS = -1  # The process number under which faults appear where a process is asked for.
 
 
 class MicroOp(msgspec.Struct, frozen=True, array_like=True):

@@ -1,7 +1,7 @@
 """The seams between a test and what carries it out. Nobody sleeps but by `Clock`; nobody calls but by `Connection`."""
 
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -126,6 +126,3 @@ class Cluster(Protocol):
 
     def client(self, process: int, connection: Connection, settings: Settings) -> Client:
         """A client for that process."""
-
-
-Runtime = Literal["sim", "docker"]

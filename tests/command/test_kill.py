@@ -51,7 +51,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 @pytest.mark.parametrize("time", range(TIMES))
 @pytest.mark.parametrize("phase", ["load", "healing", "final"])
 def test_a_kill_while_it_records_loses_no_invocation(seamark: Seamark, tmp_path: Path, phase: str, time: int) -> None:
-    number = random.Random(f"{DRAWN}/{phase}/{time}").randint(1, RECORDS[phase])  # noqa: S311  Not for secrets.
+    number = random.Random(f"{DRAWN}/{phase}/{time}").randint(1, RECORDS[phase])
     print(f"seed {DRAWN}: at record {number} of {phase}")
     assert killed(f"{phase}:{number}", tmp_path).returncode == -signal.SIGKILL
     (run,) = (tmp_path / "store" / "tutorial").iterdir()
@@ -65,7 +65,7 @@ def test_a_kill_while_it_records_loses_no_invocation(seamark: Seamark, tmp_path:
 def test_a_kill_while_it_is_judged_loses_nothing(
     seamark: Seamark, tmp_path: Path, calls: dict[str, int], stored_run: Path, time: int
 ) -> None:
-    number = random.Random(f"{DRAWN}/checking/{time}").randint(1, calls["checking"] * 9 // 10)  # noqa: S311
+    number = random.Random(f"{DRAWN}/checking/{time}").randint(1, calls["checking"] * 9 // 10)
     print(f"seed {DRAWN}: at call {number} of checking")
     assert killed(f"checking:{number}", tmp_path).returncode == -signal.SIGKILL
     (run,) = (tmp_path / "store" / "tutorial").iterdir()
@@ -78,7 +78,7 @@ def test_a_kill_while_it_is_judged_loses_nothing(
 def test_a_kill_before_anything_is_recorded_leaves_nothing_that_passes(
     seamark: Seamark, tmp_path: Path, calls: dict[str, int], time: int
 ) -> None:
-    number = random.Random(f"{DRAWN}/set-up/{time}").randint(calls["set-up"] // 4, calls["set-up"] * 9 // 10)  # noqa: S311
+    number = random.Random(f"{DRAWN}/set-up/{time}").randint(calls["set-up"] // 4, calls["set-up"] * 9 // 10)
     print(f"seed {DRAWN}: at call {number} of set-up")
     assert killed(f"set-up:{number}", tmp_path).returncode == -signal.SIGKILL
     for run in tmp_path.glob("store/tutorial/*"):

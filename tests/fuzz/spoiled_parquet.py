@@ -18,7 +18,7 @@ def main() -> None:
     sound = 0
     for seed in range(first, first + count):
         print(seed, flush=True)
-        random = Random(seed)  # noqa: S311  Repeatable is the point.
+        random = Random(seed)
         write_history(history(random), folder)
         path = random.choice(sorted(folder.glob("*.parquet")))
         path.write_bytes(spoiled(path.read_bytes(), random))

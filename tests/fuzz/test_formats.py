@@ -156,7 +156,7 @@ FILES: dict[str, Callable[[list[Evidence], Path], None]] = {
 def test_a_spoiled_file_is_read_or_refused(name: str, tmp_path: Path) -> None:
     sound = 0
     for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
-        random = Random(seed)  # noqa: S311  Repeatable is the point.
+        random = Random(seed)
         source, work = tmp_path / f"source-{seed}", tmp_path / f"work-{seed}"
         source.mkdir()
         path = source / name

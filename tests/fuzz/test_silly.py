@@ -17,7 +17,7 @@ from tests.fuzz.test_formats import COUNT, FIRST_SEED, history, is_read
 def test_a_silly_journal_is_refused_or_keeps_its_hash(tmp_path: Path) -> None:
     accepted = 0
     for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
-        random = Random(seed)  # noqa: S311  Repeatable is the point.
+        random = Random(seed)
         path, work = tmp_path / f"{seed}.log", tmp_path / f"work-{seed}"
         silly_journal([*history(random)], path, random)
         if is_read(path, work, seed):
@@ -32,7 +32,7 @@ def test_a_silly_journal_is_refused_or_keeps_its_hash(tmp_path: Path) -> None:
 def test_a_silly_parquet_file_is_refused_or_judged(tmp_path: Path) -> None:
     accepted = 0
     for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
-        random = Random(seed)  # noqa: S311  Repeatable is the point.
+        random = Random(seed)
         folder = tmp_path / f"history-{seed}"
         write_history(history(random), folder)
         silly_parquet(folder, random)

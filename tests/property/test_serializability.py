@@ -34,7 +34,7 @@ seeds = st.integers(0, 2**48)
 
 
 def randomness(seed: int) -> Random:
-    return Random(seed)  # noqa: S311  Repeatable is the point.
+    return Random(seed)
 
 
 def cut(draw: Random, operations: list[Operation]) -> list[Source]:

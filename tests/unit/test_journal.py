@@ -160,7 +160,7 @@ def test_the_hash_does_not_depend_on_the_order_of_an_object_s_names() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_killed_process_loses_no_record_that_it_had_appended(tmp_path: Path, seed: int) -> None:
     print(f"seed {seed}")
-    count = random.Random(seed).randrange(1, 3000)  # noqa: S311  No secret.
+    count = random.Random(seed).randrange(1, 3000)
     path = tmp_path / "journal.log"
     command = [sys.executable, "-m", "tests.unit.journaling", str(path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, bufsize=0) as child:
