@@ -21,16 +21,15 @@ from checkers.names import TRANSACTIONAL
 from checkers.stream_kernel import RULES
 from harness.core.errors import HistoryError
 from harness.core.promises import Promise
-from harness.core.record import Footer, Json
+from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 from harness.exposure import Exposure, read_exposure
 from harness.formats.load import Loaded
 from harness.formats.names import named_values
-from harness.formats.parquet import records_of
-from harness.journal import history_sha256, read_journal
+from harness.formats.parquet import footer_of, hash_of
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, told
-from harness.store import JOURNAL, RunFile
+from harness.store import RunFile
 
 SECOND = 1_000_000_000
 SETTLED = Promise(
@@ -302,11 +301,7 @@ def plan_sha256(run_file: RunFile) -> str:
     return sha256(msgspec.json.encode(run_file.plan.steps)).hexdigest()
 
 
-def history_identity(run: Path, history: Path) -> tuple[str, str | None]:
-    """The history's hash, and the run's unseed if it ended: from the journal while there is one, else from Parquet."""
-    journal = run / JOURNAL
-    if not journal.exists():
-        return history_sha256(records_of(history)), None
-    records = list(read_journal(journal))
-    last = records[-1] if records else None
-    return history_sha256(records), last.unseed if isinstance(last, Footer) else None
+def history_identity(history: Path) -> tuple[str | None, str | None]:
+    """The history's hash, if Seamark wrote its files, and the run's unseed, if it came to its end."""
+    footer = footer_of(history)
+    return hash_of(history), footer.unseed if footer is not None else None

@@ -69,7 +69,7 @@ def judge_run(
         report = judge(
             loaded, engine(), run_file=run_file, model=model, budget=budget, failure=failure, log=run / RUN_LOG
         )
-        sha256, unseed = history_identity(run, loaded.history)
+        sha256, unseed = history_identity(loaded.history)
     except HistoryError as error:
         if failure is None:
             raise
@@ -94,7 +94,7 @@ def judge_foreign(path: Path, engine: Callable[[], Engine], *, model: str | None
     with tempfile.TemporaryDirectory(prefix="seamark-check-") as folder:
         loaded = load(path, Path(folder))
         report = judge(loaded, engine(), model=model, budget=budget)
-        sha256, _ = history_identity(path, loaded.history)
+        sha256, _ = history_identity(loaded.history)
     return msgspec.structs.replace(report, history_sha256=sha256)
 
 

@@ -1,7 +1,8 @@
 """A history as Parquet files: written from records in order, and read back as the same records in the same order.
 
 Files are written into a temporary folder, synced, counted, and renamed as one. Memory is bounded by one chunk, and by
-what is open at a time. The metadata of ops.parquet hold the number of the schema and, if there was one, the footer.
+what is open at a time. The metadata of ops.parquet hold the number of the schema, the hash of the history, and the
+footer, if there was one.
 """
 
 import contextlib
@@ -35,10 +36,11 @@ from harness.formats.operations import Operations
 from harness.formats.rows import records_of
 from harness.formats.schema import SCHEMAS, table_of, tables_of
 from harness.formats.tables import read_table, reading
+from harness.journal import HistoryHash
 from harness.store import sync_folder
 
 BATCH_ROWS: Final = 100_000
-_SCHEMA_KEY, _FOOTER_KEY = b"seamark.schema", b"seamark.footer"
+_SCHEMA_KEY, _FOOTER_KEY, _HASH_KEY = b"seamark.schema", b"seamark.footer", b"seamark.history_sha256"
 
 
 class _Table:
@@ -99,12 +101,14 @@ class HistoryWriter:
         self._names = Names()
         self._operations = Operations(self._names, self._write_chunk)
         self._metadata = {_SCHEMA_KEY: b"%d" % SCHEMA}
+        self._hash = HistoryHash()
         self._seq = 0
 
     def add(self, record: Record) -> None:
         """Take the next record; headers and footers are no evidence and are left out. Raises HistoryError."""
         try:
             self._add(self._seq, record)
+            self._hash.add(record)
         except ValueError as error:
             raise HistoryError(f"record {self._seq}: {error}; mend what recorded it") from None
 
@@ -141,7 +145,7 @@ class HistoryWriter:
         self._operations.finish()
         for row in zip(*self._names.rows(), strict=True):
             self._tables["names"].add(*row)
-        self._tables["ops"].annotate(self._metadata)
+        self._tables["ops"].annotate(self._metadata | {_HASH_KEY: self._hash.hexdigest().encode()})
         for table in self._tables.values():
             table.close()
         sync_folder(self._temporary)
@@ -201,6 +205,14 @@ def footer_of(folder: Path) -> Footer | None:
         return None if text is None else msgspec.json.decode(text, type=Footer)
 
 
+def hash_of(folder: Path) -> str | None:
+    """The history's hash, as it was taken when the files were written; None if somebody else wrote them."""
+    path = folder / "ops.parquet"
+    with reading(path):
+        text = (pq.read_metadata(path).metadata or {}).get(_HASH_KEY)
+        return None if text is None else text.decode()
+
+
 def is_history(folder: Path) -> bool:
     """Is that a folder with the Parquet files of a history?"""
     return all((folder / f"{name}.parquet").is_file() for name in ("ops", "mops"))
@@ -210,4 +222,4 @@ def _text(value: Json) -> str:
     return json_text(value).decode()
 
 
-__all__ = ["HistoryWriter", "footer_of", "is_history", "read_table", "records_of", "write_history"]
+__all__ = ["HistoryWriter", "footer_of", "hash_of", "is_history", "read_table", "records_of", "write_history"]
