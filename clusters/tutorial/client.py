@@ -1,10 +1,7 @@
 """Speaks to the tutorial for one process: finds the primary, and says honestly what is not known."""
 
-from clusters.tutorial.messages import Done, Refused, Transact
-from harness.core.machine import NodeId
+from clusters.tutorial.messages import DATA_NODES, Done, Refused, Transact
 from harness.core.seams import CallFailed, Completion, Connection, Invocation
-
-DATA_NODES = (NodeId("n1"), NodeId("n2"))
 
 
 class TutorialClient:

@@ -9,12 +9,11 @@ to whoever sends a heartbeat.
    one in its place for a while, but no wrong guess breaks 2.
 """
 
-from clusters.tutorial.messages import Heartbeat, View
-from harness.core.machine import Context, Durable, Event, NodeId, Received, Settings, Synced, TimerFired
+from clusters.tutorial.messages import DATA_NODES, Heartbeat, View
+from harness.core.machine import Context, Durable, Event, Received, Settings, Synced, TimerFired
 
 MS = 1_000_000
 FAR_NS = 10 * MS  # Clocks that are well kept are closer to each other.
-DATA_NODES = (NodeId("n1"), NodeId("n2"))
 
 
 class Coordinator:

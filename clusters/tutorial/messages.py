@@ -5,6 +5,8 @@ from msgspec import Struct
 from harness.core.machine import NodeId
 from harness.core.record import Json, MicroOp
 
+DATA_NODES = (NodeId("n1"), NodeId("n2"))
+
 
 class View(Struct, frozen=True, tag=True):
     """Who leads. Views are numbered by the coordinator; a higher number fences the lower ones."""

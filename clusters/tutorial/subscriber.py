@@ -6,14 +6,13 @@ asks, a new session begins behind its progress, the last watermark that is on it
 2. What belongs to an older session is dropped: rows of a connection that has ended may have holes behind them.
 """
 
-from clusters.tutorial.messages import Progress, Refused, Row, Subscribe, Watermark
+from clusters.tutorial.messages import DATA_NODES, Progress, Refused, Row, Subscribe, Watermark
 from harness.core.machine import (
     Closed,
     Context,
     Delivery,
     Durable,
     Event,
-    NodeId,
     Received,
     Settings,
     Synced,
@@ -21,7 +20,6 @@ from harness.core.machine import (
 )
 
 MS = 1_000_000
-DATA_NODES = (NodeId("n1"), NodeId("n2"))
 SILENCE_NS = 400 * MS
 SESSION_TOKEN, PROGRESS_TOKEN = 0, 1
 
