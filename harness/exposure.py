@@ -70,11 +70,6 @@ class Exposure:
     last_position: int | None  # The highest position of an ok operation,
     watermarks: dict[str, int]  # and the last watermark of each subscriber.
 
-    @property
-    def has_ended(self) -> bool:
-        """Did the run come to its own end?"""
-        return "end" in self.phases
-
 
 def read_exposure(history: Path) -> Exposure:
     """The exposure of the history in that folder. Raises HistoryError if its files cannot be read."""
