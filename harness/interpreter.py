@@ -24,7 +24,9 @@ from harness.nemesis_process import NemesisProcess
 from nemesis.plan import FaultRuntime, Plan
 
 SECOND = 1_000_000_000
+COMPLETED = "completed"
 QUIET_POLL_NS = 50_000_000
+QUIET_NS = SECOND  # After the last answer, what it set in motion comes to rest before states are dumped.
 LONG_WAIT_NS = SECOND  # With nothing planned: completions end the wait; this asks again, should none come.
 CALLS_PER_OPERATION = 4  # A client may ask several nodes in turn; beyond this many time-outs it is itself at fault.
 
@@ -35,13 +37,14 @@ class ClientError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What carries a test out. `mark` makes a milestone that says where the runtime stands, with a note."""
+    """What carries a test out. `mark` makes a milestone with a note, `dump` has all nodes record their state."""
 
     clock: Clock
     network: Network
     faults: FaultRuntime
     record: Callable[[Evidence], None]
     mark: Callable[[str, str | None], Mark]
+    dump: Callable[[], None]
 
 
 class Interpreter:
@@ -60,7 +63,7 @@ class Interpreter:
     ) -> None:
         self._cluster, self._settings, self._workload = cluster, settings, workload
         self._clock, self._network = runtime.clock, runtime.network
-        self._record, self._mark = runtime.record, runtime.mark
+        self._record, self._mark, self._dump = runtime.record, runtime.mark, runtime.dump
         self._timeout_ns = timeout_ns
         self._nemesis = NemesisProcess(plan, runtime.faults, runtime.clock, runtime.record)
         self._threads = threads
@@ -108,17 +111,21 @@ class Interpreter:
         self._record(self._mark("final", None))
         if not await self._drive(self._workload.final, deadline_ns=deadline_ns):
             return self._stall("a final operation had not succeeded")
-        return await self._quiesce(deadline_ns)
+        reason = await self._quiesce(deadline_ns)
+        if reason == COMPLETED:
+            await self._clock.sleep_ns(QUIET_NS)
+            self._dump()
+        return reason
 
     async def _quiesce(self, deadline_ns: int) -> str:
         """Wait until each subscriber has announced the last position of the source."""
         if self._cluster.stream is None:
-            return "completed"
+            return COMPLETED
         subscribers = [node.id for node in self._cluster.nodes if node.role == "subscriber"]
         while True:
             behind = [name for name in subscribers if self._watermarks.get(name, -1) < self._last_position]
             if not behind:
-                return "completed"
+                return COMPLETED
             if self._clock.now_ns() >= deadline_ns:
                 return self._stall(f"{', '.join(behind)} had not reached position {self._last_position}")
             await self._clock.sleep_ns(QUIET_POLL_NS)

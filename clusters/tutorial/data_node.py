@@ -32,6 +32,7 @@ from harness.core.machine import (
     Closed,
     Context,
     Drained,
+    Dump,
     Durable,
     Event,
     NodeId,
@@ -88,6 +89,10 @@ class DataNode:
                 self.feed.pump(self.log, self.committed, context)
             case Received(_, message):
                 context.unexpected(message)
+
+    def dump(self, context: Context) -> None:
+        for key, elements in sorted(self.lists.items(), key=str):
+            context.dump(Dump(object="row", key=key, value=list(elements), position=self.committed))
 
     @property
     def is_primary(self) -> bool:

@@ -60,6 +60,9 @@ class Subscriber:
             case _:
                 pass
 
+    def dump(self, context: Context) -> None:
+        """Nothing that a check asks for."""
+
     def _begin(self, context: Context) -> None:
         if self.progress.position:
             context.sometimes("a subscriber resumed")

@@ -1,7 +1,7 @@
 """The machine interface: protocol code without input and output.
 
-A node is a machine with two methods. `recover` is called once after each start, with what the disk holds; `handle` is
-called for each event. Both act on the world through a `Context` only, and both run to their end without interruption.
+A node is a machine. `recover` is called once after each start, with what the disk holds; `handle` is called for each
+event; `dump` once, when all is quiet at the end. They act on the world through a `Context` only, and run to their end without interruption.
 
 1. Effects are collected in order, and carried out after the method has returned.
 2. What was appended or put is durable once its `Synced(token)` arrives, and not before: an answer that promises
@@ -91,6 +91,19 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     unit_rows: int | None = None
 
 
+Shown = object  # What Json can say; by this name, because a field of Dump is called `object`.
+
+
+class Dump(msgspec.Struct, frozen=True, kw_only=True):
+    """One object of a node's state: `object` says of which kind, `position` and `txn` what it was last changed by."""
+
+    object: str
+    key: Shown
+    value: Shown
+    position: int | None = None
+    txn: int | None = None
+
+
 class Durable(Protocol):
     """What the disk holds after a start: only what had been synced (and perhaps some of what had not)."""
 
@@ -159,6 +172,16 @@ class Context(Protocol):
     def point(self, name: str) -> None:
         """A failpoint. Effects before it are carried out; the nemesis may crash, pause or cut the node here."""
 
+    def dump(self, state: Dump) -> None:
+        """Record one object of this node's state."""
+
+    def exit(self, after_ns: int) -> None:
+        """End this process: what was asked for before is carried out, the rest is not, and memory is lost.
+
+        What was written, even if not synced, survives in the system's cache. The supervisor starts the node again
+        `after_ns` from now.
+        """
+
     def unexpected(self, message: Message) -> None:
         """Count a message that the machine dropped because it did not expect it."""
 
@@ -178,6 +201,9 @@ class Machine(Protocol):
 
     def handle(self, event: Event, context: Context) -> None:
         """React to one event. Total: no event raises."""
+
+    def dump(self, context: Context) -> None:
+        """Record by `context.dump` what a check should know of this node's state, at the end of a run."""
 
 
 Links = Mapping[tuple[str, str], str]  # (role, role) -> "fifo" or "datagram".

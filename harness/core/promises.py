@@ -17,6 +17,20 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # The page or file, with the date of reading.
     forbids: tuple[str, ...]
     is_purpose: bool = True
+    check: str | None = None  # Only what this check says counts; None: whatever says something about `forbids`.
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers by which a run is judged, as the parameters of that run make them. None: nothing is promised."""
+
+    groups: tuple[tuple[str, ...], ...] = ()  # Nodes that hold the same data: each group must have one alive.
+    saved_bits: int | None = None  # Positions with equal higher bits, above so many, are made durable together.
+    loss_ns: int | None = None  # What was acknowledged so long before a failure of the whole cluster, survives it.
+    records: int | None = None  # Epochs that a node keeps for subscribers at most.
+    disconnect_ns: int | None = None  # A subscriber that acknowledges nothing for so long is disconnected.
+    stall_ns: int | None = None  # The longest that watermarks may rest outside faults and their grace.
+    blocked_ns: int | None = None  # The longest that a commit may wait for an epoch outside faults and their grace.
+    grace_ns: int = 0  # After the end of a fault: detection, arbitration, take-over, restart.
 
 
 class StreamContract(msgspec.Struct, frozen=True, kw_only=True):

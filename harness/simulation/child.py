@@ -46,7 +46,9 @@ def simulate(
         return Mark(world.clock.now_ns(), phase, world.positions(), world.handled(), world.goals(), note)
 
     world = World(cluster, decided.settings, Draw(scenario.seed), observe)
-    runtime = Runtime(clock=world.clock, network=world.network, faults=world.faults, record=observe, mark=mark)
+    runtime = Runtime(
+        clock=world.clock, network=world.network, faults=world.faults, record=observe, mark=mark, dump=world.dump
+    )
     interpreter = Interpreter(
         runtime,
         cluster=cluster,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from harness.core.machine import Delivery, Message, NodeId, Randomness
+from harness.core.machine import Delivery, Dump, Message, NodeId, Randomness
 
 Effect = tuple[Callable[[Any, Any], None], object, object]  # What to call, with which two arguments.
 
@@ -26,6 +26,8 @@ class Actions(Protocol):
     def start_sync(self, token: int, _: None) -> None: ...
     def record_delivery(self, delivery: Delivery, _: None) -> None: ...
     def record_probe(self, name: str, value: int) -> None: ...
+    def record_state(self, state: Dump, _: None) -> None: ...
+    def end_process(self, after_ns: int, _: None) -> None: ...
     def reach_goal(self, goal: str, _: None) -> None: ...
     def reach_point(self, name: str, _: None) -> None: ...
 
@@ -85,6 +87,12 @@ class CollectingContext:
 
     def point(self, name: str) -> None:
         self.effects.append((self._actions.reach_point, name, None))
+
+    def dump(self, state: Dump) -> None:
+        self.effects.append((self._actions.record_state, state, None))
+
+    def exit(self, after_ns: int) -> None:
+        self.effects.append((self._actions.end_process, after_ns, None))
 
     def unexpected(self, message: Message) -> None:
         self._actions.count_unexpected()

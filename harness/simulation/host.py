@@ -22,6 +22,7 @@ from harness.core.machine import (
     Closed,
     Delivery,
     Drained,
+    Dump,
     Event,
     Machine,
     Message,
@@ -32,7 +33,7 @@ from harness.core.machine import (
     Synced,
     TimerFired,
 )
-from harness.core.record import Evidence, Json, Probe, StreamEvent
+from harness.core.record import Evidence, Json, Probe, State, StreamEvent
 from harness.simulation.clocks import LocalClock
 from harness.simulation.context import CollectingContext, Effect
 from harness.simulation.disk import CrashMode, Disk
@@ -49,7 +50,7 @@ class MachineFailed(SeamarkError):
 
 
 class _Interrupted(Exception):
-    """A fault struck at a failpoint: the effects after it must wait, or are lost."""
+    """A fault struck at a failpoint, or the process ended: the effects after it must wait, or are lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +171,12 @@ class Host:
         """Forget it, if it has not struck."""
         if strike in self._armed.get(point, ()):
             self._armed[point].remove(strike)
+
+    def dump(self) -> None:
+        """Record the machine's state; nothing if the node is down."""
+        if self.is_up:
+            self._machine.dump(self._context)
+            self._carry_out()
 
     # What links bring.
 
@@ -342,6 +349,17 @@ class Host:
 
     def record_probe(self, name: str, value: int) -> None:
         self._around.record(Probe(self._loop.now_ns, self.node, name, value))
+
+    def record_state(self, state: Dump, _: None) -> None:
+        key, value = cast("Json", state.key), cast("Json", state.value)
+        now_ns = self._loop.now_ns
+        self._around.record(State(now_ns, self.node, state.object, key, value, state.position, state.txn))
+
+    def end_process(self, after_ns: int, _: None) -> None:
+        hold = object()
+        self.crash(hold, "kept")
+        self._loop.schedule(self._loop.now_ns + after_ns, self.restart, hold)
+        raise _Interrupted
 
     def reach_goal(self, goal: str, _: None) -> None:
         self.goals[goal] = self.goals.get(goal, 0) + 1

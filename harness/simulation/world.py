@@ -64,6 +64,11 @@ class World:
         for host in self._hosts.values():
             host.start()
 
+    def dump(self) -> None:
+        """Let every node that is up record its state."""
+        for host in self._hosts.values():
+            host.dump()
+
     def positions(self) -> dict[str, int]:
         """How many draws each random stream has made, by name in order."""
         return self._draw.positions()

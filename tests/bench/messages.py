@@ -40,6 +40,9 @@ class Empty:
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         """Nothing is to be taken up."""
 
+    def dump(self, context: Context) -> None:
+        """Nothing to show."""
+
     def handle(self, event: Event, context: Context) -> None:
         """Nothing is done."""
 
@@ -53,6 +56,9 @@ class Small:
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         """Nothing is to be taken up."""
+
+    def dump(self, context: Context) -> None:
+        """Nothing to show."""
 
     def handle(self, event: Event, context: Context) -> None:
         """Send the token on."""

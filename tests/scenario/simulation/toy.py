@@ -69,6 +69,9 @@ class Peer:
         self.length = len(durable.log("added"))
         context.set_timer("beat", BEAT_NS)
 
+    def dump(self, context: Context) -> None:
+        """Nothing to show."""
+
     def handle(self, event: Event, context: Context) -> None:
         match event:
             case Received(sender=sender, message=Call(number=number, body=Add() as add)):
@@ -108,6 +111,9 @@ class Beacon:
         kept = durable.value("beats")
         self.beats = kept.clock_ns if isinstance(kept, Beat) else 0
 
+    def dump(self, context: Context) -> None:
+        """Nothing to show."""
+
     def handle(self, event: Event, context: Context) -> None:
         if isinstance(event, Received) and isinstance(event.message, Beat):
             self.beats += 1
@@ -127,6 +133,9 @@ class Subscriber:
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         self.session = context.now_ns()
         context.deliver(Delivery(session=self.session, kind="open"))
+
+    def dump(self, context: Context) -> None:
+        """Nothing to show."""
 
     def handle(self, event: Event, context: Context) -> None:
         if isinstance(event, Received) and isinstance(event.message, Gossip):

@@ -109,6 +109,9 @@ class Actor:
         if self._on_start is not None:
             self._on_start(durable, context)
 
+    def dump(self, context: Context) -> None:
+        """Nothing to show."""
+
     def handle(self, event: Event, context: Context) -> None:
         self.events.append((context.now_ns(), event))
         if self._on_event is not None:

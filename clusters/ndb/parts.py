@@ -1,0 +1,84 @@
+"""What the parts of one data node share, and how they reach each other and other nodes.
+
+A data node is one process made of parts: membership, checkpoints, transaction coordinator, storage, publisher. They
+crash together. A message to the node itself goes through a queue of its own, in order, inside one event; parts that
+need an answer at once call each other's methods.
+"""
+
+from collections import deque
+from typing import Protocol
+
+from clusters.ndb.view import Member, View
+from harness.core.machine import Context, Message, NodeId
+
+NOBODY = View(0, 0, ())
+
+
+class Checkpoints(Protocol):
+    """What other parts ask of the participant in global checkpoints (checkpoint.py)."""
+
+    current: int  # The epoch of what begins to commit now.
+
+    def begin_commit(self) -> int | None:
+        """The epoch of a transaction that begins to commit now; None while that is blocked (`release` will come)."""
+
+    def end_commit(self, epoch: int) -> None:
+        """A transaction of that epoch is complete on all nodes."""
+
+    def adopt(self, epoch: int) -> None:
+        """One of a dead coordinator's transactions will be committed here, in the epoch that it had."""
+
+    def hold(self) -> None:
+        """No epoch may be finished here until `let_go`: a take-over does not know yet what it adopts."""
+
+    def let_go(self) -> None:
+        """The end of one `hold`."""
+
+
+class Publisher(Protocol):
+    """What other parts ask of the publisher (publisher.py)."""
+
+    def row(self, epoch: int, transid: int, key: object, value: object) -> None:
+        """A transaction has changed a row here: `value` is the last element that it appended."""
+
+
+class Site:
+    """One data node as its parts see it. `context` is that of the event under way."""
+
+    context: Context
+    checkpoints: Checkpoints
+    publisher: Publisher
+
+    def __init__(self, node: NodeId, bugs: frozenset[str], parameters: dict[str, int]) -> None:
+        self.node = node
+        self.bugs = bugs
+        self.parameters = parameters
+        self.view = NOBODY  # What is installed. Nothing is served without a view in which this node is a member.
+        self.local: deque[Message] = deque()
+
+    def send(self, to: NodeId, message: Message) -> None:
+        """To another node by its link, to this one by its queue."""
+        if to == self.node:
+            self.local.append(message)
+        else:
+            self.context.send(to, message)
+
+    def everyone(self, message: Message) -> None:
+        """To all members of the view, this node included."""
+        for member in self.view.members:
+            self.send(member.node, message)
+
+    @property
+    def is_master(self) -> bool:
+        """Does this node lead?"""
+        return bool(self.view.members) and self.view.members[0].node == self.node
+
+
+class Part(Protocol):
+    """What the node asks of each of its parts. A part gets the messages of its own types only."""
+
+    def handle(self, sender: NodeId, message: Message) -> None:
+        """React to a message, from another node or from this one."""
+
+    def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
+        """A view has been installed (`site.view` already is that one); `failed` were in the one before it."""
