@@ -168,9 +168,10 @@ def _promise_verdict(
     promise: Promise, judgements: Sequence[Judgement], limits: Thresholds, models: Mapping[str, frozenset[str]]
 ) -> PromiseVerdict:
     forbidden = frozenset[str]().union(*(models.get(name, {name}) for name in promise.forbids))
-    findings = tuple(f for judgement in judgements for f in judgement.findings if f.anomaly in forbidden)
-    counts = [n for judgement in judgements for name, n in judgement.witnesses.items() if name in forbidden]
-    doubts = [f"{name}: {why}" for j in judgements for name, why in sorted(j.unknown.items()) if name in forbidden]
+    heard = [one for one in judgements if promise.check in {None, one.checker}]
+    findings = tuple(f for judgement in heard for f in judgement.findings if f.anomaly in forbidden)
+    counts = [n for judgement in heard for name, n in judgement.witnesses.items() if name in forbidden]
+    doubts = [f"{name}: {why}" for j in heard for name, why in sorted(j.unknown.items()) if name in forbidden]
     witnesses = max(counts, default=0)
     reason = None
     if findings:

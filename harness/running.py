@@ -53,6 +53,7 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
         subscribers=tuple(str(node.id) for node in cluster.nodes if node.role == "subscriber"),
         goals=(*cluster.goals, *(f"point:{point}" for point in cluster.points)),
         settle_ns=cluster.settle_ns,
+        bounds=cluster.bounds(decided.settings),
     )
     run = create_run(store, cluster.name, scenario.seed)
     write_run_file(run, run_file)

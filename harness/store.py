@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from harness.core.errors import HistoryError, ScenarioError
-from harness.core.promises import Promise, StreamContract
+from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json
 from nemesis.plan import Plan
 
@@ -46,6 +46,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     subscribers: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
     settle_ns: int = 0
+    bounds: Bounds = Bounds()
 
 
 def create_run(store: Path, test: str, seed: int) -> Path:

@@ -10,7 +10,7 @@ from clusters.tutorial.data_node import DataNode
 from clusters.tutorial.promises import PROMISES, STREAM
 from clusters.tutorial.subscriber import Subscriber
 from harness.core.machine import Links, Machine, NodeId, Settings
-from harness.core.promises import Promise, StreamContract
+from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.seams import Client, Connection, Node, Parameter
 
 
@@ -69,3 +69,7 @@ class Tutorial:
     def client(self, process: int, connection: Connection, settings: Settings) -> Client:
         """A client for that process."""
         return TutorialClient(process, connection)
+
+    def bounds(self, settings: Settings) -> Bounds:
+        """Nothing beyond its promises: no number of a run."""
+        return Bounds()

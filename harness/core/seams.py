@@ -7,7 +7,7 @@ import msgspec
 
 from harness.core.generator import Generator
 from harness.core.machine import Links, Machine, Message, NodeId, Settings
-from harness.core.promises import Promise, StreamContract
+from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json, MicroOp, Outcome
 
 
@@ -126,3 +126,6 @@ class Cluster(Protocol):
 
     def client(self, process: int, connection: Connection, settings: Settings) -> Client:
         """A client for that process."""
+
+    def bounds(self, settings: Settings) -> Bounds:
+        """The numbers by which a run with those settings is judged."""

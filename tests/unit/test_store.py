@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from harness.core.errors import HistoryError, ScenarioError
-from harness.core.promises import Promise, StreamContract
+from harness.core.promises import Bounds, Promise, StreamContract
 from harness.store import (
     RUN_SCHEMA,
     RunFile,
@@ -55,6 +55,15 @@ def test_run_json_comes_back_as_it_was(tmp_path: Path) -> None:
     write_run_file(tmp_path, RUN)
     assert read_run_file(tmp_path / "run.json") == RUN
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_run_json_without_bounds_promises_no_number(tmp_path: Path) -> None:
+    write_run_file(tmp_path, msgspec.structs.replace(RUN, bounds=Bounds(saved_bits=32)))
+    assert read_run_file(tmp_path / "run.json").bounds.saved_bits == 32
+    older = msgspec.json.decode((tmp_path / "run.json").read_bytes())
+    del older["bounds"]
+    (tmp_path / "run.json").write_bytes(msgspec.json.encode(older))
+    assert read_run_file(tmp_path / "run.json").bounds == Bounds()
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b'{"schema": "x"}', b"[" * 5000])

@@ -32,7 +32,7 @@ from harness.core.machine import (
     Synced,
     TimerFired,
 )
-from harness.core.promises import Promise, StreamContract
+from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Complete, Evidence, Fault, Invoke
 from harness.core.seams import CallFailed, Client, Connection, Node, Parameter
 from harness.simulation.world import World
@@ -182,6 +182,9 @@ class Toy:
 
     def client(self, process: int, connection: Connection, settings: Settings) -> Client:
         raise NotImplementedError("the toy is driven by `Toy` runs of its own")
+
+    def bounds(self, settings: Settings) -> Bounds:
+        return Bounds()
 
 
 @dataclass

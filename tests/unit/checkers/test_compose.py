@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from checkers.compose import (
@@ -215,6 +216,18 @@ def test_a_finding_that_no_promise_forbids_is_an_observation() -> None:
     result = run(GOOD, judgement(CYCLE, torn_unit=10), promises=(ATOMIC, SERIAL))
     assert (result.verdict, result.observations) == (Verdict.INVALID, ())
     assert result.reason == "G1c, 1 time: P-2 is violated"
+
+
+@pytest.mark.parametrize(
+    ("check", "state"), [("streams", PromiseState.VIOLATED), ("other", PromiseState.NOT_EXERCISED)]
+)
+def test_a_promise_that_names_its_check_hears_no_other(check: str, state: PromiseState) -> None:
+    promise = msgspec.structs.replace(ATOMIC, check=check)
+    streams = msgspec.structs.replace(judgement(TORN, torn_unit=50, unknown={"torn-unit": "half"}), checker="streams")
+    other = msgspec.structs.replace(judgement(torn_unit=3), checker="other")
+    result = run(GOOD, streams, other, promises=(promise,))
+    assert (result.promises[0].state, result.promises[0].witnesses) == (state, 50 if check == "streams" else 3)
+    assert result.observations == (() if check == "streams" else (TORN,))
 
 
 def test_no_promise_is_no_pass() -> None:
