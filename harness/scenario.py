@@ -18,6 +18,7 @@ from nemesis.plan import Plan
 from nemesis.validation import validate
 
 SECOND = 1_000_000_000
+WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # What a seed draws of WorkloadOptions.
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,9 +47,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What a seed makes of a scenario."""
+    """What a seed makes of a scenario. `shape` is what it drew for the workload, by name."""
 
     settings: Settings
+    shape: dict[str, int]
     plan: Plan
     workload: Workload
 
@@ -65,10 +67,13 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
     draw = Draw(scenario.seed)
     stream = draw.stream("parameters")
     parameters = {each.name: stream.between(each.low, each.high) for each in cluster.parameters}
+    shaping = draw.stream("workload-shape")
+    shape = {name: shaping.between(low, high) for name, low, high in WORKLOAD_SHAPE}
     return Decided(
+        shape=shape,
         settings=Settings(bugs=frozenset(scenario.bugs), parameters=parameters),
         plan=plan if plan is not None else _drawn_plan(scenario, cluster, draw),
-        workload=_workload(scenario, cluster),
+        workload=_workload(scenario, cluster, shape),
     )
 
 
@@ -112,12 +117,14 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
     return draw_plan(topology(cluster), packages, draw, duration_ns=int(scenario.time_s * SECOND))
 
 
-def _workload(scenario: Scenario, cluster: Cluster) -> Workload:
+def _workload(scenario: Scenario, cluster: Cluster, shape: dict[str, int]) -> Workload:
     name = known(scenario.workload or cluster.workloads[0], cluster.workloads, f"workload of {cluster.name}")
     options = WorkloadOptions(
         seed=scenario.seed,
         rate_per_s=scenario.rate,
         duration_ns=int(scenario.time_s * SECOND),
         threads=scenario.clients,
+        key_count=shape["key_count"],
+        max_txn_length=shape["max_txn_length"],
     )
     return WORKLOADS[name](options)

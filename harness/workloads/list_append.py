@@ -3,10 +3,12 @@
 Every element is appended once, so a list that was read tells which appends came before it, and in which order. Keys
 give way to new ones after a drawn number of appends, which keeps lists short; a few keys get most of the traffic, so
 that transactions meet. Many transactions read one key and append to two others: such a dependency shows at once when
-half of a transaction, or its past, is lost. Source: Kingsbury and Alvaro, "Elle", VLDB 2020, section 3.
+half of a transaction, or its past, is lost. What sorts of transactions there are says `harness.workloads.populations`;
+they share the keys. Source: Kingsbury and Alvaro, "Elle", VLDB 2020, section 3.
 """
 
 from bisect import bisect_right
+from collections import Counter
 from functools import lru_cache
 from itertools import accumulate
 
@@ -19,16 +21,17 @@ from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
 from harness.core.until_ok import EachUntilOk
 from harness.workloads.options import WorkloadOptions
+from harness.workloads.populations import Drawn, Mix, Population, Step
 
-DEPENDENT_PERCENT = 35  # Transactions that read one key and append to up to two others.
-READ_ONLY_PERCENT = 15
 FINAL_ATTEMPTS = 240
 FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: the settling bound of any cluster ends the wait before.
 
 
-def list_append(options: WorkloadOptions) -> Workload:
+def list_append(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
     """List-append at an open loop of `rate_per_s`; at the end each key that was planned is read until that succeeds."""
+    assert sum(percent for percent, _ in mix) == 100, name
     source = Transactions(
+        mix=mix,
         max_length=options.max_txn_length,
         max_appends=options.max_appends_per_key,
         slots=(),
@@ -37,7 +40,7 @@ def list_append(options: WorkloadOptions) -> Workload:
     ).opened(options.key_count)
     paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
     load = TimeLimit(paced, options.duration_ns)
-    return Workload(name="list-append", load=load, final=FinalReads(load), types=("txn",), checks=("list-append",))
+    return Workload(name=name, load=load, final=FinalReads(load), types=("txn",), checks=("list-append",))
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -51,6 +54,7 @@ class Slot(msgspec.Struct, frozen=True):
 class Transactions(msgspec.Struct, frozen=True):
     """An endless source of transactions. The first slots are the busiest; keys are numbered from 0 as they come up."""
 
+    mix: Mix
     max_length: int
     max_appends: int
     slots: tuple[Slot, ...]
@@ -61,7 +65,7 @@ class Transactions(msgspec.Struct, frozen=True):
         """The same source with `count` slots, each with a new key."""
         drawn, dice = self.dice.each_below([self._spread()] * count)
         slots = tuple(self._slot(self.next_key + place, number) for place, number in enumerate(drawn))
-        return Transactions(self.max_length, self.max_appends, slots, self.next_key + count, dice)
+        return self._with(slots, self.next_key + count, dice)
 
     def op(self, context: Context) -> Answer:
         if not context.free:
@@ -73,37 +77,44 @@ class Transactions(msgspec.Struct, frozen=True):
         return self
 
     def _transaction(self) -> "tuple[tuple[MicroOp, ...], Transactions]":
-        """The next transaction, and the source after it. For each place: slot, coin, limit."""
+        """The next transaction, and the source after it. Drawn for each place: slot, coin, limit of a new key."""
         weights = _running_weights(len(self.slots))
-        bounds = (100, self.max_length, *(weights[-1], 2, self._spread()) * self.max_length)
-        drawn, dice = self.dice.each_below(bounds)
-        places = [bisect_right(weights, number) for number in drawn[2::3]]
-        forms = self._forms(drawn[0], 1 + drawn[1], drawn[3::3])
-        if drawn[0] < DEPENDENT_PERCENT:
-            places = _different(places[: len(forms)], len(self.slots))
-        slots, next_key = list(self.slots), self.next_key
-        mops = []
-        for nth, is_append in enumerate(forms):
-            place = places[nth]
-            slot = slots[place]
-            if not is_append:
-                mops.append(MicroOp("r", slot.key))
-                continue
-            mops.append(MicroOp("append", slot.key, slot.element))
-            if slot.element < slot.last:
-                slots[place] = Slot(slot.key, slot.element + 1, slot.last)
-            else:
-                slots[place] = self._slot(next_key, drawn[4 + 3 * nth])
-                next_key += 1
-        return tuple(mops), Transactions(self.max_length, self.max_appends, tuple(slots), next_key, dice)
+        count = max(self.max_length, *(population.places for _, population in self.mix))
+        drawn, dice = self.dice.each_below((100, 100, self.max_length, *(weights[-1], 2, self._spread()) * count))
+        population = self._population(drawn[0])
+        steps = population.steps(
+            Drawn(
+                percent=drawn[1],
+                length=1 + drawn[2],
+                longest=self.max_length,
+                places=[bisect_right(weights, number) for number in drawn[3::3]],
+                coins=drawn[4::3],
+                keys=[slot.key for slot in self.slots],
+            )
+        )
+        slots, next_key = self._with_room(steps, drawn[5::3])
+        mops = _mops(steps, population, slots)
+        return mops, self._with(tuple(slots), next_key, dice)
 
-    def _forms(self, kind: int, length: int, coins: list[int]) -> list[int]:
-        """For each micro-operation of a transaction, is it an append?"""
-        if kind < DEPENDENT_PERCENT:
-            return [0, 1, 1][: self.max_length]
-        if kind < DEPENDENT_PERCENT + READ_ONLY_PERCENT:
-            return [0] * length
-        return coins[:length]
+    def _population(self, percent: int) -> Population:
+        for share, population in self.mix[:-1]:
+            if percent < share:
+                return population
+            percent -= share
+        return self.mix[-1][1]
+
+    def _with_room(self, steps: list[Step], limits: list[int]) -> tuple[list[Slot], int]:
+        """The slots, with a new key wherever the transaction would go beyond the last element; and the next key.
+
+        So a transaction that appends to a place twice appends to one key twice.
+        """
+        slots, next_key = list(self.slots), self.next_key
+        appends = Counter(step.place for step in steps if step.is_append)
+        for (place, count), limit in zip(appends.items(), limits, strict=False):
+            if slots[place].element + count - 1 > slots[place].last:
+                slots[place] = self._slot(next_key, limit)
+                next_key += 1
+        return slots, next_key
 
     def _slot(self, key: int, number: int) -> Slot:
         return Slot(key, 1, self.max_appends - number)
@@ -111,6 +122,9 @@ class Transactions(msgspec.Struct, frozen=True):
     def _spread(self) -> int:
         """Keys live for a quarter of the most appends, up to all of them."""
         return self.max_appends - self.max_appends // 4 + 1
+
+    def _with(self, slots: tuple[Slot, ...], next_key: int, dice: Dice) -> "Transactions":
+        return Transactions(self.mix, self.max_length, self.max_appends, slots, next_key, dice)
 
 
 class FinalReads(msgspec.Struct, frozen=True):
@@ -143,13 +157,20 @@ def planned_key_count(load: Generator) -> int:
     return highest + 1
 
 
-def _different(places: list[int], count: int) -> list[int]:
-    """The same places below `count`, each that occurred before moved up to the next free one, if there is any."""
-    chosen: list[int] = []
-    for place in places:
-        free = ((place + step) % count for step in range(count))
-        chosen.append(next((each for each in free if each not in chosen), place))
-    return chosen
+def _mops(steps: list[Step], population: Population, slots: list[Slot]) -> tuple[MicroOp, ...]:
+    """The steps as micro-operations; `slots` move on to the elements after them."""
+    appended = {step.place for step in steps if step.is_append}
+    mops = []
+    for place, is_append in steps:
+        slot = slots[place]
+        if is_append:
+            mops.append(MicroOp("append", slot.key, slot.element))
+            slots[place] = Slot(slot.key, slot.element + 1, slot.last)
+        elif population.lock == "locked":
+            mops.append(MicroOp("r", slot.key, lock="exclusive" if place in appended else "shared"))
+        else:
+            mops.append(MicroOp("r", slot.key, lock=population.lock))
+    return tuple(mops)
 
 
 @lru_cache(maxsize=64)

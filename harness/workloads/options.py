@@ -17,7 +17,7 @@ class WorkloadOptions:
     threads: int
     key_count: int = 8  # Keys in use at one time.
     max_txn_length: int = 4  # Micro-operations of one transaction.
-    max_appends_per_key: int = 64  # After a quarter of that at least, a key gives way to a new one.
+    max_appends_per_key: int = 48  # After a quarter of that at least, a key gives way to a new one.
 
     def __post_init__(self) -> None:
         require(0 < self.rate_per_s <= SECOND, f"rate_per_s is {self.rate_per_s}: it must be above 0", self)

@@ -50,7 +50,7 @@ def test_every_element_is_appended_to_its_key_once_and_counts_up() -> None:
         by_key.setdefault(key, []).append(value)
     assert len(by_key) > 10
     assert all(values == list(range(1, len(values) + 1)) for values in by_key.values())
-    assert all(len(values) <= 64 for values in by_key.values())
+    assert all(len(values) <= 48 for values in by_key.values())
 
 
 def test_transactions_have_the_lengths_asked_for() -> None:

@@ -1,0 +1,117 @@
+"""The sorts of transactions that a list-append load is mixed from: which places a transaction reads and appends to.
+
+A place is the number of a key that is in use: 0 is the busiest. What is here knows nothing of keys and elements; it
+turns numbers that were drawn into steps, so the same numbers always give the same transaction.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+DEPENDENT_PERCENT = 35  # Transactions that read one key and append to up to two others.
+READ_ONLY_PERCENT = 15
+WIDE_MIN, WIDE_MAX = 6, 8  # Keys of a wide transaction, if so many are in use.
+HOT = 0  # The place that gets most of the traffic anyway.
+
+Lock = Literal["committed", "locked"]
+
+
+class Step(NamedTuple):
+    """A transaction appends to that place, or reads it."""
+
+    place: int
+    is_append: bool
+
+
+class Drawn(NamedTuple):
+    """What was drawn for one transaction, and the keys of the places at this moment."""
+
+    percent: int  # Below 100.
+    length: int  # From 1 up to the longest transaction.
+    longest: int
+    places: Sequence[int]  # By Zipf's law.
+    coins: Sequence[int]  # 0 or 1, one for each place.
+    keys: Sequence[int]
+
+
+class Population(NamedTuple):
+    """A sort of transaction. `lock` is how it reads: None says nothing, for systems that have no choice.
+
+    "locked" locks each key that it reads: exclusively if it appends to it as well, else shared. `places` is how many
+    it needs at least, whatever the longest transaction is.
+    """
+
+    steps: Callable[[Drawn], list[Step]]
+    lock: Lock | None = None
+    places: int = 2
+
+
+Mix = tuple[tuple[int, Population], ...]  # How many of 100 transactions are of each sort.
+
+
+def mixed(drawn: Drawn) -> list[Step]:
+    """Reads and appends in any order; many read one key and append to two others, some only read."""
+    places = list(drawn.places)
+    if drawn.percent < DEPENDENT_PERCENT:
+        forms = (False, True, True)[: drawn.longest]
+        places = different(places[: len(forms)], len(drawn.keys))
+        return [Step(place, is_append) for place, is_append in zip(places, forms, strict=True)]
+    is_read_only = drawn.percent < DEPENDENT_PERCENT + READ_ONLY_PERCENT
+    return [
+        Step(place, bool(coin) and not is_read_only)
+        for place, coin in zip(places[: drawn.length], drawn.coins, strict=False)
+    ]
+
+
+def two_keys(drawn: Drawn) -> list[Step]:
+    """Appends to two keys of different parity, without a read.
+
+    Systems that spread keys by number hold such a pair at different nodes, so that transactions of different
+    coordinators follow each other from node to node.
+    """
+    first, second = different(list(drawn.places[:2]), len(drawn.keys))
+    parity = drawn.keys[first] % 2
+    if drawn.keys[second] % 2 == parity:
+        others = [place for place, key in enumerate(drawn.keys) if key % 2 != parity]
+        second = others[drawn.percent % len(others)] if others else second
+    return [Step(first, True), Step(second, True)]
+
+
+def counter(_: Drawn) -> list[Step]:
+    """Reads the busiest key and appends to it: as a counter, it loses an update that was not locked out."""
+    return [Step(HOT, False), Step(HOT, True)]
+
+
+def churn(drawn: Drawn) -> list[Step]:
+    """Appends to the busiest key two or three times, so that only the last of them may be seen from outside."""
+    return [Step(HOT, True)] * (2 + drawn.coins[0])
+
+
+def wide(drawn: Drawn) -> list[Step]:
+    """Appends to so many keys that nearly every group of nodes takes part."""
+    count = WIDE_MIN + drawn.percent % (WIDE_MAX - WIDE_MIN + 1)
+    places = different(list(drawn.places[:count]), len(drawn.keys))
+    return [Step(place, True) for place in dict.fromkeys(places)]
+
+
+LIST_APPEND: Mix = ((100, Population(mixed)),)
+LIST_APPEND_LOCKED: Mix = ((100, Population(mixed, "locked")),)
+TWO_KEYS: Mix = ((100, Population(two_keys)),)
+COUNTER: Mix = ((100, Population(counter, "locked")),)
+CHURN: Mix = ((100, Population(churn)),)
+NDB_MIX: Mix = (
+    (32, Population(mixed, "committed")),  # Says so, since others of the mixture lock.
+    (28, Population(mixed, "locked")),
+    (16, Population(two_keys)),
+    (10, Population(counter, "locked")),
+    (9, Population(churn)),
+    (5, Population(wide, places=WIDE_MAX)),
+)
+
+
+def different(places: list[int], count: int) -> list[int]:
+    """The same places below `count`, each that occurred before moved up to the next free one, if there is any."""
+    chosen: list[int] = []
+    for place in places:
+        free = ((place + step) % count for step in range(count))
+        chosen.append(next((each for each in free if each not in chosen), place))
+    return chosen
