@@ -1,0 +1,54 @@
+"""The arbitrator: decides which of two halves goes on.
+
+Theory of operation. It keeps the set of nodes that it last let go on, W, on its disk.
+1. Whatever view is in force, its members are in W: a view shrinks inside W, and a node comes in only after W has grown.
+2. Half of the nodes may go on if they are in W; then they are W. So of two halves the second one is refused, for ever.
+3. Nodes that start the whole cluster must include all of W: then no view is in force, as every member of one is in W.
+4. An answer is sent when it is on disk: a restart forgets no grant.
+"""
+
+from clusters.ndb.messages import Choose, Chosen, Granted, StartChoose
+from clusters.ndb.shape import DATA_NODES
+from harness.core.machine import Context, Dump, Durable, Event, NodeId, Received, Settings, Synced
+
+
+class Arbitrator:
+    """One node. While it is down, halves cannot go on, and nobody can join or start the cluster."""
+
+    def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
+        granted = durable.value("granted")
+        self.granted = granted if isinstance(granted, Granted) else Granted(0, DATA_NODES)
+        self.waiting: list[tuple[NodeId, int]] = []  # Whom to answer when the grant is on disk, by token.
+
+    def handle(self, event: Event, context: Context) -> None:
+        match event:
+            case Received(sender, Choose(number, base, members)):
+                is_inside = set(base) <= set(self.granted.members) or set(members) <= set(self.granted.members)
+                self._answer(sender, number, members, is_inside, context)
+            case Received(sender, StartChoose(number, members)):
+                self._answer(sender, number, members, set(self.granted.members) <= set(members), context)
+            case Synced(token):
+                node, number = self.waiting[token]
+                context.send(node, Chosen(number, is_granted=True, highest=self.granted.number))
+            case Received(_, message):
+                context.unexpected(message)
+            case _:
+                pass
+
+    def dump(self, context: Context) -> None:
+        """Grants are recorded when they are given."""
+
+    def _answer(
+        self, node: NodeId, number: int, members: tuple[NodeId, ...], is_allowed: bool, context: Context
+    ) -> None:
+        is_repeated = number == self.granted.number and members == self.granted.members
+        if not is_repeated and (not is_allowed or number <= self.granted.number):
+            context.sometimes("the arbitrator refused")
+            context.send(node, Chosen(number, is_granted=False, highest=self.granted.number))
+            return
+        if not is_repeated:
+            self.granted = Granted(number, members)
+            context.dump(Dump(object="grant", key=number, value=list(members)))
+        context.put("granted", self.granted)
+        context.sync(len(self.waiting))
+        self.waiting.append((node, number))

@@ -1,0 +1,167 @@
+"""A participant in global checkpoints: gives epochs to transactions, and says when those of an epoch are complete.
+
+Theory of operation. An epoch is GCI << 32 | micro GCI. The master (master.py) moves all nodes from one to the next.
+1. The epoch is taken at the start of a commit, atomically with the test of the block, and travels with the transaction.
+2. GcpPrepare blocks the start of commits. GcpCommit{next} comes when all nodes are blocked; it unblocks. So what begins
+   to commit in `next`, on any node, began after no node could give the older epoch any more: the boundary is a
+   consistent cut.
+3. GcpNodeFinish is sent when no transaction of a lower epoch is open here, adopted ones included, and no take-over is
+   still finding out what it adopts.
+4. An epoch is complete, and its end is told to the publisher, when *all* nodes have finished. One node's own finish says
+   nothing about the rows that other coordinators still commit here.
+5. A new global checkpoint is on disk as "may have begun" before the node confirms its preparation, so its number is
+   never used again, whatever is lost.
+6. A checkpoint is saved when the redo of all nodes is durable up to it; only then is it written down as restorable.
+Source: specs N1.6 and X1; invariant 4 differs from their text, see README.md.
+"""
+
+from clusters.ndb import planted
+from clusters.ndb.messages import (
+    CopyGci,
+    CopyGciConf,
+    GcpCommit,
+    GcpComplete,
+    GcpNodeFinish,
+    GcpPrepare,
+    GcpPrepareConf,
+    GcpSave,
+    GcpSaveConf,
+    Handover,
+    HandoverConf,
+    LastSeen,
+    MasterGcpConf,
+    MasterGcpReq,
+    Sysfile,
+)
+from clusters.ndb.parts import Site
+from clusters.ndb.shape import gci_of
+from clusters.ndb.view import Member, View
+from harness.core.machine import Message, NodeId
+
+
+class Checkpoint:
+    """The participant of one node."""
+
+    def __init__(self, site: Site, sysfile: Sysfile, last_seen: LastSeen) -> None:
+        self._site = site
+        self.sysfile = sysfile
+        self.last_seen = last_seen
+        self.current = 0
+        self.previous = 0
+        self._is_blocked = False
+        self._open: dict[int, int] = {}  # Transactions that are not complete, by epoch.
+        self._holds = 0
+        self._finishing = 0  # The epoch of a GcpCommit that awaits this node's finish; 0: none.
+        self._completed = 0
+        self._blocks = planted.NO_COMMIT_BLOCK not in site.bugs
+        self._waits = planted.NODEFINISH_EARLY not in site.bugs
+
+    # What the coordinator asks.
+
+    def begin_commit(self) -> int | None:
+        """The epoch of a transaction that begins to commit; None while none may (invariants 1 and 2)."""
+        site = self._site
+        if self._is_blocked or self.current == 0 or site.is_frozen():
+            return None
+        self._open[self.current] = self._open.get(self.current, 0) + 1
+        return self.current
+
+    def end_commit(self, epoch: int) -> None:
+        """One transaction of that epoch is complete."""
+        left = self._open[epoch] - 1
+        if left:
+            self._open[epoch] = left
+        else:
+            del self._open[epoch]
+            self._finish()
+
+    def adopt(self, epoch: int) -> None:
+        """A dead coordinator's transaction will be committed here."""
+        self._open[epoch] = self._open.get(epoch, 0) + 1
+
+    def hold(self) -> None:
+        """A take-over does not know yet what it adopts."""
+        self._holds += 1
+
+    def let_go(self) -> None:
+        """It knows."""
+        self._holds -= 1
+        self._finish()
+
+    # What the node asks.
+
+    def start_with(self, epoch: int) -> None:
+        """The cluster starts with that epoch."""
+        self.current, self.previous, self._completed = epoch, 0, 0
+
+    def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
+        """The master will ask where this node stands."""
+        self._finishing = 0
+
+    def handle(self, sender: NodeId, message: Message) -> None:
+        """React to the master."""
+        site = self._site
+        if sender != site.view.master or getattr(message, "number", 0) != site.view.number:
+            return  # Of an older round, or view.
+        match message:
+            case GcpPrepare(epoch=epoch):
+                self._prepare(epoch)
+            case GcpCommit(epoch=epoch):
+                self._commit(epoch)
+            case GcpComplete(epoch=epoch):
+                self._complete(epoch)
+            case GcpSave(gci=gci):
+                site.sync(lambda: site.send(sender, GcpSaveConf(message.number, gci)))
+            case CopyGci(gci=gci, active=active):
+                self.sysfile = Sysfile(gci, active)
+                site.context.point("before-copy-gci")
+                site.context.put("sysfile", self.sysfile)
+                site.sync(lambda: site.send(sender, CopyGciConf(message.number, gci)))
+            case MasterGcpReq(number):
+                answer = MasterGcpConf(number, self.current, self.previous, self.sysfile.restorable_gci)
+                site.send(sender, answer)
+            case Handover(epoch=epoch, node=node):
+                site.node_as_whole.hand_over(epoch, node)
+                site.send(sender, HandoverConf(message.number, epoch))
+            case _:
+                site.context.unexpected(message)
+
+    def _prepare(self, epoch: int) -> None:
+        site, number = self._site, self._site.view.number
+        if self._blocks:
+            self._is_blocked = True
+        site.context.point("after-prepare")
+        answer = GcpPrepareConf(number, epoch)
+        gci = gci_of(epoch)
+        if gci <= self.last_seen.gci:
+            site.send(site.view.master, answer)
+            return
+        self.last_seen = LastSeen(gci, self.last_seen.restarts)
+        site.context.put("last-seen", self.last_seen)  # Invariant 5.
+        master = site.view.master
+        site.sync(lambda: site.send(master, answer))
+
+    def _commit(self, epoch: int) -> None:
+        if epoch > self.current:
+            self.previous, self.current = self.current, epoch
+        self._is_blocked = False
+        self._finishing = epoch
+        self._site.context.point("after-epoch-commit")
+        self._site.node_as_whole.release()
+        self._finish()
+
+    def _finish(self) -> None:
+        """Say so, if all that has a lower epoch is complete (invariant 3)."""
+        if self._finishing == 0 or self._holds:
+            return
+        if self._waits and any(epoch < self._finishing for epoch in self._open):
+            return
+        epoch, self._finishing = self._finishing, 0
+        site = self._site
+        site.context.point("before-nodefinish")
+        site.send(site.view.master, GcpNodeFinish(site.view.number, epoch))
+
+    def _complete(self, epoch: int) -> None:
+        if epoch > self._completed:
+            self._completed = epoch
+            self._site.node_as_whole.complete(epoch)

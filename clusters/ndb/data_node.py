@@ -1,0 +1,288 @@
+"""A data node: one process made of parts, which crash together.
+
+Theory of operation. An event goes to the part that it concerns; what parts send to their own node is handled after it,
+in order, before the next event. A node without a view waits (start.py); one with a view serves until it is voted out.
+1. `install` is the only place where a view comes into force: first membership, then storage and coordinator, then the
+   publisher, then checkpoints, whose master asks everyone anew.
+2. A node that came into the view to be copied to, and sees another change of the view before it counts as started, ends:
+   nobody has to know how far a half-done hand-over went.
+"""
+
+from collections.abc import Sequence
+
+from clusters.ndb.checkpoint import Checkpoint
+from clusters.ndb.coordinator import Coordinator
+from clusters.ndb.master import Master
+from clusters.ndb.membership import Membership
+from clusters.ndb.messages import (
+    CHECKPOINT,
+    MASTER,
+    MEMBERSHIP,
+    STARTING,
+    Chosen,
+    Drained,
+    LastSeen,
+    Ready,
+    Sysfile,
+)
+from clusters.ndb.parts import Site
+from clusters.ndb.publisher import Publisher
+from clusters.ndb.shape import DATA_NODES, MS, SUBSCRIBERS
+from clusters.ndb.start import Start
+from clusters.ndb.storage import Storage
+from clusters.ndb.stream import PUBLISHER_MESSAGES
+from clusters.ndb.transactions import COORDINATOR_MESSAGES, STORAGE_MESSAGES, Refused, Transact
+from clusters.ndb.view import View
+from harness.core.machine import (
+    Answer,
+    Call,
+    Closed,
+    Context,
+    Drained as BufferDrained,
+    Dump,
+    Durable,
+    Event,
+    Message,
+    NodeId,
+    Received,
+    Settings,
+    Synced,
+    TimerFired,
+)
+
+START_NS = 50 * MS  # Between two requests to be let in.
+CONNECT_NS = 2000 * MS  # The longest that a restarted node waits for subscribers.
+END_NS = 100 * MS  # Until the supervisor starts an ended process again.
+TICK_NS = 50 * MS
+
+
+class DataNode:
+    """d1 to d4."""
+
+    def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
+        site = self._site = Site(context.node, settings.bugs, parameters_of(settings))
+        site.context = context
+        site.node_as_whole = self
+        sysfile, last_seen = durable.value("sysfile"), durable.value("last-seen")
+        self._redo: Sequence[Message] = durable.log("redo")
+        self._is_over = False
+        self._handed_over: int | None = None
+        self._joined_ns = 0
+        self._early: list[tuple[NodeId, Message]] = []  # What came before the view in which this node is let in.
+        self._membership = site.agreement = Membership(site)
+        self._checkpoint = site.checkpoints = Checkpoint(
+            site,
+            sysfile if isinstance(sysfile, Sysfile) else Sysfile(),
+            last_seen if isinstance(last_seen, LastSeen) else LastSeen(),
+        )
+        self._master = Master(site)
+        self._start = Start(site, self._membership, self._checkpoint)
+        self._storage = Storage(site)
+        self._coordinator = Coordinator(site)
+        self._publisher = site.publisher = Publisher(site)
+        self._parts = {
+            **dict.fromkeys(STARTING, self._start.handle),
+            **dict.fromkeys(MEMBERSHIP, self._membership.handle),
+            **dict.fromkeys(CHECKPOINT, self._checkpoint.handle),
+            **dict.fromkeys(MASTER, self._master.handle),
+            **dict.fromkeys(COORDINATOR_MESSAGES, self._coordinator.handle),
+            **dict.fromkeys(STORAGE_MESSAGES, self._storage.handle),
+            **dict.fromkeys(PUBLISHER_MESSAGES, self._publisher.handle),
+        }
+        context.set_timer("start", site.parameters["suspect_ms"] * MS // 4)
+
+    def handle(self, event: Event, context: Context) -> None:
+        match event:
+            case Received(sender, message):
+                self._receive(sender, message)
+            case TimerFired(name):
+                self._timer(name, context)
+            case Synced(token):
+                self._site.synced(token)
+            case Closed(peer):
+                self._closed(peer)
+            case BufferDrained():
+                pass
+        local = self._site.local
+        while local and not self._is_over:
+            message = local.popleft()
+            self._dispatch(self._site.node, message)
+
+    def dump(self, context: Context) -> None:
+        if self._site.view.members:
+            for key, elements, epoch in self._storage.rows_dump():
+                context.dump(Dump(object="row", key=key, value=elements, position=epoch))
+
+    # Events.
+
+    def _receive(self, sender: NodeId, message: Message) -> None:
+        if isinstance(message, Call):
+            self._call(sender, message)
+        elif not self._is_over:
+            self._dispatch(sender, message)
+
+    def _dispatch(self, sender: NodeId, message: Message) -> None:
+        part = self._parts.get(type(message))
+        site = self._site
+        if part is not None and (site.view.members or type(message) in BEFORE_VIEW):
+            part(sender, message)
+        elif isinstance(message, Chosen):
+            if site.view.members:
+                self._membership.handle(sender, message)
+            else:
+                self._start.chosen(message)
+        elif part is not None and type(message) not in FROM_SUBSCRIBERS:
+            self._early.append((sender, message))
+        else:
+            site.context.unexpected(message)
+
+    def _call(self, client: NodeId, call: Call) -> None:
+        body = call.body
+        if isinstance(body, Transact) and self._site.view.members and not self._is_over:
+            self._coordinator.transact(client, call.number, body.mops)
+        else:
+            self._site.context.send(client, Answer(call.number, Refused("not started")))
+
+    def _timer(self, name: str, context: Context) -> None:
+        site = self._site
+        if name == "start":
+            if not site.view.members:
+                context.set_timer(name, START_NS)
+                self._start.tick()
+        elif name == "beat":
+            context.set_timer(name, site.parameters["suspect_ms"] * MS // 8)
+            self._membership.beat()
+        elif name == "epoch":
+            context.set_timer(name, site.parameters["epoch_ms"] * MS)
+            if site.is_master:
+                self._master.tick()
+        elif name == "join":
+            context.set_timer(name, TICK_NS)
+            self._join()
+        elif name.startswith("suma-"):
+            self._publisher.timer(name)
+        else:
+            self._coordinator.timer(name)
+
+    def _closed(self, peer: NodeId) -> None:
+        if peer in DATA_NODES:
+            self._membership.lose(peer)
+        elif peer in SUBSCRIBERS:
+            self._publisher.closed(peer)
+
+    def _join(self) -> None:
+        """While a node is being brought in: it says when it is ready; its peer, when the past is drained."""
+        site = self._site
+        joiner = next((member.node for member in site.view.members if not member.is_started), None)
+        if joiner == site.node:
+            is_late = site.context.now_ns() - self._joined_ns > CONNECT_NS
+            if self._storage.is_copied and (is_late or self._publisher.is_connected()):
+                site.send(site.view.master, Ready(site.view.number, self._handed_over))
+        elif joiner is not None and site.view.peer(joiner) == site.node:
+            epoch = self._handed_over
+            if epoch is not None and self._publisher.drained_below(epoch):
+                site.send(site.view.master, Drained(site.view.number, epoch))
+
+    # What parts ask of the whole.
+
+    def install(self, view: View) -> None:
+        """That view is in force from now on (invariant 1)."""
+        site, before = self._site, self._site.view
+        if not before.members and not (self._start.expects(view) or self._membership.expects(view)):
+            return  # For an earlier life of this node.
+        failed = tuple(member for member in before.members if view.since(member.node) != member.since)
+        own = next(member for member in view.members if member.node == site.node)
+        if failed and not own.is_started:
+            self.end("a node that was not started saw another fail")
+            return
+        self._membership.begin(view)
+        site.view = view
+        self._start.installed(view)
+        highest = max(self._checkpoint.current, self._checkpoint.previous)
+        site.context.dump(Dump(object="view", key=view.number, value=list(view.nodes()), position=highest))
+        if not before.members:
+            self._enter(view)
+        joined = [m.node for m in view.members if not m.is_started and before.since(m.node) is None]
+        if joined or all(member.is_started for member in view.members):
+            self._handed_over = None
+        self._storage.view_changed(view, failed)
+        self._coordinator.view_changed(view, failed)
+        self._publisher.view_changed(view, failed)
+        if joined and view.peer(joined[0]) == site.node:
+            self._storage.copy_to(joined[0])
+        self._checkpoint.view_changed(view, failed)
+        if site.is_master:
+            if before.members and before.master != site.node:
+                site.context.sometimes("the master changed")
+            self._master.lead()
+        else:
+            self._master.rest()
+        self.release()
+        early, self._early = self._early, []
+        for sender, message in early:
+            self._dispatch(sender, message)
+
+    def end(self, why: str) -> None:
+        """End the process; the supervisor starts it again."""
+        if not self._is_over:
+            self._is_over = True
+            site = self._site
+            site.context.sometimes(f"a node ended itself: {why}")
+            site.view = View(site.view.number, 0, ())
+            site.context.exit(END_NS)
+
+    def release(self) -> None:
+        """Commits may begin again."""
+        self._coordinator.release()
+
+    def complete(self, epoch: int) -> None:
+        """No row of that epoch will come any more."""
+        self._publisher.complete(epoch)
+
+    def hand_over(self, epoch: int, node: NodeId) -> None:
+        """From that epoch on, `node` publishes its buckets again."""
+        site = self._site
+        if site.node == node or site.view.peer(node) == site.node:
+            self._handed_over = epoch
+            site.context.point("at-handover")
+            self._publisher.hand_over(epoch, node)
+            if site.node == node:
+                site.context.sometimes("buckets were handed back to a restarted node")
+
+    def restore(self, gci: int) -> None:
+        """Take up what the disk holds of that global checkpoint."""
+        self._storage.restore(self._redo, gci)
+        self._storage.is_copied = True
+
+    def _enter(self, view: View) -> None:
+        """This life's first view: with the data restored, or to be copied."""
+        site, context = self._site, self._site.context
+        for name in ("beat", "epoch", "join"):
+            context.set_timer(name, TICK_NS)
+        self._joined_ns = context.now_ns()
+        restart = self._start.restart
+        if restart is None:
+            self._storage.restore((), 0)
+            self._storage.is_copied = False
+            self._checkpoint.sysfile = Sysfile(-1)
+            context.put("sysfile", self._checkpoint.sysfile)
+            context.truncate("redo", 0)
+            return
+        if site.is_master:
+            first = [restart.gci, self._checkpoint.current]
+            context.dump(Dump(object="restart", key=restart.restarts, value=first))
+            if restart.restarts:
+                context.sometimes("the whole cluster was restarted")
+        if restart.restarts:
+            for key, elements, epoch in self._storage.rows_dump():
+                context.dump(Dump(object="restored", key=key, value=elements, position=epoch, txn=restart.restarts))
+
+
+BEFORE_VIEW = (*STARTING, *MEMBERSHIP)
+FROM_SUBSCRIBERS = PUBLISHER_MESSAGES
+
+
+def parameters_of(settings: Settings) -> dict[str, int]:
+    """The parameters of the run, and what follows from them."""
+    drawn = settings.parameters
+    return {**drawn, "max_records": max(8, drawn["lag_ms"] // drawn["epoch_ms"])}

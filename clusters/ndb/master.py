@@ -1,0 +1,202 @@
+"""The master of global checkpoints: leads rounds, saves checkpoints, brings nodes in. A role of the oldest member.
+
+Theory of operation.
+1. After every change of the view the master, old or new, asks all members where they stand before it does anything.
+   The highest epoch in force anywhere is committed everywhere (again); then a round that had been prepared only is void.
+   So no epoch is given up that somebody uses, and none is skipped that somebody waits for.
+2. A round: prepare on all, commit on all, finish of all, completion told to all. The next begins after that.
+3. When a global checkpoint is over it is saved: redo durable on all, then written down on all. One at a time; what a
+   change of the view interrupts is begun anew by whoever leads then.
+4. Buckets are handed to a restarted node between two rounds, for the next epoch on, and all know before that begins:
+   so who publishes is a function of bucket and epoch.
+5. Who does not answer in a round for `GCP_STOP_NS` is no longer heard, and so is voted out.
+"""
+
+from clusters.ndb.messages import (
+    CopyGci,
+    CopyGciConf,
+    Drained,
+    GcpCommit,
+    GcpComplete,
+    GcpNodeFinish,
+    GcpPrepare,
+    GcpPrepareConf,
+    GcpSave,
+    GcpSaveConf,
+    Handover,
+    HandoverConf,
+    MasterGcpConf,
+    MasterGcpReq,
+    Ready,
+)
+from clusters.ndb.parts import Site
+from clusters.ndb.shape import MS, first_epoch, gci_of
+from clusters.ndb.view import Member
+from harness.core.machine import Message, NodeId
+
+GCP_STOP_NS = 3000 * MS
+IDLE, COLLECTING, PREPARING, COMMITTING, HANDING = "idle", "collecting", "preparing", "committing", "handing over"
+
+
+class Master:
+    """The master's part of one node; it rests while another node leads."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._epoch_ns = site.parameters["epoch_ms"] * MS
+        self._gci_ns = site.parameters["gci_ms"] * MS
+        self._phase = IDLE
+        self._wait: dict[NodeId, bool] = {}
+        self._began_ns = 0
+        self._next = 0
+        self._gci_ns_began = 0
+        self._states: dict[NodeId, MasterGcpConf] = {}
+        self._restorable = 0
+        self._saving = 0  # The checkpoint that is being saved; 0: none.
+        self._save_wait: dict[NodeId, bool] = {}
+        self._active: tuple[NodeId, ...] = ()
+        self._is_copying = False
+
+    def lead(self) -> None:
+        """A view was installed in which this node leads (invariant 1)."""
+        site = self._site
+        if self._phase in (PREPARING, COMMITTING):
+            site.context.sometimes("the view changed in mid-round")
+        self._states = {}
+        self._saving, self._is_copying = 0, False
+        self._enter(COLLECTING)
+        site.everyone(MasterGcpReq(site.view.number))
+
+    def rest(self) -> None:
+        """Another node leads."""
+        self._phase, self._saving = IDLE, 0
+        self._wait.clear()
+
+    def tick(self) -> None:
+        """The time of an epoch is over: begin a round, if none is under way and no view is being agreed on."""
+        site = self._site
+        now_ns = site.context.now_ns()
+        if self._phase == IDLE and not site.is_frozen():
+            self._begin_round(now_ns)
+        elif self._phase != IDLE and now_ns - self._began_ns > GCP_STOP_NS:
+            for node in self._wait:
+                site.agreement.lose(node)  # Invariant 5.
+
+    def handle(self, sender: NodeId, message: Message) -> None:
+        """React to a participant."""
+        site = self._site
+        if not site.is_master or getattr(message, "number", 0) != site.view.number:
+            return
+        match message:
+            case MasterGcpConf():
+                self._states[sender] = message
+                self._done(COLLECTING, sender, 0)
+            case GcpPrepareConf(epoch=epoch):
+                self._done(PREPARING, sender, epoch)
+            case GcpNodeFinish(epoch=epoch):
+                self._done(COMMITTING, sender, epoch)
+            case HandoverConf(epoch=epoch):
+                self._done(HANDING, sender, epoch)
+            case GcpSaveConf(gci=gci) | CopyGciConf(gci=gci):
+                self._saved(sender, gci, isinstance(message, CopyGciConf))
+            case Ready(handed_over=epoch):
+                self._ready(sender, epoch)
+            case Drained(epoch=epoch):
+                self._drained(sender)
+            case _:
+                site.context.unexpected(message)
+
+    # Rounds.
+
+    def _begin_round(self, now_ns: int) -> None:
+        site = self._site
+        current = site.checkpoints.current
+        is_due = now_ns - self._gci_ns_began >= self._gci_ns
+        if is_due and self._saving == 0:
+            self._gci_ns_began = now_ns
+            self._next = first_epoch(gci_of(current) + 1)
+        else:
+            self._next = current + 1
+        self._enter(PREPARING)
+        site.context.point("before-prepare-sent")
+        site.everyone(GcpPrepare(site.view.number, self._next))
+
+    def _enter(self, phase: str) -> None:
+        self._phase = phase
+        self._began_ns = self._site.context.now_ns()
+        self._wait = dict.fromkeys(self._site.view.nodes(), True)
+
+    def _done(self, phase: str, node: NodeId, epoch: int) -> None:
+        """One of those who are waited for has answered; go on after the last."""
+        if self._phase != phase or (epoch not in (0, self._next) and phase != COLLECTING):
+            return
+        self._wait.pop(node, None)
+        if self._wait:
+            return
+        site = self._site
+        number = site.view.number
+        match phase:
+            case "collecting":
+                self._next = max(state.current for state in self._states.values())
+                self._restorable = max(state.restorable_gci for state in self._states.values())
+                self._enter(COMMITTING)
+                site.everyone(GcpCommit(number, self._next))
+            case "preparing":
+                self._enter(COMMITTING)
+                site.context.point("before-epoch-commit-sent")
+                site.everyone(GcpCommit(number, self._next))
+            case "committing":
+                self._phase = IDLE
+                ended = site.checkpoints.previous
+                if ended:
+                    site.everyone(GcpComplete(number, ended))
+                self._save()
+            case _:
+                self._phase = IDLE
+
+    # Saves.
+
+    def _save(self) -> None:
+        """Save the checkpoint before the one in force, if that has not been done (invariant 3)."""
+        site = self._site
+        over = gci_of(site.checkpoints.current) - 1
+        if self._saving or over <= self._restorable:
+            return
+        self._saving, self._is_copying = over, False
+        self._active = tuple(m.node for m in site.view.members if m.is_started and m.from_gci <= over)
+        self._save_wait = dict.fromkeys(site.view.nodes(), True)
+        site.everyone(GcpSave(site.view.number, over))
+
+    def _saved(self, node: NodeId, gci: int, is_copy: bool) -> None:
+        if gci != self._saving or is_copy != self._is_copying:
+            return
+        self._save_wait.pop(node, None)
+        if self._save_wait:
+            return
+        site = self._site
+        if self._is_copying:
+            self._restorable, self._saving = gci, 0
+            site.context.probe("saved-gci", gci)
+            return
+        self._is_copying = True
+        self._save_wait = dict.fromkeys(site.view.nodes(), True)
+        site.context.point("before-copy-gci-sent")
+        site.everyone(CopyGci(site.view.number, gci, self._active))
+
+    # Nodes that come in.
+
+    def _ready(self, node: NodeId, handed_over: int | None) -> None:
+        """A joiner has all data: hand its buckets over between two rounds (invariant 4)."""
+        site = self._site
+        if handed_over is None and self._phase == IDLE and not site.is_frozen():
+            self._next = site.checkpoints.current + 1
+            self._enter(HANDING)
+            site.everyone(Handover(site.view.number, self._next, node))
+
+    def _drained(self, peer: NodeId) -> None:
+        """Nothing older than the hand-over waits any more: the joiner counts as started from now on."""
+        site = self._site
+        joiner = next((m for m in site.view.members if not m.is_started), None)
+        if joiner is not None and site.view.peer(joiner.node) == peer:
+            gci = gci_of(site.checkpoints.current) + 1
+            site.agreement.wish(Member(joiner.node, joiner.since, is_started=True, from_gci=gci))

@@ -1,0 +1,73 @@
+"""What MySQL Cluster's epochs guarantee, as data. The numbers are those of the specification, N2."""
+
+from harness.core.promises import Promise, StreamContract
+
+SEED = "F. Clements, Eventual consistency with MySQL Cluster and its comments (clusters/ndb/README.md)"
+
+STREAM = StreamContract(
+    closed="<=",
+    cut="position",
+    position="epoch",
+    order_key="key",
+    delivery="exactly-once",
+    replay="session",
+    atomic_unit="transaction",
+    unit_rows="final",
+    is_position_unique=False,
+    identity="position+key+value",
+    wm_scope="session",
+    has_gap_marker=True,
+)
+
+
+def _promise(number: int, text: str, *forbids: str, check: str | None = None, is_purpose: bool = False) -> Promise:
+    return Promise(id=f"NDB-G{number}", text=text, source=SEED, forbids=forbids, check=check, is_purpose=is_purpose)
+
+
+PROMISES = (
+    _promise(
+        1,
+        "Transactions with committed reads are PL-2: no dirty write, no aborted, intermediate or circular read.",
+        "read-committed",
+        check="serializability",
+        is_purpose=True,
+    ),
+    _promise(2, "For one key a read shows all that was acknowledged before it began.", "stale-acknowledged"),
+    _promise(
+        3,
+        "Transactions whose reads are all locked until the commit are strictly serializable among themselves.",
+        "strict-serializable",
+        check="serializability-locked",
+    ),
+    _promise(4, "A transaction is in one epoch: in the answer, and in every subscriber's stream.", "double-epoch"),
+    _promise(
+        5,
+        "The boundary of two epochs is a consistent cut: dependencies and real time never lead to an older epoch.",
+        "cut-not-closed",
+    ),
+    _promise(
+        6,
+        "Once an epoch is complete for a subscriber, no row of it or of an older one comes, and epochs only rise.",
+        "late-event",
+        "late-event-boundary",
+        "watermark-regress",
+        is_purpose=True,
+    ),
+    _promise(7, "Of a complete epoch every committed change has been delivered.", "missing-event", is_purpose=True),
+    _promise(
+        8, "In a complete epoch every transaction was delivered whole, or is in none.", "torn-unit", is_purpose=True
+    ),
+    _promise(
+        9,
+        "A delivered row is a committed transaction's final change of its key.",
+        "phantom-event",
+        "wrong-value",
+    ),
+    _promise(10, "The changes of one key are delivered in the order of their commits.", "order-inversion"),
+    _promise(11, "In a session no row is delivered twice.", "duplicate-event"),
+    _promise(12, "Two subscribers see the same content of an epoch that both completed.", "split-view"),
+    _promise(13, "What is missing from a stream is marked before the next epoch behind it.", "silent-gap"),
+    _promise(14, "A gap is marked only if there was a cause for one.", "false-gap"),
+    _promise(15, "Epochs rise without holes while the view rests, and none is ever used again.", "epoch-shape"),
+    _promise(16, "At each epoch a subscriber's fold is the state of the committed transactions.", "state-mismatch"),
+)

@@ -1,0 +1,176 @@
+"""A node that is in no view: it waits to be let in by those who run, or takes part in a restart of the whole cluster.
+
+Theory of operation. It tells all data nodes what its disk holds, again and again.
+1. Who is in a view lets it in as a member that holds nothing yet (the master does, one node at a time).
+2. If nobody runs, the first in rank of those who wait asks the arbitrator, which agrees only if all are there who may
+   have gone on last. Nobody else can run then.
+3. The checkpoint restored is the highest that any of them has written down: it was saved by all who were active then,
+   and those of them restore. The others come in later, as after a restart of their own.
+4. Redo beyond it is discarded from the disk before the node says that it has restored, and the new epochs jump over
+   every checkpoint that may have begun: neither comes back, whatever happens next.
+Source: specs N1.9 and N1.11.
+"""
+
+from clusters.ndb import planted
+from clusters.ndb.checkpoint import Checkpoint
+from clusters.ndb.membership import Membership
+from clusters.ndb.messages import (
+    Chosen,
+    Install,
+    LastSeen,
+    Running,
+    StartChoose,
+    StartConf,
+    StartOrder,
+    StartReq,
+    Sysfile,
+)
+from clusters.ndb.parts import Site
+from clusters.ndb.shape import ARBITRATOR, DATA_NODES, MS, first_epoch
+from clusters.ndb.view import Member, View, by_rank, has_every_group
+from harness.core.machine import Message, NodeId
+
+FRESH_NS = 300 * MS  # Who has not said for so long that it waits, may not wait any more.
+PATIENCE_NS = 400 * MS  # So long an attempt at it may take before the next.
+RUNNING_NS = 500 * MS  # So long after a sign of a view nobody thinks of a restart of the whole cluster.
+
+
+class Start:
+    """This node's part in starts: its own, and, while it leads, those of others."""
+
+    def __init__(self, site: Site, membership: Membership, checkpoint: Checkpoint) -> None:
+        self._site, self._membership, self._checkpoint = site, membership, checkpoint
+        self._waiting: dict[NodeId, tuple[int, StartReq]] = {}
+        self._ran_ns = -RUNNING_NS
+        self._asked: tuple[int, tuple[NodeId, ...]] | None = None
+        self._asked_ns = -PATIENCE_NS
+        self._order: StartOrder | None = None  # The restart that this node leads,
+        self._sources: tuple[NodeId, ...] = ()
+        self._restored: dict[NodeId, bool] = {}
+        self._obeyed: StartOrder | None = None  # and the one in which it has restored.
+        self.restart: StartOrder | None = None  # The one that has led to the view in force.
+
+    def tick(self) -> None:
+        """Say that this node waits; think of a restart of the whole cluster."""
+        site = self._site
+        request = self._request()
+        for node in DATA_NODES:
+            if node != site.node:
+                site.context.send(node, request)
+        now_ns = site.context.now_ns()
+        fresh = self._fresh(now_ns)
+        is_quiet = now_ns - self._ran_ns >= RUNNING_NS and now_ns - self._asked_ns >= PATIENCE_NS
+        if is_quiet and fresh[0] == site.node and has_every_group(fresh):
+            self._ask(fresh)
+
+    def handle(self, sender: NodeId, message: Message) -> None:
+        """React to others that start, and to those who know of a view."""
+        site = self._site
+        match message:
+            case StartReq():
+                if site.view.members:
+                    self._let_in(sender, message)
+                else:
+                    self._waiting[sender] = (site.context.now_ns(), message)
+                    self._membership.highest = max(self._membership.highest, message.highest)
+            case Running():
+                self._ran_ns = site.context.now_ns()
+            case StartOrder():
+                if not site.view.members and (self._obeyed is None or message.number > self._obeyed.number):
+                    self._obey(sender, message)
+            case StartConf(number):
+                self._confirmed(sender, number)
+            case _:
+                site.context.unexpected(message)
+
+    def chosen(self, chosen: Chosen) -> None:
+        """The arbitrator's answer to a request to start the whole cluster."""
+        self._membership.highest = max(self._membership.highest, chosen.highest)
+        if self._asked is None or self._asked[0] != chosen.number:
+            return
+        number, nodes = self._asked
+        self._asked = None
+        if chosen.is_granted:
+            self._lead(number, nodes)
+
+    def expects(self, view: View) -> bool:
+        """Has this node restored what that view starts with?"""
+        return self._obeyed is not None and view.number == self._obeyed.number
+
+    def installed(self, view: View) -> None:
+        """This node is in a view."""
+        obeyed = self._obeyed
+        self.restart = obeyed if obeyed is not None and view.generation == obeyed.number else None
+        self._obeyed = self._order = self._asked = None
+        self._waiting.clear()
+
+    def _request(self) -> StartReq:
+        sysfile, seen = self._checkpoint.sysfile, self._checkpoint.last_seen
+        return StartReq(sysfile.restorable_gci, sysfile.active, seen.gci, seen.restarts, self._membership.highest)
+
+    def _fresh(self, now_ns: int) -> tuple[NodeId, ...]:
+        """Who waits now, this node included, by rank."""
+        waiting = [node for node, (heard_ns, _) in self._waiting.items() if now_ns - heard_ns < FRESH_NS]
+        return by_rank((*waiting, self._site.node))
+
+    def _let_in(self, node: NodeId, request: StartReq) -> None:
+        """A node waits while a view is in force here."""
+        site = self._site
+        site.context.send(node, Running(site.view.number))
+        self._membership.highest = max(self._membership.highest, request.highest)
+        if site.view.since(node) is not None:
+            self._membership.restarted(node)
+        elif site.is_master and all(member.is_started for member in site.view.members):
+            site.agreement.wish(Member(node, since=-1, is_started=False))
+
+    # A restart of the whole cluster.
+
+    def _ask(self, nodes: tuple[NodeId, ...]) -> None:
+        number = self._membership.next_number()
+        self._asked, self._asked_ns = (number, nodes), self._site.context.now_ns()
+        self._site.context.send(ARBITRATOR, StartChoose(number, nodes))
+
+    def _lead(self, number: int, nodes: tuple[NodeId, ...]) -> None:
+        """These may start: find out from what (invariant 3), and order it."""
+        site = self._site
+        told = {node: self._request() if node == site.node else self._waiting[node][1] for node in nodes}
+        best = max(told.values(), key=lambda request: request.restorable_gci)
+        gci = max(0, best.restorable_gci)
+        sources = tuple(
+            node for node in nodes if told[node].restorable_gci >= 0 and (node in best.active or not best.active)
+        )
+        if not has_every_group(sources):
+            return
+        seen = max(request.last_seen_gci for request in told.values())
+        restarts = max(request.restarts for request in told.values()) + (seen > 0)
+        first_gci = (gci if planted.EPOCH_REUSE in site.bugs else seen) + 1
+        self._order = StartOrder(number, gci, sources, first_gci, restarts)
+        self._sources, self._restored = sources, {}
+        for node in sources:
+            site.send(node, self._order)
+
+    def _obey(self, leader: NodeId, order: StartOrder) -> None:
+        """Restore; answer when that, and what must not be used again, is on disk (invariant 4)."""
+        site = self._site
+        self._obeyed = order
+        self._membership.highest = max(self._membership.highest, order.number)
+        site.context.point("before-restore")
+        site.node_as_whole.restore(order.gci)
+        self._checkpoint.last_seen = LastSeen(order.first_gci, order.restarts)
+        self._checkpoint.sysfile = Sysfile(order.gci, order.active)
+        self._checkpoint.start_with(first_epoch(order.first_gci))
+        site.context.put("last-seen", self._checkpoint.last_seen)
+        site.context.put("sysfile", self._checkpoint.sysfile)
+        site.sync(lambda: site.send(leader, StartConf(order.number)))
+
+    def _confirmed(self, node: NodeId, number: int) -> None:
+        order, site = self._order, self._site
+        if order is None or order.number != number or site.view.members:
+            return
+        self._restored[node] = True
+        if len(self._restored) == len(self._sources):
+            view = View(number, number, tuple(Member(source, number) for source in self._sources))
+            for source in self._sources:
+                if source != site.node:
+                    site.send(source, Install(view))
+            site.node_as_whole.install(view)
