@@ -1,0 +1,122 @@
+"""The subscriber's library: puts epochs together from what all data nodes send.
+
+Theory of operation. It is pure: rows and announcements go in, whole epochs come out. Rows wait until their epoch is
+complete: until each bucket has been announced by some node. Nothing is taken as done on behalf of a node that is silent
+or dead; another one will speak for its buckets.
+1. An epoch's rows of a bucket are those of the node that first announced the bucket in it. Both nodes of a group may
+   have sent rows of it, when one takes over from the other, and neither set is safe before it is announced:
+   (a) d1 sends a row, as its transaction begins to commit there, and dies before anyone else has committed it;
+   (b) the coordinator has died as well, and the take-over aborts the transaction;
+   (c) d2 resends the epoch without the row. Deduplication alone would deliver a row that was never committed.
+   Whoever announces an epoch has sent all of it before, by the same link, so one sender's rows are always enough.
+2. When all buckets of an epoch are announced, so are those of every smaller epoch from `first` on. For one bucket the
+   announcements form an unbroken run: its owner announces in order, by one link; who takes over begins behind what
+   everybody has acknowledged, so not behind the end of the run, and goes on in order; who is handed the bucket begins
+   where the owner before ends, and a session that had not reached it by then is given up (subscriber.py). So no
+   smaller epoch can be still unknown, and epochs are complete in order.
+3. What comes for an epoch that has been released is dropped: it was sent twice.
+"""
+
+from dataclasses import dataclass, field
+
+from clusters.ndb import planted
+from clusters.ndb.shape import BUCKETS
+from clusters.ndb.stream import EpochComplete, Row
+from harness.core.machine import NodeId
+
+ALL_BUCKETS = (1 << BUCKETS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A complete epoch. If data is missing, it has no rows."""
+
+    number: int
+    rows: list[Row]
+    is_missing_data: bool
+
+
+@dataclass(slots=True)
+class Content:
+    """What is known of an epoch: rows by sender, who announced which bucket, and which are done, as bits."""
+
+    rows: dict[NodeId, list[Row]] = field(default_factory=dict)
+    announcer: dict[int, NodeId] = field(default_factory=dict)
+    done: int = 0
+    count: int = 0
+    is_missing_data: bool = False
+
+
+class Library:
+    """One session. Until `open` is called everything is kept, and nothing is released."""
+
+    def __init__(self, bugs: frozenset[str]) -> None:
+        self.is_open = False
+        self.latest_complete = 0
+        self.repeated_rows = 0  # Dropped, as another node had sent them, or was to.
+        self._contents: dict[int, Content] = {}
+        self._is_hasty = planted.LIB_ANY_NODE_COMPLETES in bugs
+        self._is_counting = planted.BUCKET_COUNT_NOT_SET in bugs
+        self._is_trusting = planted.HANDOVER_DOUBLE in bugs
+
+    def row(self, sender: NodeId, row: Row) -> None:
+        """Store a row."""
+        if row.epoch <= self.latest_complete:
+            self.repeated_rows += 1
+            return
+        content = self._contents.get(row.epoch)
+        if content is None:
+            content = self._contents[row.epoch] = Content()
+        rows = content.rows.get(sender)
+        if rows is None:
+            content.rows[sender] = [row]
+        else:
+            rows.append(row)
+
+    def announced(self, sender: NodeId, message: EpochComplete) -> list[Epoch]:
+        """Take an announcement; the epochs that are complete by it, in order."""
+        if message.epoch <= self.latest_complete:
+            return []
+        content = self._contents.get(message.epoch)
+        if content is None:
+            content = self._contents[message.epoch] = Content()
+        content.is_missing_data |= message.is_missing_data
+        content.count += len(message.buckets)
+        for bucket in message.buckets:
+            content.done |= 1 << bucket
+            # The bug: an owner is the only one, so a second announcement can come with a resent epoch only.
+            if message.is_resent or not self._is_trusting:
+                content.announcer.setdefault(bucket, sender)
+        if self._is_hasty or (self._is_counting and content.count >= BUCKETS):
+            content.done = ALL_BUCKETS
+        return self._released() if content.done == ALL_BUCKETS else []
+
+    def open(self, first: int) -> list[Epoch]:
+        """Every node that matters sends everything from that epoch on; those that are complete already, in order."""
+        self.is_open = True
+        self.latest_complete = first - 1
+        self._contents = {epoch: content for epoch, content in self._contents.items() if epoch >= first}
+        return self._released()
+
+    def _released(self) -> list[Epoch]:
+        """The epochs that are complete, as are all smaller ones."""
+        released: list[Epoch] = []
+        while self.is_open and self._contents:
+            number = min(self._contents)
+            content = self._contents[number]
+            if content.done != ALL_BUCKETS:
+                break
+            del self._contents[number]
+            self.latest_complete = number
+            rows = [] if content.is_missing_data else self._chosen(content)
+            released.append(Epoch(number, rows, content.is_missing_data))
+        return released
+
+    def _chosen(self, content: Content) -> list[Row]:
+        """Of each bucket the rows of its announcer (invariant 1)."""
+        announcer = content.announcer
+        chosen = [
+            row for sender, rows in content.rows.items() for row in rows if announcer.get(row.bucket, sender) == sender
+        ]
+        self.repeated_rows += sum(map(len, content.rows.values())) - len(chosen)
+        return chosen

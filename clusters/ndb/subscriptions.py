@@ -1,0 +1,192 @@
+"""The subscriptions at one data node: who has which session, and which epochs each still has to acknowledge.
+
+A record is an epoch that was announced and that not all have acknowledged.
+1. A session ends on all nodes, or on none: who ends it tells the others, and whoever hears it tells the subscriber. A
+   number that has ended is never taken up again here.
+2. A node tells its peer that a session has ended before it acknowledges anything on its behalf, even if it was told so
+   itself: else a peer that was not could take over a session without the epochs that it has freed meanwhile.
+"""
+
+from collections.abc import Callable, ItemsView
+from dataclasses import dataclass
+
+from clusters.ndb.parts import Site
+from clusters.ndb.stream import (
+    LAGGING,
+    LINK,
+    Disconnected,
+    EpochAck,
+    RemoveSubscriber,
+    Sessions,
+    SubStart,
+    SubStartConf,
+)
+from harness.core.machine import Dump, Message, NodeId
+
+
+@dataclass(slots=True)
+class Subscription:
+    """One session: it gets everything from `first_epoch` on, and acknowledged something at `acked_ns`."""
+
+    session: int
+    first_epoch: int
+    acked_ns: int
+
+
+class Subscriptions:
+    """`drained(epoch)` is called when everybody has acknowledged everything up to that epoch."""
+
+    def __init__(self, site: Site, drained: Callable[[int], None]) -> None:
+        self._site = site
+        self._drained = drained
+        self._live: dict[NodeId, Subscription] = {}
+        self._ended: dict[NodeId, int] = {}  # The highest session of each that has ended.
+        self._expected: dict[NodeId, int] | None = None  # What the peer has, if this node is brought in.
+        self._records: dict[int, dict[NodeId, int]] = {}  # By epoch, ascending: how many acks of whom are awaited.
+        self._records_most = 0
+        self._last_complete = 0
+
+    def items(self) -> ItemsView[NodeId, Subscription]:
+        """The live ones, by subscriber."""
+        return self._live.items()
+
+    def sessions(self) -> tuple[tuple[NodeId, int], ...]:
+        """The live ones, as a node that is brought in has to know them."""
+        return tuple((subscriber, subscription.session) for subscriber, subscription in self._live.items())
+
+    def has_expected(self) -> bool:
+        """Has everyone subscribed here whom the peer has named, unless the session has ended since?"""
+        return self._expected is not None and all(
+            self._has(subscriber, session) for subscriber, session in self._expected.items()
+        )
+
+    def oldest_record(self) -> int | None:
+        """The lowest epoch that somebody still has to acknowledge."""
+        return next(iter(self._records), None)
+
+    def await_acks(self, epoch: int, waiting: list[NodeId], last_complete: int) -> None:
+        """These have been told that the epoch is complete; without any, it is drained at once."""
+        self._last_complete = last_complete
+        if waiting:
+            is_late = bool(self._records) and epoch < next(reversed(self._records))
+            record = self._records.setdefault(epoch, {})
+            for subscriber in waiting:
+                record[subscriber] = record.get(subscriber, 0) + 1
+            if is_late:
+                self._records = dict(sorted(self._records.items()))
+        elif not self._records:
+            self._drained(last_complete)
+
+    def limit(self, epoch: int) -> None:
+        """Remove whoever is so late that too many records wait. `epoch` is the latest complete one."""
+        while len(self._records) > self._site.parameters["max_records"]:
+            self._site.context.sometimes("a lagging subscriber was disconnected")
+            for subscriber in tuple(self._records[next(iter(self._records))]):
+                self._end(subscriber, LAGGING, epoch)
+        self._records_most = max(self._records_most, len(self._records))
+
+    def tick(self) -> None:
+        """Show how many records there were at most since the last time."""
+        self._site.context.probe("records", self._records_most)
+        self._records_most = len(self._records)
+
+    def closed(self, subscriber: NodeId) -> None:
+        """The link has ended: what was under way on it is lost, and so is the session."""
+        if subscriber in self._live:
+            self._end(subscriber, LINK, self._last_complete)
+
+    def handle(self, sender: NodeId, message: Message, next_epoch: int, publishing_from: int | None) -> None:
+        """React to a subscriber, to another node, or to the peer."""
+        match message:
+            case EpochAck(session, epoch):
+                self._acknowledged(sender, session, epoch)
+            case SubStart(session):
+                self._subscribe(sender, session, next_epoch, publishing_from)
+            case RemoveSubscriber(subscriber, session, reason):
+                view = self._site.view
+                if view.since(sender) is not None:
+                    peer = view.peer(self._site.node)
+                    self._remove(subscriber, session, reason, () if peer is None else (peer,))
+            case Sessions(sessions):
+                self._expected = dict(sessions)
+            case _:
+                self._site.context.unexpected(message)
+
+    def _subscribe(self, subscriber: NodeId, session: int, next_epoch: int, publishing_from: int | None) -> None:
+        view, context = self._site.view, self._site.context
+        live = self._live.get(subscriber)
+        if session <= self._ended.get(subscriber, 0):
+            context.send(subscriber, Disconnected(session, LINK))
+            return
+        if view.since(self._site.node) is None or (live is not None and session < live.session):
+            return
+        if live is None or session > live.session:
+            if live is not None:
+                self._forget(subscriber, live.session)
+            live = self._live[subscriber] = Subscription(session, next_epoch, context.now_ns())
+        conf = SubStartConf(
+            session=session,
+            generation=view.generation,
+            view_number=view.number,
+            started=view.started(),
+            first_epoch=live.first_epoch,
+            publishing_from=publishing_from,
+        )
+        context.send(subscriber, conf)
+
+    def _acknowledged(self, subscriber: NodeId, session: int, epoch: int) -> None:
+        subscription = self._live.get(subscriber)
+        record = self._records.get(epoch)
+        if subscription is None or subscription.session != session or record is None:
+            return
+        subscription.acked_ns = self._site.context.now_ns()
+        awaited = record.get(subscriber, 0) - 1
+        if awaited > 0:
+            record[subscriber] = awaited
+            return
+        record.pop(subscriber, None)
+        if not record:
+            is_oldest = epoch == next(iter(self._records))
+            del self._records[epoch]
+            if is_oldest:
+                self._advance()
+
+    def _advance(self) -> None:
+        """The oldest record is gone: everything below the next one is drained, and all of it if there is none."""
+        self._drained(next(iter(self._records)) - 1 if self._records else self._last_complete)
+
+    def _end(self, subscriber: NodeId, reason: str, epoch: int) -> None:
+        """This node decides that the session ends."""
+        subscription = self._live[subscriber]
+        context = self._site.context
+        unacknowledged = sum(subscriber in record for record in self._records.values())
+        silence_ns = context.now_ns() - subscription.acked_ns
+        value = [reason, unacknowledged, silence_ns]
+        context.dump(Dump(object="disconnect", key=subscriber, value=value, position=epoch))
+        others = tuple(node for node in self._site.view.nodes() if node != self._site.node)
+        self._remove(subscriber, subscription.session, reason, others)
+
+    def _remove(self, subscriber: NodeId, session: int, reason: str, others: tuple[NodeId, ...]) -> None:
+        """The session has ended, here or elsewhere: tell those others (invariant 2), and the subscriber."""
+        live = self._live.get(subscriber)
+        if live is not None and live.session <= session:
+            for node in others:
+                self._site.context.send(node, RemoveSubscriber(subscriber, session, reason))
+            self._site.context.send(subscriber, Disconnected(live.session, reason))
+            self._forget(subscriber, session)
+        self._ended[subscriber] = max(session, self._ended.get(subscriber, 0))
+
+    def _forget(self, subscriber: NodeId, session: int) -> None:
+        """What it had not acknowledged counts as acknowledged."""
+        del self._live[subscriber]
+        self._ended[subscriber] = max(session, self._ended.get(subscriber, 0))
+        oldest = self.oldest_record()
+        for record in self._records.values():
+            record.pop(subscriber, None)
+        self._records = {epoch: record for epoch, record in self._records.items() if record}
+        if oldest != self.oldest_record():
+            self._advance()
+
+    def _has(self, subscriber: NodeId, session: int) -> bool:
+        live = self._live.get(subscriber)
+        return (live is not None and live.session >= session) or self._ended.get(subscriber, 0) >= session
