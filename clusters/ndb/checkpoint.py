@@ -7,8 +7,8 @@ Theory of operation. An epoch is GCI << 32 | micro GCI. The master (master.py) m
    consistent cut.
 3. GcpNodeFinish is sent when no transaction of a lower epoch is open here, adopted ones included, and no take-over is
    still finding out what it adopts.
-4. An epoch is complete, and its end is told to the publisher, when *all* nodes have finished. One node's own finish says
-   nothing about the rows that other coordinators still commit here.
+4. An epoch is complete, and its end is told to the publisher, when *all* nodes have finished. One node's own finish
+   says nothing about the rows that other coordinators still commit here.
 5. A new global checkpoint is on disk as "may have begun" before the node confirms its preparation, so its number is
    never used again, whatever is lost.
 6. A checkpoint is saved when the redo of all nodes is durable up to it; only then is it written down as restorable.
@@ -136,7 +136,7 @@ class Checkpoint:
         if gci <= self.last_seen.gci:
             site.send(site.view.master, answer)
             return
-        self.last_seen = LastSeen(gci, self.last_seen.restarts)
+        self.last_seen = LastSeen(gci, self.last_seen.starts)
         site.context.put("last-seen", self.last_seen)  # Invariant 5.
         master = site.view.master
         site.sync(lambda: site.send(master, answer))

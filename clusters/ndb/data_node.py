@@ -4,8 +4,7 @@ Theory of operation. An event goes to the part that it concerns; what parts send
 in order, before the next event. A node without a view waits (start.py); one with a view serves until it is voted out.
 1. `install` is the only place where a view comes into force: first membership, then storage and coordinator, then the
    publisher, then checkpoints, whose master asks everyone anew.
-2. A node that came into the view to be copied to, and sees another change of the view before it counts as started, ends:
-   nobody has to know how far a half-done hand-over went.
+2. A node that is not started yet ends when another one fails: nobody has to know how far a half-done hand-over went.
 """
 
 from collections.abc import Sequence
@@ -38,7 +37,6 @@ from harness.core.machine import (
     Call,
     Closed,
     Context,
-    Drained as BufferDrained,
     Dump,
     Durable,
     Event,
@@ -48,6 +46,9 @@ from harness.core.machine import (
     Settings,
     Synced,
     TimerFired,
+)
+from harness.core.machine import (
+    Drained as BufferDrained,
 )
 
 START_NS = 50 * MS  # Between two requests to be let in.
@@ -268,14 +269,15 @@ class DataNode:
             context.put("sysfile", self._checkpoint.sysfile)
             context.truncate("redo", 0)
             return
+        number = restart.starts - 1  # 0: the initial start.
         if site.is_master:
             first = [restart.gci, self._checkpoint.current]
-            context.dump(Dump(object="restart", key=restart.restarts, value=first))
-            if restart.restarts:
+            context.dump(Dump(object="restart", key=number, value=first))
+            if number:
                 context.sometimes("the whole cluster was restarted")
-        if restart.restarts:
+        if number:
             for key, elements, epoch in self._storage.rows_dump():
-                context.dump(Dump(object="restored", key=key, value=elements, position=epoch, txn=restart.restarts))
+                context.dump(Dump(object="restored", key=key, value=elements, position=epoch, txn=number))
 
 
 BEFORE_VIEW = (*STARTING, *MEMBERSHIP)

@@ -2,14 +2,16 @@
 
 Theory of operation.
 1. After every change of the view the master, old or new, asks all members where they stand before it does anything.
-   The highest epoch in force anywhere is committed everywhere (again); then a round that had been prepared only is void.
-   So no epoch is given up that somebody uses, and none is skipped that somebody waits for.
+   The highest epoch in force anywhere is committed everywhere (again); a round that was only prepared is void then. So
+   no epoch is given up that somebody uses, and none is skipped that somebody waits for.
 2. A round: prepare on all, commit on all, finish of all, completion told to all. The next begins after that.
 3. When a global checkpoint is over it is saved: redo durable on all, then written down on all. One at a time; what a
    change of the view interrupts is begun anew by whoever leads then.
 4. Buckets are handed to a restarted node between two rounds, for the next epoch on, and all know before that begins:
    so who publishes is a function of bucket and epoch.
-5. Who does not answer in a round for `GCP_STOP_NS` is no longer heard, and so is voted out.
+5. A restarted node counts as started when subscribers need nothing from before the hand-over, and when a checkpoint was
+   saved that it can restore. So in every group somebody started can restore the last saved checkpoint, always.
+6. Who does not answer in a round for `GCP_STOP_NS` is no longer heard, and so is voted out.
 """
 
 from clusters.ndb.messages import (
@@ -56,6 +58,8 @@ class Master:
         self._save_wait: dict[NodeId, bool] = {}
         self._active: tuple[NodeId, ...] = ()
         self._is_copying = False
+        self._handed: tuple[NodeId, int] | None = None  # The joiner that publishes again, and from which epoch on.
+        self._is_restorable = False  # A checkpoint has been saved which it can restore, too.
 
     def lead(self) -> None:
         """A view was installed in which this node leads (invariant 1)."""
@@ -64,6 +68,7 @@ class Master:
             site.context.sometimes("the view changed in mid-round")
         self._states = {}
         self._saving, self._is_copying = 0, False
+        self._handed, self._is_restorable = None, False
         self._enter(COLLECTING)
         site.everyone(MasterGcpReq(site.view.number))
 
@@ -80,7 +85,7 @@ class Master:
             self._begin_round(now_ns)
         elif self._phase != IDLE and now_ns - self._began_ns > GCP_STOP_NS:
             for node in self._wait:
-                site.agreement.lose(node)  # Invariant 5.
+                site.agreement.lose(node)  # Invariant 6.
 
     def handle(self, sender: NodeId, message: Message) -> None:
         """React to a participant."""
@@ -102,7 +107,7 @@ class Master:
             case Ready(handed_over=epoch):
                 self._ready(sender, epoch)
             case Drained(epoch=epoch):
-                self._drained(sender)
+                self._drained(sender, epoch)
             case _:
                 site.context.unexpected(message)
 
@@ -153,6 +158,7 @@ class Master:
                 self._save()
             case _:
                 self._phase = IDLE
+                self._gci_ns_began = -self._gci_ns  # The joiner waits for the next checkpoint.
 
     # Saves.
 
@@ -163,9 +169,13 @@ class Master:
         if self._saving or over <= self._restorable:
             return
         self._saving, self._is_copying = over, False
-        self._active = tuple(m.node for m in site.view.members if m.is_started and m.from_gci <= over)
+        self._active = tuple(m.node for m in site.view.members if m.is_started or self._has_all_of(m.node, over))
         self._save_wait = dict.fromkeys(site.view.nodes(), True)
         site.everyone(GcpSave(site.view.number, over))
+
+    def _has_all_of(self, node: NodeId, gci: int) -> bool:
+        """Can a joiner restore that checkpoint? Its copy is older than the hand-over, the rest it has seen."""
+        return self._handed is not None and self._handed[0] == node and gci_of(self._handed[1]) <= gci
 
     def _saved(self, node: NodeId, gci: int, is_copy: bool) -> None:
         if gci != self._saving or is_copy != self._is_copying:
@@ -176,6 +186,7 @@ class Master:
         site = self._site
         if self._is_copying:
             self._restorable, self._saving = gci, 0
+            self._is_restorable = self._handed is not None and self._handed[0] in self._active
             site.context.probe("saved-gci", gci)
             return
         self._is_copying = True
@@ -190,13 +201,15 @@ class Master:
         site = self._site
         if handed_over is None and self._phase == IDLE and not site.is_frozen():
             self._next = site.checkpoints.current + 1
+            self._handed = (node, self._next)
             self._enter(HANDING)
             site.everyone(Handover(site.view.number, self._next, node))
 
-    def _drained(self, peer: NodeId) -> None:
-        """Nothing older than the hand-over waits any more: the joiner counts as started from now on."""
+    def _drained(self, peer: NodeId, epoch: int) -> None:
+        """Nothing older than the hand-over waits any more: the joiner may count as started (invariant 5)."""
         site = self._site
         joiner = next((m for m in site.view.members if not m.is_started), None)
-        if joiner is not None and site.view.peer(joiner.node) == peer:
-            gci = gci_of(site.checkpoints.current) + 1
-            site.agreement.wish(Member(joiner.node, joiner.since, is_started=True, from_gci=gci))
+        if joiner is None or self._handed != (joiner.node, epoch) or not self._is_restorable:
+            return
+        if site.view.peer(joiner.node) == peer:
+            site.agreement.wish(Member(joiner.node, joiner.since, is_started=True))

@@ -1,10 +1,10 @@
 """Who is in the cluster: heartbeats, suspicion, and agreement on the next view.
 
-Theory of operation. Every member sends heartbeats to every other. Who is silent for `suspect_ms` is suspected. The oldest
-member that nobody it hears of precedes, proposes a view without the suspects; all others in it must vote for it.
-1. A number is used by one proposer once, and a node votes for rising numbers only. It takes its vote to another proposer
-   only after the first has withdrawn, or has become suspect: then either that one never installs, or whoever installed
-   its view is not in the new one, which rule 3 keeps from going on.
+Theory of operation. Every member sends heartbeats to every other. Who is silent for `suspect_ms` is suspected. The
+oldest of those who are not proposes a view without the suspects; all others in it must vote for it.
+1. A number is used by one proposer once, and a node votes for rising numbers only. It takes its vote to another
+   proposer only after the first has withdrawn, or has become suspect: then either that one never installs, or whoever
+   installed its view is not in the new one, which rule 3 keeps from going on.
 2. A node that has voted begins no commit until a view is installed or the proposal withdrawn. So nobody commits under
    the old view after somebody acts on the new one.
 3. A proposed view that lacks a whole node group ends the processes in it. One that contains a whole group goes on. Any
@@ -58,6 +58,7 @@ class Membership:
         self._heard: dict[NodeId, int] = {}
         self._last_sent: dict[NodeId, int] = {}  # When the latest heartbeat was sent that came from there.
         self._echoed: dict[NodeId, int] = {}  # When ours was sent that came there latest.
+        self._beat_ns = 0
         self._gone: dict[NodeId, bool] = {}  # Members with whom the link has ended, or who have restarted.
         self._proposal: Proposal | None = None
         self._voted: tuple[int, NodeId] | None = None
@@ -78,8 +79,12 @@ class Membership:
 
     def next_number(self) -> int:
         """A number that nobody has used."""
-        self.highest = (self.highest // RANKS + 1) * RANKS + self._rank
+        self.highest = self.number_above(self.highest)
         return self.highest
+
+    def number_above(self, number: int) -> int:
+        """A higher one, which only this node may use."""
+        return (number // RANKS + 1) * RANKS + self._rank
 
     def wish(self, member: Member) -> None:
         """Bring that member in, or declare it started, as soon as nothing else is to do. `since` -1: it is new."""
@@ -118,6 +123,11 @@ class Membership:
         """Send heartbeats; look for silent members. Called about eight times within `suspect_ms`."""
         site = self._site
         now_ns = site.context.now_ns()
+        if now_ns - self._beat_ns > self._suspect_ns // 2:
+            for node in self._heard:  # This node stood still itself: what was said meanwhile may wait to be handled.
+                if node not in self._gone:
+                    self._heard[node] = now_ns
+        self._beat_ns = now_ns
         for node in site.view.nodes():
             if node != site.node and node not in self._gone:
                 site.context.send(node, HeartBeat(site.view.number, now_ns, self._last_sent[node]))
@@ -179,6 +189,8 @@ class Membership:
         if base > site.view.number and site.view.members:
             site.context.send(sender, Behind(site.view.number))
             return
+        if not site.view.members and view.since(site.node) != view.number:
+            return  # That is meant for an earlier life of this node.
         given_to = self._vote_given_to(sender)
         if given_to is not None or view.number < self.highest or sender in self._suspects(site.context.now_ns()):
             site.context.send(sender, Vote(view.number, False, self.highest, given_to))
@@ -271,7 +283,7 @@ class Membership:
     def _propose(self, members: tuple[Member, ...]) -> None:
         site = self._site
         number = self.next_number()
-        lives = tuple(Member(m.node, number if m.since < 0 else m.since, m.is_started, m.from_gci) for m in members)
+        lives = tuple(Member(m.node, number if m.since < 0 else m.since, m.is_started) for m in members)
         view = View(number, site.view.generation, lives)
         self._proposal = Proposal(view, site.context.now_ns())
         self._voted = None

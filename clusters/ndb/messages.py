@@ -63,8 +63,8 @@ class StartReq(Struct, frozen=True, tag=True):
     restorable_gci: int
     active: tuple[NodeId, ...]  # Who can restore that checkpoint.
     last_seen_gci: int
-    restarts: int
-    highest: int  # The highest number of a view that I have seen in this life.
+    starts: int
+    highest: int  # The highest number with which this was tried.
 
 
 class Running(Struct, frozen=True, tag=True):
@@ -80,7 +80,7 @@ class StartOrder(Struct, frozen=True, tag=True):
     gci: int
     active: tuple[NodeId, ...]
     first_gci: int
-    restarts: int
+    starts: int
 
 
 class StartConf(Struct, frozen=True, tag=True):
@@ -238,10 +238,10 @@ class Sysfile(Struct, frozen=True, tag=True):
 
 
 class LastSeen(Struct, frozen=True, tag=True):
-    """On disk: the highest global checkpoint that may have begun, and how often the whole cluster was restarted."""
+    """On disk: the highest global checkpoint that may have begun, and how often the whole cluster was started."""
 
     gci: int = 0
-    restarts: int = 0
+    starts: int = 0
 
 
 ARBITRATION = (Chosen,)

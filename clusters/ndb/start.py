@@ -30,6 +30,7 @@ from clusters.ndb.shape import ARBITRATOR, DATA_NODES, MS, first_epoch
 from clusters.ndb.view import Member, View, by_rank, has_every_group
 from harness.core.machine import Message, NodeId
 
+NUMBER_BITS = 16  # Numbers of views of one life of the cluster; no later life uses them again.
 FRESH_NS = 300 * MS  # Who has not said for so long that it waits, may not wait any more.
 PATIENCE_NS = 400 * MS  # So long an attempt at it may take before the next.
 RUNNING_NS = 500 * MS  # So long after a sign of a view nobody thinks of a restart of the whole cluster.
@@ -42,6 +43,7 @@ class Start:
         self._site, self._membership, self._checkpoint = site, membership, checkpoint
         self._waiting: dict[NodeId, tuple[int, StartReq]] = {}
         self._ran_ns = -RUNNING_NS
+        self._tried = 0  # The highest number with which a restart of the whole cluster was tried.
         self._asked: tuple[int, tuple[NodeId, ...]] | None = None
         self._asked_ns = -PATIENCE_NS
         self._order: StartOrder | None = None  # The restart that this node leads,
@@ -72,7 +74,7 @@ class Start:
                     self._let_in(sender, message)
                 else:
                     self._waiting[sender] = (site.context.now_ns(), message)
-                    self._membership.highest = max(self._membership.highest, message.highest)
+                    self._tried = max(self._tried, message.highest)
             case Running():
                 self._ran_ns = site.context.now_ns()
             case StartOrder():
@@ -85,7 +87,7 @@ class Start:
 
     def chosen(self, chosen: Chosen) -> None:
         """The arbitrator's answer to a request to start the whole cluster."""
-        self._membership.highest = max(self._membership.highest, chosen.highest)
+        self._tried = max(self._tried, chosen.highest)
         if self._asked is None or self._asked[0] != chosen.number:
             return
         number, nodes = self._asked
@@ -106,7 +108,7 @@ class Start:
 
     def _request(self) -> StartReq:
         sysfile, seen = self._checkpoint.sysfile, self._checkpoint.last_seen
-        return StartReq(sysfile.restorable_gci, sysfile.active, seen.gci, seen.restarts, self._membership.highest)
+        return StartReq(sysfile.restorable_gci, sysfile.active, seen.gci, seen.starts, self._tried)
 
     def _fresh(self, now_ns: int) -> tuple[NodeId, ...]:
         """Who waits now, this node included, by rank."""
@@ -117,7 +119,6 @@ class Start:
         """A node waits while a view is in force here."""
         site = self._site
         site.context.send(node, Running(site.view.number))
-        self._membership.highest = max(self._membership.highest, request.highest)
         if site.view.since(node) is not None:
             self._membership.restarted(node)
         elif site.is_master and all(member.is_started for member in site.view.members):
@@ -126,7 +127,10 @@ class Start:
     # A restart of the whole cluster.
 
     def _ask(self, nodes: tuple[NodeId, ...]) -> None:
-        number = self._membership.next_number()
+        told = [self._request(), *(self._waiting[node][1] for node in nodes if node != self._site.node)]
+        starts = max(request.starts for request in told) + 1
+        self._tried = max(self._tried, starts << NUMBER_BITS)
+        number = self._tried = self._membership.number_above(self._tried)
         self._asked, self._asked_ns = (number, nodes), self._site.context.now_ns()
         self._site.context.send(ARBITRATOR, StartChoose(number, nodes))
 
@@ -142,9 +146,9 @@ class Start:
         if not has_every_group(sources):
             return
         seen = max(request.last_seen_gci for request in told.values())
-        restarts = max(request.restarts for request in told.values()) + (seen > 0)
+        starts = max(request.starts for request in told.values()) + 1
         first_gci = (gci if planted.EPOCH_REUSE in site.bugs else seen) + 1
-        self._order = StartOrder(number, gci, sources, first_gci, restarts)
+        self._order = StartOrder(number, gci, sources, first_gci, starts)
         self._sources, self._restored = sources, {}
         for node in sources:
             site.send(node, self._order)
@@ -153,10 +157,9 @@ class Start:
         """Restore; answer when that, and what must not be used again, is on disk (invariant 4)."""
         site = self._site
         self._obeyed = order
-        self._membership.highest = max(self._membership.highest, order.number)
         site.context.point("before-restore")
         site.node_as_whole.restore(order.gci)
-        self._checkpoint.last_seen = LastSeen(order.first_gci, order.restarts)
+        self._checkpoint.last_seen = LastSeen(order.first_gci, order.starts)
         self._checkpoint.sysfile = Sysfile(order.gci, order.active)
         self._checkpoint.start_with(first_epoch(order.first_gci))
         site.context.put("last-seen", self._checkpoint.last_seen)

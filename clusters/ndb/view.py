@@ -10,14 +10,12 @@ class Member(Struct, frozen=True, array_like=True):
     """A node in a view. `since` is the number of the view in which this life of it came in.
 
     A member that is not started takes part in transactions and epochs, but does not hold all data yet, nor all that
-    subscribers have not acknowledged: with it alone the group counts as dead. `from_gci` is the first global checkpoint
-    that it can restore by itself.
+    subscribers have not acknowledged, and cannot restore it by itself: with it alone the group counts as dead.
     """
 
     node: NodeId
     since: int
     is_started: bool = True
-    from_gci: int = 0
 
 
 class View(Struct, frozen=True, tag=True):
