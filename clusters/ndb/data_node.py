@@ -7,7 +7,7 @@ in order, before the next event. A node without a view waits (start.py); one wit
 2. A node that is not started yet ends when another one fails: nobody has to know how far a half-done hand-over went.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from clusters.ndb.checkpoint import Checkpoint
 from clusters.ndb.coordinator import Coordinator
@@ -81,7 +81,7 @@ class DataNode:
         self._storage = Storage(site)
         self._coordinator = Coordinator(site)
         self._publisher = site.publisher = Publisher(site)
-        self._parts = {
+        self._parts: dict[type, Callable[[NodeId, Message], None]] = {
             **dict.fromkeys(STARTING, self._start.handle),
             **dict.fromkeys(MEMBERSHIP, self._membership.handle),
             **dict.fromkeys(CHECKPOINT, self._checkpoint.handle),
