@@ -8,12 +8,15 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.record import Evidence, Footer, Header, Mark
+from harness.core.errors import ScenarioError
+from harness.core.record import Evidence, Footer, Header, Mark, Record
+from harness.core.trace import SECOND, Window
 from harness.journal import HistoryHash, read_journal
 from harness.running import simulate
 from harness.store import JOURNAL
 
 CONTEXT_RECORDS = 10
+TRACE_FILE = "trace.jsonl"
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,12 +48,32 @@ class Repetition(msgspec.Struct, frozen=True, kw_only=True):
         return self.difference is None and self.unseed == self.unseed_before
 
 
-def repeat(run: Path) -> Repetition:
-    """Simulate the run in `run` once more, beside it, and compare. Raises RunFailed if the simulation fails."""
+def repeat(run: Path, *, trace: Window | None = None) -> Repetition:
+    """Simulate the run in `run` once more, beside it, and compare; with a `trace` of that window in TRACE_FILE.
+
+    Raises RunFailed if the simulation fails; the trace then goes as far as it came. Raises ScenarioError if the run
+    ended before the window.
+    """
+    if trace is not None:
+        _require_within(run, trace)
     with tempfile.TemporaryDirectory(prefix="again-", dir=run) as folder:
-        again = Path(folder) / JOURNAL
-        simulate(run, again)
+        again, traced = Path(folder) / JOURNAL, Path(folder) / TRACE_FILE
+        try:
+            simulate(run, again, trace=None if trace is None else (trace, traced))
+        finally:
+            if traced.exists():
+                traced.replace(run / TRACE_FILE)
         return compare(run / JOURNAL, again)
+
+
+def _require_within(run: Path, window: Window) -> None:
+    end_ns = max((_time_ns(record) for record in read_journal(run / JOURNAL)), default=0)
+    if window.from_ns > end_ns:
+        raise ScenarioError(f"--trace {window}: the run was over after {end_ns / SECOND:.3f} s")
+
+
+def _time_ns(record: Record) -> int:
+    return 0 if isinstance(record, Header) else record.time_ns
 
 
 def compare(first: Path, second: Path) -> Repetition:

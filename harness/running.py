@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import SeamarkError
+from harness.core.trace import Window
 from harness.formats.parquet import write_history
 from harness.journal import read_journal
 from harness.registry import load_cluster, version
@@ -60,16 +61,25 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
     return run, run_file
 
 
-def simulate(run: Path, journal: Path | None = None, *, watch: Callable[[], None] | None = None) -> float:
+def simulate(
+    run: Path,
+    journal: Path | None = None,
+    *,
+    watch: Callable[[], None] | None = None,
+    trace: tuple[Window, Path] | None = None,
+) -> float:
     """Simulate what `run`/run.json says into `journal` (the run's own by default), in a child process.
 
-    `watch` is called a few times a second meanwhile. Returns the seconds it took.
+    `watch` is called a few times a second meanwhile. `trace` asks for one, and says where it is to go.
+    Returns the seconds it took.
     Raises RunFailed if the child did not come to its end, KeyboardInterrupt as it comes.
     """
     started = time.monotonic()
     log = run / STDERR_LOG
     log.parent.mkdir(exist_ok=True)
     command = [sys.executable, *CHILD, str(run / RUN_FILE), str(journal or run / JOURNAL)]
+    if trace is not None:
+        command += map(str, trace)
     with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
         try:
             code = _exit_code(child, watch)

@@ -1,6 +1,7 @@
 """The child process of a simulated run: one thread, no garbage collector. It writes the journal and nothing else.
 
-Run as `python -m harness.simulation.child RUN_JSON JOURNAL`; exits 0 once the footer is written. What goes wrong is
+Run as `python -m harness.simulation.child RUN_JSON JOURNAL [FROM..TO TRACE]`; with the latter it writes a trace of
+those seconds as well. Exits 0 once the footer is written. What goes wrong is
 told on standard error, the last line in one sentence; whatever was recorded until then stays readable.
 """
 
@@ -11,7 +12,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
@@ -20,10 +22,12 @@ import msgspec
 from harness.core.draw import Draw
 from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
 from harness.core.seams import Cluster
+from harness.core.trace import window
 from harness.interpreter import Interpreter, Runtime
 from harness.journal import HistoryHash, JournalWriter
 from harness.registry import load_cluster
 from harness.scenario import Decided, Scenario, decide
+from harness.simulation.tracer import Tracer
 from harness.simulation.world import World
 from harness.store import read_run_file
 
@@ -32,20 +36,26 @@ PR_SET_PDEATHSIG = 1
 
 
 def simulate(
-    scenario: Scenario, cluster: Cluster, decided: Decided, record: Callable[[Evidence], None]
+    scenario: Scenario,
+    cluster: Cluster,
+    decided: Decided,
+    record: Callable[[Evidence], None],
+    tracer: Tracer | None = None,
 ) -> tuple[str, World]:
     """Carry the scenario out in a new world; why it ended, and the world as it is then."""
     interpreter: Interpreter | None = None
 
     def observe(evidence: Evidence) -> None:
         record(evidence)
+        if tracer is not None:
+            tracer.observe(evidence)
         if isinstance(evidence, StreamEvent) and interpreter is not None:
             interpreter.observe(evidence)
 
     def mark(phase: str, note: str | None) -> Mark:
         return Mark(world.clock.now_ns(), phase, world.positions(), world.handled(), world.goals(), note)
 
-    world = World(cluster, decided.settings, Draw(scenario.seed), observe)
+    world = World(cluster, decided.settings, Draw(scenario.seed), observe, tracer)
     runtime = Runtime(
         clock=world.clock, network=world.network, faults=world.faults, record=observe, mark=mark, dump=world.dump
     )
@@ -70,25 +80,35 @@ def unseed(history_sha256: str, world: World) -> str:
 
 def main() -> int:
     """Simulate what a run.json says."""
-    run_json, journal = Path(sys.argv[1]), Path(sys.argv[2])
+    run_json, journal, *trace = sys.argv[1:]
     gc.disable()
     _die_with_parent()
-    run = read_run_file(run_json)
+    run = read_run_file(Path(run_json))
     scenario = msgspec.convert(run.options, Scenario)
     cluster = load_cluster(scenario.cluster)
     decided = decide(scenario, cluster, run.plan)
     history_hash = HistoryHash()
-    with JournalWriter(journal) as writer:
+    with JournalWriter(Path(journal)) as writer, _tracer(*trace) as tracer:
 
         def record(evidence: Evidence) -> None:
             writer.append(evidence)
             history_hash.add(evidence)
 
         writer.append(Header(SCHEMA, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
-        reason, world = simulate(scenario, cluster, decided, record)
+        reason, world = simulate(scenario, cluster, decided, record, tracer)
         writer.append(Footer(world.clock.now_ns(), reason, unseed(history_hash.hexdigest(), world)))
         writer.sync()
     return 0
+
+
+@contextmanager
+def _tracer(window_text: str | None = None, path: str = "") -> Iterator[Tracer | None]:
+    """What writes the trace of that window, if one was asked for."""
+    if window_text is None:
+        yield None
+    else:
+        with Tracer(window(window_text), Path(path)) as tracer:
+            yield tracer
 
 
 def _die_with_parent() -> None:

@@ -66,11 +66,16 @@ class Disk:
         """Set a value, in memory."""
         self._waiting.append(_Put(key, value))
 
+    @property
+    def written(self) -> int:
+        """Writes since the start of the run, but those that crashes took."""
+        return self._durable_count + len(self._waiting)
+
     def begin_sync(self, now_ns: int) -> tuple[int, int]:
         """When a sync that is asked for now completes, in nanoseconds, and up to which write: for `complete_sync`."""
         done_ns = now_ns + _SYNC_NS_MIN + self._stream.exponential(_SYNC_NS_MEAN)
         self._synced_at_ns = max(self._synced_at_ns, done_ns)
-        return self._synced_at_ns, self._durable_count + len(self._waiting)
+        return self._synced_at_ns, self.written
 
     def complete_sync(self, upto: int) -> None:
         """Make the writes before number `upto` durable."""

@@ -58,6 +58,7 @@ class Closer(Protocol):
     def overflowed(self, pipe: "Fifo") -> None: ...
     def was_cut(self, pipe: "Fifo") -> None: ...
     def forget(self, pipe: "Fifo") -> None: ...
+    def lost(self, pipe: "Fifo") -> None: ...
 
 
 class Fifo:
@@ -137,6 +138,7 @@ class Fifo:
         self.is_delivering = False
         self._held.clear()
         self.path.pipes.pop(self.number, None)
+        self._closer.lost(self)
 
     def forget(self) -> None:
         """The sender has heard that this connection has ended: its next message opens another."""

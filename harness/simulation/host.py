@@ -14,7 +14,7 @@ Theory of operation.
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from harness.core.draw import Draw
 from harness.core.errors import SeamarkError
@@ -40,6 +40,7 @@ from harness.simulation.disk import CrashMode, Disk
 from harness.simulation.fifo import Fifo, Unread
 from harness.simulation.links import Links
 from harness.simulation.loop import VirtualLoop
+from harness.simulation.tracer import Tracer
 
 _SKEW_NS_MAX = 1_000_000  # How far well-kept clocks are apart.
 _EVENT_TEXT_MAX = 500
@@ -63,6 +64,7 @@ class Surroundings:
     settings: Settings
     make_machine: Callable[[NodeId], Machine]
     record: Callable[[Evidence], None]
+    tracer: Tracer | None = None
 
 
 class Host:
@@ -73,7 +75,8 @@ class Host:
     def __init__(self, node: NodeId, around: Surroundings) -> None:
         self.node = node
         self.is_up = False
-        self.disk = Disk(around.draw.stream(f"disk/{node}"))
+        stream = around.draw.stream(f"disk/{node}")
+        self.disk = Disk(stream) if around.tracer is None else around.tracer.disk(node, stream)
         self.clock = LocalClock(around.draw.stream(f"clock/{node}").below(_SKEW_NS_MAX))
         self.handled = 0
         self.unexpected = 0
@@ -141,6 +144,7 @@ class Host:
         if self.is_up:
             self._pauses.append(hold)
             self._refresh()
+            self._tell_tracer("pause")
         return self.is_up
 
     def resume(self, hold: object) -> None:
@@ -148,10 +152,15 @@ class Host:
         if hold in self._pauses:
             self._pauses.remove(hold)
             if not self._pauses:
+                self._tell_tracer("resume")
                 self._effects.extend(self._suspended)
                 self._suspended.clear()
                 self._carry_out()
                 self._proceed()
+
+    def _tell_tracer(self, what: Literal["pause", "resume"]) -> None:
+        if self._around.tracer is not None:
+            self._around.tracer.note(self.node, what)
 
     def slow_down(self, hold: object, delay_ns: int) -> None:
         """Take so much longer for each message, until `hold` is released."""

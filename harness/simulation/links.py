@@ -7,7 +7,7 @@ after that `Closed`, sends open a new connection.
 
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from harness.core.draw import Draw
 from harness.core.errors import ScenarioError, require
@@ -48,21 +48,40 @@ class Port:
         return pipe.queued(to_come) if pipe is not None else max(0, to_come - WINDOW)
 
 
+class Watcher(Protocol):
+    """Who watches the network, if anybody does: `harness.simulation.tracer`."""
+
+    def port(self, links: "Links", address: NodeId, end: End) -> Port:
+        """A port that lets itself be watched."""
+
+    def lost(self, pipe: Fifo) -> None:
+        """A connection has lost what was under way."""
+
+
 class Links:
     """The network of one run."""
 
-    def __init__(self, kinds: LinkKinds, roles: Mapping[NodeId, str], loop: VirtualLoop, draw: Draw) -> None:
+    def __init__(
+        self,
+        kinds: LinkKinds,
+        roles: Mapping[NodeId, str],
+        loop: VirtualLoop,
+        draw: Draw,
+        watcher: Watcher | None = None,
+    ) -> None:
         for pair, kind in kinds.items():
             require(kind in (FIFO, DATAGRAM), f"link {'>'.join(pair)} is {kind!r}, but must be fifo or datagram", self)
         self._kinds, self._roles, self._loop, self._draw = kinds, roles, loop, draw
         self._ports: dict[NodeId, Port] = {}
         self._paths: dict[tuple[str, str], Path] = {}
         self._next_number = count().__next__
+        self._watcher = watcher
 
     def attach(self, address: NodeId, end: End) -> Port:
         """A port for a node or client. Raises ScenarioError if the address is taken."""
         require(address not in self._ports, f"the address {address!r} is taken", self)
-        port = self._ports[address] = Port(self, address, end)
+        port = Port(self, address, end) if self._watcher is None else self._watcher.port(self, address, end)
+        self._ports[address] = port
         return port
 
     def detach(self, port: Port) -> None:
@@ -143,6 +162,11 @@ class Links:
         port = self._ports.get(pipe.source)
         if port is not None and port.outgoing.get(pipe.target) is pipe:
             del port.outgoing[pipe.target]
+
+    def lost(self, pipe: Fifo) -> None:
+        """What was under way there will not arrive."""
+        if self._watcher is not None:
+            self._watcher.lost(pipe)
 
     def _connection(self, path: Path, port: Port, to: NodeId) -> Fifo:
         other = self._ports.get(to)

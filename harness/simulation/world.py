@@ -16,6 +16,7 @@ from harness.simulation.host import Host, Surroundings
 from harness.simulation.links import Links
 from harness.simulation.loop import VirtualLoop
 from harness.simulation.network import ClientNetwork
+from harness.simulation.tracer import Tracer
 from nemesis.topology import Topology
 
 
@@ -39,19 +40,29 @@ class VirtualClock:
 class World:
     """One run's simulated cluster."""
 
-    def __init__(self, cluster: Cluster, settings: Settings, draw: Draw, record: Callable[[Evidence], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: Settings,
+        draw: Draw,
+        record: Callable[[Evidence], None],
+        tracer: Tracer | None = None,
+    ) -> None:
         """Raises ScenarioError if the cluster declares a link that is neither fifo nor datagram."""
         self.loop = VirtualLoop()
+        if tracer is not None:
+            tracer.watch(self.loop)
         self.clock = VirtualClock(self.loop)
         roles = {node.id: node.role for node in cluster.nodes}
-        links = Links(cluster.links, roles, self.loop, draw)
+        links = Links(cluster.links, roles, self.loop, draw, tracer)
         around = Surroundings(
             loop=self.loop,
             links=links,
             draw=draw,
             settings=settings,
-            make_machine=cluster.machine,
+            make_machine=cluster.machine if tracer is None else tracer.machine(cluster.machine),
             record=record,
+            tracer=tracer,
         )
         self._draw = draw
         self._hosts: dict[NodeId, Host] = {node.id: Host(node.id, around) for node in cluster.nodes}
