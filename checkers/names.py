@@ -64,6 +64,7 @@ STREAM: Final[Mapping[str, str]] = MappingProxyType(
         "diverged-replicas": "Two replicas of one object differ at rest.",
         "split-brain": "Two nodes act as the only one at once.",
         "epoch-shape": "An epoch does not consist of what its declaration says.",
+        "double-epoch": "One transaction appears in two epochs.",
         "zombie": "An act of a fenced owner took effect.",
         "epoch-fork": "Two owners act in one epoch.",
         "real-time-order": "A write has a lower position than one that ended before it began.",
@@ -71,6 +72,12 @@ STREAM: Final[Mapping[str, str]] = MappingProxyType(
         "stale-acknowledged": "A read misses a write that was acknowledged before it began.",
         "spurious-abort": "An operation was refused without any of the reasons that are declared.",
         "memory-growth": "Buffers grew without the bound that is declared.",
+        "fractured-restore": "A restart of the whole cluster brought back a part of a transaction.",
+        "loss-beyond-bound": "A restart of the whole cluster lost more than the declared bound allows.",
+        "fractured-transaction": "At rest a part of a transaction is there, and another part is not.",
+        "phantom-write": "The state has an element of an operation that certainly failed, or of nobody.",
+        "spurious-disconnect": "A subscriber was disconnected for no reason that is declared.",
+        "user-blocks-acknowledgements": "A subscriber was disconnected as lagging because its user was slow.",
     }
 )
 

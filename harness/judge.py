@@ -6,21 +6,22 @@ takes longer than its budget is `unknown`, and the others still report.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from checkers import models, serializability, streams
-from checkers.chunks import chunks
+from checkers import models
 from checkers.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
 from checkers.engine import Engine
+from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.names import TRANSACTIONAL
-from checkers.stream_kernel import RULES
+from harness.checks import Subject, anomalies_of, chosen
 from harness.core.errors import HistoryError
-from harness.core.promises import Promise
+from harness.core.promises import Bounds, Promise
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 from harness.exposure import Exposure, read_exposure
@@ -67,8 +68,8 @@ def judge(
     exposure = read_exposure(loaded.history)
     promises = _promises(run_file, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
-    checks = _checks(loaded, engine, run_file, frozenset().union(*bound.values()))
-    judgements, failures = _judgements(checks, exposure, budget or Budget(), log)
+    subject = _subject(loaded, engine, run_file, promises)
+    judgements, failures = _judgements(subject, exposure, budget or Budget(), log)
     if run_file is not None:
         judgements.append(_settling(exposure))
     failure = "; ".join([failure, *failures] if failure else failures) or None
@@ -100,16 +101,21 @@ def _promises(run_file: RunFile | None, model: str | None) -> tuple[Promise, ...
     if model is not None:
         models.canonical(model)
     if run_file is None:
-        chosen = model or models.DEFAULT
-        text = f"Transactions are {chosen}."
-        return (Promise(id="MODEL", text=text, source="--model", forbids=(chosen,)),)
-    if model is None:
-        return (*run_file.promises, SETTLED)
-    replaced = [
-        msgspec.structs.replace(promise, forbids=(model,)) if _models((promise,)) else promise
-        for promise in run_file.promises
-    ]
-    return (*replaced, SETTLED)
+        asked = model or models.DEFAULT
+        text = f"Transactions are {asked}."
+        return (Promise(id="MODEL", text=text, source="--model", forbids=(asked,), check=TRANSACTIONS),)
+    return (*(_bound(promise, model) for promise in run_file.promises), SETTLED)
+
+
+def _bound(promise: Promise, model: str | None) -> Promise:
+    """The promise; one that is about models alone is about all transactions, unless it names another check."""
+    named = _models((promise,))
+    if not named:
+        return promise
+    forbids = promise.forbids if model is None else (model,)
+    is_mixed = model is None and len(named) < len(forbids)
+    check = promise.check if is_mixed else promise.check or TRANSACTIONS
+    return msgspec.structs.replace(promise, forbids=forbids, check=check)
 
 
 def _models(promises: Sequence[Promise]) -> list[str]:
@@ -118,30 +124,32 @@ def _models(promises: Sequence[Promise]) -> list[str]:
     return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]
 
 
-def _checks(
-    loaded: Loaded, engine: Engine, run_file: RunFile | None, prohibited: frozenset[str]
-) -> dict[str, Callable[[], Judgement]]:
-    """The checks of that history, by name."""
+def _subject(loaded: Loaded, engine: Engine, run_file: RunFile | None, promises: Sequence[Promise]) -> Subject:
+    """What is judged, and against what."""
     history = loaded.history.absolute()  # Spark's processes may have begun in another folder.
-    name = named_values(history).text
-    options = serializability.Options(prohibited=prohibited, name=name)
-    checks: dict[str, Callable[[], Judgement]] = {
-        "serializability": lambda: serializability.check(chunks(history), engine, options)
-    }
-    contract = run_file.stream if run_file is not None else None
-    if contract is not None:
-        checks["streams"] = lambda: streams.check(history, contract, engine, name)
-    return checks
+    prohibited: dict[str, frozenset[str]] = {}
+    for promise in promises:
+        check = promise.check or TRANSACTIONS
+        named = models.prohibited(_models((promise,)), [name for name in promise.forbids if name in TRANSACTIONAL])
+        prohibited[check] = prohibited.get(check, frozenset()) | named
+    return Subject(
+        history=history,
+        engine=engine,
+        name=named_values(history).text,
+        promises=promises,
+        prohibited=prohibited,
+        bounds=run_file.bounds if run_file is not None else Bounds(),
+        contract=run_file.stream if run_file is not None else None,
+    )
 
 
-def _judgements(
-    checks: Mapping[str, Callable[[], Judgement]], exposure: Exposure, budget: Budget, log: Path
-) -> tuple[list[Judgement], list[str]]:
+def _judgements(subject: Subject, exposure: Exposure, budget: Budget, log: Path) -> tuple[list[Judgement], list[str]]:
     """What each check says, and why those failed that did; about what they look for nothing is known."""
     judgements, failures = [], []
-    for name, check in checks.items():
+    for check in chosen(subject):
+        name = check.name
         try:
-            judgements.append(_within(name, check, budget.check_s, exposure))
+            judgements.append(_within(name, partial(check.judge, subject), budget.check_s, exposure))
         except (HistoryError, MemoryError):
             raise  # Evidence that is damaged supports no finding.
         except Exception as error:  # noqa: BLE001  A check with a bug must not hide what the others found.
@@ -172,8 +180,7 @@ def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, ex
 
 
 def _undecided(name: str, reason: str) -> Judgement:
-    every = TRANSACTIONAL if name == "serializability" else RULES
-    return Judgement(checker=name, findings=(), witnesses={}, unknown=dict.fromkeys(every, reason))
+    return Judgement(checker=name, findings=(), witnesses={}, unknown=dict.fromkeys(anomalies_of(name), reason))
 
 
 def _settling(exposure: Exposure) -> Judgement:
@@ -202,7 +209,7 @@ def _facts_of_run(
     end = exposure.last_position if exposure.last_position is not None else -1
     behind = [name for name in run_file.subscribers if exposure.watermarks.get(name, -1) < end]
     by_checker = {judgement.checker: judgement for judgement in judgements}
-    known = by_checker["serializability"].facts.get("version_order_known_permille")
+    known = by_checker[TRANSACTIONS].facts.get("version_order_known_permille")
     stream = run_file.stream
     return RunFacts(
         error=failure,

@@ -1,0 +1,118 @@
+"""What cuts and freshness are judged by: the versions of all keys, and of each operation its ends, epoch and locks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers.chunks import chunks, read_chunk
+from checkers.generations import DAMAGE, column
+from checkers.kernels import rows_by_key
+from checkers.ragged import codes
+from checkers.selection import is_locked
+from checkers.versions import Versions, resolved
+from harness.core.columns import NEVER, OK, READ, Bools, Int64s, Transactions
+from harness.core.errors import HistoryError
+
+EpochName = Callable[[int], str]  # How an epoch is shown.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writers:
+    """The ok operations that wrote and have an epoch, by index, ascending. `after` as in `Transactions`."""
+
+    index: Int64s
+    after: Int64s
+    epoch: Int64s
+
+    def place(self, op: Int64s) -> Int64s:
+        """The row of each operation, -1 for one that is not here."""
+        if not len(self.index):
+            return np.full(len(op), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.index, op), len(self.index) - 1)
+        return np.where(self.index[at] == op, at, -1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acts:
+    """One history. `transactions` are its chunks; `locked_op` and `locked_key` are pairs, read under lock only."""
+
+    versions: Versions
+    writers: Writers
+    transactions: tuple[Transactions, ...]
+    locked_op: Int64s
+    locked_key: Int64s
+    has_duplicates: bool  # Keys to which one element was appended twice are left out of `versions`.
+
+
+def read_acts(history: Path) -> Acts:
+    """The acts of the history in that folder, whole. Raises HistoryError if its files are damaged."""
+    found = chunks(history)
+    transactions = tuple(map(read_chunk, found))
+    rows = [part for each in transactions for _, part in rows_by_key(each, partitions=1)]
+    versions, duplicate = resolved(rows)
+    locked_op, locked_key = _locked(history)
+    return Acts(
+        versions=versions,
+        writers=_writers(history),
+        transactions=transactions,
+        locked_op=locked_op,
+        locked_key=locked_key,
+        has_duplicates=duplicate is not None,
+    )
+
+
+def versions_read(versions: Versions) -> Int64s:
+    """How many versions of its key each read shows that is the beginning of the longest; 0 for every other."""
+    count = np.concatenate(([0], np.cumsum(~versions.is_repeated)))
+    start = versions.seen_start[versions.read_code]
+    length = np.where(versions.is_version, versions.read_length, 0)
+    result: Int64s = count[start + length] - count[start]
+    return result
+
+
+def epoch_name(saved_bits: int | None) -> EpochName:
+    """Epochs in their two parts, as 7/3, if it is known how many bits the lower has."""
+    if saved_bits is None:
+        return str
+    return lambda epoch: f"{epoch >> saved_bits}/{epoch & ((1 << saved_bits) - 1)}"
+
+
+def whole_table(history: Path, name: str, columns: list[str]) -> pa.Table:
+    """Those columns of one of a history's files. Raises HistoryError that names the file."""
+    path = history / f"{name}.parquet"
+    try:
+        return pq.read_table(path, columns=columns, page_checksum_verification=True)
+    except DAMAGE as problem:
+        raise HistoryError(f"{path}: cannot be read ({problem}); if its run has a journal, check that") from problem
+
+
+def _writers(history: Path) -> Writers:
+    ops = whole_table(history, "ops", ["index", "outcome", "after", "epoch", "commit_ts"])
+    index, epoch = column(ops, "index", 0), column(ops, "epoch", NEVER)
+    has_cut = (column(ops, "outcome", OK) == OK) & (epoch != NEVER) & (column(ops, "commit_ts", NEVER) != NEVER)
+    order = np.flatnonzero(has_cut)
+    order = order[np.argsort(index[order], kind="stable")]
+    return Writers(index=index[order], after=column(ops, "after", NEVER)[order], epoch=epoch[order])
+
+
+def _locked(history: Path) -> tuple[Int64s, Int64s]:
+    """Which operation read which key under a lock, and never without."""
+    mops = whole_table(history, "mops", ["op", "f", "lock", "key"])
+    is_read = column(mops, "f", READ) == READ
+    op, key, held = column(mops, "op", 0)[is_read], column(mops, "key", 0)[is_read], is_locked(mops)[is_read]
+    pair = pairs(op, key, op_of=op, key_of=key)
+    without = np.zeros(int(pair.max(initial=-1)) + 1, np.bool_)
+    without[pair[~held]] = True
+    kept: Bools = ~without[pair]
+    return op[kept], key[kept]
+
+
+def pairs(op: Int64s, key: Int64s, *, op_of: Int64s, key_of: Int64s) -> Int64s:
+    """A number for each pair of operation and key, equal for equal pairs; `op_of` and `key_of` hold all that occur."""
+    _, op_code = codes(np.concatenate((op_of, op)))
+    keys, key_code = codes(np.concatenate((key_of, key)))
+    return (op_code * max(1, len(keys)) + key_code)[len(op_of) :]

@@ -1,0 +1,271 @@
+"""Whether every epoch is a consistent cut: what precedes a transaction has no later epoch than it has (NDB-G5).
+
+Theory of operation. An edge leads from a to b, both ok, both writers with an epoch, if
+1. ww: b appended to a key after a did, as the longest read of the key shows;
+2. wr: b read what a appended, under lock or not;
+3. rt: a had been answered before b was invoked;
+4. rw: a read a key under a lock that it held until commit, and did not see what b appended.
+Then epoch(a) <= epoch(b). Kernels are linear but for sorting: along the versions of a key the highest epoch so far
+answers for all that came before, the lowest to come for all that comes after; over time the highest answered so far.
+
+Not checked, because it may be otherwise in a correct system: rw without lock (specs: 230 such edges in 4820
+transactions); transactions that wrote nothing, whose epoch is what was current where they were answered. Such a reader
+may see a commit of the next epoch while its own coordinator has not yet heard of it. Appends that no read shows have no
+known place, and are left out of ww.
+
+Witnesses: ww between neighbours, wr and locked rw to the next version, between two writers with epochs. Real time is
+checked, and not counted: nearly all of its edges lie far apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from checkers.acts import Acts, EpochName, Writers, epoch_name, pairs, read_acts, versions_read
+from checkers.explain import Name, number
+from checkers.ragged import first_of_each
+from checkers.versions import Versions
+from harness.core.columns import Bools, Int64s
+from harness.core.promises import Bounds
+from harness.core.verdict import Finding, Judgement
+
+CHECKER: Final = "cuts"
+NOT_CLOSED: Final = "cut-not-closed"
+ANOMALIES: Final = (NOT_CLOSED,)
+KINDS: Final = ("ww", "wr", "rt", "rw")
+NOBODY: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """Edges of one kind that lead back: `count` later operations (or versions, reads), and the worst edge.
+
+    `element` is what the edge is about: of ww and rw what `after` appended, of wr what `before` did; -1 for rt.
+    """
+
+    kind: str
+    count: int
+    before: int
+    after: int
+    key: int = NOBODY
+    element: int = NOBODY
+    behind: int = NOBODY  # For ww: what `before` had appended.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closure:
+    """What the kernels found: broken edges, at most one of each kind, and how many edges there were to see."""
+
+    broken: tuple[Broken, ...]
+    edges: dict[str, int]
+
+
+def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
+    """Whether the epochs of that history are closed under what precedes. Raises HistoryError if it is damaged."""
+    acts = read_acts(history)
+    found = closure(acts)
+    unknown = {NOT_CLOSED: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
+    findings = _findings(acts.writers, found.broken, name, epoch_name(bounds.saved_bits))
+    return Judgement(
+        checker=CHECKER,
+        findings=findings,
+        witnesses={NOT_CLOSED: sum(found.edges.values())},
+        unknown={} if findings else unknown,
+        facts={"edges": dict(found.edges), "writers": len(acts.writers.index)},
+    )
+
+
+def closure(acts: Acts) -> Closure:
+    """All edges, judged."""
+    along = _Along(acts.versions, acts.writers)
+    results = [_ww(along), _wr(along), (_rt(acts.writers), 0), _rw(along, _is_locked(acts))]
+    return Closure(
+        broken=tuple(broken for broken, _ in results if broken is not None),
+        edges={kind: count for kind, (_, count) in zip(KINDS, results, strict=True) if kind != "rt"},
+    )
+
+
+class _Along:
+    """The versions of all keys in order, each with the epoch of its writer, as ranks: 0 is the lowest, -1 unknown."""
+
+    def __init__(self, versions: Versions, writers: Writers) -> None:
+        self.versions, self.writers = versions, writers
+        self.epochs, rank = np.unique(writers.epoch, return_inverse=True)
+        self.rank_of_row = np.append(rank, -1).astype(np.int64)  # The last answers for row -1.
+        self.op = np.append(versions.rows.append_op.astype(np.int64), NOBODY)[versions.writer]
+        self.rank = self.rank_of(self.op)
+        self.span = len(self.epochs) + 1
+        base = versions.order_code * self.span
+        self.highest = np.maximum.accumulate(base + self.rank + 1) - base - 1  # Of this version and all before.
+        # The lowest of this version and all after it; span - 1 if none of them is known.
+        height = np.where(self.rank < 0, self.span - 1, self.rank)
+        self.lowest = np.minimum.accumulate((base + height)[::-1])[::-1] - base
+        # The nearest places, back and on, that hold those: a key's first and last place are such places themselves.
+        here, nowhere = np.arange(len(self.rank)), len(self.rank)
+        self.highest_at = np.maximum.accumulate(np.where(self.rank == self.highest, here, -1))
+        self.lowest_at = np.minimum.accumulate(np.where(height == self.lowest, here, nowhere)[::-1])[::-1]
+
+    def rank_of(self, op: Int64s) -> Int64s:
+        """The rank of each operation's epoch, -1 where it has none."""
+        return self.rank_of_row[self.writers.place(op)]
+
+    def element(self, place: int) -> int:
+        """What stands at that place."""
+        return int(self.versions.rows.append_value[self.versions.writer[place]])
+
+    def worst(self, kind: str, before: Int64s, after: Int64s) -> int:
+        """The row of the edge that leads back farthest; of several the one of the earliest operations."""
+        fall = self.epochs[self.rank_of(before)] - self.epochs[self.rank_of(after)]
+        return int(np.lexsort((before, after, -fall))[0])
+
+
+def _ww(along: _Along) -> tuple[Broken | None, int]:
+    versions = along.versions
+    if not len(along.rank):
+        return None, 0
+    has_before = ~first_of_each(versions.order_code)
+    before = np.append(-1, along.highest[:-1])
+    is_known = has_before & (along.rank >= 0)
+    neighbour = np.append(np.int64(NOBODY), along.op[:-1])
+    edges = is_known & (np.append(-1, along.rank[:-1]) >= 0) & (neighbour != along.op)
+    bad = np.flatnonzero(is_known & (before > along.rank))
+    if not len(bad):
+        return None, int(np.count_nonzero(edges))
+    source = along.highest_at[bad - 1]
+    worst = along.worst("ww", along.op[source], along.op[bad])
+    place, earlier = int(bad[worst]), int(source[worst])
+    broken = Broken(
+        kind="ww",
+        count=len(bad),
+        before=int(along.op[earlier]),
+        after=int(along.op[place]),
+        key=int(versions.keys[versions.order_code[place]]),
+        element=along.element(place),
+        behind=along.element(earlier),
+    )
+    return broken, int(np.count_nonzero(edges))
+
+
+def _wr(along: _Along) -> tuple[Broken | None, int]:
+    versions = along.versions
+    reader = versions.rows.read_op.astype(np.int64)
+    rank = along.rank_of(reader)
+    last = _next_place(versions) - 1
+    usable = np.flatnonzero((rank >= 0) & versions.is_version & (versions.read_length > 0))
+    place, rank, reader = last[usable], rank[usable], reader[usable]
+    count = int(np.count_nonzero((along.rank[place] >= 0) & (along.op[place] != reader)))
+    bad = np.flatnonzero(along.highest[place] > rank)
+    if not len(bad):
+        return None, count
+    source = along.highest_at[place[bad]]
+    worst = along.worst("wr", along.op[source], reader[bad])
+    earlier = int(source[worst])
+    broken = Broken(
+        kind="wr",
+        count=len(bad),
+        before=int(along.op[earlier]),
+        after=int(reader[bad[worst]]),
+        key=int(versions.keys[versions.order_code[earlier]]),
+        element=along.element(earlier),
+    )
+    return broken, count
+
+
+def _rw(along: _Along, is_locked: Bools) -> tuple[Broken | None, int]:
+    versions = along.versions
+    reader = versions.rows.read_op.astype(np.int64)
+    rank = along.rank_of(reader)
+    following = _next_place(versions)
+    has_next = following < versions.order_start[versions.read_code + 1]
+    usable = np.flatnonzero(is_locked & (rank >= 0) & versions.is_version & has_next)
+    place, rank, reader = following[usable], rank[usable], reader[usable]
+    count = int(np.count_nonzero((along.rank[place] >= 0) & (along.op[place] != reader)))
+    bad = np.flatnonzero(along.lowest[place] < rank)
+    if not len(bad):
+        return None, count
+    target = along.lowest_at[place[bad]]
+    worst = along.worst("rw", reader[bad], along.op[target])
+    later = int(target[worst])
+    broken = Broken(
+        kind="rw",
+        count=len(bad),
+        before=int(reader[bad[worst]]),
+        after=int(along.op[later]),
+        key=int(versions.keys[versions.order_code[later]]),
+        element=along.element(later),
+    )
+    return broken, count
+
+
+def _next_place(versions: Versions) -> Int64s:
+    """For each read that shows a version, where the next one of its key would stand."""
+    return versions.order_start[versions.read_code] + versions_read(versions)
+
+
+def _rt(writers: Writers) -> Broken | None:
+    """Over time: the highest epoch among those answered before each invocation."""
+    if not len(writers.index):
+        return None
+    order = np.argsort(writers.after, kind="stable")
+    highest = np.maximum.accumulate(writers.epoch[order])
+    answered = np.searchsorted(writers.after[order], writers.index, side="right")
+    before = np.where(answered > 0, highest[answered - 1], np.iinfo(np.int64).min)
+    bad = np.flatnonzero(before > writers.epoch)
+    if not len(bad):
+        return None
+    row = bad[np.lexsort((writers.index[bad], writers.epoch[bad] - before[bad]))[0]]
+    known = order[: answered[row]]
+    source = known[writers.epoch[known] == before[row]].min()
+    return Broken(kind="rt", count=len(bad), before=int(writers.index[source]), after=int(writers.index[row]))
+
+
+def _is_locked(acts: Acts) -> Bools:
+    """For each read of the versions, whether its operation read that key under lock only."""
+    versions = acts.versions
+    op, key = versions.rows.read_op.astype(np.int64), versions.keys[versions.read_code]
+    both = pairs(
+        np.concatenate((op, acts.locked_op)),
+        np.concatenate((key, acts.locked_key)),
+        op_of=acts.locked_op,
+        key_of=acts.locked_key,
+    )
+    locked: Bools = np.isin(both[: len(op)], both[len(op) :])
+    return locked
+
+
+def _findings(writers: Writers, broken: Sequence[Broken], name: Name, show: EpochName) -> tuple[Finding, ...]:
+    return tuple(_finding(writers, edge, name, show) for edge in broken)
+
+
+def _finding(writers: Writers, edge: Broken, name: Name, show: EpochName) -> Finding:
+    epochs = writers.epoch[writers.place(np.array([edge.before, edge.after], np.int64))].tolist()
+    facts = (NOT_CLOSED, edge.kind, edge.before, edge.after, edge.key, edge.element, *epochs)
+    return Finding(
+        fingerprint=blake2b(repr(facts).encode(), digest_size=8).hexdigest(),
+        anomaly=NOT_CLOSED,
+        checker=CHECKER,
+        sentence=(
+            f"{_reason(edge, name)}: T{edge.before} precedes T{edge.after}. But T{edge.before} has epoch "
+            f"{show(epochs[0])}, and T{edge.after} the earlier epoch {show(epochs[1])}, which therefore contains "
+            f"T{edge.after} without what came before it."
+        ),
+        count=edge.count,
+        ops=tuple(sorted((edge.before, edge.after))),
+    )
+
+
+def _reason(edge: Broken, name: Name) -> str:
+    before, after, key, element = f"T{edge.before}", f"T{edge.after}", name(edge.key), name(edge.element)
+    match edge.kind:
+        case "ww":
+            return f"{after} appended {element} to {key} after {before} had appended {name(edge.behind)}"
+        case "wr":
+            return f"{after} read {key} with {element} in it, which {before} had appended"
+        case "rw":
+            return f"{before} read {key} under a lock until its commit, without {element}, which {after} appended"
+        case _:
+            return f"{before} had been answered before {after} was invoked"

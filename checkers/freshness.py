@@ -1,0 +1,228 @@
+"""Whether each key by itself is read as fresh as real time demands (NDB-G2, in a form that needs no search).
+
+An ok operation that read a key as a list must have seen in it
+1. every element whose append had been answered, as ok, before the operation was invoked;
+2. all that an operation had read there which was answered before it was invoked;
+3. what it had itself appended before.
+It reads after it is invoked, so this holds for each read of a transaction by itself, with lock or without: no more than
+single keys is asked. The kernel puts appends and reads of a key in their order of answer; the highest version so far
+says what every later read must hold. A read that is not the beginning of the key's longest read is compared with the
+appends element by element, and shows nothing about reads after it.
+
+Witnesses: reads that had something to show: an element appended, or read, before they were invoked.
+"""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from checkers.acts import Acts, read_acts, versions_read
+from checkers.explain import Name, number
+from checkers.ragged import codes, expand
+from harness.core.columns import APPEND, NEVER, OK, READ, Int64s, Transactions
+from harness.core.verdict import Finding, Judgement
+
+CHECKER: Final = "freshness"
+STALE: Final = "stale-acknowledged"
+ANOMALIES: Final = (STALE,)
+_SHOWN: Final = 4  # A longer list is shown by its end.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Stale:
+    """A read (operation, key) that misses an element. `why`: append, read or own. `by` appended it, or had read it."""
+
+    op: int
+    key: int
+    why: str
+    by: int
+    element: int
+    seen: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staleness:
+    """The operations that read something stale, an example for the earliest of them, and the number of witnesses."""
+
+    ops: Int64s
+    example: Stale | None
+    witnesses: int
+
+
+def check(history: Path, name: Name = number) -> Judgement:
+    """Whether reads of that history were fresh. Raises HistoryError if it is damaged."""
+    acts = read_acts(history)
+    found = staleness(acts)
+    unknown = {STALE: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
+    findings = () if found.example is None else (_finding(found.example, len(found.ops), name),)
+    return Judgement(
+        checker=CHECKER,
+        findings=findings,
+        witnesses={STALE: found.witnesses},
+        unknown={} if findings else unknown,
+    )
+
+
+def staleness(acts: Acts) -> Staleness:
+    """All reads, judged."""
+    own = [_own(transactions) for transactions in acts.transactions]
+    demands = _Demands(acts)
+    ops = np.unique(np.concatenate([demands.stale_ops(), *(op for op, _, _ in own)]))
+    examples = [*demands.examples(ops[:1]), *(stale for _, example, _ in own for stale in example)]
+    witnesses = demands.witnesses + sum(count for _, _, count in own)
+    first = [example for example in examples if len(ops) and example.op == ops[0]]
+    order = ("append", "read", "own")
+    example = min(first, key=lambda stale: (order.index(stale.why), stale), default=None)
+    return Staleness(ops=ops, example=example, witnesses=witnesses)
+
+
+class _Demands:
+    """What each read of a key must hold, by rules 1 and 2. Versions count from 0, none read, up."""
+
+    def __init__(self, acts: Acts) -> None:
+        self.acts, self.versions = acts, acts.versions
+        versions, rows = acts.versions, acts.versions.rows
+        size = np.diff(versions.order_start)
+        place = np.full(len(rows.append_op), NEVER, np.int64)
+        placed = np.flatnonzero(versions.writer >= 0)
+        place[versions.writer[placed]] = placed - versions.order_start[versions.order_code[placed]]
+        # What no read shows, comes behind all that any shows.
+        self.append_version = np.minimum(place, size[versions.append_code]) + 1
+        self.appended = np.flatnonzero(rows.append_outcome == OK)
+        self.read_version = versions_read(versions)
+        self.plain = np.flatnonzero(versions.is_version)
+        self.odd = np.flatnonzero(~versions.is_version)
+        reader = rows.read_op.astype(np.int64)
+        by_append = _highest_before(
+            code=versions.append_code[self.appended],
+            after=rows.append_after[self.appended].astype(np.int64),
+            height=self.append_version[self.appended],
+            at_code=versions.read_code,
+            at=reader,
+        )
+        by_read = _highest_before(
+            code=versions.read_code[self.plain],
+            after=rows.read_after[self.plain].astype(np.int64),
+            height=self.read_version[self.plain],
+            at_code=versions.read_code,
+            at=reader,
+        )
+        demand = np.maximum(by_append, by_read)
+        self.witnesses = int(np.count_nonzero(demand > 0))
+        self._stale = self.plain[demand[self.plain] > self.read_version[self.plain]]
+        missing = [row for row in self.odd[by_append[self.odd] > 0].tolist() if self._missed(row)]
+        self.stale_reads = np.sort(np.concatenate((self._stale, np.array(missing, np.int64))))
+
+    def stale_ops(self) -> Int64s:
+        """The operations of stale reads."""
+        return self.versions.rows.read_op[self.stale_reads].astype(np.int64)
+
+    def examples(self, ops: Int64s) -> list[Stale]:
+        """The stale reads of those operations, each with the first element that it misses."""
+        rows = self.stale_reads[np.isin(self.stale_ops(), ops)].tolist()
+        return [stale for row in rows for stale in (self._missed(row) or self._lost(row))]
+
+    def _seen(self, read: int) -> tuple[int, ...]:
+        rows = self.versions.rows
+        start = rows.list_start[rows.read_list[read]]
+        return tuple(rows.elements[start : start + self.versions.read_length[read]].tolist())
+
+    def _missed(self, read: int) -> list[Stale]:
+        """The earliest append, by its element, that had been answered and is not in what was read."""
+        rows, versions = self.versions.rows, self.versions
+        op, code, seen = int(rows.read_op[read]), versions.read_code[read], self._seen(read)
+        appended = self.appended[(versions.append_code[self.appended] == code)]
+        due = appended[rows.append_after[appended] <= op].tolist()
+        missed = [row for row in due if int(rows.append_value[row]) not in seen]
+        if not missed:
+            return []
+        row = min(missed, key=lambda each: (int(self.append_version[each]), int(rows.append_value[each])))
+        element, by = int(rows.append_value[row]), int(rows.append_op[row])
+        return [Stale(op=op, key=int(versions.keys[code]), why="append", by=by, element=element, seen=seen)]
+
+    def _lost(self, read: int) -> list[Stale]:
+        """The earliest read of more that had been answered."""
+        rows, versions = self.versions.rows, self.versions
+        op, code, seen = int(rows.read_op[read]), versions.read_code[read], self._seen(read)
+        others = self.plain[(versions.read_code[self.plain] == code) & (rows.read_after[self.plain] <= op)]
+        longer = others[self.read_version[others] > self.read_version[read]].tolist()
+        if not longer:
+            return []
+        by = min(int(rows.read_op[row]) for row in longer)
+        next_place = versions.order_start[code] + self.read_version[read]
+        element = int(versions.seen[~versions.is_repeated][next_place])
+        return [Stale(op=op, key=int(versions.keys[code]), why="read", by=by, element=element, seen=seen)]
+
+
+def _highest_before(*, code: Int64s, after: Int64s, height: Int64s, at_code: Int64s, at: Int64s) -> Int64s:
+    """For each question (at_code, at) the greatest height of its code whose `after` is not beyond `at`; else 0."""
+    if not len(code):
+        return np.zeros(len(at), np.int64)
+    span, reach = int(height.max()) + 1, int(max(after.max(), at.max(initial=0))) + 1
+    when = code * reach + after
+    order = np.argsort(when, kind="stable")
+    highest = np.maximum.accumulate(code[order] * span + height[order])
+    place = np.searchsorted(when[order], at_code * reach + at, side="right") - 1
+    is_same = (place >= 0) & (code[order][place] == at_code)
+    return np.where(is_same, highest[place] - at_code * span, 0)
+
+
+def _own(transactions: Transactions) -> tuple[Int64s, list[Stale], int]:
+    """Rule 3: the operations of one chunk that miss an element of their own, an example, and the reads that ask it."""
+    owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
+    is_ok = transactions.outcome[owner] == OK
+    rows = np.flatnonzero(is_ok & ((transactions.f == APPEND) | ((transactions.f == READ) & transactions.is_known)))
+    _, code = codes(transactions.key[rows])
+    group = owner[rows] * (int(code.max(initial=0)) + 1) + code
+    order = np.argsort(group, kind="stable")
+    rows, group = rows[order], group[order]
+    place = np.arange(len(rows))
+    append = np.maximum.accumulate(np.where(transactions.f[rows] == APPEND, place, -1))  # The last one before.
+    read = np.flatnonzero((transactions.f[rows] == READ) & (append >= 0))
+    read = read[group[append[read]] == group[read]]
+    value = transactions.value[rows[append[read]]]
+    start = transactions.element_start[rows[read]]
+    length = transactions.element_start[rows[read] + 1] - start
+    is_hit = transactions.elements[expand(start, length)] == np.repeat(value, length)
+    hits = np.bincount(np.repeat(np.arange(len(read)), length)[is_hit], minlength=len(read))
+    missed = np.flatnonzero(hits == 0)
+    ops = transactions.index[owner[rows[read[missed]]]]
+    if not len(missed):
+        return ops, [], len(read)
+    at = int(missed[np.argmin(ops)])
+    row, op = int(rows[read[at]]), int(ops.min())
+    seen = transactions.elements[start[at] : start[at] + length[at]].tolist()
+    key = int(transactions.key[row])
+    example = Stale(op=op, key=key, why="own", by=op, element=int(value[at]), seen=tuple(seen))
+    return ops, [example], len(read)
+
+
+def _finding(stale: Stale, count: int, name: Name) -> Finding:
+    facts = (STALE, stale.op, stale.key, stale.why, stale.by, stale.element)
+    shown = [name(element) for element in stale.seen[-_SHOWN:]]
+    seen = f"[{', '.join(['...', *shown] if len(stale.seen) > _SHOWN else shown)}]"
+    read = f"T{stale.op} read {name(stale.key)} as {seen}"
+    match stale.why:
+        case "append":
+            why = (
+                f"without {name(stale.element)}: T{stale.by} had appended that, and its success had been "
+                f"answered before T{stale.op} was invoked."
+            )
+        case "read":
+            why = (
+                f"without {name(stale.element)}, which T{stale.by} had already read there, and had been answered "
+                f"before T{stale.op} was invoked."
+            )
+        case _:
+            why = f"without {name(stale.element)}, which it had itself appended before."
+    return Finding(
+        fingerprint=blake2b(repr(facts).encode(), digest_size=8).hexdigest(),
+        anomaly=STALE,
+        checker=CHECKER,
+        sentence=f"{read}, {why}",
+        count=count,
+        ops=tuple(sorted({stale.op, stale.by})),
+    )

@@ -1,0 +1,132 @@
+"""Generations: what happened between two restarts of the whole cluster, judged as a history of its own.
+
+Such a restart brings back what had been saved, and no more: acknowledged transactions that were not saved are *void*, a
+legal loss. So reads after it contradict reads before it, and what is judged together is one generation at a time:
+1. An ok operation belongs to the generation of its epoch, within what is possible: it was not answered before the
+   restart with which its generation began, and not invoked after the one that ended it.
+2. With a generation stand the writers of earlier ones that were still there when it began: none is void. Their order
+   and what they read is evidence, too, for whatever a writer had read was saved with it.
+3. Operations of earlier generations that wrote nothing do not: their epoch is the one that was current where they were
+   answered, and does not bound what they saw, which may be void.
+4. Failed operations stand with every generation, and those of unclear outcome: these may have happened at any time.
+   An ok operation without an epoch that may be of either side of a restart is taken as unclear.
+Source of the rules: guarantees NDB-G21 and NDB-G22.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
+from harness.core.errors import HistoryError
+from harness.core.verdict import Finding, Judgement
+
+DAMAGE: Final = (OSError, KeyError, pa.ArrowException)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """A restart of the whole cluster, as its coordinator told when it began to serve. Number 0 is the initial start.
+
+    What committed before in epochs above `restored`, by the bits that are saved together, is void.
+    """
+
+    number: int
+    seq: int
+    restored: int
+    first_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """Which operations stand with a generation, and which of them as unclear."""
+
+    kept: Bools
+    unclear: Bools
+
+
+def restarts(history: Path) -> tuple[Restart, ...]:
+    """The restarts of the whole cluster in their order, without the initial start. Raises HistoryError."""
+    path = history / "states.parquet"
+    if not path.is_file():
+        return ()
+    try:
+        table = pq.read_table(path, filters=[("object", "=", "restart")], page_checksum_verification=True)
+        rows = table.sort_by("seq").select(["seq", "key", "value"]).to_pylist()
+        told = [_restart(row["seq"], row["key"], row["value"]) for row in rows]
+    except (*DAMAGE, msgspec.DecodeError) as problem:
+        raise HistoryError(f"{path}: a restart that cannot be read ({problem}); mend what recorded it") from problem
+    return tuple(restart for restart in told if restart.number > 0)
+
+
+def _restart(seq: int, number: int, value: str) -> Restart:
+    restored, first_epoch = msgspec.json.decode(value, type=tuple[int, int])
+    return Restart(number=number, seq=seq, restored=restored, first_epoch=first_epoch)
+
+
+def members(ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int) -> Members:
+    """Which of those operations (rows of ops.parquet) stand with that generation, from 0 to len(known)."""
+    outcome = column(ops, "outcome", INFO)
+    epoch = column(ops, "epoch", NEVER)
+    is_writer = column(ops, "commit_ts", NEVER) != NEVER
+    home, is_certain = _homes(ops, known, epoch)
+    is_ok = outcome == OK
+    is_placed = is_ok & is_certain
+    is_here = is_placed & (home == generation)
+    is_earlier = is_placed & is_writer & (home < generation)
+    for number, restart in enumerate(known[:generation]):
+        is_earlier &= (home > number) | (epoch >> saved_bits <= restart.restored)
+    unclear = (is_ok & ~is_certain) | (outcome == INFO)
+    return Members(kept=is_here | is_earlier | unclear | (outcome == FAIL), unclear=unclear)
+
+
+def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s) -> tuple[Int64s, Bools]:
+    """The generation of each operation, and whether that is certain."""
+    begun = np.array([restart.seq for restart in known], np.int64)
+    earliest = np.searchsorted(begun, column(ops, "invoke_seq", 0))
+    latest = np.searchsorted(begun, column(ops, "complete_seq", NEVER))
+    # A number that two generations use belongs to the later one, unless that had not begun.
+    reach = np.minimum.accumulate(np.array([restart.first_epoch for restart in known], np.int64)[::-1])[::-1]
+    by_epoch = np.searchsorted(reach, epoch, side="right")
+    has_epoch = epoch != NEVER
+    home = np.where(has_epoch, np.clip(by_epoch, earliest, latest), earliest).astype(np.int64)
+    return home, has_epoch | (earliest == latest)
+
+
+def merged(judgements: Sequence[Judgement]) -> Judgement:
+    """One judgement of those of all generations, first to last; each finding once. Facts are those of the last one.
+
+    What was true of a writer in one generation is asked again in later ones, so that it counts there as a witness, too.
+    """
+    if len(judgements) == 1:
+        return judgements[0]
+    findings: dict[str, Finding] = {}
+    witnesses: Counter[str] = Counter()
+    unknown: dict[str, str] = {}
+    for judgement in judgements:
+        findings = {finding.fingerprint: finding for finding in judgement.findings} | findings
+        witnesses.update(judgement.witnesses)
+        unknown = dict(judgement.unknown) | unknown
+    found = {finding.anomaly for finding in findings.values()}
+    last = judgements[-1]
+    return Judgement(
+        checker=last.checker,
+        findings=tuple(findings.values()),
+        witnesses=dict(witnesses),
+        unknown={name: reason for name, reason in unknown.items() if name not in found},
+        facts={**last.facts, "generations": len(judgements)},
+    )
+
+
+def column(table: pa.Table, name: str, missing: int) -> Int64s:
+    """An integer column as int64, with `missing` for null."""
+    numbers: Int64s = pc.fill_null(table[name].cast(pa.int64()), missing).to_numpy()
+    return numbers

@@ -1,0 +1,105 @@
+"""Parts of a history, written as histories of their own, so that a check of a whole history can judge them.
+
+Operations keep their indexes and ends: that u precedes v in real time does not depend on who else is there. One that
+stands as unclear has no end, and says nothing of what it read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from checkers.generations import DAMAGE, Members, Restart, members
+from harness.core.columns import INFO, NEVER, READ, Bools
+from harness.core.errors import HistoryError
+
+LOCKED: Final = ("shared", "exclusive")  # How reads are locked that hold their locks until commit.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Which part: that generation, and of reads only those under lock if `is_locked`."""
+
+    restarts: tuple[Restart, ...] = ()
+    generation: int = 0
+    saved_bits: int = 0
+    is_locked: bool = False
+
+
+def parts(restarts: Sequence[Restart], saved_bits: int | None, *, is_locked: bool = False) -> tuple[Part, ...]:
+    """One part for each generation; a single one where nothing is said of what a restart brings back."""
+    if saved_bits is None or not restarts:
+        return (Part(is_locked=is_locked),)
+    known = tuple(restarts)
+    return tuple(
+        Part(restarts=known, generation=number, saved_bits=saved_bits, is_locked=is_locked)
+        for number in range(len(known) + 1)
+    )
+
+
+def is_whole(part: Part) -> bool:
+    """Is nothing left out?"""
+    return not part.restarts and not part.is_locked
+
+
+def write_part(history: Path, folder: Path, part: Part) -> None:
+    """Write ops.parquet and mops.parquet of that part into `folder`, chunk by chunk. Raises HistoryError.
+
+    With `is_locked` no transaction is left out, only what reads without lock saw. A transaction holds its exclusive
+    locks until commit whatever it reads, so its writes stand in one order with all that others read and write under
+    lock; and what it read without lock is no part of that. Nobody's elements lose their writer.
+    """
+    try:
+        with (
+            pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as ops,
+            pq.ParquetFile(history / "mops.parquet", page_checksum_verification=True) as mops,
+            pq.ParquetWriter(folder / "ops.parquet", ops.schema_arrow, write_page_checksum=True) as ops_out,
+            pq.ParquetWriter(folder / "mops.parquet", mops.schema_arrow, write_page_checksum=True) as mops_out,
+        ):
+            for group in range(ops.num_row_groups):
+                chosen = _chosen(ops.read_row_group(group), mops.read_row_group(group), part)
+                for table, out in zip(chosen, (ops_out, mops_out), strict=True):
+                    out.write_table(table, row_group_size=max(1, table.num_rows))
+    except DAMAGE as problem:
+        raise HistoryError(f"{history}: cannot be read in part ({problem})") from problem
+
+
+def _chosen(ops: pa.Table, mops: pa.Table, part: Part) -> tuple[pa.Table, pa.Table]:
+    """Of one chunk what belongs to the part."""
+    if part.restarts:
+        chosen = members(ops, part.restarts, generation=part.generation, saved_bits=part.saved_bits)
+        ops = _as_unclear(ops, chosen).filter(pa.array(chosen.kept))
+        mops = mops.filter(pc.is_in(mops["op"], value_set=ops["index"].combine_chunks()))
+    if part.is_locked:
+        mops = _with(mops, "read", _only(mops["read"], is_locked(mops)))
+    return ops, mops
+
+
+def is_locked(mops: pa.Table) -> Bools:
+    """Which of those micro-operations are reads under a lock that is held until commit."""
+    is_read = pc.equal(mops["f"], READ)
+    held = pc.and_(is_read, pc.is_in(mops["lock"], value_set=pa.array(LOCKED)))
+    result: Bools = held.to_numpy().astype(np.bool_, copy=False)
+    return result
+
+
+def _as_unclear(ops: pa.Table, chosen: Members) -> pa.Table:
+    unclear = pa.array(chosen.unclear)
+    for name, value in (("outcome", INFO), ("after", NEVER)):
+        ops = _with(ops, name, pc.if_else(unclear, pa.scalar(value, ops.schema.field(name).type), ops[name]))
+    return ops
+
+
+def _only(column: pa.ChunkedArray, kept: Bools) -> pa.Array:
+    """The column, with null where it is not kept."""
+    rows = pa.array(np.arange(len(kept)), mask=~kept)
+    return column.combine_chunks().take(rows)
+
+
+def _with(table: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(name), table.schema.field(name), values)

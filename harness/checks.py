@@ -1,0 +1,156 @@
+"""Which checks a history gets, and what each looks for: a table, so that a new check is a new row.
+
+What a promise needs is run, and no more: a check that costs time and answers to nobody is left out. The transactional
+check is always made, and that of streams wherever there is a contract.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, assert_never
+
+import msgspec
+
+from checkers import cuts, epochs, freshness, serializability, streams
+from checkers.chunks import chunks
+from checkers.engine import Engine
+from checkers.explain import CHECKER as TRANSACTIONS
+from checkers.explain import Name
+from checkers.generations import merged, restarts
+from checkers.names import TRANSACTIONAL
+from checkers.selection import is_whole, parts, write_part
+from checkers.stream_kernel import RULES
+from checkers.stream_sentences import CHECKER as STREAMS
+from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.verdict import Judgement
+
+LOCKED: Final = "serializability-locked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is judged. `prohibited` are the anomalies that count, for each check whose promises name models."""
+
+    history: Path
+    engine: Engine
+    name: Name
+    promises: Sequence[Promise]
+    prohibited: Mapping[str, frozenset[str]]
+    bounds: Bounds
+    contract: StreamContract | None
+
+
+class When(Enum):
+    """Which histories get a check."""
+
+    ALWAYS = "every one"
+    CONTRACT = "one with the contract of a stream"
+    NAMED = "one with a promise that names the check"
+    NEEDED = "one with a promise that names the check, or anything that it looks for"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check: its name, the anomalies it looks for, how it judges, and when it is made at all."""
+
+    name: str
+    anomalies: tuple[str, ...]
+    judge: Callable[[Subject], Judgement]
+    when: When = When.NEEDED
+
+
+def chosen(subject: Subject) -> tuple[Check, ...]:
+    """The checks of that history."""
+    return tuple(check for check in CHECKS if _is_wanted(check, subject))
+
+
+def anomalies_of(name: str) -> tuple[str, ...]:
+    """What the check of that name looks for."""
+    return next(check.anomalies for check in CHECKS if check.name == name)
+
+
+def _is_wanted(check: Check, subject: Subject) -> bool:
+    is_named = any(promise.check == check.name for promise in subject.promises)
+    match check.when:
+        case When.ALWAYS:
+            return True
+        case When.CONTRACT:
+            return subject.contract is not None
+        case When.NAMED:
+            return is_named
+        case When.NEEDED:
+            forbidden = (name for promise in subject.promises if promise.check is None for name in promise.forbids)
+            return is_named or not set(check.anomalies).isdisjoint(forbidden)
+        case _:
+            assert_never(check.when)
+
+
+def _transactions(subject: Subject) -> Judgement:
+    return _by_generation(subject, lambda history: _serializability(history, subject, TRANSACTIONS))
+
+
+def _transactions_locked(subject: Subject) -> Judgement:
+    judgement = _by_generation(subject, lambda history: _serializability(history, subject, LOCKED), is_locked=True)
+    # The same cycle may be a finding of the other population, too, where it breaks another promise.
+    findings = tuple(
+        msgspec.structs.replace(
+            finding,
+            checker=LOCKED,
+            fingerprint=sha256(f"{LOCKED} {finding.fingerprint}".encode()).hexdigest()[:16],
+            sentence=f"Counting reads under lock only: {finding.sentence}",
+        )
+        for finding in judgement.findings
+    )
+    return msgspec.structs.replace(judgement, checker=LOCKED, findings=findings)
+
+
+def _serializability(history: Path, subject: Subject, check: str) -> Judgement:
+    options = serializability.Options(prohibited=subject.prohibited.get(check, frozenset()), name=subject.name)
+    return serializability.check(chunks(history), subject.engine, options)
+
+
+def _streams(subject: Subject) -> Judgement:
+    if subject.contract is None:
+        raise AssertionError("without a contract there is no stream to judge")
+    return streams.check(subject.history, subject.contract, subject.engine, subject.name)
+
+
+def _cuts(subject: Subject) -> Judgement:
+    return _by_generation(subject, lambda history: cuts.check(history, subject.bounds, subject.name))
+
+
+def _freshness(subject: Subject) -> Judgement:
+    return _by_generation(subject, lambda history: freshness.check(history, subject.name))
+
+
+def _epochs(subject: Subject) -> Judgement:
+    return epochs.check(subject.history, subject.bounds, subject.name)
+
+
+def _by_generation(subject: Subject, judge: Callable[[Path], Judgement], *, is_locked: bool = False) -> Judgement:
+    """The judgements of all generations as one. Copies lie beside the history: workers elsewhere can see that place."""
+    history, bits = subject.history, subject.bounds.saved_bits
+    beside = history.parent if os.access(history.parent, os.W_OK) else None
+    judgements = []
+    for part in parts(restarts(history) if bits is not None else (), bits, is_locked=is_locked):
+        if is_whole(part):
+            judgements.append(judge(history))
+            continue
+        with tempfile.TemporaryDirectory(prefix=".part-", dir=beside, ignore_cleanup_errors=True) as folder:
+            write_part(history, Path(folder), part)
+            judgements.append(judge(Path(folder)))
+    return merged(judgements)
+
+
+CHECKS: Final = (
+    Check(TRANSACTIONS, tuple(TRANSACTIONAL), _transactions, When.ALWAYS),
+    Check(LOCKED, tuple(TRANSACTIONAL), _transactions_locked, When.NAMED),
+    Check(STREAMS, tuple(RULES), _streams, When.CONTRACT),
+    Check(freshness.CHECKER, freshness.ANOMALIES, _freshness),
+    Check(epochs.CHECKER, epochs.ANOMALIES, _epochs),
+    Check(cuts.CHECKER, cuts.ANOMALIES, _cuts),
+)
