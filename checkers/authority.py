@@ -1,0 +1,176 @@
+"""Whether at most one side went on: G25 of the NDB model.
+
+Two nodes are on different sides while the view that each has installed lacks the other. Views may follow each other
+like that: who was cut off and ended, may start the cluster anew when the others are gone. So it takes two acknowledged
+writes, one by each, that both *began* after both views were installed, and ended before either node installed another:
+then neither view had ended when the other began. What was in flight when a view was installed may still be answered.
+
+An arbitrator may not let two disjoint sets go on either, unless nodes of both came together between the two, or the
+whole cluster was restarted. Only grants that were used count: another may have been lost before it was told.
+
+Witnesses: acknowledged writes of a node whose view lacked one that was alive, as it was not struck by a crash and
+installed another view later; and grants that were used in a partition.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from checkers.disturbance import LINK_FAULTS, overlaps
+from checkers.evidence import Dictionary, State, Transaction, Window, finding, states, transactions, windows
+from checkers.explain import Name, number
+from harness.core.columns import NEVER, OK
+from harness.core.promises import Bounds
+from harness.core.verdict import Finding, Judgement
+
+CHECKER = "authority"
+SPLIT = "split-brain"
+CRASHES = ("crash", "lost-writes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reign:
+    """A view as one node had it installed, until the node installed the next."""
+
+    node: str
+    number: int
+    members: tuple[str, ...]
+    seq: int
+    ns: int
+    end_seq: int  # NEVER for the last.
+    writes: tuple[Transaction, ...]  # What the node acknowledged that began and ended in it.
+
+    def after(self, seq: int) -> Transaction | None:
+        """The first of the writes that began after that."""
+        return next((write for write in self.writes if write.invoke_seq > seq), None)
+
+
+def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # noqa: ARG001  Every check takes a name.
+    """What views, grants and acknowledged writes of that history prove. Raises HistoryError if damaged."""
+    found = states(history, Dictionary(history), "view", "grant", "restart")
+    views = [view for view in found["view"] if isinstance(view.key, int) and isinstance(view.value, list)]
+    reigns = _reigns(views, [t for t in transactions(history) if t.outcome == OK and t.node is not None])
+    faults = windows(history)
+    used = _used_grants(found["grant"], reigns)
+    restarts_ns = [restart.ns for restart in found["restart"] if restart.key != 0]
+    findings = [*_both_sides(reigns), *_two_grants(used, reigns, restarts_ns, bounds.grace_ns)]
+    in_partition = [
+        grant
+        for grant in used
+        if any(w.kind in LINK_FAULTS and w.effect and overlaps(w, grant.ns, grant.ns, bounds.grace_ns) for w in faults)
+    ]
+    return Judgement(
+        checker=CHECKER,
+        findings=tuple(findings),
+        witnesses={SPLIT: _writes_without_a_live_node(reigns, faults) + len(in_partition)},
+        facts={"views": len({reign.number for reign in reigns}), "grants": len(found["grant"])},
+    )
+
+
+def _reigns(views: Sequence[State], writes: Sequence[Transaction]) -> list[Reign]:
+    """Every view of every node, in the order in which they were installed."""
+    of_node: dict[str, list[State]] = {}
+    for view in views:
+        of_node.setdefault(view.node, []).append(view)
+    begun = {node: [view.seq for view in installed] for node, installed in of_node.items()}
+    inside: dict[tuple[str, int], list[Transaction]] = {}
+    for write in writes:
+        starts = begun.get(write.node or "", [])
+        place = bisect_right(starts, write.invoke_seq)
+        if place and place == bisect_right(starts, write.complete_seq):
+            inside.setdefault((write.node or "", place - 1), []).append(write)
+    reigns = [
+        Reign(
+            node=node,
+            number=view.key_id,
+            members=_members(view),
+            seq=view.seq,
+            ns=view.ns,
+            end_seq=installed[place + 1].seq if place + 1 < len(installed) else NEVER,
+            writes=tuple(inside.get((node, place), ())),
+        )
+        for node, installed in of_node.items()
+        for place, view in enumerate(installed)
+    ]
+    return sorted(reigns, key=lambda reign: reign.seq)
+
+
+def _members(state: State) -> tuple[str, ...]:
+    return tuple(map(str, state.value)) if isinstance(state.value, list) else ()
+
+
+def _both_sides(reigns: Sequence[Reign]) -> Iterator[Finding]:
+    """One finding with the first two writes that show it."""
+    first: tuple[Reign, Transaction, Reign, Transaction] | None = None
+    count = 0
+    acting = [reign for reign in reigns if reign.writes]
+    for place, one in enumerate(acting):
+        for other in acting[place + 1 :]:
+            if one.node == other.node or other.node in one.members or one.node in other.members:
+                continue
+            left, right = one.after(other.seq), other.after(one.seq)
+            if left is not None and right is not None:
+                count += 1
+                first = first or (one, left, other, right)
+    if first is not None:
+        one, left, other, right = first
+        sentence = (
+            f"{one.node} acknowledged T{left.index} in view {one.number} ({', '.join(one.members)}), and {other.node} "
+            f"T{right.index} in view {other.number} ({', '.join(other.members)}). Both began after both views had been "
+            "installed, and neither view has the other's node: two sides went on."
+        )
+        facts = (one.node, one.number, other.node, other.number)
+        yield finding(CHECKER, SPLIT, sentence, facts=facts, count=count, ops=(left.index, right.index))
+
+
+def _used_grants(grants: Sequence[State], reigns: Sequence[Reign]) -> list[State]:
+    """Grants under whose number a view of their members was installed later, in their order."""
+    return [
+        grant
+        for grant in grants
+        if any(
+            reign.number == grant.key_id and reign.seq > grant.seq and set(reign.members) <= set(_members(grant))
+            for reign in reigns
+        )
+    ]
+
+
+def _two_grants(
+    grants: Sequence[State], reigns: Sequence[Reign], restarts_ns: Sequence[int], grace_ns: int
+) -> Iterator[Finding]:
+    """One finding with the first two grants that exclude each other."""
+    for place, later in enumerate(grants):
+        for earlier in grants[:place]:
+            one, other = _members(earlier), _members(later)
+            between = [_members(grant) for grant in grants if earlier.seq < grant.seq < later.seq]
+            between += [reign.members for reign in reigns if earlier.seq < reign.seq < later.seq]
+            is_joined = any(not set(one).isdisjoint(each) and not set(other).isdisjoint(each) for each in between)
+            is_restarted = any(earlier.ns <= ns <= later.ns + grace_ns for ns in restarts_ns)
+            if set(one).isdisjoint(other) and not is_joined and not is_restarted:
+                sentence = (
+                    f"{earlier.node} let {', '.join(one)} go on (view {earlier.key}), and then {', '.join(other)} "
+                    f"(view {later.key}), though nodes of the two had not come together in between."
+                )
+                facts = ("grants", earlier.key, later.key)
+                yield finding(CHECKER, SPLIT, sentence, facts=facts, count=1)
+                return
+
+
+def _writes_without_a_live_node(reigns: Sequence[Reign], faults: Sequence[Window]) -> int:
+    """How many writes were acknowledged in views that lack a node which was alive."""
+    known = tuple(dict.fromkeys(reign.node for reign in reigns))
+    count = 0
+    for reign in reigns:
+        others = [node for node in known if node not in reign.members]
+        if any(_is_alive(node, reign, reigns, faults) for node in others):
+            count += len(reign.writes)
+    return count
+
+
+def _is_alive(node: str, reign: Reign, reigns: Sequence[Reign], faults: Sequence[Window]) -> bool:
+    """Had it been in a view before, did no crash strike it, and did it come back?"""
+    has_been = any(each.node == node and each.seq < reign.seq for each in reigns)
+    comes_back = any(each.node == node and each.seq > reign.seq for each in reigns)
+    was_struck = any(w.kind in CRASHES and node in w.targets and overlaps(w, reign.ns, reign.ns, 0) for w in faults)
+    return has_been and comes_back and not was_struck

@@ -1,0 +1,183 @@
+"""Whether a restart of the whole cluster brought back exactly what it should: G21 and G22 of the NDB model.
+
+What each node restored from its disk must be, key by key and over all nodes together, a replay of all transactions up
+to the position that was restored. Legal: acknowledged transactions beyond it are gone (they are void), whole, within
+the declared bound. Nodes that did not restore from disk show nothing, and a cluster that dies again before a node has
+shown what it restored, leaves no evidence of that node's group.
+
+Witnesses: lost-acknowledged and duplicate-elements, transactions that a restart had to keep and whose keys it showed;
+resurrected, those that it had to leave out; fractured-restore, those of both, and of unclear outcome, with two elements
+or more; phantom-write, failed ones; loss-beyond-bound, acknowledged transactions that were void, or just old enough to
+be safe (up to twice the bound), and each restart before which something was reported as saved.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from checkers.disturbance import SLOW_SUBSCRIBER, disturbed
+from checkers.evidence import Dictionary, Sample, finding, samples, seconds, states, windows
+from checkers.explain import Name, number
+from checkers.generations import Restart
+from checkers.intervals import Interval, outside, total
+from checkers.replay import Claims, Content, Element, Fate, Groups, Sight, is_fractured, restored, sights
+from harness.core.promises import Bounds
+from harness.core.verdict import Finding, Judgement
+
+CHECKER = "durability"
+LOST, RESURRECTED, FRACTURED = "lost-acknowledged", "resurrected", "fractured-restore"
+PHANTOM, TWICE, BEYOND = "phantom-write", "duplicate-elements", "loss-beyond-bound"
+ANOMALIES = (LOST, RESURRECTED, FRACTURED, PHANTOM, TWICE, BEYOND)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """One thing that is wrong. `what` makes the fingerprint."""
+
+    anomaly: str
+    sentence: str
+    what: tuple[object, ...]
+    op: int | None = None
+
+
+def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
+    """What the restarts of that history prove. Raises HistoryError if its files are damaged.
+
+    One finding for each anomaly and restart: the first example, and how many there are.
+    """
+    names = Dictionary(history)
+    claims = Claims(history, bounds)
+    found = states(history, names, "restored", "row")
+    groups = Groups(bounds, (*found["restored"], *found["row"]))
+    saved = samples(history, "saved-gci")["saved-gci"]
+    quiet = disturbed((w for w in windows(history) if w.kind != SLOW_SUBSCRIBER), bounds.grace_ns)
+    witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
+    findings: list[Finding] = []
+    for count, restart in enumerate(claims.restarts, 1):
+        content = Content(restored(found["restored"], restart.number), groups, names)
+        seen = list(sights(claims.after(count), content))
+        witnesses.update(_witnesses(seen))
+        troubles = [*_replay_troubles(seen, content, claims, restart, name)]
+        for trouble, is_witness in _bound_troubles(claims, count, saved, bounds, quiet):
+            witnesses[BEYOND] += is_witness
+            troubles += [trouble] if trouble is not None else []
+        findings += _findings(troubles, restart)
+    facts: dict[str, int] = {"restarts": len(claims.restarts), "restored rows": len(found["restored"])}
+    return Judgement(checker=CHECKER, findings=tuple(findings), witnesses=dict(witnesses), facts={**facts})
+
+
+def _findings(troubles: list[Trouble], restart: Restart) -> Iterator[Finding]:
+    for anomaly in ANOMALIES:
+        chosen = [trouble for trouble in troubles if trouble.anomaly == anomaly]
+        if chosen:
+            first = chosen[0]
+            yield finding(
+                CHECKER,
+                anomaly,
+                first.sentence,
+                facts=(CHECKER, restart.number, *first.what),
+                count=len(chosen),
+                ops=() if first.op is None else (first.op,),
+            )
+
+
+def _witnesses(seen: list[Sight]) -> Mapping[str, int]:
+    counts: Counter[str] = Counter()
+    for sight in seen:
+        if not sight.is_whole:
+            continue
+        if sight.fate is not Fate.FAILED and len(sight.claim.transaction.writes) > 1:
+            counts[FRACTURED] += 1
+        match sight.fate:
+            case Fate.KEPT:
+                counts.update((LOST, TWICE))
+            case Fate.VOID:
+                counts[RESURRECTED] += 1
+            case Fate.FAILED:
+                counts[PHANTOM] += 1
+    return counts
+
+
+def _replay_troubles(
+    seen: list[Sight], content: Content, claims: Claims, restart: Restart, name: Name
+) -> Iterator[Trouble]:
+    """What the restored state has, and should not have, or lacks, and should not."""
+    went = f"restart {restart.number} of the whole cluster, which restored {restart.restored}"
+    for sight in seen:
+        op = sight.claim.transaction.index
+        epoch = claims.shown(sight.claim.epoch) if sight.claim.epoch is not None else "unknown"
+        present, absent = _shown(sight.present, name), _shown(sight.absent, name)
+        if sight.fate is Fate.KEPT and sight.absent:
+            said = "was acknowledged" if sight.claim.is_acknowledged else "was delivered to a subscriber"
+            text = f"T{op} {said} in epoch {epoch}, but {absent} {_is(sight.absent)} gone after {went}."
+            yield Trouble(anomaly=LOST, sentence=text, what=(op,), op=op)
+        if sight.fate is Fate.VOID and sight.present:
+            cause = claims.voided(sight.claim, len(claims.restarts))
+            left = f", and restart {cause.number} left it out" if cause not in (None, restart) and cause else ""
+            text = f"T{op} committed in epoch {epoch}{left}, but {present} {_is(sight.present)} there after {went}."
+            yield Trouble(anomaly=RESURRECTED, sentence=text, what=(op,), op=op)
+        if sight.fate is Fate.FAILED and sight.present:
+            text = f"T{op} certainly failed, but {present} {_is(sight.present)} there after {went}."
+            yield Trouble(anomaly=PHANTOM, sentence=text, what=(op,), op=op)
+        if is_fractured(sight) and sight.fate is not Fate.FAILED:
+            text = f"Of T{op} (epoch {epoch}) {present} {_is(sight.present)} there after {went}, {absent} not."
+            yield Trouble(anomaly=FRACTURED, sentence=text, what=(op,), op=op)
+    for element in content.strangers(claims):
+        text = f"Nobody ever appended {_shown((element,), name)}, but it is there after {went}."
+        yield Trouble(anomaly=PHANTOM, sentence=text, what=(name(element[0]), name(element[1])))
+    for node, element in content.twice:
+        text = f"{node} has {_shown((element,), name)} twice after {went}."
+        yield Trouble(anomaly=TWICE, sentence=text, what=(node, name(element[0]), name(element[1])))
+
+
+def _bound_troubles(
+    claims: Claims, count: int, saved: list[Sample], bounds: Bounds, disturbances: list[Interval]
+) -> Iterator[tuple[Trouble | None, int]]:
+    """Losses that are too large, each with whether it is a witness. Nobody can say when the cluster died.
+
+    It was alive when the last operation began that succeeded, and when it last reported something as saved: from the
+    later of the two the bound is counted back, and time in which faults held up its saving is not counted.
+    """
+    restart = claims.restarts[count - 1]
+    earlier = [sample for sample in saved if sample.seq < restart.seq]
+    if earlier:
+        best = max(earlier, key=lambda sample: sample.value)
+        yield _saved_trouble(restart, best), 1
+    if bounds.loss_ns is None:
+        return
+    done = [claim for claim in claims.all if claim.is_acknowledged and claim.transaction.complete_seq < restart.seq]
+    alive_ns = max([claim.transaction.invoke_ns for claim in done] + [sample.ns for sample in earlier], default=0)
+    for claim in done:
+        if claim.home is None or claim.home >= count or claims.voided(claim, count - 1) is not None:
+            continue
+        age_ns = total(outside(claim.transaction.complete_ns, alive_ns, disturbances))
+        is_void = claims.voided(claim, count) is not None
+        if is_void and age_ns > bounds.loss_ns:
+            op = claim.transaction.index
+            sentence = (
+                f"T{op} was acknowledged at {seconds(claim.transaction.complete_ns)}, {seconds(age_ns)} before the "
+                f"cluster failed, faults not counted, yet restart {restart.number} left it out: at most "
+                f"{seconds(bounds.loss_ns)} may be lost."
+            )
+            yield Trouble(anomaly=BEYOND, sentence=sentence, what=(op,), op=op), 1
+        elif is_void or bounds.loss_ns < age_ns <= 2 * bounds.loss_ns:
+            yield None, 1
+
+
+def _saved_trouble(restart: Restart, best: Sample) -> Trouble | None:
+    if restart.restored >= best.value:
+        return None
+    sentence = (
+        f"{best.node} reported at {seconds(best.ns)} that {best.value} was saved everywhere, but restart "
+        f"{restart.number} of the whole cluster went back to {restart.restored}."
+    )
+    return Trouble(anomaly=BEYOND, sentence=sentence, what=("saved", best.value))
+
+
+def _shown(elements: tuple[Element, ...], name: Name) -> str:
+    return " and ".join(f"{name(key)}'s {name(element)}" for key, element in elements)
+
+
+def _is(elements: tuple[Element, ...]) -> str:
+    return "is" if len(elements) == 1 else "are"

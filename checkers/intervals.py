@@ -1,0 +1,43 @@
+"""Stretches of time: which are disturbed by faults, and what is left between them. Pairs of begin and end, in ns."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+Interval = tuple[int, int]
+
+
+def merged(intervals: Iterable[Interval]) -> list[Interval]:
+    """The same time as intervals that neither touch nor overlap, ascending."""
+    result: list[Interval] = []
+    for begin, end in sorted(intervals):
+        if result and begin <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((begin, end))
+    return result
+
+
+def outside(begin: int, end: int, disturbed: Sequence[Interval]) -> list[Interval]:
+    """The pieces of (begin, end) that lie outside the merged intervals `disturbed`, ascending."""
+    pieces = []
+    first = bisect_right(disturbed, begin, key=lambda interval: interval[1])
+    for start, stop in islice(disturbed, first, None):
+        if start >= end:
+            break
+        if start > begin:
+            pieces.append((begin, start))
+        begin = stop
+    if begin < end:
+        pieces.append((begin, end))
+    return pieces
+
+
+def longest(pieces: Iterable[Interval]) -> int:
+    """The length of the longest of them, 0 if there is none."""
+    return max((end - begin for begin, end in pieces), default=0)
+
+
+def total(pieces: Iterable[Interval]) -> int:
+    """The length of all of them together, if they do not overlap."""
+    return sum(end - begin for begin, end in pieces)

@@ -1,0 +1,215 @@
+"""What the transactions of a run must have left: after each restart of the whole cluster, and at the end.
+
+A restart brings back what was saved up to a position, and no more. So a transaction is *kept* by a state if no restart
+since its own generation left it out, and *void* if one did. Elements are appended once, so a state shows who is in it.
+
+An operation of unclear outcome has an epoch if one of its elements was delivered in a stream: then it did happen. Else
+it may be in a state or not, but as a whole.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import accumulate
+from pathlib import Path
+from typing import Final
+
+from checkers.evidence import Dictionary, State, Transaction, rows, transactions
+from checkers.generations import Restart, restarts
+from harness.core.columns import FAIL, INFO, NEVER, OK
+from harness.core.promises import Bounds
+
+Element = tuple[int, int]  # A key and what was appended to it, as ids.
+NO_GROUP: Final = -1
+
+
+class Fate(Enum):
+    """What a state must show of a transaction."""
+
+    KEPT = "all of it"
+    VOID = "nothing of it, though it had happened"
+    FAILED = "nothing of it, for it never happened"
+    UNCLEAR = "all of it, or nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A transaction, and when it happened as far as that is known."""
+
+    transaction: Transaction
+    epoch: int | None
+    earliest: int  # The first generation in which it may have happened,
+    home: int | None  # and the one in which it did, if that is known.
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Was the client told that it happened?"""
+        return self.transaction.outcome == OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What a state shows of a transaction. `absent` are only elements whose keys the state knows."""
+
+    claim: Claim
+    fate: Fate
+    present: tuple[Element, ...]
+    absent: tuple[Element, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Is nothing of it beyond what the state knows?"""
+        return len(self.present) + len(self.absent) == len(self.claim.transaction.writes)
+
+
+class Content:
+    """A state: the elements of each key, of all nodes that showed theirs together.
+
+    It knows a key if a node of the key's group showed something. A key that nobody ever showed it knows only if every
+    group did. If nodes did not show all that they hold (`is_partial`), it knows the keys that it shows.
+    """
+
+    def __init__(
+        self, dumps: Iterable[State], groups: "Groups", names: Dictionary, *, is_partial: bool = False
+    ) -> None:
+        self._groups, self._is_partial = groups, is_partial
+        self._shown: dict[int, bool] = {}
+        self.elements: dict[int, dict[int, bool]] = {}
+        self.twice: list[tuple[str, Element]] = []
+        for dump in dumps:
+            elements = names.identities(dump.value)
+            self._shown[groups.of_node(dump.node)] = True
+            self.elements.setdefault(dump.key_id, {}).update(dict.fromkeys(elements, True))
+            if len(set(elements)) < len(elements):
+                doubled = next(each for each in elements if elements.count(each) > 1)
+                self.twice.append((dump.node, (dump.key_id, doubled)))
+
+    def has(self, element: Element) -> bool:
+        """Is it there?"""
+        return element[1] in self.elements.get(element[0], {})
+
+    def knows(self, key: int) -> bool:
+        """Would its elements have been seen?"""
+        if self._is_partial:
+            return key in self.elements
+        group = self._groups.of_key(key)
+        if group == NO_GROUP:
+            return all(self._shown.get(each, False) for each in self._groups.numbers)
+        return self._shown.get(group, False)
+
+    def strangers(self, claims: "Claims") -> list[Element]:
+        """Elements that no operation of the run wrote."""
+        return [
+            (key, element)
+            for key, elements in sorted(self.elements.items())
+            for element in elements
+            if (key, element) not in claims.writers
+        ]
+
+
+class Groups:
+    """Which nodes hold the same data, and which keys each group holds, as all dumps of a run show it."""
+
+    def __init__(self, bounds: Bounds, dumps: Iterable[State]) -> None:
+        self._of_node = {node: number for number, group in enumerate(bounds.groups) for node in group}
+        self.numbers = tuple(range(len(bounds.groups))) or (0,)
+        self._of_key: dict[int, int] = {}
+        for dump in dumps:
+            self._of_key.setdefault(dump.key_id, self.of_node(dump.node))
+
+    def of_node(self, node: str) -> int:
+        """The number of its group: 0 for all nodes, where no groups are declared."""
+        return self._of_node.get(node, 0)
+
+    def of_key(self, key: int) -> int:
+        """The number of the group that holds the key, NO_GROUP if no dump shows it."""
+        return self._of_key.get(key, NO_GROUP)
+
+
+class Claims:
+    """All transactions of a run, with what may be asked of a state. Raises HistoryError if the history is damaged."""
+
+    def __init__(self, history: Path, bounds: Bounds) -> None:
+        self.restarts: tuple[Restart, ...] = restarts(history)
+        self.bits = bounds.saved_bits or 0
+        wrote = transactions(history)
+        self.writers: Mapping[Element, Transaction] = {each: t for t in wrote for each in t.writes}
+        self._begun = [restart.seq for restart in self.restarts]
+        firsts = [restart.first_epoch for restart in reversed(self.restarts)]
+        self._first_epochs = list(accumulate(firsts, min))[::-1]
+        told = self._told(history) if any(t.outcome == INFO for t in wrote) else {}
+        self.all = tuple(self._claim(transaction, told) for transaction in wrote)
+
+    def after(self, number: int) -> Iterator[tuple[Claim, Fate]]:
+        """Who may be in the state behind so many restarts, each with what the state must show of it."""
+        for claim in self.all:
+            if claim.earliest < number and (claim.home is None or claim.home < number):
+                yield claim, self._fate(claim, number)
+
+    def at_end(self) -> Iterator[tuple[Claim, Fate]]:
+        """All, each with what the last state of the run must show of it."""
+        for claim in self.all:
+            yield claim, self._fate(claim, len(self.restarts))
+
+    def shown(self, epoch: int) -> str:
+        """An epoch for people: what is saved together, and the rest."""
+        return f"{epoch >> self.bits}/{epoch & ((1 << self.bits) - 1)}" if self.bits else str(epoch)
+
+    def voided(self, claim: Claim, number: int) -> Restart | None:
+        """The first restart, of so many, that left it out."""
+        if claim.home is None or claim.epoch is None:
+            return None
+        passed = self.restarts[claim.home : number]
+        return next((restart for restart in passed if claim.epoch >> self.bits > restart.restored), None)
+
+    def _fate(self, claim: Claim, number: int) -> Fate:
+        if claim.transaction.outcome == FAIL:
+            return Fate.FAILED
+        if claim.home is None or (claim.epoch is None and claim.home < number):
+            return Fate.UNCLEAR
+        return Fate.VOID if self.voided(claim, number) is not None else Fate.KEPT
+
+    def _told(self, history: Path) -> dict[Element, tuple[int, int]]:
+        """For each element that was delivered: the epoch, and the place of the event in the journal."""
+        told: dict[Element, tuple[int, int]] = {}
+        for row in rows(history, "events", ["seq", "key", "value", "position"], kind=["row"]):
+            if row["position"] is not None:
+                told.setdefault((row["key"], row["value"]), (row["position"], row["seq"]))
+        return told
+
+    def _claim(self, transaction: Transaction, told: Mapping[Element, tuple[int, int]]) -> Claim:
+        epoch, end_seq = transaction.epoch, transaction.complete_seq
+        if transaction.outcome == INFO:
+            epoch, end_seq = next((told[each] for each in transaction.writes if each in told), (None, NEVER))
+        earliest = bisect_left(self._begun, transaction.invoke_seq)
+        latest = bisect_left(self._begun, end_seq)
+        if epoch is not None:
+            # A number that two generations use belongs to the later one, unless that had not begun.
+            home: int | None = min(max(bisect_right(self._first_epochs, epoch), earliest), latest)
+        else:
+            is_certain = transaction.outcome == OK and earliest == latest
+            home = earliest if is_certain else None
+        return Claim(transaction=transaction, epoch=epoch, earliest=earliest, home=home)
+
+
+def sights(claims: Iterable[tuple[Claim, Fate]], content: Content) -> Iterator[Sight]:
+    """What that state shows of each."""
+    for claim, fate in claims:
+        writes = claim.transaction.writes
+        yield Sight(
+            claim=claim,
+            fate=fate,
+            present=tuple(each for each in writes if content.has(each)),
+            absent=tuple(each for each in writes if not content.has(each) and content.knows(each[0])),
+        )
+
+
+def is_fractured(sight: Sight) -> bool:
+    """Is a part of it there, and another not, whatever else the state must show of it?"""
+    return bool(sight.present) and bool(sight.absent)
+
+
+def restored(dumps: Sequence[State], number: int) -> list[State]:
+    """What was shown after the restart of that number."""
+    return [dump for dump in dumps if dump.txn == number]

@@ -1,0 +1,73 @@
+"""Whether the nodes of a group hold the same rows when all is quiet: G24 of the NDB model.
+
+Compared are the dumps at quiescence of the members of the last view, key by key: the elements, and the epoch of the
+last commit. A node that is in no view any more may hold anything. A witness is a key that two nodes of a group show;
+the facts say how many changes of the view and restarts the replicas had been through.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from checkers.evidence import Dictionary, State, finding, states
+from checkers.explain import Name, number
+from checkers.survival import last_members
+from harness.core.promises import Bounds
+from harness.core.verdict import Finding, Judgement
+
+CHECKER = "replicas"
+DIVERGED = "diverged-replicas"
+Rows = dict[int, State]
+
+
+def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
+    """What the dumps of that history prove: one finding for each pair of nodes. Raises HistoryError if damaged."""
+    found = states(history, Dictionary(history), "row", "view", "restart")
+    members = last_members(found["view"])
+    dumps: dict[str, Rows] = {}
+    for row in found["row"]:
+        if members is None or row.node in members:
+            dumps.setdefault(row.node, {})[row.key_id] = row
+    findings: list[Finding] = []
+    unknown: dict[str, str] = {}
+    witnesses = 0
+    for group in bounds.groups:
+        shown = [node for node in group if node in dumps]
+        silent = [node for node in group if node not in dumps and members is not None and node in members]
+        if shown and silent:
+            unknown[DIVERGED] = f"{silent[0]} is in the last view, but shows none of the rows that {shown[0]} holds"
+        for one, other in pairwise(shown):
+            witnesses += len(dumps[one].keys() | dumps[other].keys())
+            findings += _differences(one, other, dumps[one], dumps[other], name)
+    return Judgement(
+        checker=CHECKER,
+        findings=tuple(findings),
+        witnesses={DIVERGED: witnesses},
+        unknown=unknown,
+        facts={
+            "nodes": len(dumps),
+            "views": len({view.key for view in found["view"] if isinstance(view.key, int)}),
+            "restarts": sum(restart.key != 0 for restart in found["restart"]),
+        },
+    )
+
+
+def _differences(one: str, other: str, left: Rows, right: Rows, name: Name) -> Iterator[Finding]:
+    """One finding with the first key on which the two differ, if there is any."""
+    different = [key for key in sorted(left.keys() | right.keys()) if _of(left, key) != _of(right, key)]
+    if different:
+        key = different[0]
+        sentence = f"At rest {one} holds {name(key)} as {_told(left, key)}, and {other} as {_told(right, key)}."
+        yield finding(CHECKER, DIVERGED, sentence, facts=(one, other, name(key)), count=len(different))
+
+
+def _of(rows: Rows, key: int) -> tuple[object, int | None] | None:
+    return (rows[key].value, rows[key].position) if key in rows else None
+
+
+def _told(rows: Rows, key: int) -> str:
+    if key not in rows:
+        return "nothing"
+    row = rows[key]
+    value = row.value if not isinstance(row.value, list) or len(row.value) <= 8 else ["...", *row.value[-8:]]
+    return f"{value} of epoch {row.position}"

@@ -1,0 +1,195 @@
+"""Whether failures that the system should survive lost or invented anything: G23 of the NDB model, from the last state.
+
+The last state is what the members of the last view dumped at quiescence; without dumps, what final reads returned.
+Every acknowledged transaction that no restart of the whole cluster left out must be in it, whole and once; none that
+failed; one of unclear outcome wholly or not at all. What a restart has lost or invented is not counted again
+(durability.py).
+
+Witnesses are transactions whose keys were shown, invoked before the end of the last fault that struck data nodes, yet
+not all of them by a crash, and had an effect: without such a fault nothing was survived.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from checkers.disturbance import LINK_FAULTS, NODE_FAULTS
+from checkers.evidence import Dictionary, State, Window, finding, phases, rows, states, windows
+from checkers.explain import Name, number
+from checkers.replay import Claims, Content, Element, Fate, Groups, Sight, is_fractured, restored, sights
+from harness.core.columns import OK, READ
+from harness.core.promises import Bounds
+from harness.core.verdict import Finding, Judgement
+
+CHECKER = "survival"
+LOST, PHANTOM, FRACTURED = "lost-acknowledged", "phantom-write", "fractured-transaction"
+RESURRECTED, DOUBLE, TWICE = "resurrected", "double-status", "duplicate-elements"
+ANOMALIES = (LOST, PHANTOM, FRACTURED, RESURRECTED, DOUBLE, TWICE)
+_READER: Final = "final reads"
+
+
+def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
+    """What the last state of that history proves. Raises HistoryError if its files are damaged.
+
+    One finding for each anomaly: the first example, and how many there are.
+    """
+    names = Dictionary(history)
+    claims = Claims(history, bounds)
+    found = states(history, names, "restored", "row", "view", "restart")
+    groups = Groups(bounds, (*found["restored"], *found["row"]))
+    members = last_members(found["view"])
+    dumps = [row for row in found["row"] if members is None or row.node in members]
+    content = Content(dumps or _final_reads(history, names), groups, names, is_partial=not dumps)
+    seen = list(sights(claims.at_end(), content))
+    explained = _explained(claims, found["restored"], groups, names)
+    troubles = [*_troubles(seen, content, claims, explained, has_dumps=bool(dumps), name=name)]
+    until_ns = survived_ns(windows(history), bounds, [restart.ns for restart in found["restart"]])
+    return Judgement(
+        checker=CHECKER,
+        findings=tuple(_findings(troubles)),
+        witnesses=_witnesses(seen, until_ns, has_dumps=bool(dumps)),
+        facts={"transactions": len(seen), "keys": len(content.elements), "nodes": len({dump.node for dump in dumps})},
+    )
+
+
+def last_members(views: Sequence[State]) -> tuple[str, ...] | None:
+    """The members of the view with the highest number, None if nobody told of any."""
+    numbered = [(view.key, view.value) for view in views if isinstance(view.key, int) and isinstance(view.value, list)]
+    if not numbered:
+        return None
+    _, members = max(numbered, key=lambda view: view[0])
+    return tuple(map(str, members))
+
+
+def survived_ns(faults: Iterable[Window], bounds: Bounds, restarts_ns: Sequence[int]) -> int | None:
+    """The end of the last fault that struck data nodes, had an effect, and left some alive; None if there was none."""
+    nodes = {node for group in bounds.groups for node in group}
+    ends = [
+        window.end_ns
+        for window in faults
+        if window.effect
+        and _is_survivable(window, nodes)
+        and not any(window.begin_ns <= ns <= window.end_ns + bounds.grace_ns for ns in restarts_ns)
+    ]
+    return max(ends, default=None)
+
+
+def _is_survivable(window: Window, nodes: set[str]) -> bool:
+    def is_one(node: str) -> bool:
+        return not nodes or node in nodes
+
+    if window.kind in LINK_FAULTS:
+        return any(all(map(is_one, target.split(">"))) for target in window.targets)
+    if window.kind not in NODE_FAULTS or not any(map(is_one, window.targets)):
+        return False
+    is_everyone = bool(nodes) and (window.effect or 0) >= len(nodes) and nodes <= set(window.targets)
+    return window.kind == "pause" or not is_everyone
+
+
+def _final_reads(history: Path, names: Dictionary) -> list[State]:
+    """What reads of the final phase returned, each as if a node had dumped it."""
+    final = phases(history).get("final")
+    if final is None:
+        return []
+    columns = ["index", "invoke_seq", "invoke_ns"]
+    late = {
+        row["index"]: row for row in rows(history, "ops", columns, outcome=[OK]) if row["invoke_seq"] > final["seq"]
+    }
+    if not late:
+        return []
+    return [
+        State(
+            seq=late[row["op"]]["invoke_seq"],
+            ns=late[row["op"]]["invoke_ns"],
+            node=_READER,
+            key_id=row["key"],
+            key=names.value(row["key"]),
+            value=[names.value(element) for element in row["read"]],
+            position=None,
+            txn=None,
+        )
+        for row in rows(history, "mops", ["op", "key", "read"], f=[READ], op=list(late))
+        if row["read"] is not None
+    ]
+
+
+def _explained(claims: Claims, dumps: Sequence[State], groups: Groups, names: Dictionary) -> dict[Element, bool]:
+    """The elements that a restart had already lost, or already brought back."""
+    explained: dict[Element, bool] = {}
+    for count, restart in enumerate(claims.restarts, 1):
+        content = Content(restored(dumps, restart.number), groups, names)
+        for sight in sights(claims.after(count), content):
+            wrong = sight.absent if sight.fate in (Fate.KEPT, Fate.UNCLEAR) else sight.present
+            explained.update(dict.fromkeys(wrong, True))
+    return explained
+
+
+def _troubles(
+    seen: list[Sight],
+    content: Content,
+    claims: Claims,
+    explained: dict[Element, bool],
+    *,
+    has_dumps: bool,
+    name: Name,
+) -> Iterator[tuple[str, str, tuple[object, ...], int | None]]:
+    """What is wrong: the anomaly, a sentence, what makes the fingerprint, and the operation."""
+    for sight in seen:
+        op, fate = sight.claim.transaction.index, sight.fate
+        absent = tuple(each for each in sight.absent if each not in explained)
+        present = tuple(each for each in sight.present if each not in explained)
+        epoch = f" in epoch {claims.shown(sight.claim.epoch)}" if sight.claim.epoch is not None else ""
+        if fate is Fate.KEPT and absent:
+            said = (
+                f"was acknowledged{epoch}" if sight.claim.is_acknowledged else f"was delivered to a subscriber{epoch}"
+            )
+            text = f"T{op} {said}, and no restart left it out, but at the end {_shown(absent, name)} is not there."
+            yield LOST if sight.claim.is_acknowledged else DOUBLE, text, (op,), op
+        if fate is Fate.FAILED and present:
+            yield PHANTOM, f"T{op} certainly failed, but at the end {_shown(present, name)} is there.", (op,), op
+        if fate is Fate.VOID and present:
+            text = f"A restart left out T{op}{epoch}, but at the end {_shown(present, name)} is there."
+            yield RESURRECTED, text, (op,), op
+        # Final reads see one key after the other, and what is unclear may happen between two of them.
+        if is_fractured(sight) and absent and fate in (Fate.KEPT, Fate.UNCLEAR) and has_dumps:
+            text = f"Of T{op} {_shown(sight.present, name)} is there at the end, and {_shown(absent, name)} is not."
+            yield FRACTURED, text, (op,), op
+    for element in content.strangers(claims):
+        if element not in explained:
+            text = f"Nobody ever appended {_shown((element,), name)}, but at the end it is there."
+            yield PHANTOM, text, (name(element[0]), name(element[1])), None
+    for node, element in content.twice:
+        text = f"At the end {_shown((element,), name)} is there twice ({node})."
+        yield TWICE, text, (name(element[0]), name(element[1])), None
+
+
+def _findings(troubles: list[tuple[str, str, tuple[object, ...], int | None]]) -> Iterator[Finding]:
+    for anomaly in ANOMALIES:
+        chosen = [trouble for trouble in troubles if trouble[0] == anomaly]
+        if chosen:
+            _, sentence, facts, op = chosen[0]
+            ops = () if op is None else (op,)
+            yield finding(CHECKER, anomaly, sentence, facts=(CHECKER, *facts), count=len(chosen), ops=ops)
+
+
+def _witnesses(seen: list[Sight], until_ns: int | None, *, has_dumps: bool) -> dict[str, int]:
+    counts: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
+    for sight in seen:
+        transaction = sight.claim.transaction
+        if until_ns is None or transaction.invoke_ns > until_ns or not sight.is_whole:
+            continue
+        if sight.fate in (Fate.KEPT, Fate.UNCLEAR) and len(transaction.writes) > 1 and has_dumps:
+            counts[FRACTURED] += 1
+        match sight.fate:
+            case Fate.KEPT:
+                counts.update((LOST, TWICE) if sight.claim.is_acknowledged else (DOUBLE, TWICE))
+            case Fate.FAILED:
+                counts[PHANTOM] += 1
+            case Fate.VOID:
+                counts[RESURRECTED] += 1
+    return dict(counts)
+
+
+def _shown(elements: tuple[Element, ...], name: Name) -> str:
+    return " and ".join(f"{name(key)}'s {name(element)}" for key, element in elements)
