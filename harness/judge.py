@@ -39,6 +39,7 @@ SETTLED = Promise(
     source="the cluster's settle_ns",
     forbids=("stall",),
     is_purpose=False,
+    check="settling",
 )
 
 

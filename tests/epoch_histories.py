@@ -29,7 +29,7 @@ class _Transaction:
 
 @dataclass
 class EpochStore:
-    """The store. `lock` is that of all reads, None for a mixture; `lag` makes a commit take an epoch that has passed."""
+    """The store. `lock` is that of all reads, None for a mixture; with `lag` a commit may take an epoch that passed."""
 
     draw: Random
     lock: str | None = None
@@ -163,6 +163,8 @@ class EpochStore:
         self.records.append(record)
 
 
-def records(draw: Random, *, steps: int = 120, restarts: int = 0, lock: str | None = None, lag: int = 0) -> list[Evidence]:
+def records(
+    draw: Random, *, steps: int = 120, restarts: int = 0, lock: str | None = None, lag: int = 0
+) -> list[Evidence]:
     """The records of one random run, which is correct but for a lag of the epochs of commits."""
     return EpochStore(draw, lock=lock, lag=lag).run(steps, restarts=restarts)
