@@ -10,6 +10,7 @@ for each fragment that was locked, `chains` says who takes part.
 3. An epoch stays open until all nodes have completed its transactions, adopted ones included (N1.12 (4)).
 4. What has begun to commit is never aborted: after a failure Commit is sent again along the chain that is left, and
    storages answer it again. What has not is aborted if any operation of it was at the failed node.
+5. An abort as well is remembered until the end of each chain has it: on its way through a node that fails it is lost.
 """
 
 from collections import deque
@@ -30,6 +31,7 @@ from clusters.ndb.transactions import (
     NOT_STARTED,
     UNSUPPORTED,
     Abort,
+    Aborted,
     Commit,
     Committed,
     Complete,
@@ -102,6 +104,8 @@ class Coordinator:
                 transaction = self._executing(transid, number)
                 if transaction is not None:
                     self._abort(transaction, MOVED)
+            case Aborted():
+                self._aborted(message)
             case TransConf():
                 self._take_over.report(message)
             case TransLast():
@@ -132,7 +136,7 @@ class Coordinator:
             queue.popleft()
 
     def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
-        """Invariant 4; and the master takes over what the failed coordinated."""
+        """Invariants 4 and 5; and the master takes over what the failed coordinated."""
         site = self._site
         self._number = view.number
         since = view.since(site.node)
@@ -146,8 +150,8 @@ class Coordinator:
                 case State.EXECUTING | State.QUEUED:
                     if self._is_hit(transaction, gone):
                         self._abort(transaction, NODE_FAILED, gone)
-                case State.COMMITTING:
-                    self._commit_without(transaction, gone)
+                case State.COMMITTING | State.ABORTING:
+                    self._send_without(transaction, gone)
                 case State.COMPLETING:
                     self._complete_without(transaction, gone)
         if site.is_master:
@@ -201,17 +205,34 @@ class Coordinator:
         self._go_on(transaction)
 
     def _abort(self, transaction: Transaction, reason: str, gone: tuple[NodeId, ...] = ()) -> None:
-        """Along each chain, the first who lives first: it passes the abort on as it has passed on the operations."""
-        del self._open[transaction.transid]
+        """The client is told at once: it cannot be committed any more. Invariant 5."""
         if transaction.state is State.EXECUTING:
             transaction.touch_pending()
-        for fragment, chain in transaction.chains.items():
-            for node in chain:
-                if node not in gone:
-                    self._site.send(node, Abort(transaction.transid, self._number, fragment))
-                    break
-        transaction.state = State.COMPLETING  # If it is in the queue, it is passed over.
+        transaction.state = State.ABORTING  # If it is in the queue, it is passed over.
         self._answer(transaction, Refused(reason))
+        transaction.awaited = dict.fromkeys(transaction.chains)
+        for fragment, chain in tuple(transaction.chains.items()):
+            transaction.chains[fragment] = tuple(node for node in chain if node not in gone)
+            self._send_abort(transaction, fragment)
+        self._end_if_aborted(transaction)
+
+    def _send_abort(self, transaction: Transaction, fragment: int) -> None:
+        """To the first of the chain, which passes the abort on as it has passed on the operations."""
+        chain = transaction.chains[fragment]
+        if chain:
+            self._site.send(chain[0], Abort(transaction.transid, self._number, fragment))
+        else:
+            transaction.awaited.pop(fragment, None)
+
+    def _aborted(self, message: Aborted) -> None:
+        transaction = self._open.get(message.transid)
+        if transaction is not None and transaction.state is State.ABORTING:
+            transaction.awaited.pop(message.fragment, None)
+            self._end_if_aborted(transaction)
+
+    def _end_if_aborted(self, transaction: Transaction) -> None:
+        if not transaction.awaited:
+            del self._open[transaction.transid]
 
     def _answer(self, transaction: Transaction, answer: Message) -> None:
         if not transaction.is_answered and transaction.caller is not None:
@@ -258,21 +279,24 @@ class Coordinator:
 
     def _commit(self, transaction: Transaction) -> None:
         transaction.state = State.COMMITTING
-        transaction.uncommitted = dict(transaction.chains)
-        for fragment, chain in transaction.chains.items():
-            self._send_commit(transaction, fragment, chain)
+        transaction.awaited = dict.fromkeys(transaction.chains)
+        for fragment in transaction.chains:
+            self._send_commit(transaction, fragment)
 
-    def _send_commit(self, transaction: Transaction, fragment: int, chain: tuple[NodeId, ...]) -> None:
-        """The last backup first, the primary last (invariant 1 of storage.py)."""
-        site = self._site
+    def _send_commit(self, transaction: Transaction, fragment: int) -> None:
+        """The last backup first, the primary last (invariant 1 of storage.py); if nobody is left, that is done."""
+        site, chain = self._site, transaction.chains[fragment]
+        if not chain:
+            transaction.awaited.pop(fragment, None)
+            return
         commit = Commit(transaction.transid, self._number, transaction.epoch, fragment, chain[-2::-1], site.node)
         site.send(chain[-1], commit)
 
     def _committed(self, message: Committed) -> None:
         transaction = self._open.get(message.transid)
         if transaction is not None and transaction.state is State.COMMITTING:
-            transaction.uncommitted.pop(message.fragment, None)
-            if not transaction.uncommitted:
+            transaction.awaited.pop(message.fragment, None)
+            if not transaction.awaited:
                 self._all_committed(transaction)
 
     def _all_committed(self, transaction: Transaction) -> None:
@@ -312,21 +336,20 @@ class Coordinator:
             chains.append(transaction.pending[1])
         return any(node in gone for chain in chains for node in chain)
 
-    def _commit_without(self, transaction: Transaction, gone: tuple[NodeId, ...]) -> None:
-        """Commit was lost if it was at a failed node, so it is sent again; a chain of which nobody is left is done."""
+    def _send_without(self, transaction: Transaction, gone: tuple[NodeId, ...]) -> None:
+        """Commit or Abort was lost if it was at a failed node, so it is sent again."""
+        is_commit = transaction.state is State.COMMITTING
+        send_again = self._send_commit if is_commit else self._send_abort
         for fragment, chain in tuple(transaction.chains.items()):
             left = tuple(node for node in chain if node not in gone)
-            if left == chain:
-                continue
-            transaction.chains[fragment] = left
-            if fragment in transaction.uncommitted:
-                transaction.uncommitted[fragment] = left
-                if left:
-                    self._send_commit(transaction, fragment, left)
-                else:
-                    del transaction.uncommitted[fragment]
-        if not transaction.uncommitted:
+            if left != chain:
+                transaction.chains[fragment] = left
+                if fragment in transaction.awaited:
+                    send_again(transaction, fragment)
+        if is_commit and not transaction.awaited:
             self._all_committed(transaction)
+        elif not is_commit:
+            self._end_if_aborted(transaction)
 
     def _complete_without(self, transaction: Transaction, gone: tuple[NodeId, ...]) -> None:
         for fragment, node in tuple(transaction.incomplete):

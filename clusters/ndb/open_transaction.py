@@ -14,14 +14,30 @@ class State(Enum):
     QUEUED = 2  # It has done all its operations; no commit may begin.
     COMMITTING = 3
     COMPLETING = 4
+    ABORTING = 5
 
 
 class Transaction:
     """One transaction. `caller` is the client and the number of its call; None for what was taken over."""
 
     __slots__ = (
-        "caller", "chains", "deadline_ns", "done", "epoch", "incomplete", "is_answered", "is_writer", "lock", "mops",
-        "pending", "queued_ns", "seen", "started", "state", "transid", "uncommitted",
+        "awaited",
+        "caller",
+        "chains",
+        "deadline_ns",
+        "done",
+        "epoch",
+        "incomplete",
+        "is_answered",
+        "is_writer",
+        "lock",
+        "mops",
+        "pending",
+        "queued_ns",
+        "seen",
+        "started",
+        "state",
+        "transid",
     )  # fmt: skip
 
     def __init__(self, transid: int, caller: tuple[NodeId, int] | None, mops: tuple[MicroOp, ...]) -> None:
@@ -40,7 +56,7 @@ class Transaction:
         self.seen = 0  # The highest epoch of the rows that were read.
         self.epoch = 0
         self.queued_ns = 0
-        self.uncommitted: dict[int, tuple[NodeId, ...]] = {}
+        self.awaited: dict[int, None] = {}  # Fragments whose primaries have not committed, or whose chain not aborted.
         self.incomplete: dict[tuple[int, NodeId], None] = {}
 
     def touch(self, fragment: int, chain: tuple[NodeId, ...]) -> None:

@@ -25,6 +25,7 @@ from clusters.ndb.transactions import (
     EXCLUSIVE,
     SHORT,
     Abort,
+    Aborted,
     Commit,
     Committed,
     Complete,
@@ -120,6 +121,8 @@ class Storage:
         for record in tuple(self._records.values()):
             record.chain = tuple(node for node in record.chain if node not in gone)
             if record.awaited is not None and life_in(record.transid) not in self._lives:
+                if not record.locked:
+                    del self._records[record.transid, record.fragment]
                 self._stop_waiting(record)
         early, self._early = self._early, []
         for sender, message in early:
@@ -274,15 +277,18 @@ class Storage:
         self._site.send(coordinator, Completed(message.transid, message.fragment))
 
     def _abort(self, message: Abort) -> None:
-        """What is installed stays: nobody who is right aborts that."""
+        """Pass it on, or answer, unless it is a take-over's. Nobody who is right aborts what is installed."""
+        site = self._site
         record = self._records.pop((message.transid, message.fragment), None)
-        if record is None:
-            return
-        node = self._site.node
-        after = record.chain[record.chain.index(node) + 1 :] if node in record.chain else ()
+        after: tuple[NodeId, ...] = ()
+        if record is not None and site.node in record.chain:
+            after = record.chain[record.chain.index(site.node) + 1 :]
         if after:
-            self._site.send(after[0], Abort(message.transid, self._number, message.fragment))
-        self._free_all(record)
+            site.send(after[0], Abort(message.transid, self._number, message.fragment))
+        elif life_in(message.transid) in self._lives:
+            site.send(coordinator_in(message.transid), Aborted(message.transid, message.fragment))
+        if record is not None:
+            self._free_all(record)
 
     def _tell(self, master: NodeId, message: TransStatus) -> None:
         """All that is here of coordinators who are no longer members."""
@@ -295,10 +301,8 @@ class Storage:
     # Locks.
 
     def _stop_waiting(self, record: Record) -> None:
-        """The operation that waits for a lock is dropped; a record without any lock goes with it."""
+        """The operation that waits for a lock is dropped."""
         key, record.awaited = record.awaited, None
-        if not record.locked:
-            self._records.pop((record.transid, record.fragment), None)
         if key is not None:
             self._resume(key, self._locks.cancel(key, record.transid))
 

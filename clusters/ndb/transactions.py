@@ -154,6 +154,13 @@ class Abort(Struct, frozen=True, tag=True):
     fragment: int
 
 
+class Aborted(Struct, frozen=True, tag=True):
+    """The last of the chain to the coordinator: forgotten at all of it."""
+
+    transid: int
+    fragment: int
+
+
 class TransStatus(Struct, frozen=True, tag=True):
     """The master to all: what is there of coordinators that are no longer members?"""
 
@@ -220,6 +227,6 @@ class Invalidated(Struct, frozen=True, tag=True):
 
 
 StorageMessage = Operate | Prepare | Commit | Complete | Abort | TransStatus | CopyRow | CopyRowConf | CopyDone
-COORDINATOR_MESSAGES: Final = (Operated, Declined, Committed, Completed, TransConf, TransLast)
+COORDINATOR_MESSAGES: Final = (Operated, Declined, Committed, Completed, Aborted, TransConf, TransLast)
 STORAGE_MESSAGES: Final = (Operate, Prepare, Commit, Complete, Abort, TransStatus, CopyRow, CopyRowConf, CopyDone)
 MESSAGES: Final = COORDINATOR_MESSAGES + STORAGE_MESSAGES
