@@ -4,15 +4,32 @@ from harness.core.draw import Stream
 from nemesis.topology import DATAGRAM, Strike, Topology
 
 MS = 1_000_000
+ENOUGH = 3  # With fewer nodes of a role, the links between them may carry nothing for a while.
 
 
 def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
-    """All links between two roles take longer, in both directions: who has no traffic would not notice a single one."""
-    source, target = stream.choice(tuple(topology.links))
-    one, other = topology.of_role(source), topology.of_role(target)
-    links = topology.existing([pair for a in one for b in other for pair in ((a, b), (b, a))])
+    """Links take longer: all between two roles, or in one direction those of one node to its like, or a single one.
+
+    Protocols are rarely wrong when everything is slow alike; what only one node hears late tells more.
+    """
+    members = topology.largest_role()
+    form = stream.choice(("roles", "one-node", "one-node", "one-link")) if len(members) >= ENOUGH else "roles"
+    match form:
+        case "one-node":
+            chosen = stream.choice(members)
+            pairs = [(chosen, other) for other in members if other != chosen]
+            pairs = pairs if stream.chance(1, 2) else [(target, source) for source, target in pairs]
+        case "one-link":
+            near, far = stream.sample(members, 2)
+            pairs = [(near, far)]
+        case _:
+            source, target = stream.choice(tuple(topology.links))
+            one, other_role = topology.of_role(source), topology.of_role(target)
+            pairs = [pair for a in one for b in other_role for pair in ((a, b), (b, a))]
     latency_ns = stream.between(20, 250) * MS
-    return Strike(fault="delay", targets=links, args={"latency_ns": latency_ns, "jitter_ns": latency_ns // 2})
+    args: dict[str, int | str] = {"latency_ns": latency_ns, "jitter_ns": latency_ns // 2}
+    links = topology.existing(pairs)
+    return Strike(fault="delay", targets=links, args=args)
 
 
 def draw_datagrams(topology: Topology, stream: Stream) -> Strike:

@@ -7,7 +7,7 @@ Theory of operation. It keeps the set of nodes that it last let go on, W, on its
 4. An answer is sent when it is on disk: a restart forgets no grant.
 """
 
-from clusters.ndb.messages import Choose, Chosen, Granted, StartChoose
+from clusters.ndb.messages import AreYouThere, Choose, Chosen, Granted, IAmHere, StartChoose
 from clusters.ndb.shape import DATA_NODES
 from harness.core.machine import Context, Dump, Durable, Event, NodeId, Received, Settings, Synced
 
@@ -25,6 +25,8 @@ class Arbitrator:
             case Received(sender, Choose(number, base, members)):
                 is_inside = set(base) <= set(self.granted.members) or set(members) <= set(self.granted.members)
                 self._answer(sender, number, members, is_inside, context)
+            case Received(sender, AreYouThere(sent_ns)):
+                context.send(sender, IAmHere(sent_ns))
             case Received(sender, StartChoose(number, members)):
                 self._answer(sender, number, members, set(self.granted.members) <= set(members), context)
             case Synced(token):

@@ -20,6 +20,7 @@ from clusters.ndb.messages import (
     STARTING,
     Chosen,
     Drained,
+    IAmHere,
     LastSeen,
     Ready,
     Sysfile,
@@ -127,11 +128,10 @@ class DataNode:
         site = self._site
         if part is not None and (site.view.members or type(message) in BEFORE_VIEW):
             part(sender, message)
-        elif isinstance(message, Chosen):
-            if site.view.members:
-                self._membership.handle(sender, message)
-            else:
-                self._start.chosen(message)
+        elif isinstance(message, Chosen) and not site.view.members:
+            self._start.chosen(message)
+        elif isinstance(message, Chosen | IAmHere):
+            self._membership.advised(message)
         elif part is not None and type(message) not in FROM_SUBSCRIBERS:
             self._early.append((sender, message))
         else:

@@ -18,12 +18,14 @@ Source of the rules of survival: specs N1.9. The agreement is a decision of this
 
 from clusters.ndb import planted
 from clusters.ndb.messages import (
+    AreYouThere,
     Behind,
     Cancel,
     Choose,
     Chosen,
     Excluded,
     HeartBeat,
+    IAmHere,
     Install,
     Propose,
     Vote,
@@ -128,6 +130,7 @@ class Membership:
                 if node not in self._gone:
                     self._heard[node] = now_ns
         self._beat_ns = now_ns
+        site.context.send(ARBITRATOR, AreYouThere(now_ns))
         for node in site.view.nodes():
             if node != site.node and node not in self._gone:
                 site.context.send(node, HeartBeat(site.view.number, now_ns, self._last_sent[node]))
@@ -156,10 +159,16 @@ class Membership:
             case Excluded(number):
                 if number > site.view.number and site.view.members:
                     site.node_as_whole.end("excluded")
-            case Chosen(number, is_granted, highest):
-                self._chosen(number, is_granted, highest)
             case _:
                 site.context.unexpected(message)
+
+    def advised(self, message: Chosen | IAmHere) -> None:
+        """React to the arbitrator."""
+        site = self._site
+        if isinstance(message, Chosen):
+            self._chosen(message.number, message.is_granted, message.highest)
+        elif site.context.now_ns() - message.sent_ns > self._suspect_ns:
+            site.context.sometimes("the arbitrator was out of reach for a while")
 
     def _heartbeat(self, sender: NodeId, number: int, sent_ns: int, echo_ns: int) -> None:
         site = self._site

@@ -105,6 +105,18 @@ class Chosen(Struct, frozen=True, tag=True):
     highest: int
 
 
+class AreYouThere(Struct, frozen=True, tag=True):
+    """To the arbitrator, several times a second: a node likes to know before it needs it."""
+
+    sent_ns: int
+
+
+class IAmHere(Struct, frozen=True, tag=True):
+    """Its answer, with the time of the question."""
+
+    sent_ns: int
+
+
 class StartChoose(Struct, frozen=True, tag=True):
     """To the arbitrator: may these, none of whom is in a view, start the whole cluster?"""
 
@@ -244,7 +256,6 @@ class LastSeen(Struct, frozen=True, tag=True):
     starts: int = 0
 
 
-ARBITRATION = (Chosen,)
 STARTING = (StartReq, Running, StartOrder, StartConf)
 MEMBERSHIP = (HeartBeat, Propose, Vote, Cancel, Install, Behind, Excluded)
 CHECKPOINT = (GcpPrepare, GcpCommit, GcpComplete, GcpSave, CopyGci, MasterGcpReq, Handover)

@@ -15,6 +15,8 @@ from harness.core.machine import Message
 CLIENT: Final = "client"
 _LATENCY_NS_MIN: Final = 100_000
 _LATENCY_NS_MEAN: Final = 400_000  # Beyond the minimum: machines in one city.
+# Half of the seeds have an uneven network: some paths, each direction by itself, are so many times as long.
+_DISTANCES: Final = (1, 1, 1, 4, 16)
 _CLOSE_NS_MIN: Final = 200_000
 _CLOSE_NS_MEAN: Final = 5_000_000  # Beyond the minimum: how long until an end learns that its connection is gone.
 _REORDER_NS_MIN: Final = 1_000_000
@@ -56,6 +58,7 @@ class Path:
         self.is_stalled = False
         self.bytes_per_s = 0  # 0: as many as you like.
         self.pipes: dict[int, Pipe] = {}  # Those in use, in order of creation.
+        self.latency_ns_mean = _LATENCY_NS_MEAN * _distance(name, draw)
         self.exponential = draw.stream(f"network/{name}").exponential
         self._draw = draw
         self._conditions: list[Condition] = []
@@ -130,4 +133,10 @@ class Path:
 
 def plain_delay_ns(path: Path) -> int:
     """The time that a message takes where no fault is in force."""
-    return _LATENCY_NS_MIN + path.exponential(_LATENCY_NS_MEAN)
+    return _LATENCY_NS_MIN + path.exponential(path.latency_ns_mean)
+
+
+def _distance(name: str, draw: Draw) -> int:
+    """How much longer that path is than the shortest ones. The choice is the same whenever it is asked."""
+    is_uneven = Stream(draw.seed, "network-shape").chance(1, 2)
+    return draw.stream(f"network-distance/{name}").choice(_DISTANCES) if is_uneven else 1
