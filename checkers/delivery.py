@@ -22,8 +22,8 @@ def missing_events(view: StreamView) -> Ruling:
     coverage. Each write is reported once a scope, under the first watermark that closes it. O(n log n).
     """
     lanes, position = view.lanes, view.writes.position[view.expected]
-    pairs = _expected_pairs(view, lanes, np.arange(len(view.expected)), lanes.top())
-    place = np.maximum(pairs.opens, _closing(view, lanes, pairs.lane, position[pairs.candidate]))
+    pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), lanes.top())
+    place = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, position[pairs.candidate]))
     is_closed = place < pairs.end
     lane, candidate, place = pairs.lane[is_closed], pairs.candidate[is_closed], place[is_closed]
 
@@ -34,7 +34,7 @@ def missing_events(view: StreamView) -> Ruling:
         view, versions, group=view.scope, watermark=watermark[never], height=height, before=np.full(len(never), NEVER)
     )
     missing = never[~is_replaced]
-    chosen = missing[_first_of_each(view.of_write(scope[missing], candidate[missing]), watermark[missing])]
+    chosen = missing[first_of_each(view.of_write(scope[missing], candidate[missing]), watermark[missing])]
     return Ruling(
         watermark=watermark[chosen],
         row=np.full(len(chosen), -1, np.int64),
@@ -64,7 +64,7 @@ def torn_units(view: StreamView) -> Ruling:
     watermark, row, candidate = (
         np.concatenate([getattr(t, name) for t in torn]) for name in ("watermark", "row", "candidate")
     )
-    chosen = _first_of_each(codes(view.scope[watermark], units.unit[candidate]), watermark)
+    chosen = first_of_each(codes(view.scope[watermark], units.unit[candidate]), watermark)
     return Ruling(
         watermark=watermark[chosen],
         row=row[chosen],
@@ -117,8 +117,8 @@ def _torn(
     superseded stays superseded, and what has arrived stays.
     """
     high = lanes.top() if is_closing else _highest_delivered(view, lanes)
-    pairs = _expected_pairs(view, lanes, units.place, high)
-    closing = np.maximum(pairs.opens, _closing(view, lanes, pairs.lane, units.top[units.unit[pairs.candidate]]))
+    pairs = expected_pairs(view, lanes, units.place, high)
+    closing = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, units.top[units.unit[pairs.candidate]]))
     opens = closing if is_closing else pairs.opens
     arrival = _arrival(view, lanes, pairs, whole_in)
     beginning = _arrival(view, lanes, pairs, begun_in)
@@ -132,7 +132,7 @@ def _torn(
     watermark, height = lanes.rows[place[torn]], lanes.height[place[torn]]
     versions = Versions.of_expected(view, pairs.candidate[torn])
     torn = torn[~superseded(view, versions, group=whole_in, watermark=watermark, height=height, before=watermark)]
-    chosen = torn[_first_of_each(group[torn], place[torn])]
+    chosen = torn[first_of_each(group[torn], place[torn])]
 
     first = np.flatnonzero(present == begun[group])[::-1]  # The first of each group is written last, and stays.
     shown = np.full(len(group), -1, np.int64)
@@ -151,7 +151,7 @@ def _arrival(view: StreamView, lanes: Lanes, pairs: Pairs, group: Int64s) -> Int
     return view.first_times(group).at(view.of_write(group[lanes.last[pairs.lane]], pairs.candidate))
 
 
-def _expected_pairs(view: StreamView, lanes: Lanes, places: Int64s, high: Int64s) -> Pairs:
+def expected_pairs(view: StreamView, lanes: Lanes, places: Int64s, high: Int64s) -> Pairs:
     """The lanes' pairs with the expected writes at `places`; candidates are places in `expected`."""
     write = view.expected[places]
     w = view.writes
@@ -161,7 +161,7 @@ def _expected_pairs(view: StreamView, lanes: Lanes, places: Int64s, high: Int64s
     return replace(pairs, candidate=places[pairs.candidate])
 
 
-def _closing(view: StreamView, lanes: Lanes, lane: Int64s, position: Int64s) -> Int64s:
+def closing_place(view: StreamView, lanes: Lanes, lane: Int64s, position: Int64s) -> Int64s:
     """The first place of each lane whose watermark closes the position, by `closed`."""
     return lanes.by_height.place(lane, position, above=view.contract.closed == "<")
 
@@ -175,7 +175,7 @@ def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
     return max_so_far(view.session, height)[lanes.last]
 
 
-def _first_of_each(group: Int64s, time: Int64s) -> Int64s:
+def first_of_each(group: Int64s, time: Int64s) -> Int64s:
     """For each group the index of its earliest row, these by time."""
     order = np.lexsort((group, time))
     _, first = np.unique(group[order], return_index=True)

@@ -69,7 +69,7 @@ def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...
                 for name, values in found.items():
                     values.update(value for value in pc.unique(batch[name]).to_pylist() if value is not None)
     except DAMAGE as problem:
-        raise _damaged(path, problem) from problem
+        raise damaged(path, problem) from problem
     subscribers, spans = tuple(sorted(found["subscriber"])), tuple(sorted(found["span"]))
     if contract.wm_scope in ("session", "subscriber"):
         return tuple(StreamLog(str(history), (name,), subscribers, spans) for name in subscribers)
@@ -89,10 +89,12 @@ def read_deliveries(log: StreamLog) -> Deliveries:
             use_threads=False,
         )
     except DAMAGE as problem:
-        raise _damaged(path, problem) from problem
+        raise damaged(path, problem) from problem
     table = table.sort_by("seq")
     texts = {"subscriber": log.subscribers, "span": log.spans, "kind": KINDS}
-    numbers = {name: _ids(table[name], texts[name]) if name in texts else _ints(table[name], NEVER) for name in columns}
+    numbers = {
+        name: _ids(table[name], texts[name]) if name in texts else ints_of(table[name], NEVER) for name in columns
+    }
     kind = numbers.pop("kind").astype(np.int8)
     return Deliveries(kind=kind, **numbers)
 
@@ -107,12 +109,12 @@ def read_writes(history: Path) -> SourceWrites:
             pq.ParquetFile(mops_path, page_checksum_verification=True) as mops,
         ):
             for group in range(ops.num_row_groups):
-                names = ["index", "outcome", "commit_ts", "epoch", "invoke_seq", "complete_seq"]
+                names = ["index", "outcome", "commit_ts", "epoch", "invoke_seq", "complete_seq", "txn"]
                 op_table = ops.read_row_group(group, columns=names, use_threads=False)
                 mop_table = mops.read_row_group(group, columns=["op", "f", "key", "value"], use_threads=False)
                 parts.append(_writes(op_table, mop_table))
     except DAMAGE as problem:
-        raise _damaged(history, problem) from problem
+        raise damaged(history, problem) from problem
     return concatenated(parts)
 
 
@@ -169,20 +171,21 @@ def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
 
 def _writes(ops: pa.Table, mops: pa.Table) -> SourceWrites:
     """The writes of one chunk."""
-    is_write = _ints(mops["f"], 0) != READ
-    op = _ints(mops["op"], 0)[is_write]
-    index = _ints(ops["index"], 0)
+    is_write = ints_of(mops["f"], 0) != READ
+    op = ints_of(mops["op"], 0)[is_write]
+    index = ints_of(ops["index"], 0)
     row = np.searchsorted(index, op)
     if len(op) and (row.max() >= len(index) or not np.array_equal(index[row], op)):
         raise HistoryError("mops.parquet has a row without its operation: write the history again from its journal")
     return replace(
-        _writes_of(op, _ints(ops["outcome"], INFO)[row].astype(np.int8)),
-        key=_ints(mops["key"], 0)[is_write],
-        value=_ints(mops["value"], NEVER)[is_write],
-        position=_ints(ops["commit_ts"], NEVER)[row],
-        epoch=_ints(ops["epoch"], NEVER)[row],
-        invoke_seq=_ints(ops["invoke_seq"], 0)[row],
-        complete_seq=_ints(ops["complete_seq"], NEVER)[row],
+        _writes_of(op, ints_of(ops["outcome"], INFO)[row].astype(np.int8)),
+        key=ints_of(mops["key"], 0)[is_write],
+        value=ints_of(mops["value"], NEVER)[is_write],
+        position=ints_of(ops["commit_ts"], NEVER)[row],
+        epoch=ints_of(ops["epoch"], NEVER)[row],
+        invoke_seq=ints_of(ops["invoke_seq"], 0)[row],
+        complete_seq=ints_of(ops["complete_seq"], NEVER)[row],
+        txn=ints_of(ops["txn"], NEVER)[row],
     )
 
 
@@ -201,6 +204,8 @@ def _writes_of(op: Int64s, outcome: Int8s) -> SourceWrites:
         span=np.full(len(op), -1, np.int64),
         invoke_seq=never,
         complete_seq=never,
+        txn=never,
+        version=never,
     )
 
 
@@ -227,16 +232,17 @@ def _lookup(keys: Int64s, values: Int64s, wanted: Int64s, default: int) -> Int64
 
 def _ids(column: pa.ChunkedArray, texts: tuple[str, ...]) -> Int64s:
     """The place of each text in `texts`, -1 for null and for any other."""
-    return _ints(pc.index_in(column, value_set=pa.array(texts, pa.string())), -1)
+    return ints_of(pc.index_in(column, value_set=pa.array(texts, pa.string())), -1)
 
 
-def _ints(column: pa.ChunkedArray, missing: int) -> Int64s:
+def ints_of(column: pa.ChunkedArray, missing: int) -> Int64s:
     """An integer column as int64, with `missing` for null."""
     whole = column.cast(pa.int64())
     filled = whole.fill_null(missing) if whole.null_count else whole
     return cast("Int64s", filled.to_numpy())
 
 
-def _damaged(path: Path, problem: Exception) -> HistoryError:
+def damaged(path: Path, problem: Exception) -> HistoryError:
+    """What to raise where a file of a history cannot be read."""
     line = (str(problem).splitlines() or [type(problem).__name__])[0]
     return HistoryError(f"{path}: cannot be read ({line}); if its run has a journal, remove it and check again")

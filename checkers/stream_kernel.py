@@ -5,8 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
+from checkers.agreement import Sighted, Views, rows_at, views_of
+from checkers.boundary import state_mismatches
 from checkers.delivery import missing_events, torn_units
+from checkers.duplicates import duplicate_events
+from checkers.gaps import silent_gaps
+from checkers.order import order_inversions
+from checkers.payload import phantom_events, wrong_values
 from checkers.stream_chunks import Placement, StreamLog, placed, placement, read_deliveries, read_writes
+from checkers.stream_ranks import read_ranked
 from checkers.stream_units import announced_writes
 from checkers.stream_view import Ruling, StreamView, defect, stream_view
 from checkers.watermark import late_events, regressions
@@ -15,7 +22,10 @@ from harness.core.promises import StreamContract
 
 LATE, BOUNDARY, REGRESS = "late-event", "late-event-boundary", "watermark-regress"
 MISSING, TORN = "missing-event", "torn-unit"
-RULES = (LATE, BOUNDARY, REGRESS, MISSING, TORN)
+INVERTED, DUPLICATE = "order-inversion", "duplicate-event"
+PHANTOM, WRONG = "phantom-event", "wrong-value"
+SILENT, MISMATCH, SPLIT = "silent-gap", "state-mismatch", "split-view"
+RULES = (LATE, BOUNDARY, REGRESS, MISSING, TORN, INVERTED, DUPLICATE, PHANTOM, WRONG, SILENT, MISMATCH, SPLIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +41,14 @@ class Sight:
     position: int
 
 
+Seen = dict[Sighted, tuple[Sight, ...]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """A write that had not arrived; `came` is its first delivery in the watermark's scope, if there was one."""
+    """A write that had not arrived, or that an event should show; `came` is its first delivery behind the watermark in
+    its scope, if there was one.
+    """
 
     op: int
     key: int
@@ -49,7 +64,7 @@ class Example:
     anomaly: str
     subscriber: str
     count: int
-    watermark: Sight
+    watermark: Sight  # Of a rule without watermarks the event that broke it.
     event: Sight | None
     missed: Missed | None
 
@@ -63,6 +78,7 @@ class Outcome:
     examples: tuple[Example, ...] = ()
     witnesses: dict[str, int] = field(default_factory=dict)
     facts: dict[str, int] = field(default_factory=dict)
+    views: Views | None = None
 
 
 def placement_of(log: StreamLog) -> Placement:
@@ -71,24 +87,42 @@ def placement_of(log: StreamLog) -> Placement:
 
 
 def judge(log: StreamLog, contract: StreamContract, known: Placement) -> Outcome:
-    """The five rules over one log; `known` is what all logs together tell of the source."""
-    return judged(log, read_deliveries(log), placed(read_writes(Path(log.directory)), known), contract)
+    """The rules over one log; `known` is what all logs together tell of the source."""
+    return judged(log, read_deliveries(log), _writes_of(log, known), contract)
+
+
+def sights(log: StreamLog, contract: StreamContract, known: Placement, wanted: tuple[Sighted, ...]) -> Seen:
+    """What the log's sessions of those wanted saw at their positions, by time: the same events that `views` are of."""
+    view = stream_view(read_deliveries(log), _writes_of(log, known), contract)
+    return {each: tuple(_sight(view, row) for row in rows.tolist()) for each, rows in rows_at(view, wanted).items()}
+
+
+def _writes_of(log: StreamLog, known: Placement) -> SourceWrites:
+    folder = Path(log.directory)
+    return read_ranked(folder, placed(read_writes(folder), known))
 
 
 def judged(log: StreamLog, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> Outcome:
-    """The five rules over columns; `writes` are placed, and empty where only the stream is known."""
+    """The rules over columns; `writes` are placed, and empty where only the stream is known."""
     if problem := defect(deliveries, contract):
         return Outcome(source=source_facts(writes), defect=problem)
     view = stream_view(deliveries, writes, contract)
     late, boundary = late_events(view)
     # Without a source the units that the rows name are all that is known of it.
     units = view if len(writes.op) else stream_view(deliveries, announced_writes(deliveries), contract)
+    missing = missing_events(view)
     rulings = {
         LATE: (view, late),
         BOUNDARY: (view, boundary),
         REGRESS: (view, regressions(view)),
-        MISSING: (view, missing_events(view)),
+        MISSING: (view, missing),
         TORN: (units, torn_units(units)),
+        INVERTED: (view, order_inversions(view)),
+        DUPLICATE: (view, duplicate_events(view)),
+        PHANTOM: (view, phantom_events(view)),
+        WRONG: (view, wrong_values(view)),
+        SILENT: (view, silent_gaps(view, missing)),
+        MISMATCH: (view, state_mismatches(view)),
     }
     examples = [
         _example(name, log, one, ruling, rows)
@@ -97,7 +131,13 @@ def judged(log: StreamLog, deliveries: Deliveries, writes: SourceWrites, contrac
     ]
     facts = _facts(view) | {"events-at-exclusive-watermarks": boundary.legal}
     witnesses = {name: ruling.witnesses for name, (_, ruling) in rulings.items()}
-    return Outcome(source=source_facts(writes), examples=tuple(examples), witnesses=witnesses, facts=facts)
+    return Outcome(
+        source=source_facts(writes),
+        examples=tuple(examples),
+        witnesses=witnesses,
+        facts=facts,
+        views=views_of(view),
+    )
 
 
 def source_facts(writes: SourceWrites) -> dict[str, int]:
@@ -132,7 +172,8 @@ def _example(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling, pla
 def _missed(view: StreamView, watermark: int, write: int) -> Missed:
     w = view.writes
     shown = view.match == int(np.searchsorted(view.expected, write))
-    came = np.flatnonzero(shown & (view.scope == view.scope[watermark]))
+    is_expected = write in view.expected
+    came = np.flatnonzero(shown & is_expected & (view.scope == view.scope[watermark]))
     return Missed(
         op=int(w.op[write]),
         key=int(w.key[write]),

@@ -1,37 +1,96 @@
 """Findings about streams as sentences with the facts, for a tired engineer."""
 
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from types import MappingProxyType
+from typing import Final
 
+from checkers.agreement import Split
 from checkers.explain import Name
-from checkers.stream_kernel import Example, Missed, Sight
+from checkers.stream_kernel import (
+    DUPLICATE,
+    INVERTED,
+    MISMATCH,
+    PHANTOM,
+    SILENT,
+    SPLIT,
+    WRONG,
+    Example,
+    Missed,
+    Seen,
+    Sight,
+)
 from checkers.stream_units import NO_KEY
-from harness.core.columns import COMMIT, WATERMARK
+from harness.core.columns import COMMIT, ROW, WATERMARK
 from harness.core.verdict import Finding
 
 CHECKER = "streams"
 SECOND = 1_000_000_000
+EVENTS_SHOWN = 8  # Of a position where two differ, that may have very many.
+
+Shown = tuple[int, int]  # Key and value.
 
 
 def finding(example: Example, name: Name) -> Finding:
     """The finding that an example stands for; its fingerprint depends on what was promised and what came, only."""
-    event, missed = example.event, example.missed
+    mark, event, missed = example.watermark, example.event, example.missed
     shown = [None if each is None else (each.position, name(each.key), name(each.value)) for each in (event, missed)]
-    facts = (example.anomaly, example.subscriber, example.watermark.session, example.watermark.position, *shown)
+    facts: tuple[object, ...] = (example.anomaly, example.subscriber, mark.session, mark.position, *shown)
+    if mark.kind == ROW:
+        facts += (name(mark.key), name(mark.value))
     came = missed.came if missed else None
-    seen = {sight.seq for sight in (example.watermark, event, came) if sight is not None}
+    seen = {sight.seq for sight in (mark, event, came) if sight is not None}
     is_written = missed is not None and missed.key != NO_KEY
     return Finding(
-        fingerprint=blake2b(repr(facts).encode(), digest_size=8).hexdigest(),
+        fingerprint=_fingerprint(facts),
         anomaly=example.anomaly,
         checker=CHECKER,
-        sentence=_sentence(example, name),
+        sentence=_SENTENCES.get(example.anomaly, _watermark_sentence)(example, name),
         count=example.count,
         ops=(missed.op,) if missed is not None and is_written else (),
         events=tuple(sorted(seen)),
     )
 
 
-def _sentence(example: Example, name: Name) -> str:
+def split_finding(split: Split, seen: Seen, subscribers: Sequence[str], name: Name) -> Finding:
+    """The finding that two subscribers differ, with an event that shows it."""
+    one, other = split.one, split.other
+    whose = [f"{subscribers[each.subscriber]} (session {each.number})" for each in (one, other)]
+    sides = [[(event.key, event.value) for event in seen[each]] for each in (one, other)]
+    for side, who in ((0, whose[0]), (1, whose[1])):
+        if only := Counter(sides[side]) - Counter(sides[1 - side]):
+            what = f"only {who} received {_pair(next(iter(only)), name)} there"
+            break
+    else:
+        turn = next(turn for key in sides[0] if (turn := _swapped(sides, key[0])))
+        what = f"{whose[0]} received {_pair(turn[0], name)} there before {_pair(turn[1], name)}, the other behind it"
+    facts = (SPLIT, *whose, one.position, what)
+    return Finding(
+        fingerprint=_fingerprint(facts),
+        anomaly=SPLIT,
+        checker=CHECKER,
+        sentence=f"{whose[0]} and {whose[1]} completed position {one.position}, but {what}.",
+        count=split.count,
+        events=tuple(sorted(event.seq for each in (one, other) for event in seen[each]))[:EVENTS_SHOWN],
+    )
+
+
+def _swapped(sides: list[list[Shown]], key: int) -> tuple[Shown, Shown] | None:
+    """The first two events of that key in the order of one side whose order on the other side is another."""
+    one, other = ([event for event in side if event[0] == key] for side in sides)
+    return next(((mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine != theirs), None)
+
+
+def _pair(event: Shown, name: Name) -> str:
+    return f"{name(event[0])}'s {name(event[1])}"
+
+
+def _fingerprint(facts: tuple[object, ...]) -> str:
+    return blake2b(repr(facts).encode(), digest_size=8).hexdigest()
+
+
+def _watermark_sentence(example: Example, name: Name) -> str:
     mark, event, missed = example.watermark, example.event, example.missed
     announced = f"Watermark {mark.position} was announced to {example.subscriber}"
     if event is not None and missed is not None:
@@ -58,6 +117,69 @@ def _torn_sentence(example: Example, event: Sight, missed: Missed, name: Name) -
         rest = f"but {_shown(missed, name)} of the same unit had not: it {end} (operation {missed.op})"
     what = "A batch ended at" if mark.kind == COMMIT else f"Watermark {mark.position} was announced to"
     return f"{what} {example.subscriber} when {_shown(event, name)} at position {event.position} had arrived, {rest}."
+
+
+def _order_sentence(example: Example, name: Name) -> str:
+    mark, event = example.watermark, example.event
+    if event is None:
+        raise AssertionError(f"{example} shows no order")
+    arrived = f"{_shown(mark, name)} reached {example.subscriber} {_after(event, mark)} after {_shown(event, name)}"
+    if event.position == mark.position:
+        return f"{arrived}: both are at position {mark.position}, where the source wrote them the other way round."
+    return f"{arrived}, but its position {mark.position} is below {event.position}: they came in the wrong order."
+
+
+def _duplicate_sentence(example: Example, name: Name) -> str:
+    mark, event = example.watermark, example.event
+    if event is None:
+        raise AssertionError(f"{example} shows one event only")
+    what = f"{_shown(mark, name)} at position {mark.position}"
+    where = "" if mark.session == event.session else f" in session {mark.session}, having come in {event.session}"
+    return f"{what} reached {example.subscriber} again{where}, {_after(event, mark)} after the delivery before."
+
+
+def _phantom_sentence(example: Example, name: Name) -> str:
+    mark, failed = example.watermark, example.missed
+    why = "no operation ever wrote it" if failed is None else f"operation {failed.op}, which wrote it, certainly failed"
+    return f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber}, but {why}."
+
+
+def _value_sentence(example: Example, name: Name) -> str:
+    mark, written = example.watermark, example.missed
+    if written is None:
+        raise AssertionError(f"{example} has nothing to compare with")
+    what = f"wrote {name(written.value)}" if written.key == mark.key else f"wrote nothing to {name(mark.key)}"
+    arrived = f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber}"
+    return f"{arrived}, but operation {written.op}, whose row it is, {what}."
+
+
+def _silent_sentence(example: Example, name: Name) -> str:
+    mark, lost = example.watermark, example.missed
+    if lost is None:
+        raise AssertionError(f"{example} has lost nothing")
+    what = f"{_shown(lost, name)} at position {lost.position}, written by operation {lost.op},"
+    return f"{what} never reached {example.subscriber}, and no gap marker said so before watermark {mark.position}."
+
+
+def _state_sentence(example: Example, name: Name) -> str:
+    mark, event, newest = example.watermark, example.event, example.missed
+    if event is None or newest is None:
+        raise AssertionError(f"{example} has nothing to compare")
+    had = f"{name(newest.value)} from position {newest.position} on (operation {newest.op}), which is newer"
+    built = f"{example.subscriber} has built {_shown(event, name)} from its stream"
+    return f"At watermark {mark.position} {built}, where the source had {had}."
+
+
+_SENTENCES: Final[Mapping[str, Callable[[Example, Name], str]]] = MappingProxyType(
+    {
+        INVERTED: _order_sentence,
+        DUPLICATE: _duplicate_sentence,
+        PHANTOM: _phantom_sentence,
+        WRONG: _value_sentence,
+        SILENT: _silent_sentence,
+        MISMATCH: _state_sentence,
+    }
+)
 
 
 def _shown(what: Sight | Missed, name: Name) -> str:

@@ -1,4 +1,4 @@
-"""What a stream says of its own units, for histories without a source: rows that name their unit, and its size."""
+"""Units: what a stream says of its own, for histories without a source, and by what names a source knows them."""
 
 import numpy as np
 
@@ -43,4 +43,16 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
         span=column(d.span, np.full(len(unseen), -1)),
         invoke_seq=never,
         complete_seq=never,
+        txn=never,
+        version=never,
     )
+
+
+def unit_names(writes: SourceWrites) -> Int64s:
+    """By which number events may name the unit of each write: its transaction's, NEVER if two operations share it."""
+    result = writes.txn.copy()
+    pair = codes(writes.txn, writes.op)
+    _, first = np.unique(pair, return_index=True)  # One row for each operation.
+    name = codes(writes.txn)
+    result[np.bincount(name[first], minlength=int(name.max(initial=-1)) + 1)[name] > 1] = NEVER
+    return result

@@ -12,6 +12,7 @@ import numpy as np
 
 from checkers.stream_coverage import Coverage, is_marker, is_session_marker
 from checkers.stream_index import FirstTimes, GroupIndex, codes, count_so_far, expand, max_so_far
+from checkers.stream_units import unit_names
 from harness.core.columns import (
     BACKFILL,
     FAIL,
@@ -39,6 +40,7 @@ class StreamView:
     scope: Int64s  # (n,)
     is_regress: Bools  # (n,) watermarks below an earlier one of their scope and partition
     is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
+    identity: Int64s  # (n,) by what the contract says makes two events the same
     first: Int64s  # rows: the first delivery of each identity in each scope, phantoms left out
     expected: Int64s  # (e,) rows of `writes` for which the stream owes an event
     match: Int64s  # (n,) the place in `expected` of the write that an event shows, -1: none
@@ -48,6 +50,11 @@ class StreamView:
         """When each expected write was first delivered in each group, (n,); ask by `of_write`."""
         rows = np.flatnonzero(self.match >= 0)
         return FirstTimes(self.of_write(group[rows], self.match[rows]), rows)
+
+    def firsts(self, group: Int64s) -> Int64s:
+        """The rows with the first delivery of each identity in each group (n,), phantoms left out."""
+        is_event = np.isin(self.deliveries.kind, (ROW, BACKFILL))
+        return _firsts(group, self.identity, np.flatnonzero(is_event & ~self.is_phantom))
 
     def of_write(self, group: Int64s, place: Int64s) -> Int64s:
         """One number for a group and a place in `expected`."""
@@ -79,6 +86,7 @@ def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamCo
         scope=scope,
         is_regress=is_regress,
         is_phantom=is_phantom,
+        identity=identity,
         first=_firsts(scope, identity, rows),
         expected=expected,
         match=match,
@@ -88,7 +96,7 @@ def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamCo
 
 def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
     """Why these deliveries cannot be judged under this contract, None if they can."""
-    is_final = _is_final_only(contract)
+    is_final = is_final_only(contract)
     if contract.identity == "position+key" and not is_final:
         return "identity by position and key needs `unit_rows: final` and one unit for each position"
     needed: list[tuple[tuple[int, ...], Bools, str]] = [
@@ -111,10 +119,11 @@ def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
 class Ruling:
     """What a rule found: v violations by time of their watermark, as rows of the log and of the source.
 
-    `watermark` (v,) is the row of the promise that was broken. `row` (v,) is the event that shows it, -1 if none does:
-    the late event, the earlier watermark, an event of the torn unit that had arrived. `write` (v,) is the row of the
-    source that is missed, -1 for rules that look at the stream alone. `witnesses` counts what could have shown it, and
-    `legal` what looks like it and is allowed.
+    `watermark` (v,) is the row of the promise that was broken; of a rule without watermarks, the event that broke it.
+    `row` (v,) is the event that shows it, -1 if none does: the late event, the earlier watermark, an event of the torn
+    unit that had arrived, the event before this one. `write` (v,) is the row of the source that is missed, or with
+    which the event was compared, -1 for rules that look at the stream alone. `witnesses` counts what could have shown
+    it, and `legal` what looks like it and is allowed.
     """
 
     watermark: Int64s
@@ -254,7 +263,7 @@ def _is_unwritten(deliveries: Deliveries, writes: SourceWrites, contract: Stream
     return has_value & ~np.isin(what[:n], what[n:])
 
 
-def _is_final_only(contract: StreamContract) -> bool:
+def is_final_only(contract: StreamContract) -> bool:
     """Does a position have one event for each key? Then no number in the unit is needed, and no value: of an epoch's
     operations nobody knows which wrote the last.
     """
@@ -289,9 +298,9 @@ def _joined(
     owed = _owed(writes, contract)
     value = np.append(deliveries.value, writes.value[owed])
     parts = [np.append(deliveries.position, writes.position[owed]), np.append(deliveries.key, writes.key[owed])]
-    if contract.identity == "position+key+value" and not _is_final_only(contract):
+    if contract.identity == "position+key+value" and not is_final_only(contract):
         parts.append(value)
-    elif contract.identity == "position+key+ordinal" and not _is_final_only(contract):
+    elif contract.identity == "position+key+ordinal" and not is_final_only(contract):
         parts.append(np.append(deliveries.ordinal, writes.ordinal[owed]))
     identity = codes(*parts)
     whole = codes(identity, value)
@@ -301,7 +310,30 @@ def _joined(
     by_identity = _places(identity[n:][expected], int(identity.max(initial=0)))
     claims = np.bincount(identity[n:][expected], minlength=len(by_identity))
     match = np.where(claims[identity[:n]] == 1, by_identity[identity[:n]], by_value[whole[:n]])
+    match = _by_unit(deliveries, writes, contract, np.where(is_event, match, -1), owed[expected])
     return identity[:n], owed[expected], np.where(is_event, match, -1)
+
+
+def _by_unit(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, match: Int64s, expected: Int64s
+) -> Int64s:
+    """`match`, and for rows whose value tells nothing the write of the key in the unit that they name, if it is there.
+
+    So a row of a transaction with another value than it wrote is a wrong value, and not a missing write as well.
+    """
+    if contract.unit_rows != "final" or contract.atomic_unit != "transaction":
+        return match
+    rows = np.flatnonzero((match < 0) & (deliveries.unit != NEVER))
+    name = unit_names(writes)[expected]
+    what = codes(
+        np.append(deliveries.unit[rows], name),
+        np.append(deliveries.key[rows], writes.key[expected]),
+        np.append(deliveries.position[rows], writes.position[expected]),
+    )
+    place = _places(what[len(rows) :], int(what.max(initial=0)))
+    result = match.copy()
+    result[rows] = place[what[: len(rows)]]
+    return result
 
 
 def _places(code: Int64s, top: int) -> Int64s:

@@ -1,12 +1,17 @@
-"""Whether a change stream kept its contract: the rules S05, S06, S07, S09 and S10, from a history to findings.
+"""Whether a change stream kept its contract: the rules of stream_kernel.RULES, from a history to findings.
 
 Each subscriber is one task, for threads and for Spark alike. First every task says what its deliveries tell of the
 source (positions that no operation reported); then each judges its own log with what all have told. The driver holds
-that, and one example for each anomaly and subscriber, never the stream.
+that, one example for each anomaly and subscriber, and two numbers for each session and position, by which it tells
+whether sessions agree: never the stream.
 
 Witnesses, by anomaly: late-event, first deliveries after a watermark that covers their key; late-event-boundary, those
 of them whose position is that of a watermark; watermark-regress, pairs of watermarks in one scope; missing-event and
-torn-unit, watermarks that newly close a committed write, or a unit of two events, in live coverage.
+torn-unit, watermarks that newly close a committed write, or a unit of two events, in live coverage; order-inversion,
+first deliveries compared with one before them; duplicate-event, first deliveries behind which more came;
+phantom-event, events of a key of which a write failed; wrong-value, events compared with their write; split-view,
+positions that two sessions completed; silent-gap, gap markers and losses; state-mismatch, watermarks that newly close a
+version of a key behind another.
 """
 
 from collections import Counter
@@ -14,11 +19,12 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+from checkers.agreement import splits
 from checkers.engine import Engine
 from checkers.explain import Name, number
 from checkers.stream_chunks import merged, stream_logs
-from checkers.stream_kernel import MISSING, RULES, Outcome, judge, placement_of
-from checkers.stream_sentences import CHECKER, finding
+from checkers.stream_kernel import MISSING, RULES, SILENT, SPLIT, Outcome, judge, placement_of, sights
+from checkers.stream_sentences import CHECKER, finding, split_finding
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -31,7 +37,8 @@ def check(history: Path, contract: StreamContract, engine: Engine, name: Name = 
 
     `name` shows keys and values. The findings are the same for every engine, and stand in one order.
     """
-    logs = engine.over(stream_logs(history, contract))
+    parts = stream_logs(history, contract)
+    logs = engine.over(parts)
     told = logs.map(placement_of).collect()
     if not told:
         return Judgement(checker=CHECKER, findings=(), witnesses=dict.fromkeys(RULES, 0), facts={"subscribers": 0})
@@ -43,10 +50,16 @@ def check(history: Path, contract: StreamContract, engine: Engine, name: Name = 
         key=lambda example: (RULES.index(example.anomaly), example.watermark.seq),
     )
     facts: dict[str, Json] = {"subscribers": len(told), **_sum(outcome.facts for outcome in outcomes), **source}
+    found, compared = splits([outcome.views for outcome in outcomes if outcome.views is not None])
+    wanted = tuple(dict.fromkeys(sighted for split in found for sighted in (split.one, split.other)))
+    look = partial(sights, contract=contract, known=known, wanted=wanted)
+    seen = {who: shown for part in logs.map(look).collect() for who, shown in part.items()} if found else {}
+    apart = (split_finding(split, seen, parts[0].subscribers, name) for split in found)
+    witnesses = _sum(outcome.witnesses for outcome in outcomes)
     return Judgement(
         checker=CHECKER,
-        findings=tuple(finding(example, name) for example in examples),
-        witnesses=dict.fromkeys(RULES, 0) | _sum(outcome.witnesses for outcome in outcomes),
+        findings=(*(finding(example, name) for example in examples), *apart),
+        witnesses=dict.fromkeys(RULES, 0) | witnesses | {SPLIT: compared},
         unknown=_unknown(outcomes, source),
         facts=facts,
     )
@@ -59,7 +72,7 @@ def _unknown(outcomes: list[Outcome], source: dict[str, int]) -> dict[str, str]:
         return dict.fromkeys(RULES, defects[0])
     unplaced, writing = source["unplaced-operations"], source["writing-operations"]
     if unplaced * 100 > writing * UNPLACED_PERCENT:
-        return {MISSING: f"{unplaced} of {writing} operations that wrote have no known position"}
+        return dict.fromkeys((MISSING, SILENT), f"{unplaced} of {writing} operations that wrote have no known position")
     return {}
 
 

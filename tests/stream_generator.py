@@ -15,6 +15,7 @@ def source(draw: Stream, contract: StreamContract) -> list[Write]:
     """Operations in the order of their positions; some failed, some have no position, some share one if they may."""
     result: list[Write] = []
     is_split = draw.chance(1, 2)
+    versions = [0] * KEYS
     shares = not contract.is_position_unique or contract.position == contract.atomic_unit == "epoch"
     position, epoch = 0, 1
     for op in range(draw.between(2, 6)):
@@ -23,8 +24,12 @@ def source(draw: Stream, contract: StreamContract) -> list[Write]:
             epoch += draw.below(2)
         outcome = draw.choice([OK, OK, OK, OK, INFO, FAIL])
         is_placed = outcome != FAIL and not draw.chance(1, 10)
+        # Two transactions may bear one number, which then tells nothing.
+        txn = NEVER if draw.chance(1, 6) else 500 if draw.chance(1, 8) else 900 - op
         for ordinal in range(draw.between(1, 3)):
             key = draw.below(KEYS)
+            is_ranked = outcome != FAIL and not draw.chance(1, 8)
+            versions[key] += outcome != FAIL
             write = Write(
                 op=op,
                 outcome=outcome,
@@ -34,6 +39,8 @@ def source(draw: Stream, contract: StreamContract) -> list[Write]:
                 ordinal=ordinal,
                 epoch=epoch,
                 span=key % 2 if is_split else -1,
+                txn=txn,
+                version=versions[key] if is_ranked else NEVER,
             )
             result.append(write)
     return result
@@ -46,7 +53,8 @@ def units(writes: list[Write], contract: StreamContract) -> list[list[Write]]:
         epoch = write.position if contract.position == "epoch" else write.epoch
         owed.setdefault(epoch if contract.atomic_unit == "epoch" else write.op, []).append(write)
     if contract.unit_rows == "final":
-        return [list({w.key: w for w in unit}.values()) for unit in owed.values()]
+        finals = [{w.key: w for w in unit}.values() for unit in owed.values()]
+        return [sorted(unit, key=lambda w: (w.position, w.op, w.ordinal)) for unit in finals]
     return list(owed.values())
 
 
@@ -90,7 +98,7 @@ class Subscriber:
                 self.keys = frozenset(self.draw.sample(range(KEYS), 2))
                 for key in sorted(self.keys):
                     self._emit(kind=OPEN, key=key, position=self.start)
-            case 2:
+            case 2 if self.session == 1 or self.contract.delivery == "at-least-once":
                 self._emit(kind=OPEN)
             case _:
                 self._emit(kind=OPEN, position=self.start)
@@ -104,16 +112,16 @@ class Subscriber:
             window = ahead[place : place + (1 if self.contract.versions == "every" else self.draw.between(1, 2))]
             place += len(window)
             if self.draw.chance(1, 10):
-                self._emit(kind=GAP)  # What follows is lost, and the stream says so.
+                self._lose(window)
             else:
                 self._deliver([w for unit in window for w in unit])
             self._announce(window[-1], self._behind(window[-1]))
-            if self.draw.chance(1, 6):
-                self.log.append(
-                    self.draw.choice(
-                        [e for e in self.log if e.session == self.session and e.kind == ROW] or [self.log[-1]]
-                    )
-                )
+            if self._may_repeat and self.draw.chance(1, 6):
+                self.log.append(self.draw.choice(self._rows or [self.log[-1]]))
+
+    @property
+    def _may_repeat(self) -> bool:
+        return (self.contract.delivery, self.contract.replay) == ("at-least-once", "session")
 
     def _is_ahead(self, w: Write) -> bool:
         return w.position > self.start or (self.contract.resume == "at" and w.position == self.start)
@@ -123,13 +131,25 @@ class Subscriber:
         later = self.units[self.units.index(unit) + 1 :]
         return min((w.position for u in later for w in u), default=self.units[-1][-1].position + 3)
 
+    def _lose(self, window: list[list[Write]]) -> None:
+        """What follows is lost, and the stream says so, some streams with its position, and with where they go on."""
+        positions = [w.position for unit in window for w in unit]
+        # Whatever of that position came before is whole, and is not covered.
+        is_known = self.draw.chance(1, 2) and min(positions) > max((e.position for e in self._rows), default=-1)
+        self._emit(kind=GAP, **({"position": min(positions)} if is_known else {}))
+        if self.keys == frozenset(range(KEYS)) and self.draw.chance(1, 2):
+            self._emit(kind=OPEN, position=max(positions) + (self.contract.resume == "at"))
+
+    @property
+    def _rows(self) -> list[Event]:
+        return [e for e in self.log if e.session == self.session and e.kind == ROW]
+
     def _deliver(self, rows: list[Write]) -> None:
         for w in rows:
-            if w.key not in self.keys or any(self._supersedes(other, w) for other in rows):
+            if w.key not in self.keys or not self._is_ahead(w) or any(self._supersedes(other, w) for other in rows):
                 continue
-            self._emit(
-                kind=ROW, span=w.span, key=w.key, value=w.value, position=w.position, ordinal=w.ordinal, epoch=w.epoch
-            )
+            shown = {"key": w.key, "value": w.value, "position": w.position, "ordinal": w.ordinal, "epoch": w.epoch}
+            self._emit(kind=ROW, span=w.span, unit=w.txn, **shown)
         if self.contract.atomic_unit == "response":
             self._emit(kind=COMMIT)
 
@@ -207,7 +227,9 @@ def damaged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Writ
 
 
 def _changed(draw: Stream, event: Event) -> Event:
-    match draw.below(5):
+    match draw.below(6):
+        case 5 if event.kind == ROW:
+            return replace(event, unit=900 - draw.below(5))
         case 0 | 1 if event.position != NEVER:
             return replace(event, position=max(0, event.position + draw.choice([-2, -1, 1, 2])))
         case 2 if event.kind == ROW:

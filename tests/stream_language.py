@@ -9,7 +9,8 @@ A log is words by time: `s1` or `s1/2` says whose session the following events a
     gap  gap[1]  gap:x  close  error  end  commit  begin
 
 and `u7*2` behind a row names its unit and how many rows that has, `e4` its epoch. A source is operations, each with
-outcome, position and writes: `"ok@3 x=5 y=6; info x=7; fail y=9"`, with `/1` for a process's partition: `x[1]=5`.
+outcome, position and writes: `"ok@3 x=5 y=6; info x=7; fail y=9"`, with `x[1]=5` for a key's partition, `ok@3e4t7` for
+an operation's epoch and the number by which rows name it, and `x=5#2` for a write's rank among the versions of its key.
 """
 
 import re
@@ -24,7 +25,8 @@ EVENT = re.compile(
     r"(?P<kind>open|gap|close|error|end|commit|begin|w|~?(?P<row>[a-z])(?=[\[=]))"
     r"(?:\[(?P<span>\d)\])?(?::(?P<key>[a-z]))?(?:=(?P<value>\d+))?(?:@(?P<position>\d+))?(?:\.(?P<ordinal>\d+))?"
 )
-WRITE = re.compile(r"(?P<key>[a-z])(?:\[(?P<span>\d)\])?=(?P<value>\d+)")
+OPERATION = re.compile(r"(?P<outcome>ok|fail|info)(?:@(?P<position>\d+))?(?:e(?P<epoch>\d+))?(?:t(?P<txn>\d+))?")
+WRITE = re.compile(r"(?P<key>[a-z])(?:\[(?P<span>\d)\])?=(?P<value>\d+)(?:#(?P<version>\d+))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,8 @@ class Write:
     ordinal: int
     epoch: int = NEVER
     span: int = -1
+    txn: int = NEVER
+    version: int = NEVER
 
 
 def key_of(letter: str) -> int:
@@ -84,21 +88,23 @@ def writes(text: str) -> list[Write]:
     """The writes of a source in the small language."""
     result = []
     for op, words in enumerate(filter(None, (part.split() for part in text.split(";")))):
-        outcome, _, position = words[0].partition("@")
-        position, _, epoch = position.partition("e")
+        of = OPERATION.fullmatch(words[0])
+        assert of, words[0]
         for ordinal, word in enumerate(words[1:]):
             found = WRITE.fullmatch(word)
             assert found, word
             result.append(
                 Write(
                     op=op,
-                    outcome=OUTCOMES[outcome],
+                    outcome=OUTCOMES[of["outcome"]],
                     key=key_of(found["key"]),
                     value=int(found["value"]),
-                    position=int(position or NEVER),
+                    position=int(of["position"] or NEVER),
                     ordinal=ordinal,
-                    epoch=int(epoch or NEVER),
+                    epoch=int(of["epoch"] or NEVER),
                     span=int(found["span"] or -1),
+                    txn=int(of["txn"] or NEVER),
+                    version=int(found["version"] or NEVER),
                 )
             )
     return result

@@ -145,6 +145,8 @@ class SourceWrites:
 
     `position` is the commit position that the source reported, or NEVER; `ordinal` is the write's place in its unit.
     `span` is the id of the partition on which the key's rows come, -1 where there is none, or none is known.
+    `txn` is the system's own number of the operation, by which events may name it as their unit. `version` is the
+    write's rank among those of its key, in the source's own order. Both are NEVER where they are not known.
     """
 
     op: Int64s
@@ -157,3 +159,5 @@ class SourceWrites:
     span: Int64s
     invoke_seq: Int64s
     complete_seq: Int64s  # NEVER without completion
+    txn: Int64s
+    version: Int64s

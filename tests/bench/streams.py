@@ -34,6 +34,8 @@ def source(count: int) -> SourceWrites:
         span=np.full(count, -1),
         invoke_seq=never,
         complete_seq=never,
+        txn=op,
+        version=np.arange(count),
     )
 
 

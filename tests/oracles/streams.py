@@ -23,7 +23,7 @@ Group = Callable[[Event], Identity]
 
 
 class Oracle:
-    """The five rules over one log and its (placed) source, under one contract. Times are places in the log."""
+    """The rules about watermarks over a log and its placed source, under one contract. Times are places in the log."""
 
     def __init__(self, log: list[Event], source: list[Write], contract: StreamContract) -> None:
         self.log, self.source, self.contract = log, source, contract
@@ -93,7 +93,18 @@ class Oracle:
         claims = [w for w in self.owed if self.identity(w) == self.identity(event)]
         if len(claims) == 1:
             return claims[0]
-        return next((w for w in claims if w.value == event.value), None)
+        return next((w for w in claims if w.value == event.value), self._of_unit(event))
+
+    def _of_unit(self, event: Event) -> Write | None:
+        """The owed write at that position, of that key, in the transaction that the event names."""
+        if (self.contract.unit_rows, self.contract.atomic_unit) != ("final", "transaction") or event.unit == NEVER:
+            return None
+        what = (event.unit, event.key, event.position)
+        return next((w for w in self.owed if (self.unit_name(w), w.key, w.position) == what), None)
+
+    def unit_name(self, write: Write) -> int:
+        is_shared = any(w.txn == write.txn and w.op != write.op for w in self.source)
+        return NEVER if is_shared else write.txn
 
     def events(self) -> list[int]:
         return [t for t, e in enumerate(self.log) if e.kind in (ROW, BACKFILL) and not self.is_phantom(e)]

@@ -26,6 +26,11 @@ any_contract = st.builds(
     wm_scope=st.sampled_from(["session", "subscriber", "partition", "global"]),
     has_noop_events=st.sampled_from([True, True, False]),
     system_events=st.sampled_from([(), (), ("expiry",)]),
+    order_key=st.sampled_from(["none", "key", "partition", "global"]),
+    delivery=st.sampled_from(["exactly-once", "at-least-once", "at-most-once"]),
+    replay=st.sampled_from(["resume", "session"]),
+    is_position_global=st.sampled_from([True, True, False]),
+    has_gap_marker=st.booleans(),
 )
 
 

@@ -4,13 +4,27 @@ from collections.abc import Sequence
 
 import msgspec
 
+from checkers.agreement import splits
 from checkers.stream_chunks import StreamLog, merged, placed, placement
-from checkers.stream_kernel import RULES, Outcome, judged
+from checkers.stream_kernel import BOUNDARY, LATE, MISSING, REGRESS, RULES, SPLIT, TORN, Outcome, judged
 from checkers.stream_view import Ruling, StreamView, stream_view
 from harness.core.promises import StreamContract
 from tests.stream_language import deliveries_of, events, source_of, writes
 
 CONTRACT = StreamContract(closed="<=", cut="delivery", position="offset", wm_scope="session")
+EPOCHS: dict[
+    str, object
+] = {  # A stream of epochs, each of which holds whole transactions: one row for each key of one.
+    "position": "epoch",
+    "cut": "position",
+    "order_key": "key",
+    "delivery": "exactly-once",
+    "unit_rows": "final",
+    "identity": "position+key+value",
+    "is_position_unique": False,
+    "has_gap_marker": True,
+}
+WATERMARK_RULES = (LATE, BOUNDARY, REGRESS, MISSING, TORN)
 TRANSACTIONS = "ok@1 x=1; ok@2 x=2 y=3; ok@3 y=4"
 WHOLE = "open@0 x=1@1 x=2@2.0 y=3@2.1 y=4@3"
 
@@ -35,10 +49,17 @@ def outcome(log: str, source: str = "", **changes: object) -> Outcome:
 
 
 def found(log: str, source: str = "", **changes: object) -> list[str]:
-    """The anomalies of a log, in the order of the rules."""
+    """The anomalies of a log by the rules about watermarks, in their order."""
+    return [name for name in accused(log, source, **changes) if name in WATERMARK_RULES]
+
+
+def accused(log: str, source: str = "", **changes: object) -> list[str]:
+    """All anomalies of a log, in the order of the rules."""
     result = outcome(log, source, **changes)
     assert result.defect is None, result.defect
+    assert result.views is not None
     anomalies = {example.anomaly for example in result.examples}
+    anomalies |= {SPLIT} if splits([result.views])[0] else set()
     return [name for name in RULES if name in anomalies]
 
 

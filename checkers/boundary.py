@@ -1,0 +1,54 @@
+"""S19: what a subscriber has built at a watermark is what the source had there."""
+
+import numpy as np
+
+from checkers.delivery import closing_place, expected_pairs, first_of_each
+from checkers.stream_index import GroupIndex, codes, count_so_far, distinct, max_so_far
+from checkers.stream_view import Ruling, StreamView
+from harness.core.columns import NEVER
+
+UNKNOWN = -1  # Below every version.
+
+
+def state_mismatches(view: StreamView) -> Ruling:
+    """S19, by fold: at a watermark the newest row of a key shows an older version than the source had closed by then.
+
+    The newest row has the highest position that the watermark closes; of several there, the one that came last for the
+    first time. Older and newer is what the source's own order of the key's versions says (`version`), not what
+    positions do. Keys of which a closed write was missing or late are S09's, S05's and S06's, and are left out. Each
+    key is reported once a session. A witness is a watermark that newly closes a version of a key behind another, in one
+    live coverage, where the ranks of all are known. O(n log n).
+    """
+    lanes, w = view.lanes, view.writes
+    position = w.position[view.expected]
+    pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), lanes.top())
+    place = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, position[pairs.candidate]))
+    is_closed = place < pairs.end
+    lane, candidate, place = pairs.lane[is_closed], pairs.candidate[is_closed], place[is_closed]
+    group = codes(lane, w.key[view.expected[candidate]])
+    arrival = view.first_times(view.scope).at(view.of_write(lanes.scope[lane], candidate))
+
+    is_explained = np.zeros(int(group.max(initial=-1)) + 1, np.bool_)
+    is_explained[group[arrival > lanes.rows[place]]] = True
+    kept = np.flatnonzero(~is_explained[group])
+    order = kept[np.lexsort((arrival[kept], position[candidate[kept]], place[kept], group[kept]))]
+    group, candidate, place, arrival = group[order], candidate[order], place[order], arrival[order]
+
+    version = w.version[view.expected[candidate]]
+    rank = np.where(version == NEVER, UNKNOWN, version)
+    newest = max_so_far(group, rank)
+    is_last = (np.diff(group, append=-1) != 0) | (np.diff(place, append=-1) != 0)
+    is_stale = is_last & (rank != UNKNOWN) & (rank < newest)
+    is_sure = count_so_far(group, rank == UNKNOWN) == 0
+    is_witness = is_last & is_sure & (np.diff(group, prepend=-1) == 0)
+
+    stale = np.flatnonzero(is_stale)
+    watermark = lanes.rows[place[stale]]
+    stale = stale[first_of_each(codes(view.session[watermark], w.key[view.expected[candidate[stale]]]), watermark)]
+    missed = GroupIndex(group, rank, candidate).first(group[stale], newest[stale])
+    return Ruling(
+        watermark=lanes.rows[place[stale]],
+        row=arrival[stale],
+        write=view.expected[missed],
+        witnesses=len(distinct(place[is_witness])),
+    )

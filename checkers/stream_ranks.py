@@ -1,0 +1,134 @@
+"""The source's own order of the versions of each key, as reads of lists show it.
+
+The longest list that was read of a key is the order of its elements. A read that is no prefix of it, as after a restart
+that lost what had been acknowledged, leaves the order unknown from where the two part; and so does an element that
+stands there twice. What was never read has no rank.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers.ragged import common_prefix, expand
+from checkers.stream_chunks import DAMAGE, damaged, ints_of
+from checkers.stream_index import codes, distinct
+from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Int64s, SourceWrites
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lists:
+    """Lists that were read, m of them: list i is elements[start[i]:start[i] + length[i]]; known[i] of them are sure."""
+
+    key: Int64s
+    start: Int64s
+    length: Int64s
+    known: Int64s
+    elements: Int64s
+
+
+def read_ranked(history: Path, writes: SourceWrites) -> SourceWrites:
+    """The writes with their ranks among the versions of their key. Raises HistoryError if a file is damaged."""
+    parts = []
+    try:
+        with (
+            pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as ops,
+            pq.ParquetFile(history / "mops.parquet", page_checksum_verification=True) as mops,
+        ):
+            for group in range(ops.num_row_groups):
+                op_table = ops.read_row_group(group, columns=["index", "outcome"], use_threads=False)
+                mop_table = mops.read_row_group(group, columns=["op", "f", "key", "read"], use_threads=False)
+                parts.append(longest(_lists(op_table, mop_table)))
+    except DAMAGE as problem:
+        raise damaged(history, problem) from problem
+    return ranked(writes, longest(joined(parts)))
+
+
+def ranked(writes: SourceWrites, lists: Lists) -> SourceWrites:
+    """The writes with the places that the sure parts of `lists`, one for each key, give them. O(n log n).
+
+    A value that several operations may have written to one key has no rank.
+    """
+    at = expand(lists.start, lists.known)
+    key, element = np.repeat(lists.key, lists.known), lists.elements[at]
+    rank = at - np.repeat(lists.start, lists.known)
+    what = codes(np.append(key, writes.key), np.append(element, writes.value))
+    shown, written = what[: len(key)], what[len(key) :]
+    rank_of = np.full(int(what.max(initial=-1)) + 1, NEVER, np.int64)
+    rank_of[shown] = rank
+    possible = written[writes.outcome != FAIL]
+    rank_of[np.bincount(possible, minlength=len(rank_of)) > 1] = NEVER
+    return replace(writes, version=np.where(writes.outcome != FAIL, rank_of[written], NEVER))
+
+
+def longest(lists: Lists) -> Lists:
+    """Of each key the longest list, keys ascending, and how much of it no other contradicts. O(elements)."""
+    order = np.lexsort((lists.length, lists.key))
+    key = lists.key[order]
+    last = np.flatnonzero(np.diff(key, append=-1) != 0)
+    chosen = order[last]
+    owner = np.searchsorted(key[last], lists.key)
+    common = common_prefix(
+        lists.elements,
+        lists.elements,
+        left_start=lists.start,
+        right_start=lists.start[chosen][owner],
+        length=lists.length,
+    )
+    # As far as a list agrees with the longest it says nothing against it, unless it was not sure of itself.
+    limit = np.where(common < lists.length, common, NEVER)
+    limit = np.minimum(limit, np.where(lists.known < lists.length, lists.known, NEVER))
+    known = lists.length[chosen].copy()
+    np.minimum.at(known, owner, limit)
+    at = expand(lists.start[chosen], lists.length[chosen])
+    length = lists.length[chosen]
+    start = np.cumsum(length) - length
+    elements = lists.elements[at]
+    _stop_before_repeats(known, length, start, elements)
+    return Lists(key=lists.key[chosen], start=start, length=length, known=known, elements=elements)
+
+
+def joined(parts: Iterable[Lists]) -> Lists:
+    """All lists as one table."""
+    tables = [*parts, NO_LISTS]
+    counts = [len(table.elements) for table in tables]
+    base = np.cumsum([0, *counts[:-1]])
+    columns = {
+        name: np.concatenate([getattr(table, name) for table in tables])
+        for name in ("key", "length", "known", "elements")
+    }
+    start = np.concatenate([table.start + offset for table, offset in zip(tables, base.tolist(), strict=True)])
+    return Lists(start=start, **columns)
+
+
+def lists_of(key: Int64s, length: Int64s, elements: Int64s) -> Lists:
+    """Lists that stand one behind the other in `elements`, each sure of itself."""
+    return Lists(key=key, start=np.cumsum(length) - length, length=length, known=length, elements=elements)
+
+
+_NONE = np.zeros(0, np.int64)
+NO_LISTS = lists_of(_NONE, _NONE, _NONE)
+
+
+def _stop_before_repeats(known: Int64s, length: Int64s, start: Int64s, elements: Int64s) -> None:
+    """Lower `known`, in place, to where an element stands that its list has twice."""
+    owner = np.repeat(np.arange(len(length)), length)
+    what = codes(owner, elements)
+    repeated = np.flatnonzero(np.bincount(what)[what] > 1) if len(what) else _NONE
+    np.minimum.at(known, owner[repeated], repeated - start[owner[repeated]])
+
+
+def _lists(ops: pa.Table, mops: pa.Table) -> Lists:
+    """The lists that the operations of one chunk read which certainly happened."""
+    index, outcome = ints_of(ops["index"], 0), ints_of(ops["outcome"], INFO)
+    happened = distinct(index[outcome == OK])
+    read = mops["read"].combine_chunks()
+    is_meant = (ints_of(mops["f"], READ) == READ) & np.isin(ints_of(mops["op"], 0), happened)
+    is_meant &= read.is_valid().to_numpy(zero_copy_only=False)
+    chosen = read.filter(pa.array(is_meant))
+    length = ints_of(pa.chunked_array([chosen.value_lengths()]), 0)
+    elements = ints_of(pa.chunked_array([chosen.flatten()]), NEVER)
+    return lists_of(ints_of(mops["key"], 0)[is_meant], length, elements)

@@ -1,0 +1,207 @@
+"""Slow, obvious twins of the rules about single events: their order, repetition and content."""
+
+from harness.core.columns import BACKFILL, CLOSE, END, ERROR, FAIL, NEVER, OPEN, ROW, WATERMARK
+from tests.oracles.streams import Identity, Oracle
+from tests.stream_language import Event, Write
+
+
+def firsts(oracle: Oracle, *, is_row: bool = True) -> list[int]:
+    """The first delivery of each identity in each session, phantoms left out."""
+    seen: set[tuple[Identity, Identity]] = set()
+    result = []
+    for t in oracle.events():
+        event = oracle.log[t]
+        what = (oracle.session(event), oracle.identity(event))
+        if what not in seen and (event.kind == ROW or not is_row):
+            result.append(t)
+        seen.add(what)
+    return result
+
+
+# S02 and S27
+
+
+def inversions(oracle: Oracle) -> dict[int, set[int]]:
+    """Each event that came in the wrong order, and all that came before it and precede it not."""
+    result: dict[int, set[int]] = {}
+    for late, early in _compared(oracle):
+        if any(below for below in _heights(oracle, late, early) if below[0] < below[1]):
+            result.setdefault(late, set()).add(early)
+    return result
+
+
+def inversion_witnesses(oracle: Oracle) -> int:
+    """Events that differ in height from the highest comparable one before them."""
+    return len({late for late, early in _compared(oracle) if _could_show(oracle, late, early)})
+
+
+def _could_show(oracle: Oracle, late: int, early: int) -> bool:
+    """Is that pair one with the highest before, in one of the ways to compare, at another height?"""
+    for way, heights in enumerate(_ways(oracle, late, early)):
+        if heights is None:
+            continue
+        others = [
+            both
+            for other_late, other in _compared(oracle)
+            if other_late == late and (both := _ways(oracle, late, other)[way]) is not None
+        ]
+        if heights[0] != max(both[1] for both in others):
+            return True
+    return False
+
+
+def _compared(oracle: Oracle) -> list[tuple[int, int]]:
+    contract = oracle.contract
+    if contract.order_key == "none" or (contract.versions != "every" and contract.replay == "session"):
+        return []
+    times = firsts(oracle)
+    return [(late, early) for late in times for early in times if early < late and _is_together(oracle, late, early)]
+
+
+def _is_together(oracle: Oracle, late: int, early: int) -> bool:
+    """Are they of one session, with no marker between that opens it?"""
+    session = oracle.session(oracle.log[late])
+    opens = [e for e in oracle.log[early:late] if e.kind == OPEN and oracle.session(e) == session]
+    return oracle.session(oracle.log[early]) == session and not opens
+
+
+def _heights(oracle: Oracle, late: int, early: int) -> list[tuple[int, int]]:
+    return [both for both in _ways(oracle, late, early) if both is not None]
+
+
+def _ways(oracle: Oracle, late: int, early: int) -> list[tuple[int, int] | None]:
+    """The heights of both by position, by version, and by place in one operation; None where they do not compare."""
+    new, old = oracle.log[late], oracle.log[early]
+    by_position = (new.position, old.position) if _scope(oracle, new) == _scope(oracle, old) else None
+    one, other = oracle.shown(new), oracle.shown(old)
+    if one is None or other is None or (new.key, new.position) != (old.key, old.position):
+        return [by_position, None, None]
+    by_version = None if NEVER in (one.version, other.version) else (one.version, other.version)
+    by_ordinal = (one.ordinal, other.ordinal) if one.op == other.op else None
+    return [by_position, by_version, by_ordinal]
+
+
+def _scope(oracle: Oracle, event: Event) -> int:
+    if oracle.contract.order_key == "key":
+        return event.key
+    if oracle.contract.order_key == "partition" or not oracle.contract.is_position_global:
+        return event.span
+    return 0
+
+
+# S03
+
+
+def duplicates(oracle: Oracle) -> dict[int, int]:
+    """Each row that may not have come again, and the last delivery before it, in its session if there is one there."""
+    result = {}
+    for t in _judged_rows(oracle):
+        event = oracle.log[t]
+        same = [s for s in _judged_rows(oracle) if s < t and _content(oracle, oracle.log[s]) == _content(oracle, event)]
+        own = [s for s in same if oracle.session(oracle.log[s]) == oracle.session(event)]
+        other = [s for s in same if _joint(oracle, oracle.log[s]) == _joint(oracle, event)]
+        before = own or other
+        if before and not _is_asked(oracle, t, own[-1] if own else -1):
+            result[t] = before[-1]
+    return result
+
+
+def duplicate_witnesses(oracle: Oracle) -> int:
+    """First deliveries behind which more came."""
+    seen: set[tuple[Identity, Identity]] = set()
+    count = 0
+    for t in _judged_rows(oracle):
+        group = _joint(oracle, oracle.log[t])
+        what = (group, _content(oracle, oracle.log[t]))
+        goes_on = any(_joint(oracle, e) == group and e.kind in (ROW, WATERMARK) for e in oracle.log[t + 1 :])
+        count += what not in seen and goes_on
+        seen.add(what)
+    return count
+
+
+def _content(oracle: Oracle, event: Event) -> Identity:
+    return (*oracle.identity(event), event.value)
+
+
+def _judged_rows(oracle: Oracle) -> list[int]:
+    if (oracle.contract.delivery, oracle.contract.replay) == ("at-least-once", "session"):
+        return []
+    return [t for t in oracle.events() if oracle.log[t].kind == ROW]
+
+
+def _joint(oracle: Oracle, event: Event) -> Identity:
+    is_joint = oracle.contract.delivery != "at-least-once" and oracle.contract.wm_scope != "session"
+    return (event.subscriber,) if is_joint else oracle.session(event)
+
+
+def _is_asked(oracle: Oracle, time: int, previous: int) -> bool:
+    """Did the session open below that row's position, behind the row `previous`?"""
+    event = oracle.log[time]
+    asked = None
+    for t, e in enumerate(oracle.log[:time]):
+        is_meant = e.key == event.key if e.key != NEVER else e.span in (-1, event.span)
+        if e.kind in (OPEN, CLOSE, ERROR, END) and is_meant and oracle.session(e) == oracle.session(event):
+            asked = t if e.kind == OPEN and e.position != NEVER else None
+    if asked is None or asked <= previous:
+        return False
+    start = oracle.log[asked].position
+    return event.position > start or (oracle.contract.resume == "at" and event.position == start)
+
+
+# S11 and S12
+
+
+def phantoms(oracle: Oracle) -> dict[int, set[int]]:
+    """Each event that nobody wrote, and the failed operations that wrote its value."""
+    return {
+        t: {w.op for w in oracle.source if (w.key, w.value) == (e.key, e.value) and w.outcome == FAIL}
+        for t, e in enumerate(oracle.log)
+        if e.kind in (ROW, BACKFILL) and oracle.is_phantom(e)
+    }
+
+
+def phantom_witnesses(oracle: Oracle) -> int:
+    failed = {w.key for w in oracle.source if w.outcome == FAIL}
+    seen: set[tuple[Identity, Identity]] = set()
+    for t in oracle.events():
+        event = oracle.log[t]
+        if event.key in failed and not oracle.contract.system_events:
+            seen.add((oracle.scope(event), oracle.identity(event)))
+    return len(seen) + len(phantoms(oracle))
+
+
+def wrong_values(oracle: Oracle) -> tuple[set[int], int]:
+    """Rows with another value than their write has, and how many were compared."""
+    wrong, count = set(), 0
+    for t in oracle.events():
+        event = oracle.log[t]
+        if event.kind == ROW and event.value != NEVER and oracle.source and not oracle.contract.system_events:
+            is_right = _is_right(oracle, event)
+            count += is_right is not None
+            wrong |= {t} if is_right is False else set()
+    return wrong, count
+
+
+def _is_right(oracle: Oracle, event: Event) -> bool | None:
+    """Does the row show what its write wrote? None where that cannot be wrong, or is not known."""
+    possible = [w for w in oracle.source if w.outcome != FAIL]
+    finals = [w for w in possible if oracle.contract.unit_rows == "each" or _is_final(w, possible)]
+    if oracle.contract.atomic_unit == "transaction" and event.unit != NEVER:
+        unit = [w for w in possible if oracle.unit_name(w) == event.unit]
+        if unit:
+            return any(w in finals and (w.key, w.value) == (event.key, event.value) for w in unit)
+    alike = [w for w in possible if (w.key, w.value) == (event.key, event.value)]
+    if oracle.contract.identity != "position+key+value":
+        write = oracle.shown(event)
+        there = [w for w in alike if w in finals and w.position in (event.position, NEVER)]
+        if oracle.contract.identity == "position+key+ordinal" and not oracle.is_final:
+            there = [w for w in there if w.ordinal == event.ordinal]
+        return None if write is None else write.value == event.value or bool(there)
+    if len(alike) != 1 or alike[0].position != event.position or oracle.contract.unit_rows == "each":
+        return None
+    is_only = sum((w.op, w.key) == (alike[0].op, alike[0].key) for w in possible) == 1
+    return None if is_only else _is_final(alike[0], possible)
+
+
+def _is_final(write: Write, possible: list[Write]) -> bool:
+    return not any((w.op, w.key) == (write.op, write.key) and w.ordinal > write.ordinal for w in possible)

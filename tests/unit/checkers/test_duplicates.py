@@ -1,0 +1,89 @@
+"""S03 by hand: what may not come again, and what may."""
+
+import pytest
+
+from checkers.duplicates import duplicate_events
+from tests.unit.checkers.stream_cases import EPOCHS, accused, shown, view
+
+DUPLICATE = ["duplicate-event"]
+EXACT: dict[str, object] = {"delivery": "exactly-once", "wm_scope": "subscriber"}
+TWICE = "open@0 x=1@4 w@4 x=1@4"
+TWO_SESSIONS = "s1/1 open@0 x=1@4 s1/2 open x=1@4"
+
+
+@pytest.mark.parametrize(
+    ("delivery", "replay", "anomalies"),
+    [
+        ("exactly-once", "resume", DUPLICATE),
+        ("exactly-once", "session", DUPLICATE),
+        ("at-most-once", "resume", DUPLICATE),
+        ("at-least-once", "resume", DUPLICATE),
+        ("at-least-once", "session", []),
+    ],
+)
+def test_a_session_repeats_only_what_it_may(delivery: str, replay: str, anomalies: list[str]) -> None:
+    assert accused(TWICE, delivery=delivery, replay=replay) == anomalies
+
+
+@pytest.mark.parametrize(
+    ("delivery", "scope", "anomalies"),
+    [
+        ("exactly-once", "session", []),  # Sessions have nothing to do with each other.
+        ("exactly-once", "subscriber", DUPLICATE),
+        ("at-most-once", "global", DUPLICATE),
+        ("at-least-once", "subscriber", []),
+    ],
+)
+def test_a_later_session_repeats_nothing_where_sessions_belong_together(
+    delivery: str, scope: str, anomalies: list[str]
+) -> None:
+    assert accused(TWO_SESSIONS, delivery=delivery, wm_scope=scope) == anomalies
+    assert accused(TWO_SESSIONS.replace("s1/2", "s2"), delivery=delivery, wm_scope=scope) == []
+
+
+@pytest.mark.parametrize(("start", "anomalies"), [(3, []), (4, DUPLICATE), (5, DUPLICATE)])
+def test_a_session_may_ask_for_what_came_before(start: int, anomalies: list[str]) -> None:
+    assert accused(f"s1/1 open@0 x=1@4 s1/2 open@{start} x=1@4", "", **EXACT) == anomalies
+    assert accused(f"open@0 x=1@4 open@{start} x=1@4", "", **EXACT) == anomalies
+    assert accused(f"open@0 x=1@4 open@{start} gap x=1@4", "", **EXACT) == anomalies
+
+
+def test_what_was_asked_for_comes_once() -> None:
+    assert accused("open@0 x=1@4 open@0 x=1@4 x=1@4", "", **EPOCHS) == DUPLICATE
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "open@0 x=1@4 x=2@4",  # Two transactions of one epoch.
+        "open@0 x=1@4 y=1@4",
+        "open@0 x=1@4 x=1@5",  # Another rule's affair: one transaction in two epochs.
+        "open@0 ~x=1@4 x=1@4",  # A snapshot, and the stream behind it.
+        "s1 open@0 x=1@4 s2 open@0 x=1@4",
+    ],
+)
+def test_what_only_looks_alike_is_no_repetition(log: str) -> None:
+    assert accused(log, "", **EPOCHS) == []
+
+
+def test_one_identity_with_two_values_is_no_repetition() -> None:
+    assert accused("open@0 x=1@4.0 x=2@4.0") == []
+
+
+def test_each_repetition_is_shown_with_the_delivery_before() -> None:
+    log = "open@0 x=1@4 y=2@5 x=1@4 y=2@5"
+    ruling = duplicate_events(view(log, "", **EPOCHS))
+    assert ruling.row.tolist() == [1, 2]
+    assert ruling.watermark.tolist() == [3, 4]
+    assert shown("open@0 x=1@4 x=1@4 w@4", duplicate_events(view("open@0 x=1@4 x=1@4 w@4")))[0] == ("x=1@4", "x=1@4")
+
+
+def test_witnesses_are_rows_that_could_have_come_again() -> None:
+    def witnesses(log: str, **changes: object) -> int:
+        return duplicate_events(view(log, "", **changes)).witnesses
+
+    assert witnesses("open@0 x=1@4") == 0
+    assert witnesses("open@0 x=1@4 y=1@4 w@4") == 2
+    assert witnesses("open@0 x=1@4 w@4", replay="session") == 0
+    assert witnesses("s1/1 open@0 x=1@4 s1/2 open@0 w@9") == 0
+    assert witnesses("s1/1 open@0 x=1@4 s1/2 open@0 w@9", delivery="exactly-once", wm_scope="subscriber") == 1
