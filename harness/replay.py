@@ -12,11 +12,13 @@ from harness.core.errors import ScenarioError
 from harness.core.record import Evidence, Footer, Header, Mark, Record
 from harness.core.trace import SECOND, Window
 from harness.journal import HistoryHash, read_journal
+from harness.report.trace import Traced, trace_page
 from harness.running import simulate
-from harness.store import JOURNAL
+from harness.store import JOURNAL, RunFile, write_atomically
 
 CONTEXT_RECORDS = 10
 TRACE_FILE = "trace.jsonl"
+TRACE_PAGE = "trace.html"
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +66,21 @@ def repeat(run: Path, *, trace: Window | None = None) -> Repetition:
             if traced.exists():
                 traced.replace(run / TRACE_FILE)
         return compare(run / JOURNAL, again)
+
+
+def show_trace(run: Path, run_file: RunFile, window: Window, repetition: Repetition) -> str:
+    """Write the page of the trace that `repeat` left; says in a sentence how much of it the page shows."""
+    traced = Traced(
+        run=str(run),
+        cluster=run_file.cluster,
+        seed=run_file.seed,
+        bugs=run_file.bugs,
+        subscribers=run_file.subscribers,
+        is_exact=repetition.is_exact,
+    )
+    page = trace_page(run / TRACE_FILE, window, traced)
+    write_atomically(run / TRACE_PAGE, page.html.encode("utf-8", "backslashreplace"))
+    return page.shown
 
 
 def _require_within(run: Path, window: Window) -> None:

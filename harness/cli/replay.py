@@ -9,9 +9,10 @@ from rich.console import Console
 
 from harness.cli.output import print_report, standard_error
 from harness.core.errors import ScenarioError
+from harness.core.trace import window
 from harness.core.verdict import Verdict
 from harness.engines import EngineStart
-from harness.replay import Difference, Repetition, repeat
+from harness.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
 from harness.report.screen import plain
 from harness.single import difference, judge_run
 from harness.store import RUN_FILE, find_run, read_run_file
@@ -19,6 +20,14 @@ from harness.store import RUN_FILE, find_run, read_run_file
 
 def replay(
     run: Annotated[Path, typer.Argument(help="A run's directory in the store, or its run.json.")],
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FROM..TO",
+            help="Seconds of the run's time, such as 12.5..13: write every message, timer, write and fault of them to "
+            "trace.jsonl, and a space-time diagram to trace.html, into the run's directory.",
+        ),
+    ] = None,
     engine: Annotated[Literal["spark", "local"], typer.Option(help="What judges.")] = "spark",
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
@@ -28,11 +37,15 @@ def replay(
     run_file = read_run_file(folder / RUN_FILE)
     if run_file.runtime != "sim":
         raise ScenarioError(f"{folder}: a run in {run_file.runtime} cannot be repeated exactly; run its plan again")
+    moments = None if trace is None else window(trace)
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start:
-        repetition = repeat(folder)
+        repetition = repeat(folder, trace=moments)
         if not quiet:
             _show(screen, folder, repetition)
+        if moments is not None:
+            shown = show_trace(folder, run_file, moments, repetition)
+            screen.print(plain(f"trace  {folder / TRACE_PAGE}  {shown}"), soft_wrap=True)
         report = judge_run(folder, start.engine)
         failure = difference(repetition)
         if failure is not None:  # This outranks even a finding: the question was whether the run repeats.

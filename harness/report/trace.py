@@ -1,0 +1,65 @@
+"""trace.html: a trace as a space-time diagram on one page, that opens offline, without script."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from harness.core.trace import Window
+from harness.report.diagram import LANE, chosen_messages, diagram, time_text
+from harness.report.moments import Moment, gather, read_contents, read_trace
+from harness.report.screen import visible
+
+CONTENT_MAX: Final = 400  # Characters of a message, in its title.
+NOTABLE_MAX: Final = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """What the trace is of."""
+
+    run: str
+    cluster: str
+    seed: int
+    bugs: tuple[str, ...]
+    subscribers: tuple[str, ...]
+    is_exact: bool  # Else it is of the repetition, which differs from the run.
+
+
+@dataclass(frozen=True, slots=True)
+class TracePage:
+    """The page, and in a sentence how much of the trace it shows."""
+
+    html: str
+    shown: str
+
+
+def trace_page(trace: Path, window: Window, traced: Traced) -> TracePage:
+    """The page of a trace file. All text is escaped; control characters are visible."""
+    found = gather(read_trace(trace))
+    messages, shown = chosen_messages(found)
+    read_contents(read_trace(trace), messages, most=CONTENT_MAX)
+    environment = Environment(
+        loader=PackageLoader("harness.report", "."), autoescape=True, undefined=StrictUndefined, finalize=_shown
+    )
+    html = environment.get_template("trace.html").render(
+        traced=traced,
+        window=str(window),
+        picture=diagram(found, messages, window, traced.subscribers),
+        lane_height=LANE,
+        shown=shown,
+        counts=sorted(found.counts.items()),
+        notable=[_row(moment) for moment in found.notable[:NOTABLE_MAX]],
+        notable_count=len(found.notable),
+    )
+    return TracePage(html, shown)
+
+
+def _row(moment: Moment) -> tuple[str, str, str, str]:
+    return time_text(moment.ns), moment.node or "", moment.kind, moment.text
+
+
+def _shown(value: object) -> object:
+    """Text with what is not printable made visible, but for ends of lines: titles have several."""
+    return type(value)("\n".join(map(visible, value.split("\n")))) if isinstance(value, str) else value
