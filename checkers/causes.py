@@ -1,0 +1,316 @@
+"""Whether gap markers and disconnections had a cause: G14, G27 and G29 of the NDB model.
+
+A gap marker without cause cries wolf. What each cause must leave behind, before the marker reached the user:
+- "inconsistent": a data node marked that epoch as missing, after its group had dropped buffered rows up to it and more
+  (or it had come in later than the epoch), and after a node of that group was lost. Dropped rows alone are harmless
+  while the one who publishes them lives.
+- "out-of-memory": the subscriber's buffer was full, once for each marker.
+- "disconnected": a data node ended the subscription; or nodes, or links of the subscriber, were struck.
+- "cluster-failure": the cluster was restarted as a whole; or every data node was struck, or the subscriber.
+"Before" reaches back to the first sign of an epoch that may be missing: the user may be slow, and hear of it late.
+
+A subscriber is disconnected only because it lags by more than the declared number of epochs (or is told of many old
+ones at once, as a node takes over from another), or because its link broke, which takes a fault of the link or of one
+of its ends.
+
+Witnesses: false-gap, gap markers, and sessions that lived through the loss of a node; spurious-disconnect,
+disconnections, and faults that slowed a subscriber.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from checkers.disturbance import LINK_FAULTS, NODE_FAULTS, SLOW_SUBSCRIBER, overlaps
+from checkers.evidence import (
+    Dictionary,
+    Mark,
+    Session,
+    State,
+    Window,
+    finding,
+    samples,
+    seconds,
+    sessions,
+    states,
+    transactions,
+    windows,
+)
+from checkers.explain import Name, number
+from harness.core.columns import NEVER, OK
+from harness.core.promises import Bounds
+from harness.core.record import Json
+from harness.core.verdict import Finding, Judgement
+
+CHECKER = "causes"
+FALSE_GAP, SPURIOUS = "false-gap", "spurious-disconnect"
+CAUSES = ("inconsistent", "out-of-memory", "disconnected", "cluster-failure")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A marker or a disconnection without cause. `what` makes the fingerprint."""
+
+    anomaly: str
+    subscriber: str
+    sentence: str
+    what: tuple[object, ...]
+
+
+def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # noqa: ARG001  Every check takes a name.
+    """What the markers and disconnections of that history prove. Raises HistoryError if damaged.
+
+    One finding for each anomaly and subscriber: the first example, and how many there are.
+    """
+    record = _Record(history, bounds)
+    troubles = [*record.markers(), *record.disconnections()]
+    findings: list[Finding] = []
+    for anomaly, subscriber in dict.fromkeys((trouble.anomaly, trouble.subscriber) for trouble in troubles):
+        same = [each for each in troubles if (each.anomaly, each.subscriber) == (anomaly, subscriber)]
+        facts = (subscriber, *same[0].what)
+        findings.append(finding(CHECKER, anomaly, same[0].sentence, facts=facts, count=len(same)))
+    return Judgement(
+        checker=CHECKER,
+        findings=tuple(findings),
+        witnesses=record.witnesses(),
+        facts={"gaps": len(record.gaps), "disconnections": len(record.found["disconnect"])},
+    )
+
+
+class _Record:
+    """All that a history says about gaps and disconnections."""
+
+    def __init__(self, history: Path, bounds: Bounds) -> None:
+        names = Dictionary(history)
+        self._bounds = bounds
+        self._nodes = tuple(node for group in bounds.groups for node in group)
+        self._faults = windows(history)
+        self._sessions = sessions(history, names)
+        self.found = states(history, names, "missing", "disconnect", "restart", "view")
+        self._probes = samples(history, "out-of-buffer", "event-buffer-full")
+        self._done = [t for t in transactions(history) if t.outcome == OK]
+        self._epochs, self._since_ns = self._first_signs()
+        self.gaps = [
+            (s, mark) for s in self._sessions for mark in s.marks if mark.kind == "gap" and mark.cause in CAUSES
+        ]
+
+    def markers(self) -> Iterator[Trouble]:
+        """Gap markers without cause."""
+        full: dict[str, int] = {}
+        for session, gap in self.gaps:
+            match gap.cause:
+                case "inconsistent":
+                    reason = self._no_missing_rows(gap)
+                case "out-of-memory":
+                    full[session.subscriber] = full.get(session.subscriber, 0) + 1
+                    reason = self._no_full_buffer(session.subscriber, gap, full[session.subscriber])
+                case "disconnected":
+                    reason = self._no_disconnection(session, gap)
+                case _:
+                    reason = self._no_cluster_failure(session, gap)
+            if reason is not None:
+                sentence = (
+                    f"{session.subscriber} was told of a gap ({gap.cause}) at {seconds(gap.ns)} in session "
+                    f"{session.number}, from {self._shown(gap.position)} on, but {reason}."
+                )
+                what = (session.number, gap.cause, gap.position)
+                yield Trouble(FALSE_GAP, session.subscriber, sentence, what)
+
+    def disconnections(self) -> Iterator[Trouble]:
+        """Disconnections without cause."""
+        for state in self.found["disconnect"]:
+            match state.value:
+                case ["lagging", int(behind), *_] if self._bounds.records is not None:
+                    if behind > self._bounds.records or self._has_taken_over(state.node, state.ns):
+                        continue
+                    reason = f"as lagging by {behind} epochs, and {self._bounds.records} are allowed"
+                case ["link", *_]:
+                    if self._is_link_struck(state):
+                        continue
+                    reason = "as its link had ended, but no fault had struck the link or either end of it"
+                case _:
+                    continue
+            subscriber = str(state.key)
+            sentence = f"{state.node} disconnected {subscriber} at {seconds(state.ns)} {reason}."
+            yield Trouble(SPURIOUS, subscriber, sentence, (state.node, state.position))
+
+    def witnesses(self) -> dict[str, int]:
+        """What could have shown the two anomalies."""
+        losses = self._losses_ns()
+        spans = [(session.marks[0].ns, self._end_ns(session)) for session in self._sessions]
+        lived_through = sum(begin < ns <= end for ns in losses for begin, end in spans)
+        subscribers = dict.fromkeys(session.subscriber for session in self._sessions)
+        slowed = [
+            w for w in self._faults if w.kind == SLOW_SUBSCRIBER and w.effect and any(map(w.touches, subscribers))
+        ]
+        return {
+            FALSE_GAP: len(self.gaps) + lived_through,
+            SPURIOUS: len(self.found["disconnect"]) + len(slowed),
+        }
+
+    # Why there is no cause, or None.
+
+    def _no_missing_rows(self, gap: Mark) -> str | None:
+        marked = [
+            state
+            for state in self.found["missing"]
+            if state.ns <= gap.ns and (gap.position is None or state.position == gap.position)
+        ]
+        if not marked:
+            return "no data node had marked that epoch as missing"
+        reasons = [self._no_lost_buffer(state) for state in marked]
+        return None if None in reasons else reasons[0]
+
+    def _no_lost_buffer(self, missing: State) -> str | None:
+        group = self._group(missing.node)
+        position = missing.position if missing.position is not None else -1
+        dropped = [p for p in self._probes["out-of-buffer"] if p.node in group and p.ns <= missing.ns]
+        if not any(probe.value >= position for probe in dropped) and not self._has_joined_after(missing):
+            return f"the group of {missing.node}, which marked it, had dropped no buffered rows of it"
+        views = self._views_of(missing.node, missing.ns)
+        if views and all(set(group) <= members for _, members in views):
+            return f"{missing.node}, which marked it, had lost no node of its group"
+        return None
+
+    def _no_full_buffer(self, subscriber: str, gap: Mark, count: int) -> str | None:
+        before = [p for p in self._probes["event-buffer-full"] if p.node == subscriber and p.ns <= gap.ns]
+        if len(before) >= count:
+            return None
+        return "its buffer was not full" if count == 1 else f"its buffer had been full {len(before)} times before, and this is marker {count}"
+
+    def _no_disconnection(self, session: Session, gap: Mark) -> str | None:
+        # A session may be ended before it opens, as nodes learn of it one after the other.
+        before = [s.marks[0].ns for s in self._of(session.subscriber) if s.number < session.number]
+        since_ns = max(before, default=0)
+        ended = any(
+            state.key == session.subscriber and since_ns <= state.ns <= gap.ns for state in self.found["disconnect"]
+        )
+        is_struck = any(self._strikes(w, session.subscriber) for w in self._faults_before(gap))
+        if ended or is_struck or self._is_restarting(gap):
+            return None
+        return "no data node had ended its subscription, and no fault had struck a node or its links"
+
+    def _no_cluster_failure(self, session: Session, gap: Mark) -> str | None:
+        faults = self._faults_before(gap)
+        is_struck = any(window.touches(session.subscriber) for window in faults)
+        lost = [node for node in self._nodes if any(window.touches(node) for window in faults)]
+        if self._is_restarting(gap) or is_struck or len(lost) == len(self._nodes):
+            return None
+        return "the cluster was not restarted as a whole, and not all data nodes had been struck"
+
+    # What was going on.
+
+    def _faults_before(self, gap: Mark) -> list[Window]:
+        """Crashes, pauses and partitions from the first sign of an epoch that may be missing, to the marker."""
+        since_ns = min(self._first_sign_ns(gap.position), gap.ns)
+        return [
+            window
+            for window in self._faults
+            if window.kind in (*NODE_FAULTS, *LINK_FAULTS) and overlaps(window, since_ns, gap.ns, self._bounds.grace_ns)
+        ]
+
+    def _strikes(self, window: Window, subscriber: str) -> bool:
+        return window.touches(subscriber) or any(map(window.touches, self._nodes))
+
+    def _is_restarting(self, gap: Mark) -> bool:
+        """Was the whole cluster down at some moment of that time? It is, from its last success to its restart."""
+        since_ns = min(self._first_sign_ns(gap.position), gap.ns) - self._bounds.grace_ns
+        for restart in self.found["restart"]:
+            if restart.key != 0:
+                alive = [t.invoke_ns for t in self._done if t.complete_seq < restart.seq]
+                if max(alive, default=0) <= gap.ns and since_ns <= restart.ns:
+                    return True
+        return False
+
+    def _is_link_struck(self, state: State) -> bool:
+        ends = (state.node, str(state.key))
+        return any(
+            any(map(window.touches, ends)) and overlaps(window, state.ns, state.ns, self._bounds.grace_ns)
+            for window in self._faults
+        )
+
+    def _first_signs(self) -> tuple[list[int], list[int]]:
+        """Epochs in ascending order, and for each when it, or a later one, was first seen."""
+        seen = [(t.epoch, t.complete_ns) for t in self._done if t.epoch is not None]
+        marks = [mark for session in self._sessions for mark in session.marks if mark.kind == "watermark"]
+        seen += [(mark.position, mark.ns) for mark in marks if mark.position is not None]
+        seen.sort()
+        earliest = list(accumulate((ns for _, ns in reversed(seen)), min))[::-1]
+        return [epoch for epoch, _ in seen], earliest
+
+    def _first_sign_ns(self, position: int | None) -> int:
+        """When that epoch, or a later one, was first seen: 0 if it is not known which, NEVER if none was."""
+        if position is None:
+            return 0
+        place = bisect_left(self._epochs, position)
+        return self._since_ns[place] if place < len(self._since_ns) else NEVER
+
+    def _losses_ns(self) -> list[int]:
+        """When a view came into force that lacks a member of the one before it."""
+        by_number: dict[int, State] = {}
+        for view in self.found["view"]:
+            by_number.setdefault(view.key_id, view)
+        ordered = [by_number[key] for key in sorted(by_number)]
+        return [
+            later.ns for earlier, later in pairwise(ordered) if not set(_list(earlier.value)) <= set(_list(later.value))
+        ]
+
+    def _end_ns(self, session: Session) -> int:
+        """When a session ended, NEVER if nothing says so."""
+        closing = session.marks[-1]
+        if closing.kind == "close":
+            return closing.ns
+        starts = [
+            s.marks[0].ns for s in self._sessions if s.subscriber == session.subscriber and s.number > session.number
+        ]
+        return min(starts, default=NEVER)
+
+    def _of(self, subscriber: str) -> list[Session]:
+        return [session for session in self._sessions if session.subscriber == subscriber]
+
+    def _views_of(self, node: str, until_ns: int) -> list[tuple[State, set[str]]]:
+        """The views that a node has installed, in order, each with its members."""
+        return [
+            (view, set(_list(view.value))) for view in self.found["view"] if view.node == node and view.ns <= until_ns
+        ]
+
+    def _has_taken_over(self, node: str, ns: int) -> bool:
+        """Did a node of its group leave its view lately? Then it announces old epochs anew, all at once."""
+        group = set(self._group(node))
+        views = self._views_of(node, ns)
+        return any(
+            later.ns >= ns - self._bounds.grace_ns and not group.isdisjoint(before - after)
+            for (_, before), (later, after) in pairwise(views)
+        )
+
+    def _group(self, node: str) -> tuple[str, ...]:
+        return next((group for group in self._bounds.groups if node in group), (node,))
+
+    def _has_joined_after(self, missing: State) -> bool:
+        """Was that epoch over before the node was told that it is a full member again?
+
+        A node that is brought in keeps nothing for its peer from before. The view after the one that brought it in, of
+        the same members, makes it a full one.
+        """
+        views = self._views_of(missing.node, missing.ns)
+        others = [view.key_id for view in self.found["view"] if missing.node not in _list(view.value)]
+        for place, (view, members) in enumerate(views):
+            before = views[place - 1][0].key_id if place else -1
+            if any(before < number < view.key_id for number in others):
+                full = next((later for later, same in views[place + 1 :] if same == members), None)
+                known = NEVER if full is None or full.position is None else full.position
+                if missing.position is not None and missing.position <= known:
+                    return True
+        return False
+
+    def _shown(self, position: int | None) -> str:
+        bits = self._bounds.saved_bits
+        if position is None:
+            return "an unknown epoch"
+        return f"epoch {position >> bits}/{position & ((1 << bits) - 1)}" if bits else f"epoch {position}"
+
+
+def _list(value: Json) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []

@@ -1,0 +1,235 @@
+"""Whether the system went on, within its bounds, when nothing excused it: G26 to G29 of the NDB model.
+
+A fault excuses what happens from its begin to the end of its grace; but what strikes subscribers only, excuses nobody
+else: commits, and the streams of others, must not wait for a slow, dead or unreachable subscriber. A subscriber itself
+is excused, too, while its user naps, and while it discards events for want of memory.
+
+Of every pause between two watermarks of a session, and of every wait of a commit for an epoch, what counts is the
+longest piece outside all that. It is a `lag` if a fault of other subscribers was in force in it, else a `stall`.
+
+Witnesses: stall, pauses and waits of which a piece was not excused; lag, those of them in a fault of other subscribers
+that had an effect; memory-growth, probes that stood at half of the bound or more; user-blocks-acknowledgements, probes
+in naps that had lasted for as long as a silent subscriber is borne with, in a session that went on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from checkers.disturbance import disturbed, is_among, overlaps, span
+from checkers.evidence import (
+    MS,
+    Dictionary,
+    Sample,
+    Session,
+    State,
+    finding,
+    phases,
+    samples,
+    seconds,
+    sessions,
+    states,
+    windows,
+)
+from checkers.explain import Name, number
+from checkers.intervals import Interval, longest, merged, outside
+from harness.core.promises import Bounds
+from harness.core.verdict import Finding, Judgement
+
+CHECKER = "liveness"
+STALL, LAG, GROWTH, BLOCKS = "stall", "lag", "memory-growth", "user-blocks-acknowledgements"
+ANOMALIES = (STALL, LAG, GROWTH, BLOCKS)
+NAP_REACH_NS = 250 * MS  # A nap is probed every 100 ms: so far from a probe the user may still sleep.
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing that took too long, or grew too large. `who` and `what` make the fingerprint."""
+
+    anomaly: str
+    who: str
+    sentence: str
+    what: tuple[object, ...]
+
+
+def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # noqa: ARG001  Every check takes a name.
+    """What the times of that history prove. Raises HistoryError if its files are damaged.
+
+    One finding for each anomaly and node: the first example, and how many there are. Undeclared bounds are not judged.
+    """
+    record = _Record(history, bounds)
+    witnesses = dict.fromkeys(ANOMALIES, 0)
+    troubles: list[Trouble] = []
+    for who, kind, begin, end in (*record.pauses(), *record.waits()):
+        excused, limit_ns = record.excused(who, kind), record.limit_ns(kind)
+        pieces = outside(begin, end, excused)
+        if limit_ns is None or not pieces:
+            continue
+        witnesses[STALL] += 1
+        witnesses[LAG] += any(record.is_beside_others(who, piece, is_effective=True) for piece in pieces)
+        if longest(pieces) > limit_ns:
+            troubles.append(record.told(who, kind, max(pieces, key=lambda piece: piece[1] - piece[0]), limit_ns))
+    for trouble, anomaly, count in (record.growth(), record.naps()):
+        witnesses[anomaly] += count
+        troubles += trouble
+    return Judgement(checker=CHECKER, findings=tuple(_findings(troubles)), witnesses=witnesses)
+
+
+def _findings(troubles: list[Trouble]) -> Iterator[Finding]:
+    for anomaly in ANOMALIES:
+        for who in dict.fromkeys(trouble.who for trouble in troubles if trouble.anomaly == anomaly):
+            same = [trouble for trouble in troubles if (trouble.anomaly, trouble.who) == (anomaly, who)]
+            facts = (CHECKER, who, *same[0].what)
+            yield finding(CHECKER, anomaly, same[0].sentence, facts=facts, count=len(same))
+
+
+class _Record:
+    """All that a history says about time and memory."""
+
+    def __init__(self, history: Path, bounds: Bounds) -> None:
+        names = Dictionary(history)
+        self._bounds = bounds
+        self._sessions = sessions(history, names)
+        self._subscribers = tuple(dict.fromkeys(session.subscriber for session in self._sessions))
+        self._faults = windows(history)
+        self._beside = [window for window in self._faults if is_among(window, self._subscribers)]
+        self._disconnects = states(history, names, "disconnect")["disconnect"]
+        self._probes = samples(history, "records", "commit-blocked-ns", "user-lag")
+        end = phases(history).get("end")
+        self._end_ns: int | None = None if end is None else int(end["ns"])
+        self._excused = {who: self._excuses(who) for who in self._subscribers}
+        self._hard = disturbed((w for w in self._faults if w not in self._beside), bounds.grace_ns)
+
+    def pauses(self) -> Iterator[tuple[str, str, int, int]]:
+        """The time from each open or watermark of a session to the next watermark, or to the end: who, "pause", when.
+
+        A session that ends without a word, as its subscriber died, ends with its last watermark.
+        """
+        last = {session.subscriber: session for session in self._sessions}
+        for session in self._sessions:
+            points = [mark.ns for mark in session.marks if mark.kind in ("open", "watermark")]
+            if session.marks[-1].kind == "close":
+                points.append(session.marks[-1].ns)
+            elif last[session.subscriber] is session and self._end_ns is not None:
+                points.append(self._end_ns)
+            for begin, end in pairwise(points):
+                yield session.subscriber, "pause", begin, end
+
+    def waits(self) -> Iterator[tuple[str, str, int, int]]:
+        """The time for which each commit waited: who, "wait", when."""
+        for sample in self._probes["commit-blocked-ns"]:
+            yield sample.node, "wait", sample.ns - sample.value, sample.ns
+
+    def limit_ns(self, kind: str) -> int | None:
+        """How long that may take, None if nothing is declared."""
+        return self._bounds.stall_ns if kind == "pause" else self._bounds.blocked_ns
+
+    def excused(self, who: str, kind: str) -> list[Interval]:
+        """When there is an excuse."""
+        return self._excused[who] if kind == "pause" else self._hard
+
+    def is_beside_others(self, who: str, piece: Interval, *, is_effective: bool = False) -> bool:
+        """Was a fault of other subscribers only in force then?"""
+        return any(
+            not (who in self._subscribers and window.touches(who))
+            and (window.effect or not is_effective)
+            and overlaps(window, *piece, grace_ns=0 if is_effective else self._bounds.grace_ns)
+            for window in self._beside
+        )
+
+    def told(self, who: str, kind: str, piece: Interval, limit_ns: int) -> Trouble:
+        """What took too long."""
+        is_lag = self.is_beside_others(who, piece)
+        length, when = seconds(piece[1] - piece[0]), f"from {seconds(piece[0])} to {seconds(piece[1])}"
+        what = f"{who} got no watermark" if kind == "pause" else f"A commit on {who} waited for an epoch"
+        excuse = "while only other subscribers were struck by a fault" if is_lag else "though no fault was in force"
+        sentence = f"{what} for {length}, {when}, {excuse}; {seconds(limit_ns)} is the bound."
+        return Trouble(LAG if is_lag else STALL, who, sentence, (kind, *piece))
+
+    def growth(self) -> tuple[list[Trouble], str, int]:
+        """Buffers that grew too large, and how often one was large enough to say so."""
+        limit = self._bounds.records
+        if limit is None:
+            return [], GROWTH, 0
+        large = [sample for sample in self._probes["records"] if 2 * sample.value >= limit]
+        troubles = [
+            Trouble(
+                GROWTH,
+                sample.node,
+                f"{sample.node} kept {sample.value} epochs for subscribers at {seconds(sample.ns)}; it may keep "
+                f"{limit}, and one more for a moment.",
+                (sample.ns, sample.value),
+            )
+            for sample in large
+            if sample.value > limit + 1
+        ]
+        return troubles, GROWTH, len(large)
+
+    def naps(self) -> tuple[list[Trouble], str, int]:
+        """Subscribers that were disconnected because their user slept, and how often that could have been."""
+        troubles = [self._asleep(state) for state in self._disconnects if self._is_asleep(state)]
+        count = sum(self._is_long_nap(sample) for sample in self._with_nap_length())
+        return troubles, BLOCKS, count
+
+    def _asleep(self, state: State) -> Trouble:
+        sentence = (
+            f"{state.node} disconnected {state.key} as lagging at {seconds(state.ns)} while the user of {state.key} "
+            "was slow, and no fault was in force: acknowledgements must not wait for the user."
+        )
+        return Trouble(BLOCKS, str(state.key), sentence, (state.node, state.position))
+
+    def _is_asleep(self, state: State) -> bool:
+        """Was it for lag, during a nap, and with no fault that could have held the acknowledgements up?"""
+        match state.value:
+            case ["lagging", _, int(silent_ns)]:
+                since_ns = state.ns - silent_ns
+            case _:
+                return False
+        is_napping = any(
+            sample.node == state.key and since_ns <= sample.ns <= state.ns for sample in self._probes["user-lag"]
+        )
+        return is_napping and not any(overlaps(w, since_ns, state.ns, self._bounds.grace_ns) for w in self._faults)
+
+    def _with_nap_length(self) -> Iterator[tuple[Sample, int]]:
+        """Each probe of a nap, and for how long the nap had lasted then at least."""
+        begun: dict[str, tuple[int, int]] = {}
+        for sample in self._probes["user-lag"]:
+            first_ns, last_ns = begun.get(sample.node, (sample.ns, sample.ns))
+            if sample.ns - last_ns > NAP_REACH_NS:
+                first_ns = sample.ns
+            begun[sample.node] = first_ns, sample.ns
+            yield sample, sample.ns - first_ns
+
+    def _is_long_nap(self, nap: tuple[Sample, int]) -> bool:
+        sample, length_ns = nap
+        is_open = any(
+            session.subscriber == sample.node and session.marks[0].ns <= sample.ns <= self._last_ns(session)
+            for session in self._sessions
+        )
+        return is_open and length_ns >= (self._bounds.disconnect_ns or 0)
+
+    def _last_ns(self, session: Session) -> int:
+        return session.marks[-1].ns
+
+    def _excuses(self, who: str) -> list[Interval]:
+        """When the stream of that subscriber may rest."""
+        struck = [w for w in self._faults if w.touches(who) or not is_among(w, self._subscribers)]
+        spans = [span(window, self._bounds.grace_ns) for window in struck]
+        naps = [sample.ns for sample in self._probes["user-lag"] if sample.node == who]
+        spans += [(ns - NAP_REACH_NS, ns + NAP_REACH_NS) for ns in naps]
+        for session in self._sessions:
+            if session.subscriber == who:
+                spans += _discarding(session)
+        return merged(spans)
+
+
+def _discarding(session: Session) -> Iterator[Interval]:
+    """From each gap marker to the next open of the same session."""
+    begun: int | None = None
+    for mark in session.marks:
+        if mark.kind == "gap" and begun is None:
+            begun = mark.ns
+        elif mark.kind == "open" and begun is not None:
+            yield begun, mark.ns
+            begun = None

@@ -1,0 +1,211 @@
+"""Watermarks and commits go on, within their bounds, unless something excuses them."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from checkers import liveness
+from checkers.intervals import longest, merged, outside, total
+from harness.core.verdict import Judgement
+from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies
+
+
+def judged(run: Run, folder: Path, **changes: object) -> Judgement:
+    return liveness.check(run.write(folder), replace(BOUNDS, **changes))
+
+
+def streamed(*subscribers: str, pause: tuple[int, int] = (0, 0), until: int = 3000) -> Run:
+    """Sessions with a watermark every 100 ms, but for s1 none inside the pause."""
+    run = Run()
+    for subscriber in subscribers:
+        run.event(0, subscriber, "open", 0)
+        times = [ms for ms in range(100, until, 100) if subscriber != "s1" or not pause[0] < ms < pause[1]]
+        run.watermarks(subscriber, times)
+    run.mark(until, "end")
+    return run
+
+
+def test_a_stream_that_goes_on_is_a_witness_with_each_pause(tmp_path: Path) -> None:
+    judgement = judged(streamed("s1"), tmp_path)
+    assert anomalies(judgement) == []
+    assert judgement.witnesses["stall"] == 30
+    assert judgement.witnesses["lag"] == 0
+
+
+@pytest.mark.parametrize(("end", "expected"), [(1400, []), (1500, ["stall"])])
+def test_a_pause_longer_than_the_bound_is_a_stall(tmp_path: Path, end: int, expected: list[str]) -> None:
+    judgement = judged(streamed("s1", pause=(1000, end)), tmp_path)
+    assert anomalies(judgement) == expected
+
+
+def test_a_stall_is_told_with_its_times(tmp_path: Path) -> None:
+    (found,) = judged(streamed("s1", "s2", pause=(1000, 1600)), tmp_path).findings
+    assert found.sentence == (
+        "s1 got no watermark for 0.600 s, from 1.000 s to 1.600 s, though no fault was in force; 0.400 s is the bound."
+    )
+
+
+def test_the_time_to_the_first_watermark_and_to_the_end_counts(tmp_path: Path) -> None:
+    assert anomalies(judged(streamed("s1", pause=(0, 700)), tmp_path / "1")) == ["stall"]
+    assert anomalies(judged(streamed("s1", pause=(2000, 3000)), tmp_path / "2")) == ["stall"]
+    assert anomalies(judged(streamed("s1", pause=(0, 9000)), tmp_path / "3")) == ["stall"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "targets", "begin", "end", "expected"),
+    [
+        ("partition", "d1>d2", 1000, 1900, []),
+        ("crash", "d1", 900, 1500, []),  # Up to 1700 with its grace: 300 ms are left.
+        ("crash", "d1", 900, 1300, ["stall"]),  # Up to 1500: 500 ms are left.
+        ("crash", "d1", 1500, 1700, ["stall"]),  # 500 ms before it.
+        ("slow-subscriber", "s1>d1", 1000, 1900, []),
+    ],
+)
+def test_a_fault_and_its_grace_excuse_a_pause(
+    tmp_path: Path, kind: str, targets: str, begin: int, end: int, expected: list[str]
+) -> None:
+    run = streamed("s1", pause=(1000, 2000))
+    run.fault(kind, targets, begin, end)
+    assert anomalies(judged(run, tmp_path)) == expected
+
+
+@pytest.mark.parametrize("targets", ["s2", "s2>d1 d1>s2"])
+def test_a_pause_while_only_another_subscriber_is_struck_is_a_lag(tmp_path: Path, targets: str) -> None:
+    run = streamed("s1", "s2", pause=(1000, 2000))
+    run.fault("slow-subscriber", targets, 900, 2100)
+    judgement = judged(run, tmp_path)
+    assert anomalies(judgement) == ["lag"]
+    assert "s1 got no watermark for 1.000 s" in judgement.findings[0].sentence
+
+
+def test_pauses_in_a_fault_of_another_subscriber_are_witnesses_of_lag(tmp_path: Path) -> None:
+    run = streamed("s1", "s2")
+    run.fault("slow-subscriber", "s2", 1050, 1450)
+    assert judged(run, tmp_path).witnesses["lag"] == 5
+
+
+def test_a_fault_without_effect_is_no_witness(tmp_path: Path) -> None:
+    run = streamed("s1", "s2")
+    run.fault("slow-subscriber", "s2", 1050, 1450, effect=0)
+    assert judged(run, tmp_path).witnesses["lag"] == 0
+
+
+def test_a_user_that_naps_gets_no_watermarks_meanwhile(tmp_path: Path) -> None:
+    run = streamed("s1", pause=(1000, 2000))
+    for ms in range(1100, 2000, 100):
+        run.probe(ms, "s1", "user-lag", 5)
+    assert anomalies(judged(run, tmp_path)) == []
+
+
+def test_the_nap_of_another_user_is_no_excuse(tmp_path: Path) -> None:
+    run = streamed("s1", "s2", pause=(1000, 2000))
+    for ms in range(1100, 2000, 100):
+        run.probe(ms, "s2", "user-lag", 5)
+    assert anomalies(judged(run, tmp_path)) == ["stall"]
+
+
+def test_events_that_are_discarded_for_want_of_memory_are_marked(tmp_path: Path) -> None:
+    run = streamed("s1", pause=(1000, 2000))
+    run.event(1050, "s1", "gap", 1050, value="out-of-memory")
+    run.event(1950, "s1", "open", 1900)
+    assert anomalies(judged(run, tmp_path)) == []
+
+
+def test_between_two_sessions_there_is_no_stream(tmp_path: Path) -> None:
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.watermarks("s1", [100, 200])
+    run.event(210, "s1", "gap", 201, value="disconnected")
+    run.event(210, "s1", "close")
+    run.event(1500, "s1", "open", 1500, session=2)
+    run.watermarks("s1", [1600], session=2)
+    run.mark(1700, "end")
+    assert anomalies(judged(run, tmp_path)) == []
+
+
+def test_a_subscriber_that_died_says_nothing_more(tmp_path: Path) -> None:
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.watermarks("s1", [100, 200])
+    run.event(1500, "s1", "open", 1500, session=2)
+    run.mark(1600, "end")
+    assert anomalies(judged(run, tmp_path)) == []
+
+
+def test_what_is_not_declared_is_not_judged(tmp_path: Path) -> None:
+    run = streamed("s1", pause=(1000, 2000))
+    run.probe(10, "d1", "records", 100)
+    run.probe(1000, "d1", "commit-blocked-ns", 900_000_000)
+    judgement = judged(run, tmp_path, stall_ns=None, blocked_ns=None, records=None)
+    assert (anomalies(judgement), set(judgement.witnesses.values())) == ([], {0})
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "fault", "expected"),
+    [
+        (90, None, []),
+        (150, None, ["stall"]),
+        (150, ("pause", "s1", 1), ["lag"]),
+        (900, ("pause", "d2", 1), []),
+        (900, ("clock", "d2", 850), ["stall"]),
+    ],
+)
+def test_a_commit_waits_for_an_epoch_no_longer_than_the_bound(
+    tmp_path: Path, waited_ms: int, fault: tuple[str, str, int] | None, expected: list[str]
+) -> None:
+    run = streamed("s1")
+    if fault is not None:
+        kind, target, begin = fault
+        run.fault(kind, target, begin, 2500)
+    run.probe(1000, "d1", "commit-blocked-ns", waited_ms * 1_000_000)
+    judgement = judged(run, tmp_path)
+    assert anomalies(judgement) == expected
+
+
+@pytest.mark.parametrize(("records", "expected", "witnesses"), [(3, [], 0), (9, [], 1), (10, ["memory-growth"], 1)])
+def test_a_node_keeps_as_many_epochs_as_it_may_and_one_more(
+    tmp_path: Path, records: int, expected: list[str], witnesses: int
+) -> None:
+    run = Run()
+    run.probe(10, "d1", "records", records)
+    judgement = judged(run, tmp_path)
+    assert anomalies(judgement) == expected
+    assert judgement.witnesses["memory-growth"] == witnesses
+
+
+def napping(*, disconnected: bool) -> Run:
+    run = streamed("s1", pause=(1000, 1900))
+    for ms in range(1100, 1900, 100):
+        run.probe(ms, "s1", "user-lag", 5)
+    if disconnected:
+        run.state(1800, "d1", "disconnect", "s1", ["lagging", 9, 600_000_000], 1200)
+    return run
+
+
+def test_long_naps_in_a_session_that_goes_on_are_witnesses(tmp_path: Path) -> None:
+    judgement = judged(napping(disconnected=False), tmp_path)
+    assert anomalies(judgement) == []
+    assert judgement.witnesses["user-blocks-acknowledgements"] == 5
+
+
+def test_a_subscriber_that_is_disconnected_because_its_user_naps_is_a_finding(tmp_path: Path) -> None:
+    judgement = judged(napping(disconnected=True), tmp_path)
+    assert anomalies(judgement) == ["user-blocks-acknowledgements"]
+
+
+@pytest.mark.parametrize("targets", ["s1>d1", "s1", "d3"])
+def test_a_fault_may_hold_acknowledgements_up_while_the_user_naps(tmp_path: Path, targets: str) -> None:
+    run = napping(disconnected=True)
+    run.fault("slow-subscriber", targets, 900, 1300)
+    assert anomalies(judged(run, tmp_path)) == []
+
+
+def test_intervals_are_merged_and_cut_out() -> None:
+    disturbed = merged([(50, 60), (10, 20), (15, 30), (30, 31)])
+    assert disturbed == [(10, 31), (50, 60)]
+    assert outside(0, 100, disturbed) == [(0, 10), (31, 50), (60, 100)]
+    assert outside(20, 55, disturbed) == [(31, 50)]
+    assert outside(12, 30, disturbed) == []
+    assert outside(31, 31, disturbed) == []
+    assert (longest([]), longest([(0, 3), (5, 9)]), total([(0, 3), (5, 9)])) == (0, 4, 7)
