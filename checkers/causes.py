@@ -178,7 +178,9 @@ class _Record:
         before = [p for p in self._probes["event-buffer-full"] if p.node == subscriber and p.ns <= gap.ns]
         if len(before) >= count:
             return None
-        return "its buffer was not full" if count == 1 else f"its buffer had been full {len(before)} times before, and this is marker {count}"
+        if count == 1:
+            return "its buffer had not been full"
+        return f"its buffer had been full {len(before)} times before, and this is marker {count}"
 
     def _no_disconnection(self, session: Session, gap: Mark) -> str | None:
         # A session may be ended before it opens, as nodes learn of it one after the other.
