@@ -141,6 +141,8 @@ def _views(history: Path) -> tuple[Int64s, Int64s]:
 def _double(told: Told, answers: Answers, name: Name, show: EpochName) -> tuple[tuple[Finding, ...], int]:
     """Transactions that are shown in two epochs, and how many are shown twice or more."""
     shown = _shown(told, answers)
+    if not len(shown.unit):
+        return (), 0
     order = np.lexsort((shown.seq, shown.epoch, shown.unit))
     unit, epoch = shown.unit[order], shown.epoch[order]
     first = np.flatnonzero(first_of_each(unit))

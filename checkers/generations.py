@@ -112,9 +112,10 @@ def merged(judgements: Sequence[Judgement]) -> Judgement:
     witnesses: Counter[str] = Counter()
     unknown: dict[str, str] = {}
     for judgement in judgements:
-        findings = {finding.fingerprint: finding for finding in judgement.findings} | findings
+        for finding in judgement.findings:
+            findings.setdefault(finding.fingerprint, finding)
         witnesses.update(judgement.witnesses)
-        unknown = dict(judgement.unknown) | unknown
+        unknown = {**judgement.unknown, **unknown}
     found = {finding.anomaly for finding in findings.values()}
     last = judgements[-1]
     return Judgement(
