@@ -49,8 +49,48 @@ class Ndb:
         Parameter(name="event_buffer", low=200, high=4000, text="events that a subscriber keeps for its user"),
         Parameter(name="nap_permille", low=0, high=15, text="how often a subscriber's user falls asleep"),
     )
-    points: tuple[str, ...] = ()
-    goals: tuple[str, ...] = ()
+    points: tuple[str, ...] = (
+        "after-epoch-commit",
+        "after-prepare",
+        "at-handover",
+        "before-commit-answer",
+        "before-commit-chain",
+        "before-complete-rep",
+        "before-copy-gci",
+        "before-copy-gci-sent",
+        "before-epoch-commit-sent",
+        "before-group-ack",
+        "before-install",
+        "before-nodefinish",
+        "before-prepare-sent",
+        "before-propose",
+        "before-restore",
+        "commit-on-backup",
+        "resend-epoch",
+        "subscriber-before-ack",
+        "takeover-collecting",
+    )
+    goals: tuple[str, ...] = (
+        "a backup waited for Complete",
+        "a commit waited for the block",
+        "a coordinator was taken over with a committed operation",
+        "a lagging subscriber was disconnected",
+        "a lock wait timed out",
+        "a resent row was dropped as known",
+        "a subscriber saw the whole cluster fail",
+        "a transaction was open over three epochs",
+        "an epoch was marked as missing",
+        "an epoch was resent",
+        "buckets were handed back to a restarted node",
+        "buckets were taken over with unacknowledged epochs",
+        "buffered rows were dropped",
+        "the arbitrator refused",
+        "the arbitrator was out of reach for a while",
+        "the master changed",
+        "the user's buffer was full",
+        "the view changed in mid-round",
+        "the whole cluster was restarted",
+    )
     faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "lost-writes")
     workloads: tuple[str, ...] = ("ndb-mix", "list-append", "list-append-locked", "two-keys", "counter", "churn")
     settle_ns: int = 15_000 * MS
