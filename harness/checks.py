@@ -15,7 +15,19 @@ from typing import Final, assert_never
 
 import msgspec
 
-from checkers import cuts, epochs, freshness, serializability, streams
+from checkers import (
+    authority,
+    causes,
+    cuts,
+    durability,
+    epochs,
+    freshness,
+    liveness,
+    replicas,
+    serializability,
+    streams,
+    survival,
+)
 from checkers.chunks import chunks
 from checkers.engine import Engine
 from checkers.explain import CHECKER as TRANSACTIONS
@@ -127,8 +139,9 @@ def _freshness(subject: Subject) -> Judgement:
     return _by_generation(subject, lambda history: freshness.check(history, subject.name))
 
 
-def _epochs(subject: Subject) -> Judgement:
-    return epochs.check(subject.history, subject.bounds, subject.name)
+def _whole(check: Callable[[Path, Bounds, Name], Judgement]) -> Callable[[Subject], Judgement]:
+    """How a check judges that takes the whole history, restarts and all."""
+    return lambda subject: check(subject.history, subject.bounds, subject.name)
 
 
 def _by_generation(subject: Subject, judge: Callable[[Path], Judgement], *, is_locked: bool = False) -> Judgement:
@@ -151,6 +164,12 @@ CHECKS: Final = (
     Check(LOCKED, tuple(TRANSACTIONAL), _transactions_locked, When.NAMED),
     Check(STREAMS, tuple(RULES), _streams, When.CONTRACT),
     Check(freshness.CHECKER, freshness.ANOMALIES, _freshness),
-    Check(epochs.CHECKER, epochs.ANOMALIES, _epochs),
     Check(cuts.CHECKER, cuts.ANOMALIES, _cuts),
+    Check(epochs.CHECKER, epochs.ANOMALIES, _whole(epochs.check)),
+    Check(durability.CHECKER, durability.ANOMALIES, _whole(durability.check)),
+    Check(survival.CHECKER, survival.ANOMALIES, _whole(survival.check)),
+    Check(replicas.CHECKER, (replicas.DIVERGED,), _whole(replicas.check)),
+    Check(authority.CHECKER, (authority.SPLIT,), _whole(authority.check)),
+    Check(causes.CHECKER, (causes.FALSE_GAP, causes.SPURIOUS), _whole(causes.check)),
+    Check(liveness.CHECKER, liveness.ANOMALIES, _whole(liveness.check)),
 )

@@ -8,6 +8,7 @@ import pytest
 from checkers import models
 from checkers.engine import LocalEngine
 from checkers.explain import number
+from checkers.names import NAMES
 from harness.checks import CHECKS, LOCKED, Subject, anomalies_of, chosen
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Evidence
@@ -73,6 +74,7 @@ def test_each_check_has_a_name_and_anomalies_of_its_own() -> None:
     names = [check.name for check in CHECKS]
     assert len(set(names)) == len(names)
     assert all(anomalies_of(name) for name in names)
+    assert {anomaly for name in names for anomaly in anomalies_of(name)} <= set(NAMES)
 
 
 @pytest.mark.parametrize("restarts", [0, 1, 2])
