@@ -21,7 +21,7 @@ from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
 from harness.core.until_ok import EachUntilOk
 from harness.workloads.options import WorkloadOptions
-from harness.workloads.populations import Drawn, Mix, Population, Step
+from harness.workloads.populations import ORDERLY, Drawn, Mix, Population, Step
 
 FINAL_ATTEMPTS = 240
 FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: the settling bound of any cluster ends the wait before.
@@ -93,6 +93,8 @@ class Transactions(msgspec.Struct, frozen=True):
             )
         )
         slots, next_key = self._with_room(steps, drawn[5::3])
+        if population.is_orderly and drawn[1] % ORDERLY:
+            steps.sort(key=lambda step: slots[step.place].key)
         mops = _mops(steps, population, slots)
         return mops, self._with(tuple(slots), next_key, dice)
 

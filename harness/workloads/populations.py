@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 DEPENDENT_PERCENT = 35  # Transactions that read one key and append to up to two others.
 READ_ONLY_PERCENT = 15
 WIDE_MIN, WIDE_MAX = 6, 8  # Keys of a wide transaction, if so many are in use.
+ORDERLY = 10
 HOT = 0  # The place that gets most of the traffic anyway.
 
 Lock = Literal["committed", "locked"]
@@ -37,12 +38,14 @@ class Population(NamedTuple):
     """A sort of transaction. `lock` is how it reads: None says nothing, for systems that have no choice.
 
     "locked" locks each key that it reads: exclusively if it appends to it as well, else shared. `places` is how many
-    it needs at least, whatever the longest transaction is.
+    it needs at least, whatever the longest transaction is. `is_orderly`: takes its keys in ascending order, but for one
+    transaction in ORDERLY, so that deadlocks are tried and yet do not stop everything until locks time out.
     """
 
     steps: Callable[[Drawn], list[Step]]
     lock: Lock | None = None
     places: int = 2
+    is_orderly: bool = False
 
 
 Mix = tuple[tuple[int, Population], ...]  # How many of 100 transactions are of each sort.
@@ -99,12 +102,12 @@ TWO_KEYS: Mix = ((100, Population(two_keys)),)
 COUNTER: Mix = ((100, Population(counter, "locked")),)
 CHURN: Mix = ((100, Population(churn)),)
 NDB_MIX: Mix = (
-    (32, Population(mixed, "committed")),  # Says so, since others of the mixture lock.
-    (28, Population(mixed, "locked")),
-    (16, Population(two_keys)),
+    (32, Population(mixed, "committed", is_orderly=True)),  # Says so, since others of the mixture lock.
+    (28, Population(mixed, "locked", is_orderly=True)),
+    (16, Population(two_keys, is_orderly=True)),
     (10, Population(counter, "locked")),
     (9, Population(churn)),
-    (5, Population(wide, places=WIDE_MAX)),
+    (5, Population(wide, places=WIDE_MAX, is_orderly=True)),
 )
 
 

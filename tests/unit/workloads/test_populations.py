@@ -111,6 +111,14 @@ def test_churn_appends_to_one_key_two_or_three_times() -> None:
     assert all(len(set(appended_keys(mops))) == 1 for mops in load_of("churn"))
 
 
+def test_most_transactions_of_the_mixture_take_their_keys_in_order_and_some_do_not() -> None:
+    load = [mops for mops in load_of("ndb-mix") if len({mop.key for mop in mops}) > 1]
+    in_order = sum(
+        keys == sorted(keys) for keys in ([mop.key for mop in mops if isinstance(mop.key, int)] for mops in load)
+    )
+    assert 0.85 < in_order / len(load) < 0.97
+
+
 @pytest.mark.parametrize(("key_count", "widths"), [(12, {6, 7, 8}), (7, {6, 7}), (4, {4})])
 def test_wide_transactions_append_to_many_keys_over_all_groups(key_count: int, widths: set[int]) -> None:
     load = [mops for mops in load_of("ndb-mix", key_count=key_count) if len(mops) >= 4 and len(mops) in widths]
