@@ -69,6 +69,7 @@ class Coordinator:
         self._has_timer = False
         self._number = 0  # Of the view; what follows from it:
         self._life: int | None = None
+        self._since: dict[NodeId, int] = {}
         self._chains: tuple[tuple[NodeId, ...], ...] = ((),) * FRAGMENTS
 
     def is_idle(self) -> bool:
@@ -139,7 +140,8 @@ class Coordinator:
         """Invariants 4 and 5; and the master takes over what the failed coordinated."""
         site = self._site
         self._number = view.number
-        since = view.since(site.node)
+        self._since = {member.node: member.since for member in view.members}
+        since = self._since.get(site.node)
         self._life = None if since is None else life_of(site.node, since)
         self._chains = view.chains()
         gone = tuple(member.node for member in failed)
@@ -200,9 +202,17 @@ class Coordinator:
             transaction.seen = max(transaction.seen, message.epoch)
             mop = MicroOp("r", mop.key, message.elements, mop.table, mop.lock)
         transaction.done.append(mop)
-        transaction.pending = (transaction.pending[0], message.chain)
+        left = message.chain if message.view >= self._number else self._survivors(message)
+        transaction.pending = (transaction.pending[0], left)
         transaction.touch_pending()
-        self._go_on(transaction)
+        if left == message.chain:
+            self._go_on(transaction)
+        else:  # A node of the chain has failed, of which the primary did not know; the answer was under way.
+            self._abort(transaction, NODE_FAILED)
+
+    def _survivors(self, message: Operated) -> tuple[NodeId, ...]:
+        """Those of the chain who live on since the answer was sent."""
+        return tuple(node for node in message.chain if self._since.get(node, message.view + 1) <= message.view)
 
     def _abort(self, transaction: Transaction, reason: str, gone: tuple[NodeId, ...] = ()) -> None:
         """The client is told at once: it cannot be committed any more. Invariant 5."""
@@ -337,15 +347,14 @@ class Coordinator:
         return any(node in gone for chain in chains for node in chain)
 
     def _send_without(self, transaction: Transaction, gone: tuple[NodeId, ...]) -> None:
-        """Commit or Abort was lost if it was at a failed node, so it is sent again."""
+        """Commit or Abort was lost if it was at a failed node, so it is sent again. An abort's way is not known."""
         is_commit = transaction.state is State.COMMITTING
         send_again = self._send_commit if is_commit else self._send_abort
         for fragment, chain in tuple(transaction.chains.items()):
             left = tuple(node for node in chain if node not in gone)
-            if left != chain:
-                transaction.chains[fragment] = left
-                if fragment in transaction.awaited:
-                    send_again(transaction, fragment)
+            transaction.chains[fragment] = left
+            if fragment in transaction.awaited and (left != chain or not is_commit):
+                send_again(transaction, fragment)
         if is_commit and not transaction.awaited:
             self._all_committed(transaction)
         elif not is_commit:

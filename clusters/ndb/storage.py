@@ -206,7 +206,7 @@ class Storage:
         elements, epoch = self._rows.read(message.key)
         if record is not None and message.key in record.appends:
             elements += record.appends[message.key]
-        answer = Operated(message.transid, message.number, (self._site.node,), elements, epoch)
+        answer = Operated(message.transid, self._number, message.number, (self._site.node,), elements, epoch)
         self._site.send(coordinator_in(message.transid), answer)
 
     def _decline(self, message: Operate) -> None:
@@ -239,7 +239,7 @@ class Storage:
                 )
             self._site.send(after[0], onward)
         else:
-            answer = Operated(message.transid, message.number, message.chain)
+            answer = Operated(message.transid, self._number, message.number, message.chain)
             self._site.send(coordinator_in(message.transid), answer)
 
     def _record(self, transid: int, fragment: int, chain: tuple[NodeId, ...]) -> Record:

@@ -100,6 +100,7 @@ class Operated(Struct, frozen=True, tag=True):
     """The last of the chain to the coordinator: done at all of it. A read has `elements`, last changed in `epoch`."""
 
     transid: int
+    view: int
     number: int
     chain: tuple[NodeId, ...]
     elements: list[Json] | None = None

@@ -110,9 +110,11 @@ class FakeCheckpoints:
 
 class FakePublisher:
     def __init__(self) -> None:
-        self.rows: list[tuple[int, int, object, object]] = []
+        self.rows: list[tuple[int, int, Json, Json]] = []
 
     def row(self, epoch: int, transid: int, key: object, value: object) -> None:
+        assert isinstance(key, int | str)
+        assert isinstance(value, int | str)
         self.rows.append((epoch, transid, key, value))
 
 
@@ -362,7 +364,9 @@ class TransactionCluster:
 
 def random_transaction(draws: Stream, number: int, keys: int) -> tuple[MicroOp, ...]:
     """One to five reads and appends; every other transaction reads under locks only."""
-    locks: tuple[Json, ...] = ("shared", "exclusive") if draws.chance(1, 2) else (None, "committed", "short", "shared")
+    locks: tuple[str | None, ...] = (
+        ("shared", "exclusive") if draws.chance(1, 2) else (None, "committed", "short", "shared")
+    )
     mops = []
     for place in range(draws.between(1, 5)):
         key = draws.below(keys)

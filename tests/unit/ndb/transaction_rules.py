@@ -1,6 +1,7 @@
 """What must be so after a run of `TransactionCluster` has come to rest. Slow and obvious."""
 
 from graphlib import TopologicalSorter
+from itertools import pairwise
 
 from clusters.ndb.shape import GROUPS, fragment_of, group_of, group_of_fragment, key_of
 from clusters.ndb.transactions import Done, Refused
@@ -35,7 +36,7 @@ def final_lists(cluster: TransactionCluster) -> tuple[Lists, dict[Json, int]]:
 
 
 def assert_all_or_nothing(cluster: TransactionCluster, lists: Lists, epochs: dict[Json, int]) -> None:
-    """Of each transaction all appends are there, once, in its one epoch, or none; all if it is done, none if refused."""
+    """Of each transaction all appends are there, once, in its epoch, or none; all if it is done, none if refused."""
     for elements in lists.values():
         assert len(set(elements)) == len(elements)
     for asked in cluster.asked:
@@ -72,7 +73,7 @@ def assert_published(cluster: TransactionCluster, lists: Lists, epochs: dict[Jso
 
 
 def assert_reads(cluster: TransactionCluster, lists: Lists) -> None:
-    """What was read is a beginning of the list, with the transaction's own appends, and not older than what was acked."""
+    """What was read is a beginning of the list and the transaction's own appends, and not older than what was done."""
     for asked in cluster.asked:
         if not isinstance(asked.answer, Done):
             continue
@@ -103,7 +104,7 @@ def dependencies(cluster: TransactionCluster, lists: Lists) -> list[tuple[int, i
     author = {mop.value: at for at, asked in enumerate(cluster.asked) for mop in asked.mops if mop.f == "append"}
     edges = []
     for elements in lists.values():
-        edges += [(author[a], author[b], "ww") for a, b in zip(elements, elements[1:], strict=False)]
+        edges += [(author[a], author[b], "ww") for a, b in pairwise(elements)]
     for at, asked in enumerate(cluster.asked):
         if not isinstance(asked.answer, Done):
             continue
