@@ -3,6 +3,8 @@
 BIN := .venv/bin
 READY := .venv/.ready
 SEED ?= 7
+DEMO_SEED ?= 1
+DEMO_BUG ?= lib-any-node-completes
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -14,6 +16,11 @@ $(READY): requirements.lock pyproject.toml scripts/setup
 
 run: $(READY) ## one run of the tutorial under faults, with its verdict (SEED=7)
 	@$(BIN)/seamark run --seed $(SEED)
+
+demo: $(READY) ## a bug that we planted in the model of NDB is found, in half a minute
+	@echo "We planted the bug $(DEMO_BUG): this run is meant to end with a finding (exit 1), and then make demo succeeds."
+	@$(BIN)/seamark run --cluster ndb --bug $(DEMO_BUG) --seed $(DEMO_SEED) --time 20; code=$$?; \
+	if [ $$code -eq 1 ]; then echo "Found, as planned."; else echo "The planted bug was not found (exit $$code)."; exit 1; fi
 
 check: $(READY) ## format, lint, types, layers, fast tests
 	@scripts/test static unit
@@ -30,4 +37,4 @@ fuzz: $(READY) ## the long mode of the fuzz tests: 10,000 inputs of each kind
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run check test bench fuzz clean
+.PHONY: help setup run demo check test bench fuzz clean
