@@ -1,6 +1,6 @@
 """Runs of a small NDB-like cluster, told record by record, as histories that checks can read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.core.promises import Bounds
@@ -21,7 +21,8 @@ BOUNDS = Bounds(
     blocked_ns=100 * MS,
     grace_ns=200 * MS,
 )
-Writes = dict[int | str, int | list[int]]  # What is appended to each key.
+Writes = Mapping[int, int] | Mapping[str, int]  # What is appended to each key.
+Rows = Mapping[int, list[int]] | Mapping[str, list[int]]
 
 
 def epoch(gci: int, micro: int = 0) -> int:
@@ -100,9 +101,7 @@ class Run:
         """The whole cluster begins to serve with what was saved in `gci`; `first` is its next one."""
         self.state(ms, "d1", "restart", number, [gci, epoch(first)])
 
-    def dump(
-        self, ms: float, nodes: str, rows: dict[int | str, list[int]], *, restart: int | None = None, at: int = 0
-    ) -> None:
+    def dump(self, ms: float, nodes: str, rows: Rows, *, restart: int | None = None, at: int = 0) -> None:
         """Those nodes show their rows, all of that epoch: at rest, or after that restart."""
         for node in nodes.split():
             for key, elements in rows.items():
@@ -172,8 +171,5 @@ def counts(judgement: Judgement) -> dict[str, int]:
 
 
 def _mops(writes: Writes, reads: dict[int, list[int] | None]) -> tuple[MicroOp, ...]:
-    appended = [
-        (key, each) for key, value in writes.items() for each in (value if isinstance(value, list) else [value])
-    ]
     read = [MicroOp("r", key, None if elements is None else [*elements]) for key, elements in reads.items()]
-    return (*(MicroOp("append", key, each) for key, each in appended), *read)
+    return (*(MicroOp("append", key, element) for key, element in writes.items()), *read)
