@@ -1,10 +1,9 @@
 """Slow and faulty links between two roles."""
 
 from harness.core.draw import Stream
-from nemesis.topology import DATAGRAM, Strike, Topology
+from nemesis.topology import DATAGRAM, ENOUGH, Strike, Topology
 
 MS = 1_000_000
-ENOUGH = 3  # With fewer nodes of a role, the links between them may carry nothing for a while.
 
 
 def draw_slow_link(topology: Topology, stream: Stream) -> Strike:

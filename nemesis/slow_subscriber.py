@@ -1,16 +1,23 @@
 """Slow subscribers: the stream runs into full buffers, by the network's fault or by the subscriber's own."""
 
 from harness.core.draw import Stream
-from nemesis.topology import SUBSCRIBER, Strike, Topology
+from nemesis.topology import ENOUGH, SUBSCRIBER, Strike, Topology
 
 MS = 1_000_000
 
 
 def draw_slow_subscriber(topology: Topology, stream: Stream) -> Strike:
-    """One subscriber, or every fourth time all, with little bandwidth, much latency, or slow to handle what comes."""
+    """One subscriber, or every fourth time all, with little bandwidth, much latency, or slow to handle what comes.
+
+    Where several servers send to it, often the link from one of them only: what comes from them must be put together.
+    """
     subscribers = topology.of_role(SUBSCRIBER)
     chosen = subscribers if stream.chance(1, 4) else (stream.choice(subscribers),)
-    links = topology.existing([(source, target) for target in chosen for source in topology.servers()])
+    members = topology.largest_role()
+    sources = topology.servers()
+    if len(members) >= ENOUGH and stream.chance(1, 2):
+        sources = (stream.choice(members),)
+    links = topology.existing([(source, target) for target in chosen for source in sources])
     match stream.choice(("bandwidth", "delay", "consumer") if links else ("consumer",)):
         case "bandwidth":
             return Strike(fault="bandwidth", targets=links, args={"bytes_per_s": stream.between(100, 1000)})

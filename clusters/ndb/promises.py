@@ -70,4 +70,43 @@ PROMISES = (
     _promise(14, "A gap is marked only if there was a cause for one.", "false-gap"),
     _promise(15, "Epochs rise without holes while the view rests, and none is ever used again.", "epoch-shape"),
     _promise(16, "At each epoch a subscriber's fold is the state of the committed transactions.", "state-mismatch"),
+    _promise(
+        21,
+        "A restart of the whole cluster restores every transaction up to the saved checkpoint, whole, and no other.",
+        "lost-acknowledged",
+        "resurrected",
+        "fractured-restore",
+        "phantom-write",
+        "duplicate-elements",
+        check="durability",
+    ),
+    _promise(
+        22,
+        "It loses only what was acknowledged lately, and never what was reported as saved.",
+        "loss-beyond-bound",
+    ),
+    _promise(
+        23,
+        "While each node group has a live node nothing acknowledged is lost, nothing failed appears, nothing is torn.",
+        "lost-acknowledged",
+        "phantom-write",
+        "fractured-transaction",
+        "resurrected",
+        "double-status",
+        "duplicate-elements",
+        check="survival",
+    ),
+    _promise(24, "When all is quiet the replicas of a row are equal, its epoch included.", "diverged-replicas"),
+    _promise(25, "After a partition at most one side acknowledges writes.", "split-brain"),
+    _promise(26, "A node keeps no more epochs for slow subscribers than its limit.", "memory-growth"),
+    _promise(
+        27,
+        "A slow subscriber delays nobody else, and only one that lags is disconnected.",
+        "lag",
+        "spurious-disconnect",
+    ),
+    _promise(
+        28, "Outside faults and their grace epochs go on, and commits wait for one shortly.", "stall", check="liveness"
+    ),
+    _promise(29, "A slow user delays no acknowledgement of its subscriber.", "user-blocks-acknowledgements"),
 )

@@ -16,7 +16,7 @@ CLIENT: Final = "client"
 _LATENCY_NS_MIN: Final = 100_000
 _LATENCY_NS_MEAN: Final = 400_000  # Beyond the minimum: machines in one city.
 # Half of the seeds have an uneven network: some paths, each direction by itself, are so many times as long.
-_DISTANCES: Final = (1, 1, 1, 4, 16)
+_DISTANCES: Final = (1, 1, 2, 8, 32)
 _CLOSE_NS_MIN: Final = 200_000
 _CLOSE_NS_MEAN: Final = 5_000_000  # Beyond the minimum: how long until an end learns that its connection is gone.
 _REORDER_NS_MIN: Final = 1_000_000
