@@ -62,9 +62,10 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 took_s, events = measure(scenario, decided, Path(folder))
                 count = messages(scenario, decided, Path(folder))
+            each_us = took_s / count * 1e6
             print(
                 f"seed {seed} epochs of {epoch_ms} ms: {count / SIMULATED_S:,.0f} messages a simulated second, "
-                f"{SIMULATED_S / took_s:.1f} simulated seconds a second, {took_s / count * 1e6:.1f} us for each message with "
+                f"{SIMULATED_S / took_s:.1f} simulated seconds a second, {each_us:.1f} us for each message with "
                 f"all it causes ({took_s / events * 1e6:.1f} us for each event)"
             )
 
