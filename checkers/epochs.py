@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -199,7 +200,8 @@ def _again(
     told: Told, answers: Answers, known: tuple[Restart, ...], show: EpochName
 ) -> tuple[tuple[Finding, ...], int]:
     """Restarts that begin with an epoch that was used, operations with one from before; and the restarts to ask."""
-    findings: list[Finding] = []
+    used: list[Finding] = []
+    below: list[Finding] = []
     asked = 0
     is_placed = (told.position != NEVER) & (told.is_row | told.is_watermark)
     for restart in known:
@@ -214,14 +216,13 @@ def _again(
             where = f"T{ops[0]} was answered with" if ops else "a subscriber had been told of"
             sentence = f"{begins}, but before it {where} epoch {show(int(highest))}: epochs are used twice."
             facts = ("used", restart.number, restart.first_epoch, int(highest))
-            findings.append(_finding(SHAPE, facts, sentence, ops=tuple(ops), events=tuple(events)))
-        low = np.flatnonzero((answers.invoke_seq > restart.seq) & (answers.epoch < restart.first_epoch))
-        if len(low):
-            op, epoch = int(answers.index[low[0]]), int(answers.epoch[low[0]])
+            used.append(_finding(SHAPE, facts, sentence, ops=tuple(ops), events=tuple(events)))
+        for row in np.flatnonzero((answers.invoke_seq > restart.seq) & (answers.epoch < restart.first_epoch)):
+            op, epoch = int(answers.index[row]), int(answers.epoch[row])
             sentence = f"{begins}, but T{op}, which was invoked after it, was answered with epoch {show(epoch)}."
-            facts = ("below", restart.number, restart.first_epoch, epoch)
-            findings.append(_finding(SHAPE, facts, sentence, count=len(low), ops=(op,)))
-    return tuple(findings), asked
+            below.append(_finding(SHAPE, ("below", restart.number, restart.first_epoch, op), sentence, ops=(op,)))
+    first = (msgspec.structs.replace(findings[0], count=len(findings)) for findings in (used, below) if findings)
+    return tuple(first), asked
 
 
 def _holes(

@@ -152,6 +152,15 @@ def test_epochs_that_are_used_again_after_a_restart_are_found(tmp_path: Path, se
     assert "epoch 9/2: epochs are used twice." in finding.sentence
 
 
+def test_restarts_that_use_epochs_again_are_one_finding(tmp_path: Path) -> None:
+    story = used("answer")
+    story.restart(8, (9, 0))
+    story.op("ax2", (9, 5))
+    story.restart(8, (9, 0), number=2)
+    (finding,) = judged(story, tmp_path).findings
+    assert (finding.count, finding.ops) == (2, (0,))
+
+
 @pytest.mark.parametrize("seen", ["answer", "row", "watermark"])
 def test_a_restart_that_jumps_over_all_epochs_is_a_witness(tmp_path: Path, seen: str) -> None:
     story = used(seen)
