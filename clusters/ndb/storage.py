@@ -163,9 +163,7 @@ class Storage:
     # Execution.
 
     def _operate(self, message: Operate) -> None:
-        """As the primary. What a dead coordinator had sent is dropped: its take-over does not know of it."""
-        if life_in(message.transid) not in self._lives:
-            return
+        """As the primary."""
         fragment = fragment_of(message.key)
         if self._chains[fragment][:1] != (self._site.node,):
             self._decline(message)
@@ -213,7 +211,7 @@ class Storage:
         self._site.send(coordinator_in(message.transid), Declined(message.transid, message.number))
 
     def _prepare(self, message: Prepare) -> None:
-        """As a backup."""
+        """As a backup. What the primary hands on for a dead coordinator is dropped: a take-over does not know of it."""
         if life_in(message.transid) not in self._lives:
             return
         record = self._record(message.transid, fragment_of(message.key), message.chain)

@@ -10,14 +10,17 @@ from clusters.ndb.transactions import (
     NOT_STARTED,
     UNSUPPORTED,
     Done,
+    Operated,
     Refused,
+    life_of,
+    transid_of,
 )
 from harness.core.machine import NodeId
 from harness.core.record import MicroOp
 from tests.unit.ndb.transaction_cluster import Asked, TransactionCluster
 from tests.unit.ndb.transaction_rules import assert_at_rest, assert_right
 
-D1, D3 = NodeId("d1"), NodeId("d3")
+D1, D2, D3 = NodeId("d1"), NodeId("d2"), NodeId("d3")
 
 
 def reads(asked: Asked) -> list[object]:
@@ -117,3 +120,16 @@ def test_the_bug_answers_before_any_node_has_the_rows() -> None:
         assert bool(list(cluster.lives[D1].storage.rows_dump())) is expected
         cluster.settle()
         assert_at_rest(cluster)
+
+
+def test_an_answer_that_names_a_node_which_has_failed_since_is_not_believed() -> None:
+    cluster = TransactionCluster(1)
+    life = cluster.lives[D3]
+    cluster.fail(D2, is_zombie=True)
+    while cluster.change is not None:
+        cluster.step()
+    asked = cluster.ask(D3, (MicroOp("append", 0, "a"),))
+    life.receive(D2, Operated(transid_of(life_of(D3, 1), 1), 1, 0, (D1, D2)))
+    assert asked.answer == Refused(NODE_FAILED)
+    cluster.settle()
+    assert_at_rest(cluster)

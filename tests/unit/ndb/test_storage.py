@@ -1,9 +1,10 @@
 """Rows, their log, and what a storage drops or keeps for later."""
 
 from clusters.ndb.planted import REDO_TAIL_NOT_INVALIDATED
-from clusters.ndb.shape import Key, first_epoch
+from clusters.ndb.shape import Key, first_epoch, fragment_of
 from clusters.ndb.transactions import (
     EXCLUSIVE,
+    Commit,
     CopiedRow,
     Invalidated,
     Operate,
@@ -17,7 +18,7 @@ from clusters.ndb.transactions import (
 )
 from clusters.ndb.view import Member, View
 from harness.core.machine import Message, NodeId
-from harness.core.record import Json
+from harness.core.record import Json, MicroOp
 from tests.unit.ndb.transaction_cluster import FIRST, Life, TransactionCluster
 
 D1, D2, D3 = NodeId("d1"), NodeId("d2"), NodeId("d3")
@@ -91,10 +92,25 @@ def test_an_operation_of_a_later_view_waits_for_it() -> None:
     assert isinstance(node.context.cluster.queues[D1, D2].popleft(), Prepare)
 
 
-def test_an_operation_of_a_life_that_has_ended_is_dropped() -> None:
+def test_what_a_life_that_has_ended_or_its_primary_sent_is_dropped() -> None:
     node = life()
     node.install(View(3, 1, (Member(D1, 1), Member(D2, 1), Member(D3, 3))))
-    for transid, view in ((transid_of(life_of(D3, 1), 1), 2), (transid_of(life_of(D3, 1), 1), 3)):
-        node.receive(D3, Operate(transid, view, 0, "append", 0, "a", EXCLUSIVE))
+    transid = transid_of(life_of(D3, 1), 1)
+    node.receive(D3, Operate(transid, 2, 0, "append", 0, "a", EXCLUSIVE))
+    node.receive(D3, Commit(transid, 2, E1, 0, (), D3))
+    node.receive(D2, Prepare(transid, 2, 0, 2, "a", (D2, D1)))
     assert node.storage.is_idle()
     assert not node.context.cluster.queues
+
+
+def test_a_primary_has_nothing_that_its_backup_has_not() -> None:
+    for seed in range(20):
+        cluster = TransactionCluster(seed)
+        asked = cluster.ask(D3, tuple(MicroOp("append", key, "a") for key in range(8)))
+        while asked.answer is None:
+            cluster.step()
+            dumps = {node: [key for key, _, _ in rows(each)] for node, each in cluster.lives.items()}
+            for key in range(8):
+                primary, backup = FIRST.replicas(fragment_of(key))
+                assert key in dumps[backup] or key not in dumps[primary]
+        assert sorted(key for dump in dumps.values() for key in dump) == sorted((*range(8), *range(8)))
