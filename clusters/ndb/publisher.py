@@ -20,7 +20,7 @@ from typing import NamedTuple, cast
 from clusters.ndb import planted
 from clusters.ndb.buckets import Ownership
 from clusters.ndb.parts import Site
-from clusters.ndb.shape import GROUPS, MS, Key, bucket_of, buckets_of, group_of
+from clusters.ndb.shape import GROUPS, MS, Key, bucket_of, buckets_of, first_epoch, gci_of, group_of
 from clusters.ndb.stream import EpochComplete, GroupAck, Row, Sessions
 from clusters.ndb.subscriptions import Subscriptions
 from clusters.ndb.view import Member, View
@@ -58,6 +58,7 @@ class Publisher:
         self._kept: dict[int, list[Change]] = {}  # By epoch: rows of the peer's buckets.
         self._kept_rows = 0
         self._kept_rows_most = 0
+        self._freed = 0  # What the peer had, up to that epoch, every subscriber has.
         self._open: deque[int] = deque()  # Complete epochs that the peer has not acknowledged, ascending.
         self._subscriptions = Subscriptions(site, self._drained)
 
@@ -83,7 +84,7 @@ class Publisher:
             self._resend(epoch, tuple(buckets_of(self._group)))
         else:
             self._announce(epoch, self._ownership.owned(self._site.node, epoch))
-            if self._peer is not None:
+            if self._peer is not None and epoch > self._freed:  # The peer's ack may come before this word does.
                 self._open.append(epoch)
         self._subscriptions.limit(epoch)
 
@@ -92,7 +93,8 @@ class Publisher:
         if joiner == self._site.node:
             self._publishing_from = from_epoch
         elif planted.HANDOVER_DOUBLE in self._site.bugs:
-            from_epoch += 1
+            # It goes on through the first epoch of the next checkpoint, as it does not know which epoch comes next.
+            from_epoch = first_epoch(gci_of(from_epoch) + 1) + 1
         self._ownership = self._ownership.handed_over(joiner, from_epoch)
 
     def is_connected(self) -> bool:
@@ -110,6 +112,7 @@ class Publisher:
         match message:
             case GroupAck(epoch):
                 if self._peer is not None and sender == self._peer.node:
+                    self._subscriptions.compare(message, self._is_of_peer, self._publishing_from)
                     self._free(epoch)
             case _:
                 self._subscriptions.handle(sender, message, self._next_epoch(), self._publishing_from)
@@ -126,7 +129,7 @@ class Publisher:
         context.probe("buffered-rows", self._kept_rows_most)
         self._kept_rows_most = self._kept_rows
         if self._peer is not None and not self._peer.is_started:
-            self._site.send(self._peer.node, Sessions(self._subscriptions.sessions()))
+            self._site.send(self._peer.node, Sessions(self._subscriptions.names()))
 
     def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
         if not self._is_begun:
@@ -204,6 +207,7 @@ class Publisher:
 
     def _free(self, epoch: int) -> None:
         """Every subscriber has all that the peer had to send, up to that epoch."""
+        self._freed = max(self._freed, epoch)
         while self._open and self._open[0] <= epoch:
             self._open.popleft()
         for kept in [kept for kept in self._kept if kept <= epoch]:
@@ -213,7 +217,7 @@ class Publisher:
         """Every subscriber has all that this node had to send, up to that epoch."""
         if self._peer is not None:
             self._site.context.point("before-group-ack")
-            self._site.send(self._peer.node, GroupAck(epoch))
+            self._site.send(self._peer.node, GroupAck(epoch, self._subscriptions.sessions()))
             if planted.FREE_ON_OWN_ACK in self._site.bugs:
                 self._free(epoch)
 
@@ -231,6 +235,10 @@ class Publisher:
         if self._publishing_from is None:
             self._publishing_from = switch
         self._subscriptions.limit(self._last_complete)
+
+    def _is_of_peer(self, epoch: int) -> bool:
+        """Does the peer publish anything in that epoch?"""
+        return bool(self._ownership.owned(self._other, epoch))
 
     def _next_epoch(self) -> int:
         """The lowest number that an epoch can have which has not begun here."""

@@ -21,6 +21,8 @@ class SubStart(Struct, frozen=True, tag=True):
 class SubStartConf(Struct, frozen=True, tag=True):
     """This node sends everything from `first_epoch` on; `view_number`, `generation` and `started` are of its view.
 
+    It comes again, without being asked for, if `first_epoch` has risen.
+
     `publishing_from` is the epoch from which on buckets are this node's: 0 if it started with the cluster, None if it
     is still to get them.
     """
@@ -66,9 +68,13 @@ class EpochAck(Struct, frozen=True, tag=True):
 
 
 class GroupAck(Struct, frozen=True, tag=True):
-    """To the peer: every subscriber has stored all that I had to send, up to that epoch."""
+    """To the peer: every subscriber has stored all that I had to send, up to that epoch.
+
+    `sessions` says for whom that holds: the subscriber, its session, and the first epoch that it gets from me.
+    """
 
     epoch: int
+    sessions: tuple[tuple[NodeId, int, int], ...]
 
 
 class RemoveSubscriber(Struct, frozen=True, tag=True):

@@ -2,8 +2,9 @@
 
 Theory of operation.
 1. The session's number is on disk before it is used, so that no two sessions share one.
-2. A session opens when all started nodes of the newest view that anyone has named have confirmed it, behind the highest
-   epoch at which one of them begins to send. What comes before that is stored, so that nothing of it is missed.
+2. A session opens when all started nodes of the newest view that anyone has named have confirmed it in that view,
+   behind the highest epoch at which one of them begins to send. What comes before that is stored, so that nothing of it
+   is missed. A confirmation of an older view may promise what the node has lost by a take-over.
 3. An announcement is acknowledged at once, when the rows before it are stored. The user is never waited for.
 4. A node that is lost is asked again, and nothing else: others take over what it had, or say that the session is over.
    A node that publishes from an epoch on from which it does not send to this session leaves a hole: the session ends.
@@ -161,7 +162,7 @@ class Subscriber:
         """Open the session if everybody has confirmed who must (invariant 2)."""
         confirmations = self._confirmations
         newest = max(confirmations.values(), key=lambda conf: conf.view_number)
-        if all(node in confirmations for node in newest.started):
+        if all(self._has_confirmed(node, newest.view_number) for node in newest.started):
             first = max(confirmations[node].first_epoch for node in newest.started)
             for conf in confirmations.values():
                 if _has_hole(conf, first):
@@ -170,6 +171,10 @@ class Subscriber:
             self._phase = Phase.OPEN
             self._user.opened(self._session, first - 1, context)
             self._release(self._library.open(first), context)
+
+    def _has_confirmed(self, node: NodeId, view_number: int) -> bool:
+        conf = self._confirmations.get(node)
+        return conf is not None and conf.view_number == view_number
 
     def _release(self, epochs: list[Epoch], context: Context) -> None:
         for epoch in epochs:

@@ -5,6 +5,9 @@ A record is an epoch that was announced and that not all have acknowledged.
    number that has ended is never taken up again here.
 2. A node tells its peer that a session has ended before it acknowledges anything on its behalf, even if it was told so
    itself: else a peer that was not could take over a session without the epochs that it has freed meanwhile.
+3. A session may reach one node of a group later than the other, which frees, in between, what the one had acknowledged
+   without it. So the group's ack says for which sessions it speaks, and from where on: for others nobody has the epochs
+   any more, and this node's own promise begins behind them. A session that relied on it is told, and ends.
 """
 
 from collections.abc import Callable, ItemsView
@@ -16,6 +19,7 @@ from clusters.ndb.stream import (
     LINK,
     Disconnected,
     EpochAck,
+    GroupAck,
     RemoveSubscriber,
     Sessions,
     SubStart,
@@ -50,9 +54,13 @@ class Subscriptions:
         """The live ones, by subscriber."""
         return self._live.items()
 
-    def sessions(self) -> tuple[tuple[NodeId, int], ...]:
+    def names(self) -> tuple[tuple[NodeId, int], ...]:
         """The live ones, as a node that is brought in has to know them."""
-        return tuple((subscriber, subscription.session) for subscriber, subscription in self._live.items())
+        return tuple((subscriber, live.session) for subscriber, live in self._live.items())
+
+    def sessions(self) -> tuple[tuple[NodeId, int, int], ...]:
+        """The live ones, with the first epoch of each."""
+        return tuple((subscriber, live.session, live.first_epoch) for subscriber, live in self._live.items())
 
     def has_expected(self) -> bool:
         """Has everyone subscribed here whom the peer has named, unless the session has ended since?"""
@@ -76,6 +84,16 @@ class Subscriptions:
                 self._records = dict(sorted(self._records.items()))
         elif not self._records:
             self._drained(last_complete)
+
+    def compare(self, ack: GroupAck, is_of_peer: Callable[[int], bool], publishing_from: int | None) -> None:
+        """Find sessions here that the peer did not have in epochs that it has acknowledged (invariant 3)."""
+        known = {subscriber: (session, first) for subscriber, session, first in ack.sessions}
+        for subscriber, live in self._live.items():
+            session, first = known.get(subscriber, (0, 0))
+            rest = min(first, ack.epoch + 1) if session == live.session else ack.epoch + 1
+            if live.first_epoch < rest and is_of_peer(rest - 1):
+                live.first_epoch = rest
+                self._confirm(subscriber, live, publishing_from)
 
     def limit(self, epoch: int) -> None:
         """Remove whoever is so late that too many records wait. `epoch` is the latest complete one."""
@@ -124,15 +142,19 @@ class Subscriptions:
             if live is not None:
                 self._forget(subscriber, live.session)
             live = self._live[subscriber] = Subscription(session, next_epoch, context.now_ns())
+        self._confirm(subscriber, live, publishing_from)
+
+    def _confirm(self, subscriber: NodeId, live: Subscription, publishing_from: int | None) -> None:
+        view = self._site.view
         conf = SubStartConf(
-            session=session,
+            session=live.session,
             generation=view.generation,
             view_number=view.number,
             started=view.started(),
             first_epoch=live.first_epoch,
             publishing_from=publishing_from,
         )
-        context.send(subscriber, conf)
+        self._site.context.send(subscriber, conf)
 
     def _acknowledged(self, subscriber: NodeId, session: int, epoch: int) -> None:
         subscription = self._live.get(subscriber)
