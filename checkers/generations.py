@@ -54,14 +54,26 @@ class Members:
 
 
 def restarts(history: Path) -> tuple[Restart, ...]:
-    """The restarts of the whole cluster in their order, without the initial start. Raises HistoryError."""
+    """The restarts of the whole cluster in their order, without the initial start. Raises HistoryError.
+
+    A generation begins with the first node that acts on its first view. The coordinator, who tells of the restart when
+    it installs that view, may not be the first: another may have answered by then.
+    """
     path = history / "states.parquet"
     if not path.is_file():
         return ()
     try:
-        table = pq.read_table(path, filters=[("object", "=", "restart")], page_checksum_verification=True)
-        rows = table.sort_by("seq").select(["seq", "key", "value"]).to_pylist()
-        told = [_restart(row["seq"], row["key"], row["value"]) for row in rows]
+        chosen = [("object", "in", ["restart", "view"])]
+        table = pq.read_table(path, filters=chosen, page_checksum_verification=True)
+        rows = table.sort_by("seq").select(["seq", "ns", "node", "object", "key", "value"]).to_pylist()
+        views = [row for row in rows if row["object"] == "view"]
+        begun = {view["key"]: view["seq"] for view in reversed(views)}
+        installed = {(view["node"], view["ns"]): begun[view["key"]] for view in views}
+        told = [
+            _restart(min(row["seq"], installed.get((row["node"], row["ns"]), row["seq"])), row["key"], row["value"])
+            for row in rows
+            if row["object"] == "restart"
+        ]
     except (*DAMAGE, msgspec.DecodeError) as problem:
         raise HistoryError(f"{path}: a restart that cannot be read ({problem}); mend what recorded it") from problem
     return tuple(restart for restart in told if restart.number > 0)

@@ -96,6 +96,19 @@ def test_restarts_come_in_their_order_without_the_initial_start(tmp_path: Path) 
     ]
 
 
+def test_a_generation_begins_with_the_first_node_that_installs_its_view(tmp_path: Path) -> None:
+    """d2 coordinates the restart, but d3 has answered before d2 tells of it."""
+    story = Story()
+    story.records.append(State(5, "d2", "view", 1, ["d2", "d3"]))
+    story.op("ax1", (9, 0))
+    story.records.append(State(20, "d3", "view", 2, ["d2", "d3"]))
+    story.op("ax2", (12, 0))
+    story.records.append(State(21, "d2", "view", 2, ["d2", "d3"]))
+    story.records.append(State(21, "d2", "restart", 1, [8, epoch((12, 0))]))
+    assert standing(story, tmp_path, 0) == {0: "as it is"}
+    assert standing(story, tmp_path, 1) == {1: "as it is"}
+
+
 def test_a_restart_that_says_something_else_is_damage(tmp_path: Path) -> None:
     story = Story()
     story.records.append(State(0, "d1", "restart", 1, "soon"))
