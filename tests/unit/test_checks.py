@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from checkers import models
-from checkers.engine import LocalEngine
+from checkers.engine import Engine, LocalEngine
 from checkers.explain import number
 from checkers.names import NAMES
 from harness.checks import CHECKS, LOCKED, Subject, anomalies_of, chosen
@@ -26,13 +26,17 @@ EPOCHS = (WEAK, STRICT, REST)
 
 
 def subject(
-    history: Path, *promises: Promise, bits: int | None = BITS, contract: StreamContract | None = None
+    history: Path,
+    *promises: Promise,
+    bits: int | None = BITS,
+    contract: StreamContract | None = None,
+    engine: Engine = ENGINE,
 ) -> Subject:
     about = [each for each in promises if each.check is not None and set(each.forbids) <= set(models.MODELS)]
     prohibited = {each.check or "": models.prohibited(each.forbids) for each in about}
     return Subject(
         history=history,
-        engine=ENGINE,
+        engine=engine,
         name=number,
         promises=promises,
         prohibited=prohibited,

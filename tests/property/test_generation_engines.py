@@ -1,0 +1,47 @@
+"""Spark and threads judge the generations of a history alike, and each population in them."""
+
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+from checkers.engine import Engine, LocalEngine
+from checkers.spark import SparkEngine
+from harness.checks import chosen
+from harness.core.record import Complete, Evidence
+from harness.core.verdict import Judgement
+from harness.formats.parquet import write_history
+from tests.epoch_histories import records
+from tests.unit.test_checks import EPOCHS, subject
+
+pytestmark = pytest.mark.spark
+
+
+def without_one_append(told: list[Evidence]) -> list[Evidence]:
+    """The same records, but reads do not see the first element of any key."""
+    return [
+        msgspec.structs.replace(
+            each,
+            mops=tuple(
+                msgspec.structs.replace(mop, value=mop.value[1:]) if isinstance(mop.value, list) else mop
+                for mop in each.mops
+            ),
+        )
+        if isinstance(each, Complete) and each.mops is not None and each.index % 3 == 0
+        else each
+        for each in told
+    ]
+
+
+def judged(history: Path, engine: Engine) -> list[Judgement]:
+    what = subject(history, *EPOCHS, engine=engine)
+    return [check.judge(what) for check in chosen(what)]
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_spark_and_threads_judge_generations_alike(spark: SparkEngine, tmp_path: Path, seed: int) -> None:
+    write_history(without_one_append(records(Random(seed), restarts=1)), tmp_path / "history")
+    ours, theirs = judged(tmp_path / "history", spark), judged(tmp_path / "history", LocalEngine(2))
+    assert ours == theirs
+    assert {finding.checker for each in ours for finding in each.findings} >= {"serializability", "freshness"}
