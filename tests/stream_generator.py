@@ -89,7 +89,7 @@ class Subscriber:
         return sorted({w.span for unit in self.units for w in unit})
 
     def _open(self) -> None:
-        self.start, self.keys = self.draw.between(0, 4), frozenset(range(KEYS))
+        self.start, self.keys = max(0, self.draw.between(-4, 4)), frozenset(range(KEYS))
         match self.draw.below(8):
             case 0 if self._spans == [0, 1]:
                 self.keys = frozenset(key for key in self.keys if key % 2 == 1)
@@ -210,9 +210,20 @@ def damaged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Writ
         if not log:
             break
         place, other = draw.below(len(log)), draw.below(len(log) + 1)
-        match draw.below(6):
+        match draw.below(9):
             case 0:
                 del log[place]
+            case 6:
+                writes = _reordered(draw, writes)
+            case 7 if any(write.outcome == FAIL for write in writes):
+                write = draw.choice([write for write in writes if write.outcome == FAIL])
+                like, shown = log[place], {"key": write.key, "value": write.value, "span": write.span}
+                log.insert(other, replace(like, kind=ROW, position=draw.below(8), ordinal=0, **shown))
+            case 8:
+                rows = [t for t, event in enumerate(log) if event.kind == ROW and event.key == log[place].key]
+                if len(rows) > 1:
+                    one, two = draw.sample(rows, 2)
+                    log[one], log[two] = log[two], log[one]
             case 1 | 2:
                 log.insert(other, log.pop(place))
             case 3:
@@ -226,14 +237,27 @@ def damaged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Writ
     return log, writes
 
 
+def _reordered(draw: Stream, writes: list[Write]) -> list[Write]:
+    """The source with two versions of one key in another order than their positions."""
+    key = draw.below(KEYS)
+    places = [place for place, write in enumerate(writes) if write.key == key]
+    if len(places) < 2:
+        return writes
+    one, two = draw.sample(places, 2)
+    result = list(writes)
+    result[one] = replace(writes[one], version=writes[two].version)
+    result[two] = replace(writes[two], version=writes[one].version)
+    return result
+
+
 def _changed(draw: Stream, event: Event) -> Event:
-    match draw.below(6):
+    match draw.below(8):
         case 5 if event.kind == ROW:
             return replace(event, unit=900 - draw.below(5))
         case 0 | 1 if event.position != NEVER:
             return replace(event, position=max(0, event.position + draw.choice([-2, -1, 1, 2])))
-        case 2 if event.kind == ROW:
-            return replace(event, value=draw.choice([NEVER, 0, 1, 999]))
+        case 2 | 6 | 7 if event.kind == ROW:
+            return replace(event, value=draw.choice([NEVER, 0, 1, 10, 11, 20, 999]))
         case 3 if event.kind == ROW:
             return replace(event, ordinal=draw.below(3))
         case _:

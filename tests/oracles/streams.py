@@ -291,7 +291,7 @@ class Oracle:
 
     def missing_witnesses(self) -> int:
         """S09: watermarks that newly close an owed write in live coverage."""
-        return len({m for lane in self.lanes() for w in self.owed for m in self._newly(lane, w, w.position)})
+        return len({m for lane in self.lanes() for w in self.owed for m in self.newly(lane, w, w.position)})
 
     def torn_witnesses(self) -> int:
         """S10: watermarks that newly close a unit of which they cover two events."""
@@ -306,10 +306,10 @@ class Oracle:
                 top = max(w.position for w in unit)
                 live = [w for w in unit if self._is_asked(self.log[lane[-1]], lane[-1], w)]
                 if len(live) > 1:
-                    result.update(m for w in live for m in self._newly(lane, w, top))
+                    result.update(m for w in live for m in self.newly(lane, w, top))
         return len(result)
 
-    def _newly(self, lane: list[int], w: Write, position: int) -> list[int]:
+    def newly(self, lane: list[int], w: Write, position: int) -> list[int]:
         """The first watermark of the lane that closes that position and covers that write, if there is one."""
         marks = [m for m in lane if self.closes(self.log[m].position, position)]
         return [m for m in marks if self._is_asked(self.log[m], m, w)][:1]

@@ -1,21 +1,36 @@
 """Spark and threads judge streams alike: the same findings, fingerprints, witnesses and facts."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
+from checkers.agreement import splits
 from checkers.engine import LocalEngine
 from checkers.spark import SparkEngine
+from checkers.stream_chunks import StreamLog
+from checkers.stream_kernel import SPLIT, judged
 from checkers.streams import check
 from harness.core.columns import FAIL, KINDS, NEVER, OK
 from harness.core.promises import StreamContract
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.formats.parquet import write_history
 from tests.stream_generator import damaged
-from tests.stream_language import Event, Write
+from tests.stream_language import Event, Write, deliveries_of, source_of
+from tests.unit.checkers.stream_cases import EPOCHS
+from tests.unit.checkers.stream_cases import contract as case_contract
 
 SEEDS, ENOUGH = 40, 3
+NEW = {
+    "order-inversion",
+    "duplicate-event",
+    "phantom-event",
+    "wrong-value",
+    "silent-gap",
+    "state-mismatch",
+    "split-view",
+}
 pytestmark = pytest.mark.spark
 
 
@@ -26,7 +41,12 @@ def records(log: list[Event], source: list[Write]) -> Iterator[Record]:
         outcome: Outcome = "ok" if writes[0].outcome == OK else "fail" if writes[0].outcome == FAIL else "info"
         mops = tuple(MicroOp("append", write.key, write.value) for write in writes)
         yield Invoke(op, op, op, op, "txn", None, mops)
-        yield Complete(op, op, outcome, None, mops, commit_ts=known(writes[0].position), epoch=known(writes[0].epoch))
+        position, epoch, txn = (known(number) for number in (writes[0].position, writes[0].epoch, writes[0].txn))
+        yield Complete(op, op, outcome, None, mops, txn=txn, commit_ts=position, epoch=epoch)
+    for op, key in enumerate(sorted({write.key for write in source}), len({write.op for write in source})):
+        ranked = sorted((w for w in source if w.key == key and w.version != NEVER), key=lambda w: w.version)
+        yield Invoke(op, op, op, op, "txn", None, (MicroOp("r", key),))
+        yield Complete(op, op, "ok", None, (MicroOp("r", key, [write.value for write in ranked]),))
     for number, event in enumerate(log):
         yield StreamEvent(
             100 + number,
@@ -40,6 +60,7 @@ def records(log: list[Event], source: list[Write]) -> Iterator[Record]:
             known(event.position),
             known(event.ordinal),
             known(event.epoch),
+            known(event.unit),
         )
 
 
@@ -59,3 +80,29 @@ def test_spark_and_threads_say_the_same(spark: SparkEngine, tmp_path: Path, scop
             assert check(folder, contract, spark) == theirs, f"seed {seed}"
             compared += 1
     assert compared == ENOUGH, "too few seeds have findings: the comparison says little"
+
+
+def test_spark_and_threads_say_the_same_of_epochs(spark: SparkEngine, tmp_path: Path) -> None:
+    contract = case_contract(**EPOCHS)
+    left = set(NEW)
+    for seed in sorted(range(300), key=lambda seed: -len(likely(seed, contract))):
+        if not likely(seed, contract) & left:
+            continue
+        folder = tmp_path / str(seed)
+        write_history(records(*damaged(seed, contract)), folder)
+        theirs = check(folder, contract, LocalEngine(2))
+        if found := {finding.anomaly for finding in theirs.findings} & left:
+            assert check(folder, contract, spark) == theirs, f"seed {seed}"
+            left -= found
+    assert not left, "no seed has them: the comparison says little"
+
+
+@lru_cache
+def likely(seed: int, contract: StreamContract) -> frozenset[str]:
+    """What the history of that seed will show, more or less: its source knows more than what can be recorded."""
+    log, source = damaged(seed, contract)
+    if not log:
+        return frozenset()
+    outcome = judged(StreamLog("", (), ("s0", "s1"), ()), deliveries_of(log), source_of(source), contract)
+    found = {example.anomaly for example in outcome.examples}
+    return frozenset(found | ({SPLIT} if outcome.views and splits([outcome.views])[0] else set())) & NEW

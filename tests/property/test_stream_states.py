@@ -1,0 +1,102 @@
+"""The rules about states agree with their slow twins on random small streams, and accuse no correct one."""
+
+from collections import Counter
+
+from hypothesis import assume, given
+
+from checkers.agreement import splits, views_of
+from checkers.boundary import state_mismatches
+from checkers.delivery import missing_events
+from checkers.gaps import silent_gaps
+from checkers.stream_chunks import StreamLog
+from checkers.stream_kernel import RULES, SPLIT, judged
+from checkers.stream_view import defect
+from harness.core.promises import StreamContract
+from tests.oracles import stream_states
+from tests.oracles.streams import Oracle
+from tests.property.test_streams import MANY, SEEDS, contracts, view_of
+from tests.stream_generator import correct, damaged
+from tests.stream_language import deliveries_of, source_of
+from tests.unit.checkers.stream_cases import EPOCHS
+from tests.unit.checkers.stream_cases import contract as case_contract
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_splits_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    stream = damaged(seed, contract)
+    assume(defect(deliveries_of(stream[0]), contract) is None)
+    found, witnesses = splits([views_of(view_of(*stream, contract))])
+    expected = stream_states.splits(Oracle(*stream, contract))
+    what = {(s.one.subscriber, s.other.subscriber): (s.count, s.one.position) for s in found}
+    assert (what, witnesses) == expected
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_silent_gaps_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    stream = damaged(seed, contract)
+    assume(defect(deliveries_of(stream[0]), contract) is None)
+    view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
+    ruling = silent_gaps(view, missing_events(view))
+    found = {
+        (oracle.session(oracle.log[mark]), oracle.source[write].position): mark
+        for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
+    }
+    assert len(found) == len(ruling.watermark)
+    assert (found, ruling.witnesses) == stream_states.silent_gaps(oracle)
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_mismatches_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    stream = damaged(seed, contract)
+    assume(defect(deliveries_of(stream[0]), contract) is None)
+    view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
+    ruling = state_mismatches(view)
+    found = {
+        (oracle.session(oracle.log[mark]), oracle.source[write].key): mark
+        for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
+    }
+    assert len(found) == len(ruling.watermark)
+    assert (found, ruling.witnesses) == stream_states.mismatches(oracle)
+    for row, write in zip(ruling.row.tolist(), ruling.write.tolist(), strict=True):
+        built = oracle.shown(oracle.log[row])
+        assert built is not None
+        assert built.version < oracle.source[write].version
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_sessions_of_logs_apart_differ_as_those_of_one_log(seed: int, contract: StreamContract) -> None:
+    log, source = damaged(seed, contract)
+    assume(defect(deliveries_of(log), contract) is None)
+    together = splits([views_of(view_of(log, source, contract))])
+    logs = [[event for event in log if event.subscriber == each] for each in (0, 1)]
+    assert splits([views_of(view_of(one, source, contract)) for one in logs if one]) == together
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_a_correct_stream_agrees_with_itself_and_its_source(seed: int, contract: StreamContract) -> None:
+    view = view_of(*correct(seed, contract), contract)
+    assert splits([views_of(view)])[0] == []
+    rulings = (silent_gaps(view, missing_events(view)), state_mismatches(view))
+    assert [ruling.watermark.tolist() for ruling in rulings] == [[], []]
+
+
+def test_every_rule_is_broken_and_witnessed_by_some_damage() -> None:
+    contract = case_contract(**EPOCHS)
+    broken, witnessed = Counter[str](), Counter[str]()
+    for seed in range(500):
+        log, source = damaged(seed, contract)
+        if log:
+            names = ("s0", "s1")
+            outcome = judged(StreamLog("", names, names, ()), deliveries_of(log), source_of(source), contract)
+            broken.update({example.anomaly for example in outcome.examples})
+            witnessed.update(name for name, count in outcome.witnesses.items() if count)
+            found, count = splits([outcome.views] if outcome.views is not None else [])
+            broken[SPLIT] += bool(found)
+            witnessed[SPLIT] += bool(count)
+    assert {name for name in RULES if broken[name] >= 3} == set(RULES)
+    assert all(witnessed[name] >= 20 for name in RULES), witnessed

@@ -1,0 +1,67 @@
+"""S22 by hand: what was lost in silence, and what a marker says."""
+
+import pytest
+
+from checkers.delivery import missing_events
+from checkers.gaps import silent_gaps
+from tests.unit.checkers.stream_cases import EPOCHS, accused, view
+
+ONE = "ok@4 x=1"
+LOST = ["missing-event", "silent-gap"]
+
+
+@pytest.mark.parametrize(("watermark", "anomalies"), [(3, []), (4, LOST), (5, LOST)])
+def test_a_loss_that_no_marker_named_is_silent(watermark: int, anomalies: list[str]) -> None:
+    assert accused(f"open@0 w@{watermark}", ONE, **EPOCHS) == anomalies
+
+
+def test_a_stream_without_markers_has_no_silence_to_break() -> None:
+    assert accused("open@0 w@4", ONE, **(EPOCHS | {"has_gap_marker": False})) == ["missing-event"]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "open@0 w@3 gap@4 open@4 w@5",
+        "open@0 w@3 gap open@4 w@5",
+        "open@0 w@2 gap@3 open@7 w@8",
+        "open@0 w@3 gap@4 w@5",  # What begins again with the next row.
+        "open@0 w@3 gap@4 close",
+        "open@0 w@3 gap@4 close s1/2 open@9 w@12",
+        "open@0 w@3 gap@5 close",  # Nobody closed 4 thereafter.
+        "open@0 x=1@4 w@4 gap@5 open@6 w@7",
+    ],
+)
+def test_what_a_marker_covers_is_no_loss_in_silence(log: str) -> None:
+    assert accused(log, ONE, **EPOCHS) == []
+
+
+def test_a_marker_after_the_watermark_comes_too_late() -> None:
+    assert accused("open@0 w@4 gap@4 open@4 w@5", ONE, **EPOCHS) == LOST
+
+
+@pytest.mark.parametrize(("marker", "anomalies"), [(4, []), (5, ["silent-gap"])])
+def test_a_marker_covers_nothing_below_its_position(marker: int, anomalies: list[str]) -> None:
+    assert accused(f"open@0 w@3 gap@{marker} open@6 w@7", ONE, **EPOCHS) == anomalies
+    assert accused(f"open@0 w@3 gap@{marker} open@6 x=1@4 w@7", ONE, **EPOCHS) == []
+    assert accused(f"open@4 w@5 gap@{marker} open@6 w@7", ONE, **EPOCHS) == []
+    assert accused(f"open@0 gap@{marker} open@6 w@7", ONE, **EPOCHS) == anomalies
+
+
+def test_each_position_is_reported_once_a_session() -> None:
+    log = "s1/1 open@0 w@5 w@6 s1/2 open@0 w@9"
+    source = "ok@4 x=1 y=2; ok@5 x=3"
+    source_view = view(log, source, **EPOCHS)
+    ruling = silent_gaps(source_view, missing_events(source_view))
+    assert ruling.watermark.tolist() == [1, 1, 4, 4]
+    assert ruling.witnesses == 4
+
+
+def test_witnesses_are_markers_and_losses() -> None:
+    def witnesses(log: str) -> int:
+        of = view(log, ONE, **EPOCHS)
+        return silent_gaps(of, missing_events(of)).witnesses
+
+    assert witnesses("open@0 x=1@4 w@4") == 0
+    assert witnesses("open@0 x=1@4 w@4 gap@5 open@6 gap close") == 2
+    assert witnesses("open@0 w@4 gap@5 close") == 2
