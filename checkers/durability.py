@@ -21,7 +21,7 @@ from checkers.evidence import Dictionary, Sample, finding, samples, seconds, sta
 from checkers.explain import Name, number
 from checkers.generations import Restart
 from checkers.intervals import Interval, outside, total
-from checkers.replay import Claims, Content, Element, Fate, Groups, Sight, is_fractured, restored, sights
+from checkers.replay import Claims, Content, Element, Fate, Groups, Sight, is_fractured, restored, sights, told, wrong
 from harness.core.promises import Bounds
 from harness.core.verdict import Finding, Judgement
 
@@ -54,11 +54,14 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
     quiet = disturbed((w for w in windows(history) if w.kind != SLOW_SUBSCRIBER), bounds.grace_ns)
     witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
     findings: list[Finding] = []
+    known: dict[Element, bool] = {}  # What an earlier restart has lost, or brought back.
     for count, restart in enumerate(claims.restarts, 1):
         content = Content(restored(found["restored"], restart.number), groups, names)
         seen = list(sights(claims.after(count), content))
         witnesses.update(_witnesses(seen))
-        troubles = [*_replay_troubles(seen, content, claims, restart, name)]
+        troubles = [*_replay_troubles(seen, content, claims, restart, known, name)]
+        known.update((element, True) for sight in seen for element in wrong(sight))
+        known.update((element, True) for element in content.strangers(claims))
         for trouble, is_witness in _bound_troubles(claims, count, saved, bounds, quiet):
             witnesses[BEYOND] += is_witness
             troubles += [trouble] if trouble is not None else []
@@ -100,34 +103,36 @@ def _witnesses(seen: list[Sight]) -> Mapping[str, int]:
 
 
 def _replay_troubles(
-    seen: list[Sight], content: Content, claims: Claims, restart: Restart, name: Name
+    seen: list[Sight], content: Content, claims: Claims, restart: Restart, known: dict[Element, bool], name: Name
 ) -> Iterator[Trouble]:
-    """What the restored state has, and should not have, or lacks, and should not."""
-    went = f"restart {restart.number} of the whole cluster, which restored {restart.restored}"
+    """What the restored state has, and should not have, or lacks, and should not; but for what is `known` already."""
+    went = f"after restart {restart.number} of the whole cluster, which restored {restart.restored}"
     for sight in seen:
         op = sight.claim.transaction.index
         epoch = claims.shown(sight.claim.epoch) if sight.claim.epoch is not None else "unknown"
-        present, absent = _shown(sight.present, name), _shown(sight.absent, name)
-        if sight.fate is Fate.KEPT and sight.absent:
+        present = tuple(each for each in sight.present if each not in known)
+        absent = tuple(each for each in sight.absent if each not in known)
+        if sight.fate is Fate.KEPT and absent:
             said = "was acknowledged" if sight.claim.is_acknowledged else "was delivered to a subscriber"
-            text = f"T{op} {said} in epoch {epoch}, but {absent} {_is(sight.absent)} gone after {went}."
+            text = f"T{op} {said} in epoch {epoch}, but {told(absent, name)} gone {went}."
             yield Trouble(anomaly=LOST, sentence=text, what=(op,), op=op)
-        if sight.fate is Fate.VOID and sight.present:
+        if sight.fate is Fate.VOID and present:
             cause = claims.voided(sight.claim, len(claims.restarts))
-            left = f", and restart {cause.number} left it out" if cause not in (None, restart) and cause else ""
-            text = f"T{op} committed in epoch {epoch}{left}, but {present} {_is(sight.present)} there after {went}."
+            left = f", and restart {cause.number} left it out" if cause is not None and cause is not restart else ""
+            text = f"T{op} committed in epoch {epoch}{left}, but {told(present, name)} there {went}."
             yield Trouble(anomaly=RESURRECTED, sentence=text, what=(op,), op=op)
-        if sight.fate is Fate.FAILED and sight.present:
-            text = f"T{op} certainly failed, but {present} {_is(sight.present)} there after {went}."
+        if sight.fate is Fate.FAILED and present:
+            text = f"T{op} certainly failed, but {told(present, name)} there {went}."
             yield Trouble(anomaly=PHANTOM, sentence=text, what=(op,), op=op)
-        if is_fractured(sight) and sight.fate is not Fate.FAILED:
-            text = f"Of T{op} (epoch {epoch}) {present} {_is(sight.present)} there after {went}, {absent} not."
+        if is_fractured(sight) and sight.fate is not Fate.FAILED and (present if sight.fate is Fate.VOID else absent):
+            text = f"Of T{op} (epoch {epoch}) {told(sight.present, name)} there {went}, {told(sight.absent, name)} not."
             yield Trouble(anomaly=FRACTURED, sentence=text, what=(op,), op=op)
     for element in content.strangers(claims):
-        text = f"Nobody ever appended {_shown((element,), name)}, but it is there after {went}."
-        yield Trouble(anomaly=PHANTOM, sentence=text, what=(name(element[0]), name(element[1])))
+        if element not in known:
+            text = f"Nobody ever appended it, but {told((element,), name)} there {went}."
+            yield Trouble(anomaly=PHANTOM, sentence=text, what=(name(element[0]), name(element[1])))
     for node, element in content.twice:
-        text = f"{node} has {_shown((element,), name)} twice after {went}."
+        text = f"On {node} {told((element,), name)} there twice {went}."
         yield Trouble(anomaly=TWICE, sentence=text, what=(node, name(element[0]), name(element[1])))
 
 
@@ -173,11 +178,3 @@ def _saved_trouble(restart: Restart, best: Sample) -> Trouble | None:
         f"{restart.number} of the whole cluster went back to {restart.restored}."
     )
     return Trouble(anomaly=BEYOND, sentence=sentence, what=("saved", best.value))
-
-
-def _shown(elements: tuple[Element, ...], name: Name) -> str:
-    return " and ".join(f"{name(key)}'s {name(element)}" for key, element in elements)
-
-
-def _is(elements: tuple[Element, ...]) -> str:
-    return "is" if len(elements) == 1 else "are"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from checkers.evidence import Dictionary, State, Transaction, rows, transactions
+from checkers.explain import Name
 from checkers.generations import Restart, restarts
 from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.promises import Bounds
@@ -208,6 +209,23 @@ def sights(claims: Iterable[tuple[Claim, Fate]], content: Content) -> Iterator[S
 def is_fractured(sight: Sight) -> bool:
     """Is a part of it there, and another not, whatever else the state must show of it?"""
     return bool(sight.present) and bool(sight.absent)
+
+
+def wrong(sight: Sight) -> tuple[Element, ...]:
+    """The elements for which a state is to blame, so that the states behind it are not blamed for them again."""
+    match sight.fate:
+        case Fate.KEPT:
+            return sight.absent
+        case Fate.UNCLEAR:
+            return sight.absent if is_fractured(sight) else ()
+        case Fate.VOID | Fate.FAILED:
+            return sight.present
+
+
+def told(elements: Sequence[Element], name: Name) -> str:
+    """Elements for people, with what is or are of them."""
+    listed = " and ".join(f"{name(key)}'s {name(element)}" for key, element in elements)
+    return f"{listed} {'is' if len(elements) == 1 else 'are'}"
 
 
 def restored(dumps: Sequence[State], number: int) -> list[State]:

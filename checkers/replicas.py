@@ -18,6 +18,7 @@ from harness.core.verdict import Finding, Judgement
 
 CHECKER = "replicas"
 DIVERGED = "diverged-replicas"
+SHOWN = 8  # Of a longer list the end.
 Rows = dict[int, State]
 
 
@@ -65,5 +66,7 @@ def _told(rows: Rows, key: int) -> str:
     if key not in rows:
         return "nothing"
     row = rows[key]
-    value = row.value if not isinstance(row.value, list) or len(row.value) <= 8 else ["...", *row.value[-8:]]
-    return f"{value} of epoch {row.position}"
+    if isinstance(row.value, list) and len(row.value) > SHOWN:
+        last = ", ".join(map(str, row.value[-SHOWN:]))
+        return f"[..., {last}] ({len(row.value)} elements) of epoch {row.position}"
+    return f"{row.value} of epoch {row.position}"

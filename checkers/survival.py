@@ -17,7 +17,7 @@ from typing import Final
 from checkers.disturbance import LINK_FAULTS, NODE_FAULTS
 from checkers.evidence import Dictionary, State, Window, finding, phases, rows, states, windows
 from checkers.explain import Name, number
-from checkers.replay import Claims, Content, Element, Fate, Groups, Sight, is_fractured, restored, sights
+from checkers.replay import Claims, Content, Element, Fate, Groups, Sight, is_fractured, restored, sights, told, wrong
 from harness.core.columns import OK, READ
 from harness.core.promises import Bounds
 from harness.core.verdict import Finding, Judgement
@@ -120,8 +120,8 @@ def _explained(claims: Claims, dumps: Sequence[State], groups: Groups, names: Di
     for count, restart in enumerate(claims.restarts, 1):
         content = Content(restored(dumps, restart.number), groups, names)
         for sight in sights(claims.after(count), content):
-            wrong = sight.absent if sight.fate in (Fate.KEPT, Fate.UNCLEAR) else sight.present
-            explained.update(dict.fromkeys(wrong, True))
+            explained.update(dict.fromkeys(wrong(sight), True))
+        explained.update(dict.fromkeys(content.strangers(claims), True))
     return explained
 
 
@@ -144,23 +144,23 @@ def _troubles(
             said = (
                 f"was acknowledged{epoch}" if sight.claim.is_acknowledged else f"was delivered to a subscriber{epoch}"
             )
-            text = f"T{op} {said}, and no restart left it out, but at the end {_shown(absent, name)} is not there."
+            text = f"T{op} {said}, and no restart left it out, but at the end {told(absent, name)} not there."
             yield LOST if sight.claim.is_acknowledged else DOUBLE, text, (op,), op
         if fate is Fate.FAILED and present:
-            yield PHANTOM, f"T{op} certainly failed, but at the end {_shown(present, name)} is there.", (op,), op
+            yield PHANTOM, f"T{op} certainly failed, but at the end {told(present, name)} there.", (op,), op
         if fate is Fate.VOID and present:
-            text = f"A restart left out T{op}{epoch}, but at the end {_shown(present, name)} is there."
+            text = f"A restart left out T{op}{epoch}, but at the end {told(present, name)} there."
             yield RESURRECTED, text, (op,), op
         # Final reads see one key after the other, and what is unclear may happen between two of them.
         if is_fractured(sight) and absent and fate in (Fate.KEPT, Fate.UNCLEAR) and has_dumps:
-            text = f"Of T{op} {_shown(sight.present, name)} is there at the end, and {_shown(absent, name)} is not."
+            text = f"Of T{op} {told(sight.present, name)} there at the end, and {told(absent, name)} not."
             yield FRACTURED, text, (op,), op
     for element in content.strangers(claims):
         if element not in explained:
-            text = f"Nobody ever appended {_shown((element,), name)}, but at the end it is there."
+            text = f"Nobody ever appended it, but at the end {told((element,), name)} there."
             yield PHANTOM, text, (name(element[0]), name(element[1])), None
     for node, element in content.twice:
-        text = f"At the end {_shown((element,), name)} is there twice ({node})."
+        text = f"At the end {told((element,), name)} there twice ({node})."
         yield TWICE, text, (name(element[0]), name(element[1])), None
 
 
@@ -189,7 +189,3 @@ def _witnesses(seen: list[Sight], until_ns: int | None, *, has_dumps: bool) -> d
             case Fate.VOID:
                 counts[RESURRECTED] += 1
     return dict(counts)
-
-
-def _shown(elements: tuple[Element, ...], name: Name) -> str:
-    return " and ".join(f"{name(key)}'s {name(element)}" for key, element in elements)
