@@ -14,10 +14,10 @@ Source of the rules: guarantees NDB-G21 and NDB-G22.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -34,9 +34,10 @@ DAMAGE: Final = (OSError, KeyError, pa.ArrowException)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """A restart of the whole cluster, as its coordinator told when it began to serve. Number 0 is the initial start.
+    """A restart of the whole cluster, as its coordinator told. Number 0 is the initial start.
 
-    What committed before in epochs above `restored`, by the bits that are saved together, is void.
+    At `seq` of the journal the first node may have begun to serve again. What committed before in epochs above
+    `restored`, by the bits that are saved together, is void.
     """
 
     number: int
@@ -54,34 +55,33 @@ class Members:
 
 
 def restarts(history: Path) -> tuple[Restart, ...]:
-    """The restarts of the whole cluster in their order, without the initial start. Raises HistoryError.
-
-    A generation begins with the first node that acts on its first view. The coordinator, who tells of the restart when
-    it installs that view, may not be the first: another may have answered by then.
-    """
+    """The restarts of the whole cluster in their order, without the initial start. Raises HistoryError."""
     path = history / "states.parquet"
     if not path.is_file():
         return ()
     try:
-        chosen = [("object", "in", ["restart", "view"])]
-        table = pq.read_table(path, filters=chosen, page_checksum_verification=True)
-        rows = table.sort_by("seq").select(["seq", "ns", "node", "object", "key", "value"]).to_pylist()
-        views = [row for row in rows if row["object"] == "view"]
-        begun = {view["key"]: view["seq"] for view in reversed(views)}
-        installed = {(view["node"], view["ns"]): begun[view["key"]] for view in views}
-        told = [
-            _restart(min(row["seq"], installed.get((row["node"], row["ns"]), row["seq"])), row["key"], row["value"])
-            for row in rows
-            if row["object"] == "restart"
-        ]
+        table = pq.read_table(path, filters=[("object", "in", ["restart", "view"])], page_checksum_verification=True)
+        return tuple(_restarts(table.sort_by("seq").select(["seq", "node", "object", "key", "value"]).to_pylist()))
     except (*DAMAGE, msgspec.DecodeError) as problem:
         raise HistoryError(f"{path}: a restart that cannot be read ({problem}); mend what recorded it") from problem
-    return tuple(restart for restart in told if restart.number > 0)
 
 
-def _restart(seq: int, number: int, value: str) -> Restart:
-    restored, first_epoch = msgspec.json.decode(value, type=tuple[int, int])
-    return Restart(number=number, seq=seq, restored=restored, first_epoch=first_epoch)
+def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
+    """The restarts that rows of states tell, in order.
+
+    A generation begins with the first node that installs its view, which is the one that the coordinator installed
+    last: who gets it earlier than the coordinator may serve before the restart is told.
+    """
+    installed: dict[int, int] = {}  # When each view was first installed,
+    latest: dict[str, int] = {}  # and which one each node installed last.
+    for row in rows:
+        if row["object"] == "view":
+            installed.setdefault(row["key"], row["seq"])
+            latest[row["node"]] = row["key"]
+        elif row["key"] > 0:
+            restored, first_epoch = msgspec.json.decode(row["value"], type=tuple[int, int])
+            began = installed[latest[row["node"]]] if row["node"] in latest else row["seq"]
+            yield Restart(number=row["key"], seq=began, restored=restored, first_epoch=first_epoch)
 
 
 def members(ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int) -> Members:

@@ -55,9 +55,9 @@ class Story:
         """The whole cluster begins to serve again."""
         self._tell(State(self._now, "d1", "restart", number, [restored, epoch(first)]))
 
-    def view(self, number: int, at: Epoch) -> None:
+    def view(self, number: int, at: Epoch, node: str = "d1") -> None:
         """A node installs a view."""
-        self._tell(State(self._now, "d1", "view", number, ["d1", "d2"], epoch(at)))
+        self._tell(State(self._now, node, "view", number, ["d1", "d2"], epoch(at)))
 
     def told(
         self, kind: str, at: Epoch | None = None, *, unit: int | None = None, who: str = "s1", session: int = 1

@@ -77,6 +77,21 @@ def test_an_operation_over_a_restart_belongs_to_its_epoch(tmp_path: Path) -> Non
     assert standing(story, tmp_path, 1) == {1: "as it is", 2: "unclear"}
 
 
+def test_a_generation_begins_where_the_first_node_installs_its_view(tmp_path: Path) -> None:
+    story = Story()
+    story.view(3, (8, 0), "d1")
+    story.op("ax1", (8, 0))
+    story.view(5, (9, 0), "d2")
+    story.op("ax2", (9, 0))
+    story.view(5, (9, 0), "d1")
+    story.restart(7, (9, 0))
+    story.op("ax3", (9, 0))
+    (restart,) = restarts(story.write(tmp_path))
+    assert story.records[restart.seq] == State(3, "d2", "view", 5, ["d1", "d2"], epoch((9, 0)))
+    assert list(standing(story, tmp_path, 0)) == [0]
+    assert list(standing(story, tmp_path, 1)) == [1, 2]
+
+
 def test_a_history_without_states_has_no_restart(tmp_path: Path) -> None:
     history = Story().write(tmp_path)
     assert restarts(history) == ()
