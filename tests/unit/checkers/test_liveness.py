@@ -1,8 +1,11 @@
 """Watermarks and commits go on, within their bounds, unless something excuses them."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from checkers import liveness
@@ -209,3 +212,19 @@ def test_intervals_are_merged_and_cut_out() -> None:
     assert outside(12, 30, disturbed) == []
     assert outside(31, 31, disturbed) == []
     assert (longest([]), longest([(0, 3), (5, 9)]), total([(0, 3), (5, 9)])) == (0, 4, 7)
+
+
+Stretches = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 6)).map(lambda pair: (pair[0], pair[0] + pair[1])))
+
+
+@given(Stretches, st.integers(0, 20), st.integers(0, 20))
+def test_what_is_outside_is_every_moment_that_no_interval_holds(
+    stretches: list[tuple[int, int]], begin: int, end: int
+) -> None:
+    def moments(intervals: list[tuple[int, int]]) -> set[int]:
+        return {moment for start, stop in intervals for moment in range(start, stop)}
+
+    pieces = outside(begin, end, merged(stretches))
+    assert moments(pieces) == moments([(begin, end)]) - moments(stretches)
+    assert all(start < stop for start, stop in pieces)
+    assert all(stop <= start for (_, stop), (start, _) in pairwise(pieces))
