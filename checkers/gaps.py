@@ -4,6 +4,7 @@ import numpy as np
 
 from checkers.delivery import first_of_each
 from checkers.stream_index import GroupIndex, codes, expand
+from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import GAP, NEVER, Int64s
 
@@ -53,9 +54,18 @@ def _jumped(view: StreamView) -> tuple[Int64s, Int64s]:
     covered = view.coverage.at(view.session[gap], w.key[write], w.span[write], gap)
     is_lost = covered.reaches(w.position[write])
     is_lost &= view.first_times(view.scope).at(view.of_write(view.scope[gap], candidate)) == NEVER
-    gap, write = gap[is_lost], write[is_lost]
+    gap, write, candidate = gap[is_lost], write[is_lost], candidate[is_lost]
     session = view.session[gap]
     closing = by_height.place(session, w.position[write], above=not is_closed_at)
     closing = np.maximum(closing, by_time.place(session, gap))  # The order is the same: no watermark went back.
     is_announced = closing < by_time.place(session + 1, np.full(len(session), -1))
-    return by_time.rows[closing[is_announced]], write[is_announced]
+    watermark, write, candidate = by_time.rows[closing[is_announced]], write[is_announced], candidate[is_announced]
+    is_replaced = superseded(
+        view,
+        Versions.of_expected(view, candidate),
+        group=view.scope,
+        watermark=watermark,
+        height=d.position[watermark],
+        before=np.full(len(watermark), NEVER),
+    )
+    return watermark[~is_replaced], write[~is_replaced]

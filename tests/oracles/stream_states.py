@@ -94,7 +94,10 @@ def _jump(oracle: Oracle, gap: int, w: Write) -> int | None:
     closing = [m for m in marks if oracle.closes(oracle.log[m].position, w.position)]
     if not oracle.covers(marker, w.key, w.span, gap, w.position) or any(m < gap for m in closing):
         return None
-    return min(closing, default=None) if oracle.arrival(w, marker, oracle.scope) == NEVER else None
+    if not closing or oracle.arrival(w, marker, oracle.scope) != NEVER:
+        return None
+    mark = oracle.log[closing[0]]
+    return None if oracle.superseded(w, mark, oracle.scope, mark.position, NEVER) else closing[0]
 
 
 # S19

@@ -33,15 +33,24 @@ def test_of_versions_whose_order_nobody_knows_none_is_stale(source: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("log", "explained_by"),
+    ("log", "source", "explained_by"),
     [
-        ("open@0 x=1@4 w@5", ["missing-event", "silent-gap"]),
-        ("open@0 x=1@4 w@5 x=2@5", ["late-event-boundary"]),
-        ("open@0 x=2@5 w@5 x=1@4", ["late-event", "order-inversion"]),
+        ("open@0 x=1@4 w@5", ACROSS, ["missing-event", "silent-gap"]),
+        ("open@0 x=1@4 w@5 x=2@5", ACROSS, ["late-event-boundary"]),
+        ("open@0 x=2@5 w@5 x=1@4", ACROSS, ["late-event", "order-inversion"]),
+        ("open@0 x=2@4 w@4", EPOCH, ["missing-event", "silent-gap"]),
+        ("open@0 x=2@4 w@4 x=1@4", EPOCH, ["late-event-boundary", "order-inversion"]),
     ],
 )
-def test_what_was_missing_or_late_is_not_blamed_twice(log: str, explained_by: list[str]) -> None:
-    assert accused(log, ACROSS, **EPOCHS) == explained_by
+def test_what_was_missing_or_late_is_not_blamed_twice(log: str, source: str, explained_by: list[str]) -> None:
+    assert accused(log, source, **EPOCHS) == explained_by
+
+
+def test_only_what_came_last_before_a_watermark_counts_at_it() -> None:
+    source = "ok@4 x=1#0; ok@4 x=2#1; ok@4 x=3#2"
+    assert accused("open@0 x=2@4 x=1@4 x=3@4 w@4", source, **EPOCHS) == ["order-inversion"]
+    later = view("open@0 x=2@4 x=1@4 w@4 x=3@5 w@5", "ok@4 x=1#0; ok@4 x=2#1; ok@5 x=3#2", **EPOCHS)
+    assert state_mismatches(later).watermark.tolist() == [3]
 
 
 def test_a_version_from_before_the_session_is_not_compared() -> None:

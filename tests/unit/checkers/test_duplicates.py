@@ -75,6 +75,8 @@ def test_each_repetition_is_shown_with_the_delivery_before() -> None:
     ruling = duplicate_events(view(log, "", **EPOCHS))
     assert ruling.row.tolist() == [1, 2]
     assert ruling.watermark.tolist() == [3, 4]
+    nearest = duplicate_events(view("s1/1 open@0 x=1@4 s1/2 open@4 x=1@4 x=1@4", "", **EXACT))
+    assert list(zip(nearest.watermark.tolist(), nearest.row.tolist(), strict=True)) == [(3, 1), (4, 3)]
     assert shown("open@0 x=1@4 x=1@4 w@4", duplicate_events(view("open@0 x=1@4 x=1@4 w@4")))[0] == ("x=1@4", "x=1@4")
 
 
@@ -83,6 +85,7 @@ def test_witnesses_are_rows_that_could_have_come_again() -> None:
         return duplicate_events(view(log, "", **changes)).witnesses
 
     assert witnesses("open@0 x=1@4") == 0
+    assert witnesses("open@0 x=1@4 y=1@4") == 1
     assert witnesses("open@0 x=1@4 y=1@4 w@4") == 2
     assert witnesses("open@0 x=1@4 w@4", replay="session") == 0
     assert witnesses("s1/1 open@0 x=1@4 s1/2 open@0 w@9") == 0

@@ -48,6 +48,23 @@ def test_a_marker_covers_nothing_below_its_position(marker: int, anomalies: list
     assert accused(f"open@0 gap@{marker} open@6 w@7", ONE, **EPOCHS) == anomalies
 
 
+def test_a_marker_of_one_key_says_nothing_of_positions() -> None:
+    assert accused("open@0 w@3 gap:x@5 open:x@6 w@7", ONE, **EPOCHS) == []
+
+
+def test_an_exclusive_watermark_leaves_its_own_position_open() -> None:
+    exclusive = EPOCHS | {"closed": "<"}
+    assert accused("open@0 w@4 gap@5 open@6 w@7", ONE, **exclusive) == ["silent-gap"]
+    assert accused("open@0 w@3 gap@5 open@6 close", ONE, **exclusive) == []
+    assert accused("open@0 w@5 gap@6 open@6 w@7", ONE, **exclusive) == LOST
+
+
+def test_a_version_that_a_newer_one_replaced_is_not_lost() -> None:
+    source, log = "ok@4 x=1; ok@8 x=2", "open@0 w@3 gap@5 open@6 x=2@8 w@9"
+    assert accused(log, source, **(EPOCHS | {"versions": "latest"})) == []
+    assert accused(log, source, **EPOCHS) == ["silent-gap"]
+
+
 def test_each_position_is_reported_once_a_session() -> None:
     log = "s1/1 open@0 w@5 w@6 s1/2 open@0 w@9"
     source = "ok@4 x=1 y=2; ok@5 x=3"
