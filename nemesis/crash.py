@@ -6,7 +6,7 @@ from nemesis.topology import Strike, Topology
 
 
 def draw_crash(topology: Topology, stream: Stream) -> Strike:
-    """A process dies, and what it wrote survives in the system's cache; every third time, at a failpoint."""
+    """A process dies, and what it wrote survives in the system's cache; every second time, at a failpoint."""
     return _crash(topology, stream, "kept")
 
 
@@ -16,7 +16,7 @@ def draw_lost_writes(topology: Topology, stream: Stream) -> Strike:
 
 
 def _crash(topology: Topology, stream: Stream, disk: str) -> Strike:
-    if topology.points and stream.chance(1, 3):
+    if topology.points and stream.chance(1, 2):
         # Who reaches the failpoint is not known: aim at all that may, and the first one is struck.
         targets = tuple(stream.shuffled(topology.servers()))
         return Strike(fault="crash", targets=targets, args={"disk": disk, "point": stream.choice(topology.points)})

@@ -290,7 +290,9 @@ class Coordinator:
     def _commit(self, transaction: Transaction) -> None:
         transaction.state = State.COMMITTING
         transaction.awaited = dict.fromkeys(transaction.chains)
-        for fragment in transaction.chains:
+        for nth, fragment in enumerate(transaction.chains):
+            if nth:
+                self._site.context.point("between-commits")
             self._send_commit(transaction, fragment)
 
     def _send_commit(self, transaction: Transaction, fragment: int) -> None:

@@ -212,4 +212,4 @@ class Master:
         if joiner is None or self._handed != (joiner.node, epoch) or not self._is_restorable:
             return
         if site.view.peer(joiner.node) == peer:
-            site.agreement.wish(Member(joiner.node, joiner.since, is_started=True))
+            site.agreement.wish(Member(joiner.node, joiner.since, is_started=True, life=joiner.life))

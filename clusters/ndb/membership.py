@@ -24,6 +24,7 @@ from clusters.ndb.messages import (
     Choose,
     Chosen,
     Excluded,
+    FailRep,
     HeartBeat,
     IAmHere,
     Install,
@@ -156,6 +157,8 @@ class Membership:
                     site.node_as_whole.install(view)
             case Behind(number):
                 self._tell(sender, number)
+            case FailRep(number, suspects):
+                self._reported(sender, number, suspects)
             case Excluded(number):
                 if number > site.view.number and site.view.members:
                     site.node_as_whole.end("excluded")
@@ -182,6 +185,13 @@ class Membership:
             self._heard[sender] = site.context.now_ns()
             self._last_sent[sender] = sent_ns
             self._echoed[sender] = max(self._echoed[sender], echo_ns)
+
+    def _reported(self, sender: NodeId, number: int, suspects: tuple[NodeId, ...]) -> None:
+        """Two members do not hear each other, though this node may hear both: one of them must go (invariant 4)."""
+        for suspect in suspects:
+            if number == self._site.view.number and suspect not in self._gone and sender not in self._gone:
+                left = tuple(node for node in self._site.view.started() if node != suspect)
+                self.lose(suspect if has_every_group(left) else sender)
 
     def _tell(self, node: NodeId, number: int) -> None:
         """A node speaks in an older view: it is told the one in force, or that it is not in it."""
@@ -264,6 +274,8 @@ class Membership:
             return  # It has ended.
         suspects = self._suspects(now_ns)
         left = tuple(member for member in site.view.members if member.node not in suspects)
+        if suspects and left[0].node != site.node:
+            site.context.send(left[0].node, FailRep(site.view.number, suspects))
         if suspects and left[0].node == site.node:
             proposal = self._proposal
             if proposal is None or (proposal.view.members != left and not proposal.is_asking):
@@ -292,7 +304,7 @@ class Membership:
     def _propose(self, members: tuple[Member, ...]) -> None:
         site = self._site
         number = self.next_number()
-        lives = tuple(Member(m.node, number if m.since < 0 else m.since, m.is_started) for m in members)
+        lives = tuple(Member(m.node, number if m.since < 0 else m.since, m.is_started, m.life) for m in members)
         view = View(number, site.view.generation, lives)
         self._proposal = Proposal(view, site.context.now_ns())
         self._voted = None

@@ -45,6 +45,13 @@ class Install(Struct, frozen=True, tag=True):
     view: View
 
 
+class FailRep(Struct, frozen=True, tag=True):
+    """To the oldest member that I hear: I do not hear these."""
+
+    number: int
+    suspects: tuple[NodeId, ...]
+
+
 class Behind(Struct, frozen=True, tag=True):
     """You are in a newer view than I: tell me."""
 
@@ -65,6 +72,7 @@ class StartReq(Struct, frozen=True, tag=True):
     last_seen_gci: int
     starts: int
     highest: int  # The highest number with which this was tried.
+    life: int  # When this process started, in nanoseconds.
 
 
 class Running(Struct, frozen=True, tag=True):
@@ -257,6 +265,6 @@ class LastSeen(Struct, frozen=True, tag=True):
 
 
 STARTING = (StartReq, Running, StartOrder, StartConf)
-MEMBERSHIP = (HeartBeat, Propose, Vote, Cancel, Install, Behind, Excluded)
+MEMBERSHIP = (HeartBeat, FailRep, Propose, Vote, Cancel, Install, Behind, Excluded)
 CHECKPOINT = (GcpPrepare, GcpCommit, GcpComplete, GcpSave, CopyGci, MasterGcpReq, Handover)
 MASTER = (GcpPrepareConf, GcpNodeFinish, GcpSaveConf, CopyGciConf, MasterGcpConf, Ready, HandoverConf, Drained)

@@ -41,6 +41,7 @@ class Start:
 
     def __init__(self, site: Site, membership: Membership, checkpoint: Checkpoint) -> None:
         self._site, self._membership, self._checkpoint = site, membership, checkpoint
+        self._life = site.context.now_ns()
         self._waiting: dict[NodeId, tuple[int, StartReq]] = {}
         self._ran_ns = -RUNNING_NS
         self._tried = 0  # The highest number with which a restart of the whole cluster was tried.
@@ -48,6 +49,7 @@ class Start:
         self._asked_ns = -PATIENCE_NS
         self._order: StartOrder | None = None  # The restart that this node leads,
         self._sources: tuple[NodeId, ...] = ()
+        self._lives: dict[NodeId, int] = {}
         self._restored: dict[NodeId, bool] = {}
         self._obeyed: StartOrder | None = None  # and the one in which it has restored.
         self.restart: StartOrder | None = None  # The one that has led to the view in force.
@@ -108,7 +110,7 @@ class Start:
 
     def _request(self) -> StartReq:
         sysfile, seen = self._checkpoint.sysfile, self._checkpoint.last_seen
-        return StartReq(sysfile.restorable_gci, sysfile.active, seen.gci, seen.starts, self._tried)
+        return StartReq(sysfile.restorable_gci, sysfile.active, seen.gci, seen.starts, self._tried, self._life)
 
     def _fresh(self, now_ns: int) -> tuple[NodeId, ...]:
         """Who waits now, this node included, by rank."""
@@ -119,10 +121,12 @@ class Start:
         """A node waits while a view is in force here."""
         site = self._site
         site.context.send(node, Running(site.view.number))
-        if site.view.since(node) is not None:
-            self._membership.restarted(node)
+        member = next((member for member in site.view.members if member.node == node), None)
+        if member is not None:
+            if member.life < request.life:
+                self._membership.restarted(node)
         elif site.is_master and all(member.is_started for member in site.view.members):
-            site.agreement.wish(Member(node, since=-1, is_started=False))
+            site.agreement.wish(Member(node, since=-1, is_started=False, life=request.life))
 
     # A restart of the whole cluster.
 
@@ -150,6 +154,7 @@ class Start:
         first_gci = (gci if planted.EPOCH_REUSE in site.bugs else seen) + 1
         self._order = StartOrder(number, gci, sources, first_gci, starts)
         self._sources, self._restored = sources, {}
+        self._lives = {node: told[node].life for node in sources}
         for node in sources:
             site.send(node, self._order)
 
@@ -172,7 +177,9 @@ class Start:
             return
         self._restored[node] = True
         if len(self._restored) == len(self._sources):
-            view = View(number, number, tuple(Member(source, number) for source in self._sources))
+            view = View(
+                number, number, tuple(Member(source, number, life=self._lives[source]) for source in self._sources)
+            )
             for source in self._sources:
                 if source != site.node:
                     site.send(source, Install(view))

@@ -16,6 +16,7 @@ class Member(Struct, frozen=True, array_like=True):
     node: NodeId
     since: int
     is_started: bool = True
+    life: int = 0  # When the process started, in nanoseconds: tells this life from an earlier one before any view.
 
 
 class View(Struct, frozen=True, tag=True):
