@@ -1,7 +1,8 @@
 """The machine interface: protocol code without input and output.
 
 A node is a machine. `recover` is called once after each start, with what the disk holds; `handle` is called for each
-event; `dump` once, when all is quiet at the end. They act on the world through a `Context` only, and run to their end without interruption.
+event; `dump` once, when all is quiet at the end. They act on the world through a `Context` only, and run to their end
+without interruption.
 
 1. Effects are collected in order, and carried out after the method has returned.
 2. What was appended or put is durable once its `Synced(token)` arrives, and not before: an answer that promises
