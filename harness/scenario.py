@@ -24,7 +24,7 @@ WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # What a seed
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One test. `nemesis` names packages of faults; None means all that the cluster supports."""
 
-    cluster: str = "tutorial"
+    cluster: str = "ndb"
     workload: str | None = None  # None: the cluster's first.
     seed: int = 0
     time_s: float = 60.0

@@ -111,7 +111,7 @@ class DataNode:
             self._dispatch(self._site.node, message)
 
     def dump(self, context: Context) -> None:
-        if self._site.view.members:
+        if self._site.view.members and self._storage.is_copied:
             for key, elements, epoch in self._storage.rows_dump():
                 context.dump(Dump(object="row", key=key, value=elements, position=epoch))
 

@@ -25,7 +25,7 @@ UNTIL_FOUND_MAX = 1_000
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `seamark run` takes, by the names of its options with `_` for `-`."""
 
-    cluster: str = "tutorial"
+    cluster: str = "ndb"
     workload: str | None = None
     seed: int | None = None  # None: drawn anew, and printed.
     time: float = 60.0

@@ -36,7 +36,7 @@ def main() -> None:
     gc.disable()
     for seed in seeds:
         for label, nemesis in (("without faults", ()), ("with faults", None)):
-            scenario = Scenario(seed=seed, time_s=SIMULATED_S, nemesis=nemesis)
+            scenario = Scenario(cluster="tutorial", seed=seed, time_s=SIMULATED_S, nemesis=nemesis)
             with tempfile.TemporaryDirectory() as folder, JournalWriter(Path(folder, "journal.log")) as writer:
                 took_s, messages = measure(scenario, writer)
             speed = SIMULATED_S / took_s

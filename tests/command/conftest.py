@@ -13,7 +13,7 @@ from harness.cli.main import main
 from harness.core.record import Json
 
 SEED = 7
-SMALL = ("--time", "6", "--rate", "60", "--engine", "local")
+SMALL = ("--cluster", "tutorial", "--time", "6", "--rate", "60", "--engine", "local")
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def test_a_finding_outranks_a_check_that_fails(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.streams.check", raises)
-    lossy = ("--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--seed", "1")
+    lossy = ("--cluster", "tutorial", "--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--seed", "1")
     outcome = seamark("run", *lossy, "--engine", "local", "--json")
     assert (outcome.code, outcome.json["verdict"]) == (1, "invalid")
     assert "the check streams failed" in str(outcome.json["facts"])

@@ -90,7 +90,7 @@ def test_findings_count_in_a_run_that_was_killed(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, "SIGKILL:final:20"))
-    lossy = ("--bug", "late-row", "--time", "12", "--seed", "1", "--engine", "local")
+    lossy = ("--cluster", "tutorial", "--bug", "late-row", "--time", "12", "--seed", "1", "--engine", "local")
     outcome = seamark("run", *lossy, "--json")
     assert (outcome.code, outcome.json["verdict"], outcome.json["incomplete"]) == (1, "invalid", True)
     checked = seamark("check", tmp_path / str(outcome.json["run"]), "--engine", "local", "--json")

@@ -12,7 +12,7 @@ from harness.report.model import FindingRow, Report
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
 
 RUN = ("run", "--seed", str(SEED), *SMALL)
-LOSSY = ("--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--engine", "local")
+LOSSY = ("--cluster", "tutorial", "--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--engine", "local")
 # The names of reports-and-ux, section 7: other tools rely on them.
 REPORT = {
     "schema", "verdict", "exit_code", "reason", "clause", "incomplete", "started_utc", "versions", "plan_sha256", "run",

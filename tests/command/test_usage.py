@@ -14,7 +14,7 @@ from tests.command.conftest import Seamark
         ("run --seed seven", "--seed"),
         ("run --seed -1", "seed is -1"),
         ("run --cluster tutoriel", "'tutorial'"),
-        ("run --bug lost-akc", "'lost-ack'"),
+        ("run --cluster tutorial --bug lost-akc", "'lost-ack'"),
         ("run --nemesis partitoin", "'partition'"),
         ("run --workload list-apend", "'list-append'"),
         ("run --model serialisable", "serializable"),

@@ -44,7 +44,7 @@ class Judged:
 
 
 def judged(store: Path, nemesis: tuple[str, ...] | None, *bugs: str) -> Judged:
-    scenario = Scenario(seed=SEED, time_s=12, nemesis=nemesis, bugs=bugs)
+    scenario = Scenario(cluster="tutorial", seed=SEED, time_s=12, nemesis=nemesis, bugs=bugs)
     run, _ = prepare(scenario, store)
     simulated = Simulated(scenario)
     write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)

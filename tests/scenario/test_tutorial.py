@@ -36,7 +36,7 @@ def test_one_seed_has_one_unseed_in_every_process() -> None:
 
 
 def test_without_faults_every_operation_succeeds_and_every_row_arrives() -> None:
-    run = Simulated(Scenario(seed=FIRST + 7, time_s=10, nemesis=()))
+    run = Simulated(Scenario(cluster="tutorial", seed=FIRST + 7, time_s=10, nemesis=()))
     assert run.reason == "completed"
     assert not run.completions("info")
     appends = Counter(
@@ -51,7 +51,7 @@ def test_without_faults_every_operation_succeeds_and_every_row_arrives() -> None
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + 12))
 def test_under_faults_it_settles_and_the_faults_bite(seed: int) -> None:
-    run = Simulated(Scenario(seed=seed, time_s=20))
+    run = Simulated(Scenario(cluster="tutorial", seed=seed, time_s=20))
     assert run.reason == "completed"
     effects = [record for record in run.evidence if isinstance(record, Fault) and record.phase == "effect"]
     assert len(effects) >= 3
@@ -62,7 +62,7 @@ def test_under_faults_it_settles_and_the_faults_bite(seed: int) -> None:
 def test_a_primary_that_is_cut_off_is_replaced_and_acknowledges_nothing() -> None:
     links = tuple(f"{a}>{b}" for a, b in (("n1", "n2"), ("n2", "n1"), ("n1", "c1"), ("c1", "n1")))
     cut = Step(fault="cut", package="partition", at_ns=3 * SECOND, until_ns=8 * SECOND, targets=links)
-    run = Simulated(Scenario(seed=FIRST, time_s=12), Plan(steps=(cut,)))
+    run = Simulated(Scenario(cluster="tutorial", seed=FIRST, time_s=12), Plan(steps=(cut,)))
     assert run.goals["a backup was promoted"] >= 1
     late = [done for done in run.completions("ok") if 5 * SECOND < done.time_ns < 8 * SECOND]
     assert len(late) > 50
@@ -71,7 +71,7 @@ def test_a_primary_that_is_cut_off_is_replaced_and_acknowledges_nothing() -> Non
 
 def test_a_process_never_acts_again_after_an_unclear_outcome() -> None:
     crash = Step(fault="crash", package="crash", at_ns=2 * SECOND, until_ns=5 * SECOND, targets=("n1",))
-    run = Simulated(Scenario(seed=FIRST, time_s=8), Plan(steps=(crash,)))
+    run = Simulated(Scenario(cluster="tutorial", seed=FIRST, time_s=8), Plan(steps=(crash,)))
     assert run.completions("info")
     retired: set[int] = set()
     process_of: dict[int, int] = {}
@@ -90,6 +90,6 @@ def test_a_process_never_acts_again_after_an_unclear_outcome() -> None:
 def test_a_system_that_does_not_settle_in_its_time_is_called_a_stall() -> None:
     cluster = Tutorial()
     cluster.settle_ns = 1_000_000  # Shorter than any call takes.
-    run = Simulated(Scenario(seed=FIRST, time_s=2, nemesis=()), cluster=cluster)
+    run = Simulated(Scenario(cluster="tutorial", seed=FIRST, time_s=2, nemesis=()), cluster=cluster)
     assert run.reason.startswith("stall: 0.001 s after healing")
     assert run.marks("end")[0].note == run.reason

@@ -23,7 +23,7 @@ from nemesis.plan import Step
 from tests.scenario.simulation.toy import Toy
 from tests.unit.simulation.small import MS, A, Actor, B, Text
 
-SCENARIO = Scenario(seed=7, time_s=6, rate=60)
+SCENARIO = Scenario(cluster="tutorial", seed=7, time_s=6, rate=60)
 ALL = Window(from_ns=0, to_ns=10**18)
 
 
