@@ -5,9 +5,9 @@
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -38,6 +38,11 @@ _CLOSERS: Final = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 _HISTORY, _END, _DISCARD = "the history", "#", "#_"
 _CLOSING: Final = frozenset(_CLOSERS.values())
 _MISSING: Final[Any] = object()
+P = TypeVar("P")
+
+
+def _nothing(_lines: bytes) -> None:
+    """Nothing is plain."""
 
 
 class BadEdn(Exception):
@@ -53,17 +58,36 @@ def read_edn(path: Path) -> Iterator[Json]:
 
     Raises HistoryError that names file, line and column where it is not EDN, or passes a limit.
     """
+    return read_edn_with(path, _nothing)
+
+
+def read_edn_with(path: Path, plain: Callable[[bytes], list[P] | None]) -> Iterator[Json | P]:
+    """Like `read_edn`, but whole lines of whole forms go to `plain` first, which may say in its own way what they hold.
+
+    Where `plain` returns None they are read as everywhere else.
+    """
     try:
         with path.open("rb") as file:
-            yield from forms(iter(lambda: file.read(_BLOCK), b""))
+            yield from forms(iter(lambda: file.read(_BLOCK), b""), plain)
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     except BadEdn as bad:
         raise HistoryError(f"{path}, {bad}") from None
 
 
-def forms(blocks: Iterable[bytes]) -> Iterator[Json]:
-    """The forms in blocks of UTF-8, as `read_edn` gives them. Raises BadEdn."""
+def one_form(text: bytes) -> Json:
+    """The one form of that text. Raises ValueError if there is not exactly one, or it is no EDN."""
+    parser = _Parser()
+    parser.begin()
+    found = parser.feed(_TOKEN.findall(text.decode()))
+    parser.finish()
+    if len(found) != 1:
+        raise ValueError(f"there are {len(found)} forms")
+    return found[0]
+
+
+def forms(blocks: Iterable[bytes], plain: Callable[[bytes], list[P] | None] = _nothing) -> Iterator[Json | P]:
+    """The forms in blocks of UTF-8, as `read_edn_with` gives them. Raises BadEdn."""
     parser, decoder = _Parser(), codecs.getincrementaldecoder("utf-8-sig")()
     rest, line, column, unfinished = "", 1, 1, 0
     for block in _and_an_end(blocks):
@@ -71,8 +95,17 @@ def forms(blocks: Iterable[bytes]) -> Iterator[Json]:
             text = rest + decoder.decode(block, final=not block)
         except UnicodeDecodeError:
             raise BadEdn("what follows is not UTF-8", *_position(rest, line, column)) from None
-        tokens = _TOKEN.findall(text)
-        rest = tokens.pop() if block and tokens and text.endswith(tokens[-1]) else ""  # It may go on in the next block.
+        whole = text.rfind("\n") + 1 if block and "\n" in text else len(text)
+        lines, rest = text[:whole], text[whole:]
+        found = plain(lines.encode()) if parser.is_between_forms and whole else None
+        if found is not None:
+            parser.begin()
+            line, column, unfinished = line + lines.count("\n"), 1, 0
+            yield from found
+            continue
+        tokens = _TOKEN.findall(lines)
+        if block and tokens and lines.endswith(tokens[-1]):
+            rest = tokens.pop() + rest  # It may go on in the next block.
         try:
             finished = parser.feed(tokens)
             if not block:
@@ -123,6 +156,10 @@ class _Parser:
         finished, self._frames[0].items = self._frames[0].items, []
         self._has_begun = self._has_begun or bool(finished)
         return finished
+
+    def begin(self) -> None:
+        """A vector that comes now is a form, and not all of the file."""
+        self._has_begun = True
 
     def finish(self) -> None:
         """Raises ValueError if something is still open."""

@@ -4,14 +4,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp
-from harness.formats.edn import read_edn
+from harness.formats.edn import one_form, read_edn_with
+from harness.formats.edn_plain import PlainLines
 from harness.formats.edn_values import to_edn
 from harness.formats.jepsen import records_of_maps
 
 
 def read_edn_history(path: Path) -> Iterator[Evidence]:
     """The records of a history in Jepsen's shape. Raises HistoryError that names the file and where it is wrong."""
-    maps = ((f"operation {number}", form) for number, form in enumerate(read_edn(path)))
+    maps = ((f"operation {number}", form) for number, form in enumerate(read_edn_with(path, PlainLines(one_form).read)))
     return records_of_maps(str(path), maps, ":")
 
 
@@ -21,16 +22,21 @@ def write_edn_history(records: Iterable[Evidence], path: Path) -> None:
     What Jepsen has no word for is left out: events, faults and the like, timestamps, lock modes. A key in a table
     becomes [table key].
     """
-    asked: dict[int, Invoke] = {}
     with path.open("w", encoding="utf-8") as file:
-        index = 0
-        for record in records:
-            if isinstance(record, Invoke | Complete):
-                invoke = record if isinstance(record, Invoke) else asked.pop(record.index)
-                if isinstance(record, Invoke):
-                    asked[record.index] = record
-                file.write(to_edn(_map(record, invoke, index)) + "\n")
-                index += 1
+        file.writelines(f"{line}\n" for line in edn_lines(records))
+
+
+def edn_lines(records: Iterable[Evidence]) -> Iterator[str]:
+    """The lines of such a file, without their ends."""
+    asked: dict[int, Invoke] = {}
+    index = 0
+    for record in records:
+        if isinstance(record, Invoke | Complete):
+            invoke = record if isinstance(record, Invoke) else asked.pop(record.index)
+            if isinstance(record, Invoke):
+                asked[record.index] = record
+            yield to_edn(_map(record, invoke, index))
+            index += 1
 
 
 def _map(record: Invoke | Complete, invoke: Invoke, index: int) -> Json:

@@ -2,20 +2,21 @@
 
 What becomes of them:
 1. An invocation opens an operation of its process, the next completion of that process ends it. A process that never
-   invokes has completions only: each is an operation of its own, invoked just before it. A transaction invoked while
-   another of its process is open is an operation of a process of its own, as no client works like that; a completion
-   must then be of the same transaction as one of the two, and not of both.
+   invokes has completions only: each is an operation of its own, invoked just before it. What is invoked while
+   something else of its process is open is an operation of a process of its own, as no client works like that; a
+   completion must then be like one of those that are open (the same transaction; or the same f, and the same value
+   where one was asked for), and like one only.
 2. A missing process is process 0, a missing index or time the place in the file. Indexes must rise.
 3. A transaction is a list of micro-operations [f, key, value], where f is append, r or w (or read, write). A read of
    nil that succeeded saw the empty list; or nothing, if the history writes registers. What failed or is unclear says
    nothing of its reads, unless it has a result. A list of other steps, such as send and poll, is a plain value.
-4. Who is no numbered process (the nemesis) leaves faults of phase "effect": when a fault began and ended, these maps do
+4. A map with a :key that is no transaction has the value [key, value].
+5. Who is no numbered process (the nemesis) leaves faults of phase "effect": when a fault began and ended, these maps do
    not say. What else a map holds is left out, but for `error`.
 Source: jepsen.history, elle.list-append.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final, Literal, NamedTuple, cast
 
@@ -23,8 +24,9 @@ import msgspec
 
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Fault, Invoke, Json, MicroOp, Outcome
+from harness.formats.edn_plain import PlainTransaction
 from harness.formats.edn_values import shown
-from harness.formats.operations import same_request
+from harness.formats.operations import is_identical, same_request
 
 Mark = Literal[":", ""]  # What the names of fields begin with: a colon in EDN, nothing in JSON.
 Mops = tuple[MicroOp, ...]
@@ -50,10 +52,11 @@ class _Names:
     def __init__(self, mark: Mark) -> None:
         self.type, self.index, self.process = f"{mark}type", f"{mark}index", f"{mark}process"
         self.f, self.value, self.time, self.error = f"{mark}f", f"{mark}value", f"{mark}time", f"{mark}error"
+        self.key = f"{mark}key"
 
 
 class _Map(NamedTuple):
-    """One map, checked. `f` is None where it has none."""
+    """One map, checked. `f` is None where it has none. `mops` is the value, where that is known to be a transaction."""
 
     place: str
     type: str
@@ -62,19 +65,20 @@ class _Map(NamedTuple):
     value: Json
     time_ns: int
     error: str | None
+    mops: Mops | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
+class _Open(NamedTuple):
     """An operation that has not completed."""
 
     place: str
-    index: int
+    number: int
     f: str | None
+    value: Json
     mops: Mops | None
 
 
-def records_of_maps(source: str, maps: Iterable[tuple[str, Json]], mark: Mark) -> Iterator[Evidence]:
+def records_of_maps(source: str, maps: Iterable[tuple[str, Json | PlainTransaction]], mark: Mark) -> Iterator[Evidence]:
     """The records of a history, given as maps in the order of the file `source`, each with its place there.
 
     Raises HistoryError that names file and place, and says what is wrong with that map.
@@ -121,19 +125,21 @@ class _Pairing:
         mops = _mops(each)
         if mops is None and each.f == "txn" and not _is_of_steps(each.value):
             raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
-        asked = None if mops is None else tuple([MicroOp(m.f, m.key) if m.f == "r" else m for m in mops])
-        opened = _Open(each.place, self._count, each.f, asked)
-        others = self._open.setdefault(process, [])
-        if others and (asked is None or len(others) == OVERLAPPING_MAX):
+        asked = None if mops is None else _without_results(mops)
+        value = each.value if asked is None else None
+        opened = _Open(each.place, self._count, each.f, value, asked)
+        others = self._open.get(process)
+        if others is None:
+            others = self._open[process] = []
+        if len(others) == OVERLAPPING_MAX:
             raise ValueError(f"process {process} invokes, but its invocation in {others[0].place} is open")
         if others:
             process = OVERLAPPING + self._overlap_count
             self._overlap_count += 1
         others.append(opened)
         self._count += 1
-        value = each.value if asked is None else None
         f = each.f or ("operation" if asked is None else "txn")
-        return Invoke(opened.index, each.time_ns, each.time_ns, process, f, value, asked)
+        return Invoke(opened.number, each.time_ns, each.time_ns, process, f, value, asked)
 
     def _completed(self, each: _Map, process: int) -> Complete:
         opened = self._taken(each, process)
@@ -150,25 +156,50 @@ class _Pairing:
         value = each.value if mops is None else None
         if mops is not None and not is_ok and all(mop.f != "r" or mop.value is None for mop in mops):
             mops = None
-        return Complete(opened.index, each.time_ns, cast("Outcome", each.type), value, mops, each.error)
+        return Complete(opened.number, each.time_ns, cast("Outcome", each.type), value, mops, each.error)
 
     def _taken(self, each: _Map, process: int) -> _Open:
         """The invocation that a completion ends, which is open no more."""
-        candidates = self._open.get(process, [])
-        if len(candidates) > 1:
-            mops = _mops(each)
-            same = [one for one in candidates if mops is not None and same_request(one.mops, mops)]
-            if len(same) != 1:
-                raise ValueError(f"process {process} completes, and {len(same)} of its open invocations are like it")
-            candidates.remove(same[0])
-            return same[0]
+        candidates = self._open.get(process)
         if not candidates:
             raise ValueError(f"process {process} completes, but has no open invocation")
-        return candidates.pop()
+        if len(candidates) == 1:
+            return candidates.pop()
+        mops = _mops(each)
+        same = [one for one in candidates if _is_like(one, each, mops)]
+        if len(same) != 1:
+            raise ValueError(f"process {process} completes, and {len(same)} of its open invocations are like it")
+        candidates.remove(same[0])
+        return same[0]
 
 
-def _checked(fields: Json, names: _Names, *, place: str, number: int, previous: int) -> tuple[_Map, int]:
+def _is_like(opened: _Open, each: _Map, mops: Mops | None) -> bool:
+    """Could that completion, which is this transaction or none, be of that invocation?"""
+    if opened.f != each.f:
+        return False
+    if opened.mops is not None:
+        return mops is not None and same_request(opened.mops, mops)
+    return opened.value is None or is_identical(opened.value, each.value)
+
+
+def _without_results(mops: Mops) -> Mops:
+    """What was asked for."""
+    if any([mop.value is not None and mop.f == "r" for mop in mops]):  # noqa: C419  A list is faster.
+        return tuple([MicroOp("r", mop.key) if mop.f == "r" else mop for mop in mops])
+    return mops
+
+
+def _checked(
+    fields: Json | PlainTransaction, names: _Names, *, place: str, number: int, previous: int
+) -> tuple[_Map, int]:
     """The map, and its index. Raises ValueError."""
+    if isinstance(fields, PlainTransaction):
+        index = number if fields.index is None else fields.index
+        if index <= previous:
+            raise ValueError(_order(index, previous))
+        time_ns = number if fields.time is None else fields.time
+        mops = fields.value if fields.value or fields.f else None
+        return _Map(place, fields.type, fields.process or 0, fields.f, [], time_ns, fields.error, mops), index
     if isinstance(fields, dict) and len(fields) == 1 and "#jepsen.history.Op" in fields:
         fields = fields["#jepsen.history.Op"]
     if not isinstance(fields, dict):
@@ -178,14 +209,21 @@ def _checked(fields: Json, names: _Names, *, place: str, number: int, previous: 
         raise ValueError(f"its type must be one of {', '.join(_TYPES)}")
     index = _number(fields, names.index, number)
     if index <= previous:
-        raise ValueError(f"its index is {index}, and the index before is {previous}: indexes must rise")
+        raise ValueError(_order(index, previous))
     name = fields.get(names.process)
     is_numbered = not isinstance(name, str) or name.isdecimal()
     process = _number(fields, names.process, 0) if is_numbered else None
     time_ns = _number(fields, names.time, number)
     error = fields.get(names.error)
     text = error if isinstance(error, str | None) else msgspec.json.encode(error).decode()
-    return _Map(place, kind, process, _word(fields.get(names.f)), fields.get(names.value), time_ns, text), index
+    f, value = _word(fields.get(names.f)), fields.get(names.value)
+    if names.key in fields and f != "txn":
+        value = [fields[names.key], value]
+    return _Map(place, kind, process, f, value, time_ns, text), index
+
+
+def _order(index: int, previous: int) -> str:
+    return f"its index is {index}, and the index before is {previous}: indexes must rise"
 
 
 def _number(fields: dict[str, Json], name: str, default: int) -> int:
@@ -205,10 +243,13 @@ def _word(value: Json) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
 
 
-def _is_of_lists(sample: Iterable[tuple[str, Json]], names: _Names) -> bool:
+def _is_of_lists(sample: Iterable[tuple[str, Json | PlainTransaction]], names: _Names) -> bool:
     """Are these maps about lists? They are, unless they write registers and append nothing."""
     kinds: set[str] = set()
     for _, fields in sample:
+        if isinstance(fields, PlainTransaction):
+            kinds.update([step.f for step in fields.value])
+            continue
         steps = fields.get(names.value) if isinstance(fields, dict) else None
         for step in steps if isinstance(steps, list) else ():
             if isinstance(step, list) and step and isinstance(step[0], str):
@@ -223,6 +264,8 @@ def _is_of_steps(value: Json) -> bool:
 
 def _is_transaction(each: _Map) -> bool:
     """Does its value look like micro-operations? Raises ValueError if some of it does and some does not."""
+    if each.mops is not None:
+        return True
     if each.f not in {"txn", None} or not isinstance(each.value, list):
         return False
     known = [isinstance(mop, list) and mop and isinstance(mop[0], str) and mop[0] in _MOPS for mop in each.value]
@@ -236,6 +279,10 @@ def _is_transaction(each: _Map) -> bool:
 
 def _mops(each: _Map, *, is_empty: bool = False) -> Mops | None:
     """The micro-operations of a transaction, None for what is none. `is_empty`: a read of nil saw the empty list."""
+    if each.mops is not None:
+        if is_empty and any([mop.value is None for mop in each.mops]):  # noqa: C419  A list is faster.
+            return tuple([MicroOp("r", m.key, []) if m.f == "r" and m.value is None else m for m in each.mops])
+        return each.mops
     if not _is_transaction(each):
         return None
     return tuple([_mop(parts, is_empty=is_empty) for parts in cast("list[list[Json]]", each.value)])

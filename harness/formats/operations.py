@@ -43,7 +43,7 @@ class Operations:
         """Take an invocation. Raises HistoryError unless indexes count up from 0, and reads ask without answering."""
         if record.index != self.count:
             raise HistoryError(f"record {seq}: operation {record.index} was invoked, {self.count} is the next index")
-        if any(mop.f == "r" and mop.value is not None for mop in record.mops or ()):
+        if record.mops and any([mop.value is not None and mop.f == "r" for mop in record.mops]):  # noqa: C419  Faster.
             raise HistoryError(f"record {seq}: operation {record.index} is invoked with the result of a read")
         self.count += 1
         self._open[record.index] = (record, seq)
@@ -61,7 +61,8 @@ class Operations:
             )
         after = NEVER if record.outcome == "info" else self.count
         self._rows.append(Row(invoke, invoke_seq, record, seq, after))
-        self._elements += sum(len(mop.value) for mop in record.mops or () if isinstance(mop.value, list))
+        if record.mops:
+            self._elements += sum([len(mop.value) for mop in record.mops if type(mop.value) is list])
         if len(self._rows) >= GROUP_OPS or self._elements >= GROUP_ELEMENTS:
             self._flush()
 
@@ -111,20 +112,20 @@ def _is_read_of_list(mop: MicroOp) -> bool:
 
 def same_request(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...]) -> bool:
     """Is that the same transaction, but for what its reads returned?"""
-    return (
-        asked is not None
-        and len(asked) == len(answered)
-        and all(
-            (a.f, a.table, a.lock) == (b.f, b.table, b.lock)
-            and is_identical(a.key, b.key)
-            and (a.f == "r" or is_identical(a.value, b.value))
-            for a, b in zip(asked, answered, strict=True)
-        )
-    )
+    if asked is None or len(asked) != len(answered):
+        return False
+    for a, b in zip(asked, answered, strict=True):
+        if a.f != b.f or a.table != b.table or a.lock != b.lock or not is_identical(a.key, b.key):
+            return False
+        if a.f != "r" and not is_identical(a.value, b.value):
+            return False
+    return True
 
 
 def is_identical(one: Json, other: Json) -> bool:
     """Are they the same JSON? To Python, 1 equals 1.0 and true."""
+    if one is other:
+        return True
     if type(one) in {int, str}:
         return type(one) is type(other) and one == other
     return one == other and json_text(one) == json_text(other)

@@ -109,6 +109,24 @@ def test_overlapping_transactions_of_one_process_become_processes_of_their_own()
     assert [record.index for record in invoked if isinstance(record, Complete)] == [1, 0]
 
 
+def test_overlapping_operations_of_one_process_are_told_apart_by_what_they_ask() -> None:
+    found = records(
+        op("invoke", 2, f="write"),
+        op("invoke", 1, f="write"),
+        op("ok", 1, f="write"),
+        op("invoke", None, f="read"),
+        op("ok", 2, f="write"),
+        op("ok", [1, 2], f="read"),
+    )
+    assert [record.process for record in found if isinstance(record, Invoke)] == [0, OVERLAPPING, OVERLAPPING + 1]
+    assert [(each.index, each.value) for each in found if isinstance(each, Complete)] == [(1, 1), (0, 2), (2, [1, 2])]
+
+
+def test_a_key_beside_the_value_is_part_of_the_value() -> None:
+    found = records(op("invoke", "v", f="put", key="k"), op("ok", "v", f="put", key="k"), op("invoke", [], key=1))
+    assert [each.value for each in found if isinstance(each, Invoke | Complete)] == [["k", "v"], ["k", "v"], None]
+
+
 def test_more_than_a_hundred_open_operations_of_one_process_are_refused() -> None:
     with pytest.raises(HistoryError, match="element 100: process 0 invokes, but its invocation in element 0 is open"):
         records(*(op("invoke", [["append", "x", each]]) for each in range(OVERLAPPING_MAX + 1)))
@@ -132,8 +150,12 @@ def test_more_than_a_hundred_open_operations_of_one_process_are_refused() -> Non
         ([op("invoke", []), op("ok", []), op("ok", [])], "element 2: process 0 completes, but has no open invocation"),
         ([op("ok", []), op("invoke", [])], "element 1: process 0 invokes, after it completed without an invocation"),
         (
-            [op("invoke", f="read"), op("invoke", f="read")],
-            "element 1: process 0 invokes, but its .* element 0 is open",
+            [op("invoke", f="read"), op("invoke", f="read"), op("ok", 3, f="read")],
+            "element 2: .*, and 2 of its open invocations are like it",
+        ),
+        (
+            [op("invoke", 1, f="write"), op("invoke", 2, f="write"), op("ok", 3, f="write")],
+            "element 2: .*, and 0 of its open invocations are like it",
         ),
         ([op("invoke", []), op("ok", None, f="read")], "element 1: f is 'read', and was 'txn' when element 0 invoked"),
         ([op("invoke", [["r", 1, None]]), op("ok", [["r", 2, [1]]])], "element 1: its transaction is not that of its"),
