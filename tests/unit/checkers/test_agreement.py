@@ -53,6 +53,7 @@ def test_what_a_session_began_behind_it_did_not_complete(start: int, after: int,
         ("open@0 w@3 gap w@9", False),
         ("open@0 w@4 gap@4 open@4 w@9", False),  # Announced before, but named in the end.
         ("open@0 w@4 gap@5 open@5 w@9", True),
+        ("open@0 w@4 open@3 close", True),  # A new beginning takes nothing back.
         ("open@0 w@3 gap@4 close", False),
         ("open w@9", False),  # From where on, nobody said.
         ("open:x@0 w@9", False),

@@ -39,6 +39,7 @@ def test_the_operation_that_failed_is_named() -> None:
 def test_witnesses_of_phantoms_are_rows_of_keys_with_a_failed_write() -> None:
     assert phantom_events(view("open@0 x=1@4 y=2@5", "ok@4 x=1; ok@5 y=2; fail x=3")).witnesses == 1
     assert phantom_events(view("open@0 x=1@4 y=2@5", "ok@4 x=1; ok@5 y=2")).witnesses == 0
+    assert phantom_events(view("open@0 x=9@5", "ok@4 y=1")).witnesses == 1  # It was there to be seen.
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,7 @@ def test_a_number_that_two_transactions_bear_names_neither() -> None:
 def test_an_intermediate_image_is_told_by_its_value_where_rows_name_no_unit() -> None:
     assert "wrong-value" in accused("open@0 x=1@4", "ok@4 x=1 x=2", **EPOCHS)
     assert accused("open@0 x=2@4", "ok@4 x=1 x=2", **EPOCHS) == []
+    assert "wrong-value" not in accused("open@0 x=1@5", "ok@4 x=1 x=2", **EPOCHS)  # At a place of nobody's.
     # One event for each write: the first is as good as the second.
     assert accused("open@0 x=1@4 u7*2", "ok@4t7 x=1 x=2", **(EPOCHS | {"unit_rows": "each"})) == []
 
@@ -81,6 +83,10 @@ def test_an_intermediate_image_is_told_by_its_value_where_rows_name_no_unit() ->
 )
 def test_a_row_of_a_known_place_shows_what_was_written_there(row: str, anomalies: list[str]) -> None:
     assert accused(f"open@0 {row}", "ok@4 x=1 x=2") == anomalies
+
+
+def test_a_system_that_changes_values_itself_has_no_wrong_ones() -> None:
+    assert accused("open@0 x=9@4.0", "ok@4 x=1", system_events=("trigger",)) == []
 
 
 def test_of_an_epoch_s_operations_either_may_have_written_the_last_value() -> None:
