@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
@@ -86,8 +87,8 @@ def read_exposure(history: Path) -> Exposure:
     finite = operations.complete_ns[operations.complete_ns < FOREVER]
     return Exposure(
         operations=operations,
-        windows=_windows(history),
-        phases={mark["phase"]: mark["ns"] for mark in marks if mark["phase"] != "tick"},
+        windows=fault_windows(history),
+        phases=phases_of(history),
         note=next((mark["note"] for mark in marks if mark["phase"] == "end"), None),
         goals=goals,
         duration_ns=max([mark["ns"] for mark in marks] + [int(finite.max()) if finite.size else 0]),
@@ -96,7 +97,14 @@ def read_exposure(history: Path) -> Exposure:
     )
 
 
-def _windows(history: Path) -> tuple[Window, ...]:
+def phases_of(history: Path) -> dict[str, int]:
+    """When each phase of the run began."""
+    marks = read_table(history, "marks", ["ns", "phase"]).to_pylist()
+    return {mark["phase"]: mark["ns"] for mark in marks if mark["phase"] != "tick"}
+
+
+def fault_windows(history: Path) -> tuple[Window, ...]:
+    """The faults that began, in the order of the plan."""
     windows: dict[int, Window] = {}
     for row in read_table(history, "faults").sort_by("seq").to_pylist():
         step = row["step"]
@@ -119,8 +127,6 @@ def _windows(history: Path) -> tuple[Window, ...]:
 
 def _last_watermarks(history: Path) -> dict[str, int]:
     events = read_table(history, "events", ["seq", "subscriber", "kind", "position"])
-    last: dict[str, int] = {}
-    for row in events.sort_by("seq").to_pylist():
-        if row["kind"] == "watermark" and row["position"] is not None:
-            last[row["subscriber"]] = row["position"]
-    return last
+    is_mark = pc.and_(pc.equal(events["kind"], "watermark"), pc.is_valid(events["position"]))
+    marks = events.filter(is_mark).sort_by("seq")
+    return dict(zip(marks["subscriber"].to_pylist(), marks["position"].to_pylist(), strict=True))

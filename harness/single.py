@@ -11,6 +11,7 @@ import msgspec
 from checkers.engine import Engine
 from harness.core.errors import HistoryError
 from harness.formats.load import load
+from harness.formats.parquet import is_history
 from harness.judge import Budget, history_identity, judge, plan_sha256
 from harness.live import LiveLine
 from harness.replay import Repetition, repeat
@@ -18,7 +19,7 @@ from harness.report.model import REPORT_FILE, Report, error_report, read_report,
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, told
 from harness.running import finish, simulate
-from harness.store import JOURNAL, RUN_FILE, RunFile, read_run_file, write_atomically
+from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_file, write_atomically
 
 PAGE_FILE = "report.html"
 COLUMN = 44  # Characters of the left column of what a seed decided.
@@ -100,10 +101,16 @@ def judge_foreign(path: Path, engine: Callable[[], Engine], *, model: str | None
 
 def store_report(run: Path, report: Report) -> Report:
     """Write report.json and report.html into the run's folder; returns the report."""
-    html = page(report).encode("utf-8", "backslashreplace")  # Before anything is written: it may fail.
+    history = run / HISTORY
+    html = page(report, history if is_history(history) else None, read_run_file(run / RUN_FILE))
     write_atomically(run / REPORT_FILE, to_json(report))
-    write_atomically(run / PAGE_FILE, html)
+    write_atomically(run / PAGE_FILE, encoded(html))  # Both were made before any was written: it may fail.
     return report
+
+
+def encoded(html: str) -> bytes:
+    """A page as the bytes of its file."""
+    return html.encode("utf-8", "backslashreplace")
 
 
 def header(run_file: RunFile) -> Iterable[str]:

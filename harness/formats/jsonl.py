@@ -52,7 +52,12 @@ def write_jsonl(records: Iterable[Record], path: Path) -> None:
     """Write records, one a line, to be read back as the same."""
     with path.open("wb") as file:
         for record in records:
-            file.write(msgspec.json.encode(_fields(record)) + b"\n")
+            file.write(json_line(record) + b"\n")
+
+
+def json_line(record: Record) -> bytes:
+    """One record as a line, without its end."""
+    return msgspec.json.encode(_fields(record))
 
 
 def _our_records(values: Iterable[tuple[str, Json]]) -> Iterator[Evidence]:

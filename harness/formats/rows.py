@@ -1,6 +1,6 @@
 """Rows of Parquet files back into records."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Fault, Invoke, Json, Mark, MicroOp, Probe, State, StreamEvent
 from harness.formats.names import NamedValues, json_value, named_values
 from harness.formats.operations import MOP_KINDS, OUTCOMES
-from harness.formats.tables import reading, rows_of
+from harness.formats.tables import reading, rows_among, rows_of
 
 Row = Mapping[str, Any]
 T = TypeVar("T", Invoke, Complete, StreamEvent, Fault, Probe, State, Mark)
@@ -33,13 +33,24 @@ def records_of(folder: Path) -> Iterator[Evidence]:
         yield found[seq]
 
 
+def some_records(folder: Path, *, ops: Sequence[int], events: Sequence[int]) -> list[tuple[int, Evidence]]:
+    """The operations of those indexes, and the stream events at those positions, each with its position, in order."""
+    names = named_values(folder)
+    found: list[tuple[int, Evidence]] = []
+    with reading(folder):
+        mops = _mops(rows_among(folder, "mops", "op", ops), names)
+        for row in rows_among(folder, "ops", "index", ops):
+            found.extend(_operation(row, mops.get(row["index"], [])))
+        found.extend(_event(row, names) for row in rows_among(folder, "events", "seq", events))
+    return sorted(found, key=lambda each: each[0])
+
+
 def _records(folder: Path, names: NamedValues) -> Iterator[tuple[int, Evidence]]:
-    mops = _mops(folder, names)
+    mops = _mops(rows_of(folder, "mops"), names)
     for row in rows_of(folder, "ops"):
         yield from _operation(row, mops.get(row["index"], []))
     for row in rows_of(folder, "events"):
-        named = {each: None if row[each] is None else names.value(row[each]) for each in ("key", "value")}
-        yield row["seq"], _record(StreamEvent, {**row, **named, "time_ns": row["ns"]})
+        yield _event(row, names)
     for row in rows_of(folder, "probes"):
         yield row["seq"], _record(Probe, {**row, "time_ns": row["ns"]})
     for row in rows_of(folder, "states"):
@@ -59,6 +70,11 @@ def faults_and_marks(folder: Path) -> Iterator[tuple[int, Evidence]]:
             yield row["seq"], _record(Mark, {**row, **counts, "time_ns": row["ns"]})
 
 
+def _event(row: Row, names: NamedValues) -> tuple[int, Evidence]:
+    named = {each: None if row[each] is None else names.value(row[each]) for each in ("key", "value")}
+    return row["seq"], _record(StreamEvent, {**row, **named, "time_ns": row["ns"]})
+
+
 def _operation(row: Row, mops: list[dict[str, Json]]) -> Iterator[tuple[int, Evidence]]:
     """An operation's invocation, and its completion if it has one."""
     asked = [{**mop, "value": None} if mop["f"] == "r" else mop for mop in mops]
@@ -71,10 +87,10 @@ def _operation(row: Row, mops: list[dict[str, Json]]) -> Iterator[tuple[int, Evi
         yield row["complete_seq"], _record(Complete, {**row, **complete, "mops": done})
 
 
-def _mops(folder: Path, names: NamedValues) -> dict[int, list[dict[str, Json]]]:
+def _mops(rows: Iterable[Row], names: NamedValues) -> dict[int, list[dict[str, Json]]]:
     """The micro-operations of each operation, by the names of their fields."""
     found: dict[int, list[dict[str, Json]]] = {}
-    for row in rows_of(folder, "mops"):
+    for row in rows:
         value: Json = None
         if row["read"] is not None:
             value = [names.value(each) for each in row["read"]]

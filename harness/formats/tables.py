@@ -1,7 +1,7 @@
 """Reading the Parquet files of a history: what is damaged becomes a HistoryError that names the file."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,16 @@ def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.
         table = pq.read_table(path, columns=columns, page_checksum_verification=True)
         _require_columns(path, columns or SCHEMAS[name].names, table.column_names)
         return table
+
+
+def rows_among(folder: Path, name: str, column: str, values: Sequence[int]) -> list[Mapping[str, Any]]:
+    """The rows in which that column has one of the values. Of a large file only those row groups are read."""
+    path = folder / f"{name}.parquet"
+    with reading(path):
+        table = pq.read_table(path, filters=[(column, "in", list(values))], page_checksum_verification=True)
+        _require_columns(path, SCHEMAS[name].names, table.column_names)
+        rows: list[Mapping[str, Any]] = table.to_pylist()
+        return rows
 
 
 def rows_of(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:

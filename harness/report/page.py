@@ -1,54 +1,268 @@
-"""report.html: the report as one page that opens offline, without script."""
+"""report.html: one file that opens offline: what was tested, what broke, what proves it, and how to repeat it.
 
+All text is escaped by the template; control characters are visible. The policy of the page allows its own style and its
+own script, by their hashes, and no network. Without script it reads the same; script adds zoom, values under the
+pointer, and buttons that copy. What a report says is never left out; the drawings are thinned, and say how.
+"""
+
+import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
+from harness.core.errors import HistoryError
+from harness.core.record import Json
 from harness.core.verdict import Verdict
-from harness.report.model import Report
+from harness.report.cycle import Drawing, cycle_drawing
+from harness.report.evidence import Slice, first_moment, slice_around
+from harness.report.markdown import issue
+from harness.report.model import FindingRow, PromiseRow, Report
+from harness.report.plots import Overview, fault_colours, in_force, overview
+from harness.report.scale import WIDTH, duration
 from harness.report.screen import commands, visible
+from harness.report.series import Series, read_series
+from harness.report.timeline import Timeline, timeline
+from harness.store import RunFile
 
-TEXT_MAX = 2_000  # Characters of one value; a megabyte in a key must not make the page unreadable.
+TEXT_MAX: Final = 2_000  # Characters of one value; a megabyte in a key must not make the page unreadable.
+DRAWN_MAX: Final = 12  # Findings with drawings; the others have their sentence, proof and fingerprint.
+NEAR: Final = 3.0  # Percent of the width: flags closer than this are one.
+AFTERMATH_NS: Final = 1_000_000_000
+ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
+OUTCOME_WORDS: Final = {"ok": "ok", "fail": "fail", "info": "unknown"}
+TITLES: Final = {
+    "valid": "Every promise that was tested held.",
+    "vacuous": "Too little was tested to say anything.",
+    "unknown": "A check could not decide.",
+    "error": "The harness failed; the system was not judged.",
+    "invalid": "A promise was broken.",
+}
 
 
-def page(report: Report) -> str:
-    """The page. All text is escaped; control characters are visible."""
-    environment = Environment(
-        loader=PackageLoader("harness.report", "."), autoescape=True, undefined=StrictUndefined, finalize=_shown
-    )
-    return environment.get_template("page.html").render(
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """A moment at which findings came about, in the plots."""
+
+    percent: float
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A finding as the page shows it."""
+
+    finding: FindingRow
+    promise: PromiseRow | None
+    anchor: str
+    drawing: Drawing | None
+    found: Slice | None
+    picture: Timeline | None
+    faults: tuple[str, ...]  # In force while it came about.
+    issue: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """All of a report that comes from the history. `problem`: why there are no drawings."""
+
+    series: Series | None = None
+    overview: Overview | None = None
+    problem: str | None = None
+
+
+def page(report: Report, history: Path | None = None, run_file: RunFile | None = None) -> str:
+    """The page of a run, or of a history from elsewhere. Without `history` there are no drawings."""
+    story = _story(history, run_file)
+    shown = _shown_findings(report, history, story)
+    guides = _guides(report, story)
+    styles = fault_colours(story.overview.kinds if story.overview else ())
+    return rendered(
+        "page.html",
+        styles,
+        {"hover": story.overview.hover if story.overview else {}},
         report=report,
         word=Verdict(report.verdict).word,
-        title=report.findings[0].sentence if report.findings else _plain_title(report),
+        title=report.findings[0].sentence if report.findings else TITLES[report.verdict],
+        tested=_tested(report, run_file),
+        shown=shown,
+        story=story,
+        guides=guides,
+        width=WIDTH,
+        kinds=story.overview.kinds if story.overview else (),
+        windows=story.series.windows if story.series else (),
+        promises=sorted(report.promises, key=lambda row: ORDER.index(row.verdict)),
         commands=commands(report),
         facts=list(_facts(report)),
+        notes=_notes(report),
+        models=_models(report),
+        outcomes=OUTCOME_WORDS,
     )
 
 
-def _shown(value: object) -> object:
-    if not isinstance(value, str):
+def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **names: object) -> str:
+    """A page of one of our templates, with style, script and values, and a policy that allows just these."""
+    environment = Environment(
+        loader=PackageLoader("harness.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["lines"] = _lines
+    style = environment.get_template("style.html").render(colours=list(enumerate(colours)))
+    script = environment.get_template("script.html").render()
+    policy = (
+        f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    return environment.get_template(template).render(
+        style=Markup(style),  # noqa: S704  Ours, with colours of ours.
+        script=Markup(script),  # noqa: S704
+        policy=Markup(policy),  # noqa: S704
+        values=_json_for_html(values),
+        **names,
+    )
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _json_for_html(values: Json) -> Markup:
+    """JSON that no parser of HTML can take for an end, or a beginning, of anything."""
+    text = json.dumps(values, separators=(",", ":"), ensure_ascii=True)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
+
+
+def _finalized(value: object) -> object:
+    """What a template shows of a value: text with everything visible, and not too long. Our own markup stays."""
+    if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    text = (
-        visible(str(value)) if len(value) < TEXT_MAX else visible(value[:TEXT_MAX]) + f" … ({len(value):,} characters)"
+    return visible(value) if len(value) <= TEXT_MAX else f"{visible(value[:TEXT_MAX])} … ({len(value):,} characters)"
+
+
+def _lines(text: str) -> Markup:
+    """Text of several lines, which are ours: they stay apart."""
+    return Markup("\n").join(map(visible, text.split("\n")))
+
+
+def _story(history: Path | None, run_file: RunFile | None) -> Story:
+    """The drawings of a whole run. A history that cannot be drawn is no reason to have no page."""
+    if history is None:
+        return Story(problem="There is no history to draw.")
+    try:
+        series = read_series(history, run_file)
+    except HistoryError as error:
+        return Story(problem=f"The history cannot be drawn: {error}")
+    stream = run_file.stream if run_file is not None else None
+    return Story(series=series, overview=overview(series, is_closed=stream is not None and stream.closed == "<="))
+
+
+def _shown_findings(report: Report, history: Path | None, story: Story) -> list[Shown]:
+    promises = {row.id: row for row in report.promises}
+    shown = []
+    for number, finding in enumerate(report.findings, 1):
+        found = None
+        if history is not None and story.series is not None and number <= DRAWN_MAX:
+            found = slice_around(history, story.series, finding, f"f{number}")
+        operations = {invoke.index: (invoke, complete) for invoke, complete in found.operations} if found else {}
+        shown.append(
+            Shown(
+                finding=finding,
+                promise=promises.get(finding.promise or ""),
+                anchor=f"f{number}",
+                drawing=cycle_drawing(finding.cycle, operations),
+                found=found,
+                picture=_picture(found, story) if found else None,
+                faults=_faults(found, story) if found else (),
+                issue=issue(report, finding, found.rows if found else ()),
+            )
+        )
+    return shown
+
+
+def _picture(found: Slice, story: Story) -> Timeline | None:
+    if story.series is None or story.overview is None:
+        return None
+    return timeline(found, story.series.windows, story.overview.kinds, is_order=story.series.is_order)
+
+
+def _faults(found: Slice, story: Story) -> tuple[str, ...]:
+    """The faults in force while it came about, and those that had just ended: their aftermath counts."""
+    windows = in_force(story.series.windows if story.series else (), found.first_ns - AFTERMATH_NS, found.last_ns)
+    texts = list[str]()
+    for window in windows:
+        ended = f", ended {duration(found.first_ns - window.end_ns)} before" if window.end_ns < found.first_ns else ""
+        texts.append(f"{window.kind} of {window.targets}{ended}")
+    return tuple(dict.fromkeys(texts))
+
+
+def _guides(report: Report, story: Story) -> list[Guide]:
+    """Where in the plots each finding came about; those that stand too close share a flag."""
+    if story.series is None or story.overview is None:
+        return []
+    guides = list[Guide]()
+    moments = [(first_moment(story.series, finding), n) for n, finding in enumerate(report.findings[:DRAWN_MAX], 1)]
+    for ns, number in sorted((ns, number) for ns, number in moments if ns is not None):
+        percent = story.overview.axis.percent(ns)
+        if guides and percent - guides[-1].percent < NEAR:
+            guides[-1] = Guide(guides[-1].percent, (*guides[-1].numbers, number))
+        else:
+            guides.append(Guide(percent, (number,)))
+    return guides
+
+
+def _tested(report: Report, run_file: RunFile | None) -> str:
+    """What was tested, in a sentence."""
+    if run_file is None:
+        model = f", judged as {report.model}" if report.model else ""
+        return f"A history from elsewhere{model}."
+    options = run_file.options
+    faults = ", ".join(dict.fromkeys(step.package for step in run_file.plan.steps)) or "none"
+    return (
+        f"{run_file.cluster} in {'simulation' if run_file.runtime == 'sim' else run_file.runtime}, workload "
+        f"{run_file.workload}: {options.get('clients')} clients at {options.get('rate')} operations a second for "
+        f"{options.get('time_s')} s, with faults: {faults}."
     )
-    return type(value)(text)  # Keeps what jinja2 has marked as safe.
 
 
-def _plain_title(report: Report) -> str:
-    return {
-        "valid": "Every promise that was tested held.",
-        "vacuous": "Too little was tested to say anything.",
-        "unknown": "A check could not decide.",
-        "error": "The harness failed; the system was not judged.",
-        "invalid": "A promise was broken.",
-    }[report.verdict]
+def _notes(report: Report) -> list[str]:
+    notes = report.facts.get("notes")
+    return [str(note) for note in notes if note != report.reason] if isinstance(notes, list) else []
+
+
+def _models(report: Report) -> tuple[str, str]:
+    """Which consistency models the findings rule out (the weakest of them), and which they leave (the strongest)."""
+    facts = report.facts.get("serializability")
+    if not isinstance(facts, dict):
+        return "", ""
+    lists = [facts.get("ruled_out_weakest"), facts.get("not_ruled_out_strongest")]
+    out, left = (", ".join(map(str, each)) if isinstance(each, list) else "" for each in lists)
+    return out, left
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
     """What else is known, as (name, JSON)."""
-    shown = {"findings", "promises", "faults", "goals", "excused", "operations", "reason", "verdict", "exit_code"}
+    shown = {
+        "findings",
+        "promises",
+        "faults",
+        "goals",
+        "excused",
+        "operations",
+        "reason",
+        "verdict",
+        "exit_code",
+        "drawn",
+    }
     for name, value in msgspec.to_builtins(report).items():
         if name not in shown and value not in (None, [], {}):
             yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

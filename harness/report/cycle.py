@@ -1,0 +1,108 @@
+"""A cycle as a drawing: its transactions below each other, an arrow down for each edge, and the last one back up."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.core.record import Complete, Invoke, MicroOp
+from harness.core.verdict import Step
+from harness.report.evidence import mop_text
+
+LINES_MAX: Final = 3
+LINE: Final = 16
+GAP: Final = 46
+TEXT_MAX: Final = 36
+MEANING: Final = {
+    "ww": "overwrote, or appended after",
+    "wr": "was read by",
+    "rw": "was not seen by the read: it came later",
+    "process": "same client, one after the other",
+    "realtime": "had ended before the other began",
+    "watermark": "announced before the other",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A transaction or a watermark."""
+
+    name: str
+    lines: tuple[str, ...]
+    y: int
+    height: int
+    is_watermark: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An arrow from one box to the next; `is_back` for the one that closes the cycle."""
+
+    relation: str
+    sentence: str
+    y1: int
+    y2: int
+    is_back: bool
+
+    @property
+    def middle(self) -> float:
+        """Where its label stands."""
+        return (self.y1 + self.y2) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The whole; `legend` says what the relations mean."""
+
+    height: int
+    boxes: tuple[Box, ...]
+    edges: tuple[Edge, ...]
+    legend: tuple[tuple[str, str], ...]
+
+
+def cycle_drawing(cycle: Sequence[Step], operations: Mapping[int, tuple[Invoke, Complete | None]]) -> Drawing | None:
+    """The drawing of a finding's cycle; None if it has none. `operations` by index, as far as they are known."""
+    if not cycle:
+        return None
+    boxes: dict[str, Box] = {}
+    y = 8
+    names = list(dict.fromkeys(name for step in cycle for name in (step.source, step.target)))
+    steps = {name: _mops(name, operations) for name in names}
+    shared = Counter(key for mops in steps.values() for key in {str(mop.key) for mop in mops})
+    for name in names:
+        lines = _lines(name, [mop for mop in steps[name] if shared[str(mop.key)] > 1 or len(names) == 1], steps[name])
+        height = 28 + LINE * len(lines)
+        boxes[name] = Box(name, lines, y, height, name.startswith("W"))
+        y += height + GAP
+    edges = []
+    for step in cycle:
+        source, target = boxes[step.source], boxes[step.target]
+        is_back = target.y <= source.y
+        y1 = source.y + source.height // 2 if is_back else source.y + source.height
+        y2 = target.y + target.height // 2 if is_back else target.y
+        edges.append(Edge(step.relation, step.sentence, y1, y2, is_back))
+    relations = dict.fromkeys(step.relation for step in cycle)
+    return Drawing(y - GAP + 8, tuple(boxes.values()), tuple(edges), tuple((each, MEANING[each]) for each in relations))
+
+
+def _mops(name: str, operations: Mapping[int, tuple[Invoke, Complete | None]]) -> Sequence[MicroOp]:
+    """The steps of a transaction of the cycle."""
+    number = name.removeprefix("T")
+    known = operations.get(int(number)) if number.isdecimal() else None
+    if known is None:
+        return ()
+    invoke, complete = known
+    return (complete.mops if complete is not None else None) or invoke.mops or ()
+
+
+def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp]) -> tuple[str, ...]:
+    """What a box says of itself: the steps on keys that others of the cycle touch as well."""
+    if name.startswith("W"):
+        return ("what was announced as complete",)
+    shown = [_short(mop_text(mop)) for mop in (telling or every)[:LINES_MAX]]
+    left = len(every) - len(shown)
+    return (*shown, f"and {left} more") if left else tuple(shown)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"

@@ -1,0 +1,225 @@
+"""The evidence of a finding: the records that show it, what happened around them, and both as text to take along.
+
+A finding names operations and stream events. Around them a stretch of the run is chosen so that it can be drawn: as
+much time as holds no more than OPS_MAX operations and EVENTS_MAX events. Where even the evidence alone spans more, what
+is drawn is thinned evenly, never the evidence itself, and `notes` say so.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from harness.core.columns import NEVER, Int64s
+from harness.core.record import Complete, Evidence, Invoke, MicroOp, StreamEvent
+from harness.core.verdict import Finding
+from harness.formats.exchange import edn_lines
+from harness.formats.jsonl import json_line
+from harness.formats.rows import some_records
+from harness.report.plots import between
+from harness.report.scale import moment, short
+from harness.report.screen import visible
+from harness.report.series import Series
+
+OPS_MAX: Final = 120
+EVENTS_MAX: Final = 360
+SHARES: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)  # Of the run, before and after.
+PAD_MAX_NS: Final = 2_000_000_000
+MARKED_MAX: Final = 24  # Operations and events in the table of one finding.
+LINE_MAX: Final = 1_000  # Characters of one raw record.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row of the evidence: an operation or an event. `number` stands beside it in the drawing."""
+
+    number: int
+    name: str
+    when: str
+    where: str
+    what: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """A record as it was stored, as JSON; `anchor` where the evidence links to it."""
+
+    seq: int
+    text: str
+    anchor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """The stretch of the run around a finding. `operations` are pairs of invocation and completion."""
+
+    low_ns: int
+    high_ns: int
+    first_ns: int  # Of the evidence itself.
+    last_ns: int
+    operations: tuple[tuple[Invoke, Complete | None], ...]
+    events: tuple[tuple[int, StreamEvent], ...]
+    numbers: dict[str, int]  # The number of each piece of evidence: "op 12", "event 99".
+    rows: tuple[Row, ...]
+    raw: tuple[Raw, ...]
+    edn: str
+    notes: tuple[str, ...]
+
+
+def slice_around(history: Path, series: Series, finding: Finding, prefix: str) -> Slice | None:
+    """The evidence of a finding; None if it names no record. `prefix` makes anchors unique on a page."""
+    ops = _present(finding.ops[:MARKED_MAX], series.index)
+    seqs = _present(finding.events[:MARKED_MAX], series.event_seq)
+    if not len(ops) and not len(seqs):
+        return None
+    first_ns, last_ns = _extent(series, ops, seqs)
+    low_ns, high_ns = _stretch(series, first_ns, last_ns)
+    notes = list[str]()
+    beyond = len(finding.ops) + len(finding.events) - len(ops) - len(seqs)
+    if beyond > 0:
+        notes.append(f"{beyond} more pieces of evidence are named in report.json.")
+    chosen_ops = _thinned(_ops_in(series, low_ns, high_ns), series.index[ops], OPS_MAX, "operations", notes)
+    in_time = between(series.event_ns, low_ns, high_ns)
+    chosen_events = _thinned(series.event_seq[in_time], series.event_seq[seqs], EVENTS_MAX, "events", notes)
+    records = some_records(history, ops=chosen_ops, events=chosen_events)
+    completed = {record.index: record for _, record in records if isinstance(record, Complete)}
+    operations = [(each, completed.get(each.index)) for _, each in records if isinstance(each, Invoke)]
+    events = [(seq, record) for seq, record in records if isinstance(record, StreamEvent)]
+    marked = {f"op {index}" for index in series.index[ops].tolist()}
+    marked |= {f"event {seq}" for seq in series.event_seq[seqs].tolist()}
+    rows = tuple(_rows(operations, events, marked, prefix, is_order=series.is_order))
+    return Slice(
+        low_ns=low_ns,
+        high_ns=high_ns,
+        first_ns=first_ns,
+        last_ns=last_ns,
+        operations=tuple(operations),
+        events=tuple(events),
+        numbers={row.name: row.number for row in rows},
+        rows=rows,
+        raw=tuple(_raw(seq, record, marked, prefix) for seq, record in records),
+        edn="\n".join(_cut(line) for line in edn_lines(record for _, record in records)),
+        notes=tuple(notes),
+    )
+
+
+def first_moment(series: Series, finding: Finding) -> int | None:
+    """When the last piece of evidence was there, so that the anomaly could be seen."""
+    ops = _present(finding.ops, series.index)
+    seqs = _present(finding.events, series.event_seq)
+    return _extent(series, ops, seqs)[1] if len(ops) or len(seqs) else None
+
+
+def _present(numbers: Sequence[int], column: Int64s) -> Int64s:
+    """The rows of those numbers in an ascending column."""
+    if not len(column):
+        return np.empty(0, np.int64)
+    rows = np.minimum(np.searchsorted(column, numbers), len(column) - 1)
+    present: Int64s = rows[column[rows] == np.asarray(numbers)]
+    return present
+
+
+def _extent(series: Series, ops: Int64s, seqs: Int64s) -> tuple[int, int]:
+    ends = series.complete_ns[ops]
+    times = np.concatenate((series.invoke_ns[ops], ends[ends < NEVER], series.event_ns[seqs]))
+    return int(times.min()), int(times.max())
+
+
+def _stretch(series: Series, first_ns: int, last_ns: int) -> tuple[int, int]:
+    """The stretch of time to be drawn."""
+    pads = [min(int(series.end_ns * share), PAD_MAX_NS) for share in SHARES]
+    for pad in pads:
+        low_ns, high_ns = max(0, first_ns - pad), last_ns + pad
+        events = int(np.count_nonzero(between(series.event_ns, low_ns, high_ns)))
+        if len(_ops_in(series, low_ns, high_ns)) <= OPS_MAX and events <= EVENTS_MAX:
+            return low_ns, max(high_ns, low_ns + 1)
+    pad = max(pads[-1], (last_ns - first_ns) // 20, 1)
+    return max(0, first_ns - pad), last_ns + pad
+
+
+def _ops_in(series: Series, low_ns: int, high_ns: int) -> Int64s:
+    """The operations that were open at some moment; one without an end only if it began then."""
+    ended_ns = np.where(series.complete_ns < NEVER, series.complete_ns, series.invoke_ns)
+    return series.index[(series.invoke_ns <= high_ns) & (ended_ns >= low_ns)]
+
+
+def _thinned(found: Int64s, marked: Int64s, most: int, what: str, notes: list[str]) -> list[int]:
+    """At most so many, evenly chosen, and all that are marked."""
+    step = -(-len(found) // most)
+    if step > 1:
+        notes.append(
+            f"Drawn here: one in {step} of the {len(found):,} {what} of this stretch, and all of the evidence."
+        )
+    kept = np.union1d(found[:: max(1, step)], marked)
+    return [int(each) for each in kept]
+
+
+def _rows(
+    operations: Sequence[tuple[Invoke, Complete | None]],
+    events: Sequence[tuple[int, StreamEvent]],
+    marked: Iterable[str],
+    prefix: str,
+    *,
+    is_order: bool,
+) -> Iterator[Row]:
+    """The evidence in order of time: an operation when it was answered."""
+    found: list[tuple[int, str, str, str]] = []
+    for invoke, complete in operations:
+        if (name := f"op {invoke.index}") in marked:
+            ns = invoke.time_ns if complete is None else complete.time_ns
+            found.append((ns, name, _where(invoke, complete), operation_text(invoke, complete)))
+    for seq, event in events:
+        if (name := f"event {seq}") in marked:
+            found.append((event.time_ns, name, event.subscriber, event_text(event)))
+    for number, (ns, name, where, what) in enumerate(sorted(found, key=lambda each: each[0]), 1):
+        anchor = f"{prefix}-{name.replace(' ', '-')}"
+        yield Row(number=number, name=name, when=moment(ns, is_order=is_order), where=where, what=what, anchor=anchor)
+
+
+def _where(invoke: Invoke, complete: Complete | None) -> str:
+    node = f" at {complete.node}" if complete is not None and complete.node else ""
+    return f"client {invoke.process}{node}"
+
+
+def operation_text(invoke: Invoke, complete: Complete | None) -> str:
+    """What an operation did, and how it ended."""
+    mops = (complete.mops if complete is not None else None) or invoke.mops or ()
+    done = "; ".join(map(mop_text, mops)) if mops else f"{invoke.f} {short(invoke.value)}"
+    if complete is None:
+        return f"T{invoke.index}: {done}: never answered"
+    place = f", position {complete.commit_ts}" if complete.commit_ts is not None else ""
+    why = f" ({short(complete.error)})" if complete.error else ""
+    return f"T{invoke.index}: {done}: {'unknown' if complete.outcome == 'info' else complete.outcome}{place}{why}"
+
+
+def mop_text(mop: MicroOp) -> str:
+    """A step of a transaction in a few words."""
+    key = short(mop.key, 24) if mop.table is None else f"{mop.table}.{short(mop.key, 24)}"
+    if mop.f == "r":
+        return f"read {key}" + ("" if mop.value is None else f" = {short(mop.value, 32)}")
+    return f"{'append' if mop.f == 'append' else 'write'} {short(mop.value, 24)} to {key}"
+
+
+def event_text(event: StreamEvent) -> str:
+    """What a subscriber received."""
+    place = "" if event.position is None else f" at position {event.position}"
+    where = "" if event.span is None else f" on {event.span}"
+    if event.kind == "watermark":
+        return f"watermark {event.position}{where}"
+    if event.key is None and event.value is None:
+        return f"{event.kind}{place}{where}"
+    return f"{event.kind} {short(event.key, 24)}: {short(event.value, 32)}{place}{where}"
+
+
+def _raw(seq: int, record: Evidence, marked: Iterable[str], prefix: str) -> Raw:
+    name = f"op {record.index}" if isinstance(record, Invoke) else f"event {seq}"
+    anchor = f"{prefix}-{name.replace(' ', '-')}" if name in marked else None
+    return Raw(seq=seq, text=_cut(json_line(record).decode()), anchor=anchor)
+
+
+def _cut(text: str) -> str:
+    text = visible(text[: LINE_MAX + 1])
+    return text if len(text) <= LINE_MAX else f"{text[:LINE_MAX]} … cut here; history/ has it whole"

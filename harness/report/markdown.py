@@ -1,0 +1,97 @@
+"""A report as Markdown: the issue to be filed for a finding, and the tables of a job's summary."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from harness.core.verdict import Verdict
+from harness.report.evidence import Row
+from harness.report.model import FindingRow, Report
+from harness.report.screen import commands, visible
+
+CELL_MAX: Final = 400
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&$:-])")
+
+
+def escaped(text: str, most: int = CELL_MAX) -> str:
+    """Text that Markdown shows as it is: no markup, no link, no mention, nothing hidden."""
+    shown = visible(text[:most]) + (f" … ({len(text):,} characters)" if len(text) > most else "")
+    return _SPECIAL.sub(r"\\\1", shown).replace("\\<", "&lt;").replace("\\&", "&amp;").replace("\\@", "&#64;")
+
+
+def code(text: str, most: int = CELL_MAX) -> str:
+    """Text between backticks; its own are shown as quotes."""
+    return f"`{visible(text[:most]).replace('`', chr(39)).replace('|', '¦')}`"
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table, of cells that are Markdown."""
+    lines = [f"| {' | '.join(headings)} |", f"|{' --- |' * len(headings)}"]
+    return lines + [f"| {' | '.join(row)} |" for row in rows]
+
+
+def issue(report: Report, finding: FindingRow, rows: Sequence[Row]) -> str:
+    """What to file for a finding."""
+    promise = next((each for each in report.promises if each.id == finding.promise), None)
+    lines = [f"### {escaped(finding.anomaly)}: {escaped(finding.sentence)}", ""]
+    if promise is not None:
+        lines.append(f"Breaks **{escaped(promise.id)}**: {escaped(promise.text)} ({escaped(promise.source)})")
+    else:
+        lines.append("No promise forbids it.")
+    lines += [
+        "",
+        f"Seen {finding.count} times; fingerprint {code(finding.fingerprint)}; check {escaped(finding.checker)}.",
+    ]
+    if finding.cycle:
+        lines += ["", "**Why this is impossible**", ""]
+        lines += [
+            f"{number}. {escaped(step.source)} comes before {escaped(step.target)} ({step.relation}): "
+            f"{escaped(step.sentence)}"
+            for number, step in enumerate(finding.cycle, 1)
+        ]
+        lines.append(f"{len(finding.cycle) + 1}. Each before the other: a contradiction.")
+    if rows:
+        cells = [(str(row.number), row.when, escaped(row.where), escaped(row.what)) for row in rows]
+        lines += ["", "**Evidence**", "", *table(("", "when", "where", "what"), cells)]
+    return "\n".join([*lines, "", "**To repeat it**", "", *_repeating(report), ""])
+
+
+def _repeating(report: Report) -> list[str]:
+    known = (
+        ("cluster", report.cluster),
+        ("workload", report.workload),
+        ("seed", None if report.seed is None else str(report.seed)),
+        ("planted bugs", ", ".join(report.bugs) or None),
+        ("plan", report.plan_sha256),
+        ("history", report.history_sha256),
+        *report.versions.items(),
+    )
+    facts = [f"- {escaped(name)}: {code(value)}" for name, value in known if value]
+    return [*(f"- {label}: {code(command)}" for label, command in commands(report)), *facts]
+
+
+def summary(report: Report) -> str:
+    """The tables of a run: verdict, promises, faults, findings."""
+    word = Verdict(report.verdict).word
+    where = " ".join(escaped(each) for each in (report.cluster or "history", report.workload or "") if each)
+    seed = "" if report.seed is None else f", seed {report.seed}"
+    lines = [f"## {word}: {escaped(report.reason)}", "", f"{where}{seed} (exit {report.exit_code})", ""]
+    if report.findings:
+        found = [
+            (escaped(each.anomaly), escaped(each.promise or "none"), str(each.count), escaped(each.sentence))
+            for each in report.findings[:20]
+        ]
+        lines += [*table(("anomaly", "breaks", "times", "what happened"), found), ""]
+        if len(report.findings) > len(found):
+            lines += [f"and {len(report.findings) - len(found)} more in report.html", ""]
+    if report.promises:
+        held = [(escaped(each.id), escaped(each.text), each.verdict, f"{each.witnesses:,}") for each in report.promises]
+        lines += [*table(("promise", "", "verdict", "witnesses"), held), ""]
+    if report.faults:
+        faults = [
+            (escaped(each.kind), *(f"{n:,}" for n in (each.planned, each.effective, each.ok, each.fail, each.info)))
+            for each in report.faults
+        ]
+        lines += [*table(("fault", "planned", "bit", "ok", "fail", "unknown"), faults), ""]
+    lines += [f"- {label}: {code(command)}" for label, command in commands(report)]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,134 @@
+"""What the drawings of a report are made from: the columns of a history that are needed for all of it, as arrays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from harness.core.columns import NEVER, OK, Int8s, Int64s
+from harness.exposure import Window, fault_windows, phases_of
+from harness.formats.tables import read_table
+from harness.report.scale import STEPS_MAX_NS
+from harness.store import RunFile
+
+WATERMARKS: Final = ("watermark", "checkpoint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announced:
+    """The watermarks of one subscriber (on one span), in order of time: arrays of one length."""
+
+    ns: Int64s
+    position: Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A whole run in arrays. Of operations, `index` is ascending, and what never completed has `complete_ns` NEVER."""
+
+    index: Int64s
+    process: Int64s
+    outcome: Int8s
+    invoke_ns: Int64s
+    complete_ns: Int64s
+    commit_ns: Int64s  # When the operations that told their position were acknowledged,
+    commit_position: Int64s  # and the positions, ascending.
+    event_seq: Int64s
+    event_ns: Int64s
+    event_subscriber: NDArray[np.int64]  # Indexes of `subscribers`.
+    is_watermark: NDArray[np.bool_]
+    subscribers: tuple[str, ...]
+    announced: Mapping[str, tuple[Announced, ...]]
+    windows: tuple[Window, ...]
+    phases: Mapping[str, int]
+    end_ns: int
+
+    @property
+    def is_order(self) -> bool:
+        """Has this history no times, only an order?"""
+        return self.end_ns < STEPS_MAX_NS
+
+
+def read_series(history: Path, run_file: RunFile | None) -> Series:
+    """The arrays of a history. Raises HistoryError if its files cannot be read."""
+    ops = read_table(history, "ops", ["index", "process", "outcome", "invoke_ns", "complete_ns", "commit_ts"])
+    column = {name: ops[name] for name in ops.column_names}
+    complete_ns = column["complete_ns"].fill_null(int(NEVER)).to_numpy()
+    outcome = column["outcome"].to_numpy()
+    invoke_ns = column["invoke_ns"].to_numpy()
+    position = column["commit_ts"].fill_null(int(NEVER)).to_numpy()
+    is_commit = (outcome == OK) & (position < NEVER) & (complete_ns < NEVER)
+    by_position = np.argsort(position[is_commit], kind="stable")
+    phases = phases_of(history)
+    finite = complete_ns[complete_ns < NEVER]
+    ends = [int(each.max()) for each in (invoke_ns, finite) if each.size] + list(phases.values())
+    events = _events(history, is_local=run_file is None or run_file.stream is None)
+    return Series(
+        index=column["index"].to_numpy(),
+        process=column["process"].to_numpy(),
+        outcome=outcome,
+        invoke_ns=invoke_ns,
+        complete_ns=complete_ns,
+        commit_ns=complete_ns[is_commit][by_position],
+        commit_position=position[is_commit][by_position],
+        windows=fault_windows(history),
+        phases=phases,
+        end_ns=max([*ends, int(events["event_ns"].max()) if len(events["event_ns"]) else 0]),
+        **events,
+    )
+
+
+def _events(history: Path, *, is_local: bool) -> dict[str, Any]:
+    """The fields of `Series` about the stream; `is_local`: positions of the stream say nothing about operations."""
+    table = read_table(history, "events", ["seq", "ns", "subscriber", "kind", "span", "position"]).sort_by("seq")
+    names, subscriber = _encoded(table["subscriber"])
+    kinds, kind = _encoded(table["kind"])
+    spans, span = _encoded(table["span"].fill_null(""))
+    marks = [number for number, name in enumerate(kinds) if name in WATERMARKS]
+    is_watermark = np.isin(kind, marks)
+    ns, position = table["ns"].to_numpy(), table["position"].fill_null(int(NEVER)).to_numpy()
+    announced = {}
+    for number, name in enumerate(() if is_local else names):
+        chosen = [
+            (subscriber == number) & is_watermark & (position < NEVER) & (span == each) for each in range(len(spans))
+        ]
+        announced[name] = tuple(Announced(ns=ns[each], position=position[each]) for each in chosen if each.any())
+    return {
+        "event_seq": table["seq"].to_numpy(),
+        "event_ns": ns,
+        "event_subscriber": subscriber,
+        "is_watermark": is_watermark,
+        "subscribers": tuple(names),
+        "announced": announced,
+    }
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
+    """The texts of a column, each once, and for each row the index of its text."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def lag_ns(announced: tuple[Announced, ...], series: Series, edges: Int64s, *, is_closed: bool) -> Int64s:
+    """The greatest lag of a subscriber in each stretch between `edges`.
+
+    The lag at a moment is the age of the oldest acknowledged write that lies above what was announced until then.
+    `is_closed`: a watermark includes the position that it names.
+    """
+    oldest = np.minimum.accumulate(series.commit_ns[::-1])[::-1] if len(series.commit_ns) else series.commit_ns
+    oldest = np.append(oldest, NEVER)  # Above all positions: nothing is missing.
+    worst = np.zeros(len(edges) - 1, np.int64)
+    for each in announced:
+        reached = np.maximum.accumulate(each.position)
+        above = np.searchsorted(series.commit_position, reached, "right" if is_closed else "left")
+        since = oldest[np.concatenate(([0], above))]  # In force before the first watermark, and after each.
+        before = np.maximum(each.ns - np.minimum(since[:-1], each.ns), 0)  # As each arrives, the lag is at its worst.
+        place = np.clip(np.searchsorted(edges, each.ns, "right") - 1, 0, len(worst) - 1)
+        np.maximum.at(worst, place, before)
+        in_force = since[np.searchsorted(each.ns, edges[1:], "right")]
+        worst = np.maximum(worst, np.maximum(edges[1:] - np.minimum(in_force, edges[1:]), 0))
+    return worst
