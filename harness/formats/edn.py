@@ -99,7 +99,8 @@ def forms(blocks: Iterable[bytes], plain: Callable[[bytes], list[P] | None] = _n
         lines, rest = text[:whole], text[whole:]
         found = plain(lines.encode()) if parser.is_between_forms and whole else None
         if found is not None:
-            parser.begin()
+            if found:
+                parser.begin()
             line, column, unfinished = line + lines.count("\n"), 1, 0
             yield from found
             continue

@@ -34,7 +34,7 @@ _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]")
 _DEPTH_MAX: Final = 6  # Of the lists in a plain line.
 
 
-class PlainTransaction(msgspec.Struct):
+class PlainTransaction(msgspec.Struct, forbid_unknown_fields=True):
     """An event of a transaction, as `harness.formats.jepsen` checks it. What is None was not there."""
 
     type: Literal["invoke", "ok", "fail", "info"]
@@ -126,6 +126,8 @@ def _transactions(lines: bytes) -> list[PlainTransaction] | None:
 
 def _maps(lines: bytes) -> list[dict[str, Json]] | None:
     """Maps from keywords to plain values, if all lines are such."""
+    if lines.count(b":") != sum([lines.count(before + b":") for before in (b",", b"{", b"[")]):
+        return None  # One inside of a keyword would become JSON's own.
     text = _WORD.sub(rb'"\g<0>"', lines)
     text = _NIL.sub(b"null", text)
     for name in _FIELDS:

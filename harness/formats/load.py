@@ -14,6 +14,7 @@ import msgspec
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Fault, Footer, Record
 from harness.formats.exchange import read_edn_history
+from harness.formats.jepsen_log import read_jepsen_log
 from harness.formats.jsonl import read_jsonl
 from harness.formats.parquet import footer_of, is_history, write_history
 from harness.formats.validation import validate
@@ -23,6 +24,7 @@ from harness.store import HISTORY, JOURNAL, RUN_FILE, is_run
 _HEAD_BYTES: Final = 4096
 _EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#))")
 _JSON: Final = re.compile(rb'\s*+\[?\s*+\{\s*+["}]')
+_JEPSEN_LOG: Final = re.compile(rb"(?s).*?jepsen\.util[ -]+\S+\s+:")
 _OUR_JSON: Final = re.compile(rb'\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')  # Names of fields that only our records have.
 
 
@@ -55,6 +57,7 @@ FORMATS: Final = (
     Format("JSON Lines", False, _OUR_JSON, (), read_jsonl),
     Format("JSON", True, _JSON, (".json", ".jsonl", ".ndjson"), read_jsonl),
     Format("EDN", True, _EDN, (".edn",), read_edn_history),
+    Format("Jepsen log", True, _JEPSEN_LOG, (), read_jepsen_log),
 )
 
 

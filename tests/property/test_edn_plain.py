@@ -61,6 +61,12 @@ def test_both_ways_give_the_same_records_or_the_same_refusal(tmp_path: Path) -> 
     assert 300 < read < 2700
 
 
+def test_a_vector_after_white_space_is_still_all_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(",\n[" + "\n".join(LINES[:2]) + "]", encoding="utf-8")
+    assert len(outcome(path, is_quick=True)) == 2
+
+
 def test_plain_lines_go_the_quick_way_and_others_among_them_do_not_hinder_them() -> None:
     lines = PlainLines(one_form)
     assert lines.read("\n".join(LINES[:4] * 3 + LINES[6:]).encode()) is not None
