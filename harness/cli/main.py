@@ -10,7 +10,7 @@ from collections.abc import Callable
 import typer
 from typer.exceptions import Abort, TyperException
 
-from harness.cli import check, clusters, doctor, listing, replay, run
+from harness.cli import check, clusters, doctor, export, listing, replay, run
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_USAGE, Verdict
 from harness.registry import shadowed_package
@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("check")(check.check)
+app.command("export")(export.export)
 app.command("replay")(replay.replay)
 app.command("list")(listing.list_runs)
 app.command("clusters")(clusters.clusters)

@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from harness.core.record import Json, MicroOp
+from harness.core.record import Json
 
 _NUMBER = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 _STEPS: Final = (b"append", b"r", b"w")
@@ -34,11 +34,19 @@ _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]")
 _DEPTH_MAX: Final = 6  # Of the lists in a plain line.
 
 
+class PlainStep(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """A micro-operation of three parts."""
+
+    f: Literal["r", "append", "w"]
+    key: Json
+    value: Json
+
+
 class PlainTransaction(msgspec.Struct, forbid_unknown_fields=True):
     """An event of a transaction, as `harness.formats.jepsen` checks it. What is None was not there."""
 
     type: Literal["invoke", "ok", "fail", "info"]
-    value: tuple[MicroOp, ...]
+    value: tuple[PlainStep, ...]
     f: Literal["txn"] | None = None
     process: _NUMBER | None = None
     time: _NUMBER | None = None
@@ -114,14 +122,7 @@ def _transactions(lines: bytes) -> list[PlainTransaction] | None:
     except msgspec.DecodeError:
         return None
     has = [sum([value is not None for value in map(get, found)]) for get in _GET_FIELDS]
-    if has != [lines.count(b":%b," % name) for name in _FIELDS]:
-        return None
-    is_odd = [
-        step.table is not None or step.lock is not None or (step.value is None and step.f != "r")
-        for each in found
-        for step in each.value
-    ]
-    return None if any(is_odd) else found
+    return found if has == [lines.count(b":%b," % name) for name in _FIELDS] else None
 
 
 def _maps(lines: bytes) -> list[dict[str, Json]] | None:

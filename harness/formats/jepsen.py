@@ -198,7 +198,8 @@ def _checked(
         if index <= previous:
             raise ValueError(_order(index, previous))
         time_ns = number if fields.time is None else fields.time
-        mops = fields.value if fields.value or fields.f else None
+        steps = fields.value
+        mops = tuple([MicroOp(step.f, step.key, step.value) for step in steps]) if steps or fields.f else None
         return _Map(place, fields.type, fields.process or 0, fields.f, [], time_ns, fields.error, mops), index
     if isinstance(fields, dict) and len(fields) == 1 and "#jepsen.history.Op" in fields:
         fields = fields["#jepsen.history.Op"]
