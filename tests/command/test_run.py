@@ -113,7 +113,8 @@ def test_a_run_json_repeats_its_plan_and_its_history(seamark: Seamark, tmp_path:
 
 def test_a_scenario_file_says_what_flags_say_and_flags_win(seamark: Seamark, tmp_path: Path, stored_run: Path) -> None:
     (tmp_path / "small.toml").write_text(
-        f'seed = {SEED + 1}\ntime = 6\nrate = 60\nengine = "local"\njson = true\n', encoding="utf-8"
+        f'cluster = "tutorial"\nseed = {SEED + 1}\ntime = 6\nrate = 60\nengine = "local"\njson = true\n',
+        encoding="utf-8",
     )
     outcome = seamark("run", "small.toml", "--seed", SEED)
     stored = msgspec.json.decode((stored_run / "report.json").read_bytes(), type=dict[str, Json])

@@ -20,7 +20,19 @@ def test_spark_comes_to_the_findings_of_the_threads(seamark: Seamark) -> None:
 
 
 def test_a_red_run_of_a_batch_is_judged_again_by_spark(seamark: Seamark) -> None:
-    lossy = ("--cluster", "tutorial", "--bug", "late-row", "--time", "12", "--seed", "1", "--count", "2", "--until-found")
+    lossy = (
+        "--cluster",
+        "tutorial",
+        "--bug",
+        "late-row",
+        "--time",
+        "12",
+        "--seed",
+        "1",
+        "--count",
+        "2",
+        "--until-found",
+    )
     batch = seamark("run", *lossy, "--json")
     assert batch.code == 1
     reports = msgspec.convert(batch.json["runs"], list[dict[str, Json]])

@@ -98,7 +98,7 @@ def test_a_json_scenario_that_is_no_table_is_64(seamark: Seamark, tmp_path: Path
 )
 def test_a_plan_that_cannot_be_carried_out_is_64(seamark: Seamark, tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "plan.json").write_text(text, encoding="utf-8")
-    outcome = seamark("run", "--plan", "plan.json", "--time", "6")
+    outcome = seamark("run", "--cluster", "tutorial", "--plan", "plan.json", "--time", "6")
     assert (outcome.code, outcome.out) == (64, "")
     assert told in outcome.line
     assert not (tmp_path / "store").exists()
