@@ -9,12 +9,14 @@ from pathlib import Path
 import msgspec
 
 from checkers.engine import Engine
-from harness.core.errors import HistoryError
+from harness.core.errors import HistoryError, ScenarioError
 from harness.formats.load import load
 from harness.formats.parquet import is_history
+from harness.formats.promise_file import Promised
 from harness.judge import Budget, history_identity, judge, plan_sha256
 from harness.live import LiveLine
 from harness.replay import Repetition, repeat
+from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, told
@@ -22,6 +24,7 @@ from harness.running import finish, simulate
 from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_file, write_atomically
 
 PAGE_FILE = "report.html"
+JUNIT_FILE = "junit.xml"
 COLUMN = 44  # Characters of the left column of what a seed decided.
 
 
@@ -90,20 +93,43 @@ def difference(repetition: Repetition) -> str | None:
     return f"not repeatable: record {found.record} differs; by the next second so do {moved}"
 
 
-def judge_foreign(path: Path, engine: Callable[[], Engine], *, model: str | None, budget: Budget) -> Report:
-    """The report on a history from elsewhere. Nothing is written beside it."""
+def judge_foreign(
+    path: Path,
+    engine: Callable[[], Engine],
+    *,
+    model: str | None,
+    budget: Budget,
+    promised: Promised | None = None,
+    html: Path | None = None,
+) -> Report:
+    """The report on a history from elsewhere. Nothing is written beside it; its page goes to `html`, if that is given.
+
+    Raises ScenarioError if the page cannot be written.
+    """
     with tempfile.TemporaryDirectory(prefix="seamark-check-") as folder:
         loaded = load(path, Path(folder))
-        report = judge(loaded, engine(), model=model, budget=budget)
+        report = judge(loaded, engine(), promised=promised, model=model, budget=budget)
         sha256, _ = history_identity(loaded.history)
-    return msgspec.structs.replace(report, history_sha256=sha256)
+        report = msgspec.structs.replace(report, history_sha256=sha256)
+        if html is not None:
+            write_page(html, page(report, loaded.history, source=str(path)))
+    return report
+
+
+def write_page(path: Path, html: str) -> None:
+    """Put a page where somebody asked for it. Raises ScenarioError if that cannot be."""
+    try:
+        write_atomically(path, encoded(html))
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
 
 
 def store_report(run: Path, report: Report) -> Report:
-    """Write report.json and report.html into the run's folder; returns the report."""
+    """Write report.json, report.html and junit.xml into the run's folder; returns the report."""
     history = run / HISTORY
     html = page(report, history if is_history(history) else None, read_run_file(run / RUN_FILE))
     write_atomically(run / REPORT_FILE, to_json(report))
+    write_atomically(run / JUNIT_FILE, junit([report], suite=report.cluster or "seamark"))
     write_atomically(run / PAGE_FILE, encoded(html))  # Both were made before any was written: it may fail.
     return report
 

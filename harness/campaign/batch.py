@@ -17,13 +17,17 @@ import msgspec
 from checkers.engine import Engine, LocalEngine
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict, worst
-from harness.report.model import Report, error_report
+from harness.report.batch_page import Summary, batch_page
+from harness.report.junit import junit
+from harness.report.model import REPORT_FILE, Report, error_report
 from harness.report.trouble import told
 from harness.running import prepare
 from harness.scenario import Scenario
-from harness.single import carry_out, judge_run, store_report
+from harness.single import JUNIT_FILE, PAGE_FILE, carry_out, encoded, judge_run, store_report
+from harness.store import create_run, write_atomically
 from nemesis.plan import Plan
 
+BATCHES = "batches"  # The folder of the store in which they are.
 CAMPAIGN_RUNS = 50  # From so many on, a goal that was never reached says something: clause d of vacuity.
 
 
@@ -39,6 +43,19 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     runs: tuple[Report, ...]
     seconds: float
+    page: str | None = None  # Where the page about all of them is.
+
+    def summary(self) -> Summary:
+        """What its page says of it as a whole."""
+        return Summary(
+            verdict=self.verdict,
+            exit_code=self.exit_code,
+            reason=self.reason,
+            clause=self.clause,
+            planned=self.planned,
+            stopped=self.stopped,
+            seconds=self.seconds,
+        )
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +99,18 @@ def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callabl
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-    return _composed(orders, sorted(reports, key=lambda report: report.seed or 0), stopped, time.monotonic() - started)
+    reports.sort(key=lambda report: report.seed or 0)
+    return _stored(orders, _composed(orders, reports, stopped, time.monotonic() - started))
+
+
+def _stored(orders: Orders, batch: Batch) -> Batch:
+    """The batch with its folder in the store: the page about all runs, junit.xml, and the batch as JSON."""
+    folder = create_run(orders.store, BATCHES, orders.scenario.seed)
+    stored = msgspec.structs.replace(batch, page=str(folder / PAGE_FILE))
+    write_atomically(folder / PAGE_FILE, encoded(batch_page(batch.summary(), batch.runs, folder)))
+    write_atomically(folder / JUNIT_FILE, junit(batch.runs, suite=f"{orders.scenario.cluster}, {len(batch.runs)} runs"))
+    write_atomically(folder / REPORT_FILE, msgspec.json.format(msgspec.json.encode(stored, order="sorted"), indent=1))
+    return stored
 
 
 def _submitted(pool: ProcessPoolExecutor, orders: Orders, seeds: Iterable[int]) -> "set[Future[Report]]":

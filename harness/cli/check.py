@@ -9,16 +9,20 @@ from checkers import models
 from harness.cli.output import print_report
 from harness.core.errors import ScenarioError
 from harness.engines import EngineStart
+from harness.formats.promise_file import read_promise_file
 from harness.judge import Budget
-from harness.single import judge_foreign, judge_run, store_report
+from harness.single import PAGE_FILE, judge_foreign, judge_run, store_report, write_page
 from harness.store import RUN_FILE, is_run
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     path: Annotated[Path, typer.Argument(help="A run's directory, or a history: EDN, JSON Lines, JSON, Parquet.")],
     model: Annotated[
         str | None,
         typer.Option(help="The consistency model to judge by. Default: as promised, else strict-serializable."),
+    ] = None,
+    promises: Annotated[
+        Path | None, typer.Option(help="What was promised where the history was recorded: a promise file, in TOML.")
     ] = None,
     check_timeout: Annotated[
         float | None, typer.Option(min=0.001, help="Seconds for each check; one that takes longer is unknown.")
@@ -26,6 +30,9 @@ def check(
     engine: Annotated[Literal["spark", "local"], typer.Option(help="What judges.")] = "spark",
     master: Annotated[str | None, typer.Option(help="A Spark cluster to judge on, spark://HOST:PORT.")] = None,
     remote: Annotated[str | None, typer.Option(help="A Spark Connect server to judge on, sc://HOST:PORT.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Where to write the page (of a stored run: as well as into its folder).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:
@@ -40,9 +47,14 @@ def check(
         models.canonical(model)
     budget = Budget(check_s=check_timeout)
     run = path.parent if path.name == RUN_FILE else path
+    if promises is not None and is_run(run):
+        raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
+    promised = None if promises is None else read_promise_file(promises)
     with EngineStart(engine, master=master, remote=remote) as start:
         if is_run(run):
             report = store_report(run, judge_run(run, start.engine, model=model, budget=budget))
+            if html is not None:
+                write_page(html, (run / PAGE_FILE).read_text(encoding="utf-8"))
         else:
-            report = judge_foreign(path, start.engine, model=model, budget=budget)
-        return print_report(report, as_json=as_json, is_quiet=quiet)
+            report = judge_foreign(path, start.engine, model=model, budget=budget, promised=promised, html=html)
+        return print_report(report, as_json=as_json, is_quiet=quiet, page=html)

@@ -1,15 +1,20 @@
 """Where commands speak: a report on standard output, everything else on standard error."""
 
+import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 from rich.console import Console
 
 from harness.campaign.batch import Batch
 from harness.core.verdict import Verdict
+from harness.report.batch_page import batch_summary
+from harness.report.github import add_summary, annotations, is_github
+from harness.report.markdown import summary
 from harness.report.model import Report, to_json
 from harness.report.screen import STYLES, plain, show
 
@@ -37,17 +42,33 @@ def print_json(document: object) -> None:
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=1) + b"\n")
 
 
-def print_report(report: Report, *, as_json: bool, is_quiet: bool) -> int:
-    """Show a report; returns its exit code."""
+def print_report(report: Report, *, as_json: bool, is_quiet: bool, page: Path | None = None) -> int:
+    """Show a report; returns its exit code. `page` is where a page was written besides the run's own."""
     if as_json:
         sys.stdout.buffer.write(to_json(report))
     else:
-        show(Console(highlight=False), report, is_quiet=is_quiet)
+        console = Console(highlight=False)
+        show(console, report, is_quiet=is_quiet)
+        if page is not None:
+            console.print(plain(f"  open    {page}"), soft_wrap=True)
+    tell_github([report], summary(report), as_json=as_json)
     return report.exit_code
+
+
+def tell_github(reports: Sequence[Report], markdown: str, *, as_json: bool) -> None:
+    """In a job of GitHub's: annotations beside the other output, and the tables in the job's summary."""
+    if not is_github(os.environ):
+        return
+    sys.stdout.flush()
+    stream = sys.stderr if as_json else sys.stdout
+    stream.writelines(f"{line}\n" for line in annotations(reports))
+    stream.flush()
+    add_summary(os.environ, markdown)
 
 
 def print_batch(batch: Batch, *, as_json: bool) -> int:
     """Show what a batch came to; returns its exit code."""
+    tell_github(batch.runs, batch_summary(batch.summary(), batch.runs), as_json=as_json)
     if as_json:
         print_json(batch)
         return batch.exit_code
@@ -59,6 +80,8 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
         console.print(plain(f"  {anomaly:<28} in {count} of {len(batch.runs)} runs"))
     word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
     console.print(word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), soft_wrap=True)
+    if batch.page is not None:
+        console.print(plain(f"  open    {batch.page}"), soft_wrap=True)
     for report in [report for report in batch.runs if report.verdict == batch.verdict][:SHOWN]:
         if report.run is not None and batch.exit_code:
             console.print(plain(f"  again   seamark replay {report.run}"), soft_wrap=True)

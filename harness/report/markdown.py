@@ -10,13 +10,14 @@ from harness.report.model import FindingRow, Report
 from harness.report.screen import commands, visible
 
 CELL_MAX: Final = 400
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&$:-])")
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#|<>~@&$])")
 
 
 def escaped(text: str, most: int = CELL_MAX) -> str:
     """Text that Markdown shows as it is: no markup, no link, no mention, nothing hidden."""
     shown = visible(text[:most]) + (f" … ({len(text):,} characters)" if len(text) > most else "")
-    return _SPECIAL.sub(r"\\\1", shown).replace("\\<", "&lt;").replace("\\&", "&amp;").replace("\\@", "&#64;")
+    text = _SPECIAL.sub(r"\\\1", shown).replace("\\<", "&lt;").replace("\\&", "&amp;").replace("\\@", "&#64;")
+    return text.replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
 
 
 def code(text: str, most: int = CELL_MAX) -> str:

@@ -77,8 +77,10 @@ class Story:
     problem: str | None = None
 
 
-def page(report: Report, history: Path | None = None, run_file: RunFile | None = None) -> str:
-    """The page of a run, or of a history from elsewhere. Without `history` there are no drawings."""
+def page(
+    report: Report, history: Path | None = None, run_file: RunFile | None = None, *, source: str | None = None
+) -> str:
+    """The page of a run, or of a history from elsewhere, read from `source`. Without `history` it has no drawings."""
     story = _story(history, run_file)
     shown = _shown_findings(report, history, story)
     guides = _guides(report, story)
@@ -90,7 +92,7 @@ def page(report: Report, history: Path | None = None, run_file: RunFile | None =
         report=report,
         word=Verdict(report.verdict).word,
         title=report.findings[0].sentence if report.findings else TITLES[report.verdict],
-        tested=_tested(report, run_file),
+        tested=_tested(report, run_file, source),
         shown=shown,
         story=story,
         guides=guides,
@@ -98,7 +100,7 @@ def page(report: Report, history: Path | None = None, run_file: RunFile | None =
         kinds=story.overview.kinds if story.overview else (),
         windows=story.series.windows if story.series else (),
         promises=sorted(report.promises, key=lambda row: ORDER.index(row.verdict)),
-        commands=commands(report),
+        commands=commands(report) or ([("judge", f"seamark check {source}")] if source else []),
         facts=list(_facts(report)),
         notes=_notes(report),
         models=_models(report),
@@ -220,18 +222,24 @@ def _guides(report: Report, story: Story) -> list[Guide]:
     return guides
 
 
-def _tested(report: Report, run_file: RunFile | None) -> str:
+def _tested(report: Report, run_file: RunFile | None, source: str | None) -> str:
     """What was tested, in a sentence."""
     if run_file is None:
         model = f", judged as {report.model}" if report.model else ""
-        return f"A history from elsewhere{model}."
+        called = f", {source}" if source else ""
+        return f"a history from elsewhere{called}{model}."
     options = run_file.options
+    clients, rate, time_s = (_number(options.get(name)) for name in ("clients", "rate", "time_s"))
     faults = ", ".join(dict.fromkeys(step.package for step in run_file.plan.steps)) or "none"
+    where = "simulation" if run_file.runtime == "sim" else run_file.runtime
     return (
-        f"{run_file.cluster} in {'simulation' if run_file.runtime == 'sim' else run_file.runtime}, workload "
-        f"{run_file.workload}: {options.get('clients')} clients at {options.get('rate')} operations a second for "
-        f"{options.get('time_s')} s, with faults: {faults}."
+        f"{run_file.cluster} in {where}, workload {run_file.workload}: {clients} clients at {rate} operations a second "
+        f"for {time_s} s, with faults: {faults}."
     )
+
+
+def _number(value: Json) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 def _notes(report: Report) -> list[str]:

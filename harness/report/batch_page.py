@@ -1,0 +1,171 @@
+"""One page for many runs of one scenario, sorted by what was found; each run's own page is a link."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os.path import relpath
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from harness.core.verdict import Verdict
+from harness.report.markdown import escaped, table
+from harness.report.model import FindingRow, Report
+from harness.report.page import TITLES, rendered
+
+LINKS_MAX: Final = 8  # Runs that are named beside a class of findings; the list of runs has all.
+PROMISE_WORDS: Final = ("violated", "unknown", "not-exercised", "holds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What is said of a batch as a whole. `stopped`: why not all planned runs were begun."""
+
+    verdict: str
+    exit_code: int
+    reason: str
+    clause: str | None
+    planned: int
+    stopped: str | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Class:
+    """A class of findings over all runs: `times` it was seen, in `runs`."""
+
+    anomaly: str
+    promises: tuple[str, ...]
+    sentence: str
+    times: int
+    runs: tuple[tuple[str, str], ...]  # What a link says, and where it leads.
+    run_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromiseSum:
+    """A promise over all runs."""
+
+    id: str
+    text: str
+    source: str
+    counts: tuple[tuple[str, int], ...]
+    witnesses: int
+
+
+def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str:
+    """The page, to be written into `folder`: its links are relative to that."""
+    classes = _classes(reports, folder)
+    first = reports[0] if reports else None
+    word = Verdict(summary.verdict).word
+    return rendered(
+        "batch.html",
+        (),
+        {"hover": {}},
+        summary=summary,
+        word=word,
+        title=_title(summary, classes, len(reports)),
+        first=first,
+        classes=classes,
+        promises=list(_promises(reports)),
+        faults=list(_faults(reports)),
+        rows=[(Verdict(report.verdict), report, _link(report, folder)) for report in _sorted(reports)],
+        count=len(reports),
+    )
+
+
+def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
+    """The same as Markdown, for the summary of a job."""
+    lines = [f"## {Verdict(summary.verdict).word}: {escaped(summary.reason)}", ""]
+    if summary.stopped:
+        lines += [f"stopped after {len(reports)} of {summary.planned} runs: {escaped(summary.stopped)}", ""]
+    classes = _classes(reports, Path())
+    if classes:
+        cells = [
+            (
+                escaped(each.anomaly),
+                escaped(", ".join(each.promises) or "none"),
+                f"{each.run_count} of {len(reports)}",
+                escaped(each.sentence),
+            )
+            for each in classes
+        ]
+        lines += [*table(("anomaly", "breaks", "runs", "for instance"), cells), ""]
+    promised = [
+        (
+            escaped(each.id),
+            escaped(each.text),
+            ", ".join(f"{word} {count}" for word, count in each.counts),
+            f"{each.witnesses:,}",
+        )
+        for each in _promises(reports)
+    ]
+    lines += [*table(("promise", "", "runs", "witnesses"), promised), ""] if promised else []
+    faults = [(escaped(kind), *(f"{number:,}" for number in numbers)) for kind, numbers in _faults(reports)]
+    lines += [*table(("fault", "planned", "bit", "ok", "fail", "unknown"), faults), ""] if faults else []
+    return "\n".join([*lines, ""])
+
+
+def _title(summary: Summary, classes: Sequence[Class], count: int) -> str:
+    if not classes or not classes[0].promises:
+        return TITLES[summary.verdict]
+    return f"{classes[0].anomaly} in {classes[0].run_count} of {count} runs: {classes[0].sentence}"
+
+
+def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
+    """The classes, broken promises first, then by how many runs show them."""
+    found: dict[str, list[tuple[Report, FindingRow]]] = {}
+    for report in reports:
+        for finding in report.findings:
+            found.setdefault(finding.anomaly, []).append((report, finding))
+    classes = []
+    for anomaly, pairs in found.items():
+        runs = list({id(report): report for report, _ in pairs}.values())
+        pairs.sort(key=lambda pair: pair[1].promise is None)
+        classes.append(
+            Class(
+                anomaly=anomaly,
+                promises=tuple(dict.fromkeys(finding.promise for _, finding in pairs if finding.promise)),
+                sentence=pairs[0][1].sentence,
+                times=sum(finding.count for _, finding in pairs),
+                runs=tuple((f"seed {report.seed}", _link(report, folder)) for report in runs[:LINKS_MAX]),
+                run_count=len(runs),
+            )
+        )
+    return sorted(classes, key=lambda each: (not each.promises, -each.run_count, each.anomaly))
+
+
+def _promises(reports: Sequence[Report]) -> Iterator[PromiseSum]:
+    rows = {row.id: row for report in reports for row in report.promises}
+    for row in rows.values():
+        every = [each for report in reports for each in report.promises if each.id == row.id]
+        counts = [(word, sum(each.verdict == word for each in every)) for word in PROMISE_WORDS]
+        yield PromiseSum(
+            id=row.id,
+            text=row.text,
+            source=row.source,
+            counts=tuple((word, count) for word, count in counts if count),
+            witnesses=sum(each.witnesses for each in every),
+        )
+
+
+def _faults(reports: Sequence[Report]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Each kind of fault: planned, with effect, and the operations that ended meanwhile (ok, fail, unknown)."""
+    for kind in dict.fromkeys(row.kind for report in reports for row in report.faults):
+        rows = [row for report in reports for row in report.faults if row.kind == kind]
+        columns = zip(*((row.planned, row.effective, row.ok, row.fail, row.info) for row in rows), strict=True)
+        yield kind, tuple(map(sum, columns))
+
+
+def _sorted(reports: Sequence[Report]) -> list[Report]:
+    """The worst first; among those, the same finding together."""
+    order = [verdict.value for verdict in Verdict]
+
+    def place(report: Report) -> tuple[int, str, int]:
+        return order.index(report.verdict), report.findings[0].anomaly if report.findings else "", report.seed or 0
+
+    return sorted(reports, key=place)
+
+
+def _link(report: Report, folder: Path) -> str:
+    """Where the page of a run is, seen from the folder; nowhere, if it has none."""
+    return quote(relpath(Path(report.run) / "report.html", folder)) if report.run else ""

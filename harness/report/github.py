@@ -1,0 +1,82 @@
+"""What GitHub's runners show of a run: an annotation for each class of finding, and the tables in the job's summary.
+
+A runner reads commands such as `::error title=...::...` from what a step prints. Ten are shown for a step at most.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from harness.core.verdict import Verdict
+from harness.report.model import Report
+from harness.report.screen import visible
+
+ANNOTATIONS_MAX: Final = 10
+TEXT_MAX: Final = 600
+SUMMARY_MAX: Final = 900_000  # Bytes: a runner refuses a summary of more than a mebibyte.
+
+
+def is_github(environment: Mapping[str, str]) -> bool:
+    """Is this a step of GitHub's?"""
+    return environment.get("GITHUB_ACTIONS") == "true"
+
+
+def annotations(reports: Sequence[Report]) -> list[str]:
+    """The commands, one for each class of finding, and one for each way not to pass; the worst first."""
+    found = [*_findings(reports), *_others(reports)]
+    if len(found) <= ANNOTATIONS_MAX:
+        return found
+    left = len(found) - ANNOTATIONS_MAX + 1
+    return [*found[: ANNOTATIONS_MAX - 1], _command("warning", "seamark", f"{left} more are in the report")]
+
+
+def _findings(reports: Sequence[Report]) -> Iterator[str]:
+    """Errors for broken promises, warnings for what no promise forbids."""
+    classes: dict[tuple[bool, str], list[Report]] = {}
+    sentences: dict[tuple[bool, str], str] = {}
+    for report in reports:
+        for finding in report.findings:
+            name = (finding.promise is None, finding.anomaly)
+            sentences.setdefault(name, finding.sentence)
+            runs = classes.setdefault(name, [])
+            if not runs or runs[-1] is not report:
+                runs.append(report)
+    for name, runs in sorted(classes.items(), key=lambda each: each[0]):
+        is_allowed, anomaly = name
+        share = f" ({len(runs)} of {len(reports)} runs)" if len(reports) > 1 else ""
+        again = f" Repeat it: seamark replay {runs[0].run}" if runs[0].run and runs[0].runtime == "sim" else ""
+        yield _command("warning" if is_allowed else "error", f"{anomaly}{share}", f"{sentences[name]}{again}")
+
+
+def _others(reports: Sequence[Report]) -> Iterator[str]:
+    """The runs without an answer."""
+    for verdict in (Verdict.ERROR, Verdict.VACUOUS, Verdict.UNKNOWN):
+        runs = [report for report in reports if report.verdict == verdict.value]
+        if runs:
+            share = f" ({len(runs)} of {len(reports)} runs)" if len(reports) > 1 else ""
+            level = "error" if verdict is Verdict.ERROR else "warning"
+            yield _command(level, f"{verdict.word}{share}", runs[0].reason)
+
+
+def _command(level: str, title: str, text: str) -> str:
+    """A command of which no part of the text can become another one."""
+    return f"::{level} title={_escaped(title).replace(':', '%3A').replace(',', '%2C')}::{_escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    return visible(text[:TEXT_MAX]).replace("%", "%25")
+
+
+def add_summary(environment: Mapping[str, str], markdown: str) -> None:
+    """Append to the job's summary, if there is one. One that cannot be written is no reason to fail."""
+    path = environment.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    content = markdown.encode("utf-8", "backslashreplace")
+    if len(content) > SUMMARY_MAX:
+        content = content[:SUMMARY_MAX].rsplit(b"\n", 1)[0] + b"\n\n(cut here; report.html has all of it)\n"
+    try:
+        with Path(path).open("ab") as file:
+            file.write(content)
+    except OSError:
+        return
