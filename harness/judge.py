@@ -28,6 +28,7 @@ from harness.exposure import Exposure, read_exposure
 from harness.formats.load import Loaded
 from harness.formats.names import named_values
 from harness.formats.parquet import footer_of, hash_of
+from harness.formats.promise_file import Promised
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, told
 from harness.store import RunFile
@@ -54,6 +55,7 @@ def judge(
     engine: Engine,
     *,
     run_file: RunFile | None = None,
+    promised: Promised | None = None,
     model: str | None = None,
     budget: Budget | None = None,
     failure: str | None = None,
@@ -61,15 +63,16 @@ def judge(
 ) -> Report:
     """The report on a history; with `run_file`, as a run of that test, else as a history from elsewhere.
 
+    `promised` is what somebody says that the system promised where a history from elsewhere was recorded.
     `failure` is what the harness failed with while it ran: findings count all the same. A check that raises is such a
     failure too; its traceback goes to `log`, and the others still report.
     Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
     """
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
-    promises = _promises(run_file, model)
+    promises = _promises(run_file, promised, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
-    subject = _subject(loaded, engine, run_file, promises)
+    subject = _subject(loaded, engine, run_file or promised, promises)
     judgements, failures = _judgements(subject, exposure, budget or Budget(), log)
     if run_file is not None:
         judgements.append(_settling(exposure))
@@ -97,10 +100,12 @@ def judge(
     return report if run_file is None else _as_run(report, run_file, exposure)
 
 
-def _promises(run_file: RunFile | None, model: str | None) -> tuple[Promise, ...]:
+def _promises(run_file: RunFile | None, promised: Promised | None, model: str | None) -> tuple[Promise, ...]:
     """What was promised; `model` takes the place of every consistency model that was."""
     if model is not None:
         models.canonical(model)
+    if promised is not None:
+        return tuple(_bound(promise, model) for promise in promised.promises)
     if run_file is None:
         asked = model or models.DEFAULT
         text = f"Transactions are {asked}."
@@ -125,7 +130,9 @@ def _models(promises: Sequence[Promise]) -> list[str]:
     return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]
 
 
-def _subject(loaded: Loaded, engine: Engine, run_file: RunFile | None, promises: Sequence[Promise]) -> Subject:
+def _subject(
+    loaded: Loaded, engine: Engine, declared: RunFile | Promised | None, promises: Sequence[Promise]
+) -> Subject:
     """What is judged, and against what."""
     history = loaded.history.absolute()  # Spark's processes may have begun in another folder.
     prohibited: dict[str, frozenset[str]] = {}
@@ -139,8 +146,8 @@ def _subject(loaded: Loaded, engine: Engine, run_file: RunFile | None, promises:
         name=named_values(history).text,
         promises=promises,
         prohibited=prohibited,
-        bounds=run_file.bounds if run_file is not None else Bounds(),
-        contract=run_file.stream if run_file is not None else None,
+        bounds=declared.bounds if declared is not None else Bounds(),
+        contract=declared.stream if declared is not None else None,
     )
 
 

@@ -1,0 +1,151 @@
+"""A promise file: what a system promised whose history comes from elsewhere, as a person writes it down, in TOML.
+
+`model` is a consistency model, [stream] the contract of a change stream, [bounds] the numbers to judge by, and each
+[[promise]] says what must not happen. The fields are those of `harness.core.promises`. A mistake is one line that says
+where it is and what to write instead.
+"""
+
+import tomllib
+from pathlib import Path
+from types import UnionType
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from checkers import models
+from checkers.explain import CHECKER as TRANSACTIONS
+from harness.checks import CHECKS, When
+from harness.core.errors import ScenarioError
+from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.record import Json
+from harness.scenario import known
+
+SIZE_MAX: Final = 1 << 20
+T = TypeVar("T", Bounds, Promise, StreamContract)
+_PARTS: Final = ("model", "stream", "bounds", "promise")
+
+
+class Promised(msgspec.Struct, frozen=True, kw_only=True):
+    """What was promised. `stream` is None where there is none."""
+
+    promises: tuple[Promise, ...]
+    stream: StreamContract | None = None
+    bounds: Bounds = Bounds()
+
+
+def read_promise_file(path: Path) -> Promised:
+    """The promises in that file. Raises ScenarioError, in one line, for whatever is wrong with it."""
+    parts = _document(path)
+    try:
+        for name in parts:
+            known(name, _PARTS, "part of a promise file")
+        stream = _struct("[stream]", parts["stream"], StreamContract) if "stream" in parts else None
+        promised = Promised(
+            promises=(*_of_model(parts), *_promises(path, parts)),
+            stream=stream,
+            bounds=_struct("[bounds]", parts.get("bounds", {}), Bounds),
+        )
+        _require_sense(promised)
+    except ScenarioError as error:
+        raise ScenarioError(f"{path}: {error}") from None
+    return promised
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > SIZE_MAX:
+            raise ScenarioError(f"{path}: is larger than {SIZE_MAX >> 20} MiB; a promise file is written by hand")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError(f"{path}: not valid TOML ({' '.join(str(error).split())})") from None
+
+
+def _of_model(parts: dict[str, Any]) -> list[Promise]:
+    """The promise that transactions keep to a model, if there is one."""
+    if "model" not in parts:
+        return []
+    model = parts["model"]
+    if not isinstance(model, str):
+        raise ScenarioError('model is one text, such as model = "snapshot-isolation"')
+    models.canonical(model)
+    text = f"Transactions are {model}."
+    return [Promise(id="MODEL", text=text, source="model", forbids=(model,), check=TRANSACTIONS)]
+
+
+def _promises(path: Path, parts: dict[str, Any]) -> list[Promise]:
+    given = parts.get("promise", [])
+    if not isinstance(given, list):
+        raise ScenarioError("promise is a list of tables: write [[promise]], with two brackets")
+    result: list[Promise] = []
+    for number, fields in enumerate(given, start=1):
+        place = f"[[promise]] number {number}"
+        if isinstance(fields, dict):
+            said = ", ".join(map(str, each)) if isinstance(each := fields.get("forbids"), list) else ""
+            fields = {"id": f"P{number}", "text": f"None of: {said}.", "source": path.name, **fields}  # noqa: PLW2901
+        promise = _struct(place, fields, Promise)
+        if not promise.forbids:
+            raise ScenarioError(f"{place}: it forbids nothing: write the names of anomalies or of a consistency model")
+        for name in promise.forbids:
+            _known_at(place, name, _forbidden(), "anomaly or consistency model")
+        if promise.check is not None:
+            _known_at(place, promise.check, tuple(check.name for check in CHECKS), "check")
+        if promise.id in {each.id for each in result}:
+            raise ScenarioError(f"{place}: there is another promise with the id {promise.id!r}")
+        result.append(promise)
+    return result
+
+
+def _forbidden() -> tuple[str, ...]:
+    """The names of all that a promise can forbid: what some check looks for, and models."""
+    anomalies = dict.fromkeys(name for check in CHECKS for name in check.anomalies)
+    return (*anomalies, *models.MODELS, *models.ALIASES)
+
+
+def _require_sense(promised: Promised) -> None:
+    """Nothing may be promised that is not looked for, and nothing declared that no promise is about."""
+    if not promised.promises:
+        raise ScenarioError('nothing is promised: add model = "serializable", or a [[promise]] with forbids')
+    of_stream = {name for check in CHECKS if check.when is When.CONTRACT for name in check.anomalies}
+    about = [(each.id, name) for each in promised.promises for name in each.forbids if name in of_stream]
+    others = {name for check in CHECKS if check.when is not When.CONTRACT for name in check.anomalies}
+    for promise, name in about:
+        if promised.stream is None and name not in others:
+            raise ScenarioError(f"promise {promise} forbids {name}: that needs a [stream] with its contract")
+    if promised.stream is not None and not about:
+        raise ScenarioError("there is a [stream], and no promise about it: add a [[promise]] with forbids = [...]")
+
+
+def _struct(place: str, given: object, kind: type[T]) -> T:
+    """A table as a struct of that kind."""
+    if not isinstance(given, dict):
+        raise ScenarioError(f"{place}: it is no table of fields")
+    fields, hints = msgspec.structs.fields(kind), get_type_hints(kind)
+    for name, value in given.items():
+        _known_at(place, name, tuple(field.name for field in fields), "field of it")
+        choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
+        if choices and isinstance(value, str):
+            _known_at(place, value, choices, name)
+    for field in fields:
+        if field.required and field.name not in given:
+            raise ScenarioError(f"{place}: it has no {field.name}: write {_wanted(field.name, hints[field.name])}")
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(f"{place}: {str(error).replace('$.', '')}") from None
+
+
+def _known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None:
+    try:
+        known(name, allowed, what)
+    except ScenarioError as error:
+        raise ScenarioError(f"{place}: {error}") from None
+
+
+def _wanted(name: str, hint: Any) -> str:
+    """How that field could be written."""
+    choices: tuple[Json, ...] = get_args(hint) if get_origin(hint) is Literal else ()
+    if choices:
+        return " or ".join(f'{name} = "{choice}"' for choice in choices)
+    return f"{name} = [...]" if get_origin(hint) is tuple or isinstance(hint, UnionType) else f"{name} = ..."
