@@ -210,7 +210,8 @@ class Publisher:
         self._freed = max(self._freed, epoch)
         while self._open and self._open[0] <= epoch:
             self._open.popleft()
-        for kept in [kept for kept in self._kept if kept <= epoch]:
+        # Below the switch this node speaks; the peer, brought in anew while such an epoch goes on, has nothing to say.
+        for kept in [kept for kept in self._kept if self._switch <= kept <= epoch]:
             self._kept_rows -= len(self._kept.pop(kept))
 
     def _drained(self, epoch: int) -> None:
@@ -237,8 +238,8 @@ class Publisher:
         self._subscriptions.limit(self._last_complete)
 
     def _is_of_peer(self, epoch: int) -> bool:
-        """Does the peer publish anything in that epoch?"""
-        return bool(self._ownership.owned(self._other, epoch))
+        """Does the peer publish anything in that epoch? For an earlier life of it this node speaks."""
+        return epoch >= self._switch and bool(self._ownership.owned(self._other, epoch))
 
     def _next_epoch(self) -> int:
         """The lowest number that an epoch can have which has not begun here."""
