@@ -97,7 +97,7 @@ def forms(blocks: Iterable[bytes], plain: Callable[[bytes], list[P] | None] = _n
             raise BadEdn("what follows is not UTF-8", *_position(rest, line, column)) from None
         whole = text.rfind("\n") + 1 if block and "\n" in text else len(text)
         lines, rest = text[:whole], text[whole:]
-        found = plain(lines.encode()) if parser.is_between_forms and whole else None
+        found = plain(lines.encode()) if block and parser.is_between_forms else None
         if found is not None:
             if found:
                 parser.begin()

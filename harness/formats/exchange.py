@@ -1,4 +1,4 @@
-"""EDN histories: Jepsen's maps in, and list-append out, for Elle."""
+"""EDN histories: Jepsen's maps in and out, for Elle and Knossos."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -16,7 +16,7 @@ closed = "<="
 cut = "position"
 position = "revision"
 order_key = "global"
-identity = "position+key"
+identity = "position+key+ordinal"
 
 [[promise]]
 id = "WATCH-1"
@@ -31,9 +31,11 @@ def history(*, is_late: bool) -> list[Evidence]:
     records: list[Evidence] = []
     events: list[tuple[str, int]] = [("open", 0)]
     for number in range(12):
-        mops = (MicroOp("append", number, number),)
-        records += [Invoke(number, number, number, 0, "txn", None, mops)]
-        records += [Complete(number, number, "ok", None, mops, commit_ts=number + 1)]
+        write, asked, seen = MicroOp("append", number, number), MicroOp("r", number), MicroOp("r", number, [number])
+        records += [Invoke(2 * number, number, number, 0, "txn", None, (write,))]
+        records += [Complete(2 * number, number, "ok", None, (write,), commit_ts=number + 1)]
+        records += [Invoke(2 * number + 1, number, number, 0, "txn", None, (asked,))]
+        records += [Complete(2 * number + 1, number, "ok", None, (seen,))]
         events += [("row", number + 1), ("watermark", number + 1)]
     if is_late:
         events[-1], events[-2] = events[-2], events[-1]
@@ -83,7 +85,7 @@ def test_what_the_stream_shows_is_read_as_the_contract_says(seamark: Seamark, tm
         ("closed =", "close =", "[stream]: 'close' is no field of it: did you mean 'closed'?"),
         ('closed = "<="\n', "", '[stream]: it has no closed: write closed = "<" or closed = "<="'),
         ('"revision"', '"revisions"', "[stream]: 'revisions' is no position: did you mean 'revision'?"),
-        ('identity = "position+key"', "identity = 3", "[stream]: "),
+        ('identity = "position+key+ordinal"', "identity = 3", "[stream]: "),
         ('["late-event", "late-event-boundary"]', '["late-evnt"]', "number 1: 'late-evnt' is no anomaly"),
         ('["late-event", "late-event-boundary"]', '"late-event"', "number 1: Expected `array`"),
         ('["late-event", "late-event-boundary"]', "[]", "number 1: it forbids nothing"),

@@ -67,6 +67,13 @@ def test_a_vector_after_white_space_is_still_all_of_the_file(tmp_path: Path) -> 
     assert len(outcome(path, is_quick=True)) == 2
 
 
+def test_a_vector_without_its_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    for end in ("", "\n"):
+        path.write_text("[\n" + LINES[5] + end, encoding="utf-8")
+        assert "the file ends inside of '['" in outcome(path, is_quick=True)
+
+
 def test_plain_lines_go_the_quick_way_and_others_among_them_do_not_hinder_them() -> None:
     lines = PlainLines(one_form)
     assert lines.read("\n".join(LINES[:4] * 3 + LINES[6:]).encode()) is not None
