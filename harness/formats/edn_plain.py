@@ -7,6 +7,7 @@ A few replacements turn such lines into JSON, which a decoder in C reads twenty 
 2. Integers of 19 digits or more may be beyond 64 bits, and what is nested deeply may pass that limit: not plain.
 3. A word that is taken for a field's name without being one leaves a colon where JSON allows none.
 4. JSON's decoder keeps the last of two fields with one name, EDN refuses them: fields are counted, before and after.
+   So are steps, as the value of one may be a list that looks like another.
 
 Lines that are not plain are read by the slow way, one by one; if anything is wrong with one of them, so is the block.
 """
@@ -110,8 +111,10 @@ def _transactions(lines: bytes) -> list[PlainTransaction] | None:
     for name in _TYPES:
         text = text.replace(b":type,:%b" % name, b'"type":"%b"' % name)
     text = text.replace(b":f,:txn", b'"f":"txn"')
+    size = len(text)
     for name in _STEPS:
         text = text.replace(b"[:%b," % name, b'["%b",' % name)
+    step_count = len(text) - size  # Each became longer by one.
     text = text.replace(b",nil]", b",null]")
     for name in _FIELDS[2:]:
         text = text.replace(b":%b," % name, b'"%b":' % name)
@@ -122,7 +125,9 @@ def _transactions(lines: bytes) -> list[PlainTransaction] | None:
     except msgspec.DecodeError:
         return None
     has = [sum([value is not None for value in map(get, found)]) for get in _GET_FIELDS]
-    return found if has == [lines.count(b":%b," % name) for name in _FIELDS] else None
+    if has != [lines.count(b":%b," % name) for name in _FIELDS]:
+        return None
+    return found if step_count == sum([len(each.value) for each in found]) else None
 
 
 def _maps(lines: bytes) -> list[dict[str, Json]] | None:
