@@ -127,11 +127,20 @@ def write_page(path: Path, html: str) -> None:
 def store_report(run: Path, report: Report) -> Report:
     """Write report.json, report.html and junit.xml into the run's folder; returns the report."""
     history = run / HISTORY
-    html = page(report, history if is_history(history) else None, read_run_file(run / RUN_FILE))
+    html = _page(run, report, history if is_history(history) else None)
     write_atomically(run / REPORT_FILE, to_json(report))
     write_atomically(run / JUNIT_FILE, junit([report], suite=report.cluster or "seamark"))
     write_atomically(run / PAGE_FILE, encoded(html))  # Both were made before any was written: it may fail.
     return report
+
+
+def _page(run: Path, report: Report, history: Path | None) -> str:
+    """The page; a drawing with a bug must not hide what was found."""
+    run_file = read_run_file(run / RUN_FILE)
+    try:
+        return page(report, history, run_file)
+    except Exception as error:  # noqa: BLE001  Whatever it is, the page without drawings says it.
+        return page(report, None, run_file, problem=f"Nothing is drawn: {told(error, run / RUN_LOG)}")
 
 
 def encoded(html: str) -> bytes:

@@ -29,6 +29,8 @@ def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.
 def rows_among(folder: Path, name: str, column: str, values: Sequence[int]) -> list[Mapping[str, Any]]:
     """The rows in which that column has one of the values. Of a large file only those row groups are read."""
     path = folder / f"{name}.parquet"
+    if not values:
+        return []
     with reading(path):
         table = pq.read_table(path, filters=[(column, "in", list(values))], page_checksum_verification=True)
         _require_columns(path, SCHEMAS[name].names, table.column_names)

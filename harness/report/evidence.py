@@ -5,8 +5,9 @@ much time as holds no more than OPS_MAX operations and EVENTS_MAX events. Where 
 is drawn is thinned evenly, never the evidence itself, and `notes` say so.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -69,8 +70,23 @@ class Slice:
     notes: tuple[str, ...]
 
 
-def slice_around(history: Path, series: Series, finding: Finding, prefix: str) -> Slice | None:
-    """The evidence of a finding; None if it names no record. `prefix` makes anchors unique on a page."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which records a slice holds: operations by index, events by position; `marked` are the evidence itself."""
+
+    prefix: str
+    low_ns: int
+    high_ns: int
+    first_ns: int
+    last_ns: int
+    ops: tuple[int, ...]
+    events: tuple[int, ...]
+    marked: frozenset[str]
+    notes: tuple[str, ...]
+
+
+def choice(series: Series, finding: Finding, prefix: str) -> Choice | None:
+    """What to read for a finding; None if it names no record. `prefix` makes anchors unique on a page."""
     ops = _present(finding.ops[:MARKED_MAX], series.index)
     seqs = _present(finding.events[:MARKED_MAX], series.event_seq)
     if not len(ops) and not len(seqs):
@@ -81,28 +97,57 @@ def slice_around(history: Path, series: Series, finding: Finding, prefix: str) -
     beyond = len(finding.ops) + len(finding.events) - len(ops) - len(seqs)
     if beyond > 0:
         notes.append(f"{beyond} more pieces of evidence are named in report.json.")
-    chosen_ops = _thinned(_ops_in(series, low_ns, high_ns), series.index[ops], OPS_MAX, "operations", notes)
-    in_time = between(series.event_ns, low_ns, high_ns)
-    chosen_events = _thinned(series.event_seq[in_time], series.event_seq[seqs], EVENTS_MAX, "events", notes)
-    records = some_records(history, ops=chosen_ops, events=chosen_events)
-    completed = {record.index: record for _, record in records if isinstance(record, Complete)}
-    operations = [(each, completed.get(each.index)) for _, each in records if isinstance(each, Invoke)]
-    events = [(seq, record) for seq, record in records if isinstance(record, StreamEvent)]
-    marked = {f"op {index}" for index in series.index[ops].tolist()}
-    marked |= {f"event {seq}" for seq in series.event_seq[seqs].tolist()}
-    rows = tuple(_rows(operations, events, marked, prefix, is_order=series.is_order))
-    return Slice(
+    marked = [f"op {index}" for index in series.index[ops].tolist()]
+    marked += [f"event {seq}" for seq in series.event_seq[seqs].tolist()]
+    around = series.event_seq[between(series.event_ns, low_ns, high_ns)]
+    return Choice(
+        prefix=prefix,
         low_ns=low_ns,
         high_ns=high_ns,
         first_ns=first_ns,
         last_ns=last_ns,
+        ops=_thinned(_ops_in(series, low_ns, high_ns), series.index[ops], OPS_MAX, "operations", notes),
+        events=_thinned(around, series.event_seq[seqs], EVENTS_MAX, "events", notes),
+        marked=frozenset(marked),
+        notes=tuple(notes),
+    )
+
+
+def slices(history: Path, choices: Sequence[Choice], *, is_order: bool) -> list[Slice]:
+    """The slices, from one reading of the history: of a large one that is what takes time."""
+    ops = sorted({index for each in choices for index in each.ops})
+    seqs = sorted({seq for each in choices for seq in each.events})
+    by_op: dict[int, list[tuple[int, Evidence]]] = {}
+    by_seq: dict[int, tuple[int, Evidence]] = {}
+    for seq, record in some_records(history, ops=ops, events=seqs):
+        if isinstance(record, Invoke | Complete):
+            by_op.setdefault(record.index, []).append((seq, record))
+        else:
+            by_seq[seq] = (seq, record)
+    return [
+        _slice(each, [*chain(*(by_op[index] for index in each.ops)), *(by_seq[seq] for seq in each.events)], is_order)
+        for each in choices
+    ]
+
+
+def _slice(chosen: Choice, records: list[tuple[int, Evidence]], is_order: bool) -> Slice:
+    records.sort(key=lambda each: each[0])
+    completed = {record.index: record for _, record in records if isinstance(record, Complete)}
+    operations = [(each, completed.get(each.index)) for _, each in records if isinstance(each, Invoke)]
+    events = [(seq, record) for seq, record in records if isinstance(record, StreamEvent)]
+    rows = tuple(_rows(operations, events, chosen, is_order=is_order))
+    return Slice(
+        low_ns=chosen.low_ns,
+        high_ns=chosen.high_ns,
+        first_ns=chosen.first_ns,
+        last_ns=chosen.last_ns,
         operations=tuple(operations),
         events=tuple(events),
         numbers={row.name: row.number for row in rows},
         rows=rows,
-        raw=tuple(_raw(seq, record, marked, prefix) for seq, record in records),
+        raw=tuple(_raw(seq, record, chosen) for seq, record in records),
         edn="\n".join(_cut(line) for line in edn_lines(record for _, record in records)),
-        notes=tuple(notes),
+        notes=chosen.notes,
     )
 
 
@@ -146,7 +191,7 @@ def _ops_in(series: Series, low_ns: int, high_ns: int) -> Int64s:
     return series.index[(series.invoke_ns <= high_ns) & (ended_ns >= low_ns)]
 
 
-def _thinned(found: Int64s, marked: Int64s, most: int, what: str, notes: list[str]) -> list[int]:
+def _thinned(found: Int64s, marked: Int64s, most: int, what: str, notes: list[str]) -> tuple[int, ...]:
     """At most so many, evenly chosen, and all that are marked."""
     step = -(-len(found) // most)
     if step > 1:
@@ -154,28 +199,27 @@ def _thinned(found: Int64s, marked: Int64s, most: int, what: str, notes: list[st
             f"Drawn here: one in {step} of the {len(found):,} {what} of this stretch, and all of the evidence."
         )
     kept = np.union1d(found[:: max(1, step)], marked)
-    return [int(each) for each in kept]
+    return tuple(kept.tolist())
 
 
 def _rows(
     operations: Sequence[tuple[Invoke, Complete | None]],
     events: Sequence[tuple[int, StreamEvent]],
-    marked: Iterable[str],
-    prefix: str,
+    chosen: Choice,
     *,
     is_order: bool,
 ) -> Iterator[Row]:
     """The evidence in order of time: an operation when it was answered."""
     found: list[tuple[int, str, str, str]] = []
     for invoke, complete in operations:
-        if (name := f"op {invoke.index}") in marked:
+        if (name := f"op {invoke.index}") in chosen.marked:
             ns = invoke.time_ns if complete is None else complete.time_ns
             found.append((ns, name, _where(invoke, complete), operation_text(invoke, complete)))
     for seq, event in events:
-        if (name := f"event {seq}") in marked:
+        if (name := f"event {seq}") in chosen.marked:
             found.append((event.time_ns, name, event.subscriber, event_text(event)))
     for number, (ns, name, where, what) in enumerate(sorted(found, key=lambda each: each[0]), 1):
-        anchor = f"{prefix}-{name.replace(' ', '-')}"
+        anchor = _anchor(chosen, name)
         yield Row(number=number, name=name, when=moment(ns, is_order=is_order), where=where, what=what, anchor=anchor)
 
 
@@ -214,9 +258,13 @@ def event_text(event: StreamEvent) -> str:
     return f"{event.kind} {short(event.key, 24)}: {short(event.value, 32)}{place}{where}"
 
 
-def _raw(seq: int, record: Evidence, marked: Iterable[str], prefix: str) -> Raw:
+def _anchor(chosen: Choice, name: str) -> str:
+    return f"{chosen.prefix}-{name.replace(' ', '-')}"
+
+
+def _raw(seq: int, record: Evidence, chosen: Choice) -> Raw:
     name = f"op {record.index}" if isinstance(record, Invoke) else f"event {seq}"
-    anchor = f"{prefix}-{name.replace(' ', '-')}" if name in marked else None
+    anchor = _anchor(chosen, name) if name in chosen.marked and not isinstance(record, Complete) else None
     return Raw(seq=seq, text=_cut(json_line(record).decode()), anchor=anchor)
 
 

@@ -7,8 +7,8 @@ pointer, and buttons that copy. What a report says is never left out; the drawin
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,7 @@ from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Verdict
 from harness.report.cycle import Drawing, cycle_drawing
-from harness.report.evidence import Slice, first_moment, slice_around
+from harness.report.evidence import Slice, choice, first_moment, slices
 from harness.report.markdown import issue
 from harness.report.model import FindingRow, PromiseRow, Report
 from harness.report.plots import Overview, fault_colours, in_force, overview
@@ -33,6 +33,7 @@ from harness.store import RunFile
 
 TEXT_MAX: Final = 2_000  # Characters of one value; a megabyte in a key must not make the page unreadable.
 DRAWN_MAX: Final = 12  # Findings with drawings; the others have their sentence, proof and fingerprint.
+FLAG_MAX: Final = 4  # Numbers on one flag.
 NEAR: Final = 3.0  # Percent of the width: flags closer than this are one.
 AFTERMATH_NS: Final = 1_000_000_000
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
@@ -41,7 +42,7 @@ TITLES: Final = {
     "valid": "Every promise that was tested held.",
     "vacuous": "Too little was tested to say anything.",
     "unknown": "A check could not decide.",
-    "error": "The harness failed; the system was not judged.",
+    "error": "The harness failed: this run clears the system of nothing.",
     "invalid": "A promise was broken.",
 }
 
@@ -52,6 +53,12 @@ class Guide:
 
     percent: float
     numbers: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The numbers; of many, the first and the last."""
+        numbers = [str(number) for number in self.numbers]
+        return " ".join(numbers if len(numbers) <= FLAG_MAX else (numbers[0], "…", numbers[-1]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +81,24 @@ class Story:
 
     series: Series | None = None
     overview: Overview | None = None
+    slices: Mapping[int, Slice] = field(default_factory=dict)  # Around the findings, by their number.
     problem: str | None = None
 
 
 def page(
-    report: Report, history: Path | None = None, run_file: RunFile | None = None, *, source: str | None = None
+    report: Report,
+    history: Path | None = None,
+    run_file: RunFile | None = None,
+    *,
+    source: str | None = None,
+    problem: str = "There is no history to draw.",
 ) -> str:
-    """The page of a run, or of a history from elsewhere, read from `source`. Without `history` it has no drawings."""
-    story = _story(history, run_file)
-    shown = _shown_findings(report, history, story)
+    """The page of a run, or of a history from elsewhere, read from `source`.
+
+    Without `history` it has no drawings, and says the `problem`.
+    """
+    story = _story(report, history, run_file) if history is not None else Story(problem=problem)
+    shown = _shown_findings(report, story)
     guides = _guides(report, story)
     styles = fault_colours(story.overview.kinds if story.overview else ())
     return rendered(
@@ -156,25 +172,23 @@ def _lines(text: str) -> Markup:
     return Markup("\n").join(map(visible, text.split("\n")))
 
 
-def _story(history: Path | None, run_file: RunFile | None) -> Story:
-    """The drawings of a whole run. A history that cannot be drawn is no reason to have no page."""
-    if history is None:
-        return Story(problem="There is no history to draw.")
+def _story(report: Report, history: Path, run_file: RunFile | None) -> Story:
+    """What the drawings need. A history that cannot be drawn is no reason to have no page."""
     try:
         series = read_series(history, run_file)
+        found = _slices(report, history, series)
     except HistoryError as error:
         return Story(problem=f"The history cannot be drawn: {error}")
     stream = run_file.stream if run_file is not None else None
-    return Story(series=series, overview=overview(series, is_closed=stream is not None and stream.closed == "<="))
+    is_closed = stream is not None and stream.closed == "<="
+    return Story(series=series, overview=overview(series, is_closed=is_closed), slices=found)
 
 
-def _shown_findings(report: Report, history: Path | None, story: Story) -> list[Shown]:
+def _shown_findings(report: Report, story: Story) -> list[Shown]:
     promises = {row.id: row for row in report.promises}
     shown = []
     for number, finding in enumerate(report.findings, 1):
-        found = None
-        if history is not None and story.series is not None and number <= DRAWN_MAX:
-            found = slice_around(history, story.series, finding, f"f{number}")
+        found = story.slices.get(number)
         operations = {invoke.index: (invoke, complete) for invoke, complete in found.operations} if found else {}
         shown.append(
             Shown(
@@ -189,6 +203,14 @@ def _shown_findings(report: Report, history: Path | None, story: Story) -> list[
             )
         )
     return shown
+
+
+def _slices(report: Report, history: Path, series: Series) -> dict[int, Slice]:
+    """The evidence of each finding that names some, by its number."""
+    every = {n: choice(series, finding, f"f{n}") for n, finding in enumerate(report.findings[:DRAWN_MAX], 1)}
+    chosen = {number: each for number, each in every.items() if each is not None}
+    found = slices(history, list(chosen.values()), is_order=series.is_order)
+    return dict(zip(chosen, found, strict=True))
 
 
 def _picture(found: Slice, story: Story) -> Timeline | None:
