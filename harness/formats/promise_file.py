@@ -21,6 +21,7 @@ from harness.core.record import Json
 from harness.scenario import known
 
 SIZE_MAX: Final = 1 << 20
+PROBLEM_MAX: Final = 500  # Characters.
 T = TypeVar("T", Bounds, Promise, StreamContract)
 _PARTS: Final = ("model", "stream", "bounds", "promise")
 
@@ -47,7 +48,9 @@ def read_promise_file(path: Path) -> Promised:
         )
         _require_sense(promised)
     except ScenarioError as error:
-        raise ScenarioError(f"{path}: {error}") from None
+        told = str(error)  # It may quote what is in the file, however long.
+        told = told if len(told) <= PROBLEM_MAX else f"{told[:PROBLEM_MAX]} ..."
+        raise ScenarioError(f"{path}: {told}") from None
     return promised
 
 

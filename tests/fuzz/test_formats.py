@@ -119,6 +119,43 @@ def write_json_maps(records: list[Evidence], path: Path) -> None:
     path.write_bytes(b"\n".join(lines))
 
 
+def write_json_map_array(records: list[Evidence], path: Path) -> None:
+    """As elle-cli has them."""
+    write_json_maps(records, path)
+    path.write_bytes(b"[" + b",\n".join(path.read_bytes().splitlines()) + b"]")
+
+
+def write_plain_edn(records: list[Evidence], path: Path) -> None:
+    """Lines that go the quick way, but for what is done to them."""
+    lines = []
+    for record in records:
+        if isinstance(record, Invoke):
+            common = f":f :txn, :process {record.process}, :time {record.time_ns}"
+            lines.append(f"{{:type :invoke, {common}, :value [[:append 1 2] [:r :x nil]], :index {2 * record.index}}}")
+            lines.append(f"{{:index {2 * record.index + 1} :type :ok, {common}, :value [[:append 1 2] [:r :x [1 2]]]}}")
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_jepsen_log(records: list[Evidence], path: Path) -> None:
+    lines = []
+    for record in records:
+        if isinstance(record, Invoke):
+            begin = f"INFO  jepsen.util - {record.process}"
+            lines += [f"{begin}\t:invoke\t:cas\t[0 1]", f"{begin}\t:info\t:cas\t:timed-out", "INFO  jepsen.core - Text"]
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_key_values(records: list[Evidence], path: Path) -> None:
+    """As porcupine has them."""
+    lines = []
+    for record in records:
+        if isinstance(record, Invoke):
+            for kind in ("invoke", "ok"):
+                rest = ':f :append, :key "0", :value "x 0 0 y"}'
+                lines.append(f"{{:process {record.process}, :type :{kind}, {rest}")
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
 def judge(path: Path, work: Path) -> None:
     """All that is ever read of a history, and a judgement on it: what is accepted must not make a check fail."""
     loaded = load(path, work)
@@ -149,6 +186,10 @@ FILES: dict[str, Callable[[list[Evidence], Path], None]] = {
     "history.jsonl": write_jsonl,
     "history.json": write_json_array,
     "maps.jsonl": write_json_maps,
+    "maps.json": write_json_map_array,
+    "plain.edn": write_plain_edn,
+    "jepsen.log": write_jepsen_log,
+    "kv.txt": write_key_values,
 }
 
 

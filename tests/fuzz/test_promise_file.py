@@ -1,0 +1,48 @@
+"""Spoiled promise files: each is read, or refused in one line."""
+
+from pathlib import Path
+from random import Random
+
+from harness.core.errors import ScenarioError
+from harness.formats.promise_file import read_promise_file
+from tests.fuzz.test_formats import COUNT, FIRST_SEED, spoiled
+
+SOUND = b"""\
+model = "serializable"
+[stream]
+closed = "<="
+cut = "position"
+position = "revision"
+is_position_unique = true
+system_events = ["reshuffle"]
+[bounds]
+stall_ns = 5_000_000_000
+groups = [["n1", "n2"], ["n3"]]
+[[promise]]
+id = "WATCH-1"
+text = "No event comes late."
+source = "the manual"
+forbids = ["late-event", "G1c"]
+is_purpose = false
+"""
+
+
+def test_a_spoiled_promise_file_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    path, read = tmp_path / "promises.toml", 0
+    path.write_bytes(SOUND)
+    assert len(read_promise_file(path).promises) == 2
+    for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
+        path.write_bytes(spoiled(SOUND, Random(seed)))
+        told = refusal(path)
+        read += told is None
+        assert told is None or (len(told) < 1000 and "\n" not in told), f"seed {seed}: {told!r}"
+    assert 0 < read < COUNT
+
+
+def refusal(path: Path) -> str | None:
+    """Why the file is refused; None if it is not. Anything but a ScenarioError fails the test."""
+    try:
+        read_promise_file(path)
+    except ScenarioError as error:
+        return str(error)
+    return None
