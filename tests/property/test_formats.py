@@ -1,17 +1,19 @@
 """Whatever way a history takes, through the journal, Parquet or JSON Lines, it stays the same, and so does its hash."""
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from checkers.chunks import chunks, load
-from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, Record
+from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, Json, MicroOp, Record
 from harness.formats.exchange import read_edn_history, write_edn_history
 from harness.formats.jsonl import read_jsonl, write_jsonl
 from harness.formats.parquet import records_of, write_history
 from harness.journal import JournalWriter, history_sha256, read_journal
-from tests.formats_strategies import histories, list_append_histories
+from tests.formats_strategies import PLAIN, histories, list_append_histories
 
 # The folder is one for all examples: each writes its files anew.
 MANY = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -66,6 +68,51 @@ def test_a_list_append_history_comes_back_from_edn(records: list[Evidence], tmp_
     found = list(read_edn_history(path))
     assert same(found, records)
     assert history_sha256(found) == history_sha256(records)
+
+
+REGISTERS: st.SearchStrategy[Json] = st.sampled_from([-9, 0, 7, 99, 1 << 60, "x", ":x", "", '"', True, 1.5])
+
+
+@st.composite
+def register_histories(draw: st.DrawFn) -> list[Evidence]:
+    """Transactions over registers: a read of nothing saw nothing, and not the empty list."""
+    first = (MicroOp("w", "x", 0),)  # By this it can be told that the history is about registers.
+    records: list[Evidence] = [Invoke(0, 0, 0, 0, "txn", None, first), Complete(0, 1, "ok", None, first)]
+    for number in range(1, draw(st.integers(1, 8))):
+        keys = draw(st.lists(REGISTERS, max_size=3))
+        asked = tuple(MicroOp("w", key, draw(REGISTERS)) if draw(st.booleans()) else MicroOp("r", key) for key in keys)
+        records.append(Invoke(number, 2 * number, 2 * number, number, "txn", None, asked))
+        match draw(st.sampled_from(["ok", "fail", "info", "open"])):
+            case "ok":
+                seen = st.none() | REGISTERS
+                done = tuple(MicroOp("r", mop.key, draw(seen)) if mop.f == "r" else mop for mop in asked)
+                records.append(Complete(number, 2 * number + 1, "ok", None, done))
+            case "fail" | "info" as outcome:
+                records.append(Complete(number, 2 * number + 1, outcome, error=draw(st.none() | st.just("timeout"))))
+    return records
+
+
+@st.composite
+def plain_histories(draw: st.DrawFn) -> list[Evidence]:
+    """Operations that are no transactions: their values are whatever they are."""
+    values = PLAIN.filter(lambda value: value != [])
+    names = st.sampled_from(["read", "write", "cas", "add", "enqueue", "transfer"])
+    records: list[Evidence] = []
+    for number in range(draw(st.integers(0, 8))):
+        records.append(Invoke(number, 2 * number, 2 * number, number, draw(names), draw(values)))
+        if draw(st.booleans()):
+            outcomes: list[Literal["ok", "fail", "info"]] = ["ok", "fail", "info"]
+            records.append(Complete(number, 2 * number + 1, draw(st.sampled_from(outcomes)), draw(values)))
+    return records
+
+
+@MANY
+@given(records=register_histories() | plain_histories())
+def test_registers_and_plain_operations_come_back_from_edn(records: list[Evidence], tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    write_edn_history(records, path)
+    found = list(read_edn_history(path))
+    assert same(found, records)
 
 
 @MANY
