@@ -25,6 +25,8 @@ PROMISE_STYLES = {"violated": "red", "holds": "green", "unknown": "yellow", "not
 
 def visible(text: str) -> str:
     """`text` with every control, format and surrogate character shown as an escape."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
 
 

@@ -114,7 +114,7 @@ def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
 
 
 def lag_ns(announced: tuple[Announced, ...], series: Series, edges: Int64s, *, is_closed: bool) -> Int64s:
-    """The greatest lag of a subscriber in each stretch between `edges`.
+    """The greatest lag of a subscriber in each stretch between `edges`, to the nanosecond before its end.
 
     The lag at a moment is the age of the oldest acknowledged write that lies above what was announced until then.
     `is_closed`: a watermark includes the position that it names.
@@ -127,8 +127,8 @@ def lag_ns(announced: tuple[Announced, ...], series: Series, edges: Int64s, *, i
         above = np.searchsorted(series.commit_position, reached, "right" if is_closed else "left")
         since = oldest[np.concatenate(([0], above))]  # In force before the first watermark, and after each.
         before = np.maximum(each.ns - np.minimum(since[:-1], each.ns), 0)  # As each arrives, the lag is at its worst.
-        place = np.clip(np.searchsorted(edges, each.ns, "right") - 1, 0, len(worst) - 1)
+        place = np.clip(np.searchsorted(edges, each.ns, "left") - 1, 0, len(worst) - 1)
         np.maximum.at(worst, place, before)
-        in_force = since[np.searchsorted(each.ns, edges[1:], "right")]
+        in_force = since[np.searchsorted(each.ns, edges[1:], "left")]
         worst = np.maximum(worst, np.maximum(edges[1:] - np.minimum(in_force, edges[1:]), 0))
     return worst

@@ -1,0 +1,136 @@
+"""The moments around a finding: all of the evidence, as much around it as can be drawn, and a number for each piece."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from harness.core.record import Fault, Invoke, Record
+from harness.core.verdict import Finding, Step
+from harness.report.cycle import cycle_drawing
+from harness.report.evidence import EVENTS_MAX, OPS_MAX, Slice, choice, first_moment, slices
+from harness.report.series import Series, read_series
+from harness.report.timeline import CLIENTS_MAX, timeline
+from tests.unit.report.conftest import MS, Written, operation, row, watermark
+
+
+def finding(*, ops: tuple[int, ...] = (), events: tuple[int, ...] = (), cycle: tuple[Step, ...] = ()) -> Finding:
+    return Finding(fingerprint="f", anomaly="a", checker="c", sentence="s", ops=ops, events=events, cycle=cycle)
+
+
+def around(folder: Path, found: Finding) -> tuple[Series, Slice]:
+    series = read_series(folder, None)
+    chosen = choice(series, found, "f1")
+    assert chosen is not None
+    (one,) = slices(folder, [chosen], is_order=series.is_order)
+    return series, one
+
+
+def busy(count: int, *, every_ms: int = 10) -> Iterator[Record]:
+    """Operations and rows one after the other, a record in the journal each: 4 for an operation."""
+    for index in range(count):
+        at = index * every_ms
+        yield from operation(index, at, at + 5, position=index + 1)
+        yield row(at + 6, index % 3, index, index + 1, 2 * index)
+        yield watermark(at + 7, index + 1, 2 * index + 1)
+
+
+def test_the_evidence_is_numbered_in_order_of_time(written: Written) -> None:
+    folder = written(busy(40))
+    _, found = around(folder, finding(ops=(20,), events=(4 * 20 + 3, 4 * 20 + 2)))
+    assert [row.name for row in found.rows] == ["op 20", "event 82", "event 83"]
+    assert [row.number for row in found.rows] == [1, 2, 3]
+    assert found.rows[0].what == "T20: append 20 to 2: ok, position 21"
+    assert found.rows[1].what == "row 2: 20 at position 21"
+    assert found.rows[2].what == "watermark 21"
+    assert {raw.anchor for raw in found.raw if raw.anchor} == {row.anchor for row in found.rows}
+    assert found.notes == ()
+    assert ":append 2 20" in found.edn
+
+
+def test_a_finding_without_records_has_no_slice(written: Written) -> None:
+    series = read_series(written(busy(3)), None)
+    assert choice(series, finding(), "f1") is None
+    assert first_moment(series, finding()) is None
+    assert choice(series, finding(ops=(99,), events=(99,)), "f1") is None  # What a history does not have.
+
+
+def test_many_operations_around_are_left_out_by_taking_less_time(written: Written) -> None:
+    series, found = around(written(busy(1000)), finding(ops=(500,)))
+    assert len(found.operations) <= OPS_MAX
+    assert len(found.events) <= EVENTS_MAX
+    assert found.notes == ()
+    assert found.low_ns > 0
+    assert found.high_ns < series.end_ns
+
+
+def test_evidence_that_spans_more_than_can_be_drawn_is_thinned_and_says_so(written: Written) -> None:
+    _, found = around(written(busy(1000)), finding(ops=(3, 997)))
+    assert len(found.operations) <= OPS_MAX + 2
+    assert {invoke.index for invoke, _ in found.operations} >= {3, 997}
+    assert any("operations of this stretch" in note for note in found.notes)
+    assert any("events of this stretch" in note for note in found.notes)
+
+
+def test_an_operation_that_never_completed_is_drawn_to_the_end(written: Written) -> None:
+    folder = written([*busy(20), *operation(20, 100, None), *operation(21, 210, 220)])
+    series, found = around(folder, finding(ops=(20,)))
+    assert found.rows[0].what == "T20: append 20 to 2: never answered"
+    drawn = timeline(found, series.windows, (), is_order=False)
+    (bar,) = [bar for bar in drawn.bars if "marked" in bar.kind]
+    assert bar.kind == "bar unknown marked"
+    assert bar.x + bar.width == pytest.approx(1000)
+
+
+def test_lanes_are_clients_nodes_and_subscribers(written: Written) -> None:
+    faults = [Fault(90 * MS, 0, "begin", "crash", ("n2",)), Fault(130 * MS, 0, "end", "crash", ("n2",))]
+    series, found = around(written([*busy(10), *faults, *operation(10, 100, 140)]), finding(ops=(10,), events=(39,)))
+    drawn = timeline(found, series.windows, ("crash",), is_order=False)
+    assert [(lane.kind, lane.name) for lane in drawn.lanes if lane.kind != "client"] == [
+        ("node", "n1"), ("node", "n2"), ("subscriber", "s1"),
+    ]  # fmt: skip
+    assert [mark.kind for mark in drawn.bars if mark.kind == "down"] == ["down"]
+    assert len(drawn.stairs) == 1
+    assert {number.number for number in drawn.numbers} == {1, 2}
+    assert len({(number.percent, number.y) for number in drawn.numbers}) == 2
+    assert len(drawn.bands) == 1
+
+
+def test_clients_without_a_lane_are_counted(written: Written) -> None:
+    records = list[Record]()
+    for index in range(CLIENTS_MAX + 4):
+        for each in operation(index, 100, 200 + index):
+            records.append(replace(each, process=index) if isinstance(each, Invoke) else each)
+    folder = written(records)
+    series, found = around(folder, finding(ops=(CLIENTS_MAX + 3,)))
+    drawn = timeline(found, series.windows, (), is_order=False)
+    assert len([lane for lane in drawn.lanes if lane.kind == "client"]) == CLIENTS_MAX
+    assert str(CLIENTS_MAX + 3) in [lane.name for lane in drawn.lanes]  # Whoever is part of the evidence.
+    assert f"4 of {CLIENTS_MAX + 4} clients have no lane here." in drawn.notes
+
+
+def step(source: str, target: str) -> Step:
+    return Step(source=source, target=target, relation="rw", sentence="so it is")
+
+
+def test_a_cycle_is_drawn_with_one_arrow_back(written: Written) -> None:
+    _, found = around(written(busy(10)), finding(ops=(1, 4)))
+    operations = {invoke.index: (invoke, complete) for invoke, complete in found.operations}
+    drawing = cycle_drawing((step("T1", "T4"), step("T4", "W s1/9"), step("W s1/9", "T1")), operations)
+    assert drawing is not None
+    assert [box.name for box in drawing.boxes] == ["T1", "T4", "W s1/9"]
+    assert [box.is_watermark for box in drawing.boxes] == [False, False, True]
+    assert [edge.is_back for edge in drawing.edges] == [False, False, True]
+    assert drawing.boxes[0].lines == ("append 1 to 1",)
+    heights = [(box.y, box.y + box.height) for box in drawing.boxes]
+    assert all(above[1] < below[0] for above, below in pairwise(heights))
+    assert drawing.height > heights[-1][1]
+
+
+def test_what_is_not_known_of_a_cycle_is_drawn_by_its_name() -> None:
+    drawing = cycle_drawing((step("T1", "T2"), step("T2", "T1")), {})
+    assert drawing is not None
+    assert [box.lines for box in drawing.boxes] == [(), ()]
+    assert cycle_drawing((), {}) is None
