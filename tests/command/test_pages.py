@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import harness.report.page
 import harness.running
 from harness.report.model import FindingRow, Report
 from harness.report.page import page
@@ -148,3 +149,45 @@ def test_a_page_that_cannot_be_written_is_a_mistake_of_ours_in_one_line(seamark:
 def test_a_page_is_written_whole(tmp_path: Path) -> None:
     write_page(tmp_path / "page.html", "a\ud800b")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == "a\\ud800b"
+
+
+def test_a_job_of_github_gets_annotations_and_tables_and_json_stays_alone(
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "some.edn").write_text(history("k"), encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    quiet = seamark("check", "some.edn", "--engine", "local")
+    assert "::error" not in quiet.out + quiet.err
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    outcome = seamark("check", "some.edn", "--engine", "local")
+    assert outcome.out.count("::error title=incompatible-order::") == 1
+    assert "| incompatible-order | MODEL |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    as_json = seamark("check", "some.edn", "--engine", "local", "--json")
+    assert as_json.json["exit_code"] == outcome.code == 1
+    assert as_json.err.count("::error title=incompatible-order::") == 1
+
+
+def test_a_run_has_its_cases_for_other_tools(seamark: Seamark, tmp_path: Path) -> None:
+    html = run_page(
+        tmp_path,
+        seamark("run", "--cluster", "tutorial", "--seed", "3", "--time", "3", "--rate", "5", "--engine", "local"),
+        code=3,
+    )
+    text = html.with_name("junit.xml").read_text(encoding="utf-8")
+    assert text.count("<testcase") == text.count("<skipped") == 7  # The promises and the run: nothing passed.
+    assert 'failures="0"' in text
+
+
+def test_a_drawing_with_a_bug_hides_no_finding(
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> object:
+        raise ZeroDivisionError("spoiled for a test")
+
+    monkeypatch.setattr(harness.report.page, "overview", broken)
+    outcome = seamark(
+        "run", "--cluster", "tutorial", "--bug", "torn-watermark", "--seed", "1", "--time", "8", "--engine", "local"
+    )
+    html = run_page(tmp_path, outcome, code=1).read_text(encoding="utf-8")
+    assert "Nothing is drawn: ZeroDivisionError: spoiled for a test" in html
+    assert "torn-unit" in html
