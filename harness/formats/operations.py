@@ -5,6 +5,8 @@ inside it rows are in order of index. What never completes goes out last, as `in
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -12,7 +14,7 @@ import pyarrow as pa
 from harness.core.columns import APPEND, FAIL, GROUP_ELEMENTS, GROUP_OPS, INFO, NEVER, OK, READ, WRITE
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, Json, MicroOp
-from harness.formats.names import Names, json_text
+from harness.formats.names import Names, are_plain, json_text
 from harness.formats.schema import SCHEMAS, table_of, tables_of
 
 OUTCOMES: Mapping[str, int] = {"ok": OK, "fail": FAIL, "info": INFO}
@@ -81,22 +83,26 @@ class Operations:
         return _ops_table(rows), self._mops_table(rows)
 
     def _mops_table(self, rows: Sequence[Row]) -> pa.Table:
-        mops = [(row.invoke.index, *numbered) for row in rows for numbered in enumerate(_mops(row))]
+        per_row = [_mops(row) for row in rows]
+        every = list(chain.from_iterable(per_row))
         identify = self._names.id
-        columns: dict[str, list[object]] = {
-            "op": [index for index, _, _ in mops],
-            "position": [position for _, position, _ in mops],
-            "table": [mop.table for _, _, mop in mops],
-            "f": [MOP_KINDS[mop.f] for _, _, mop in mops],
-            "lock": [mop.lock for _, _, mop in mops],
-            "key": [identify(mop.key) for _, _, mop in mops],
-            "value": [None if _is_read_of_list(mop) else identify(mop.value) for _, _, mop in mops],
-            "read": [
-                [identify(element) for element in mop.value] if mop.f == "r" and isinstance(mop.value, list) else None
-                for _, _, mop in mops
-            ],
+        columns: dict[str, Sequence[object]] = {
+            "op": [row.invoke.index for row, mops in zip(rows, per_row, strict=True) for _ in mops],
+            "position": [position for mops in per_row for position in range(len(mops))],
+            "table": [mop.table for mop in every],
+            "f": [MOP_KINDS[mop.f] for mop in every],
+            "lock": [mop.lock for mop in every],
+            "key": self._names.ids([mop.key for mop in every]),
+            "value": [None if _is_read_of_list(mop) else identify(mop.value) for mop in every],
+            "read": self._reads([mop.value if mop.f == "r" and type(mop.value) is list else None for mop in every]),
         }
         return table_of("mops", columns)
+
+    def _reads(self, lists: list[list[Json] | None]) -> Sequence[object]:
+        """The lists that were read, with ids for their elements."""
+        if are_plain(list(chain.from_iterable(filter(None, lists)))):
+            return lists
+        return [None if elements is None else self._names.ids(elements) for elements in lists]
 
 
 def _mops(row: Row) -> tuple[MicroOp, ...]:
@@ -145,8 +151,8 @@ def _ops_table(rows: Sequence[Row]) -> pa.Table:
         "process": [each.process for each in asked],
         "outcome": [OUTCOMES[each.outcome] for each in done],
         "f": [each.f for each in asked],
-        "invoke_value": [_json(each.value) for each in asked],
-        "value": [_json(each.value) for each in done],
+        "invoke_value": [None if each.value is None else _json(each.value) for each in asked],
+        "value": [None if each.value is None else _json(each.value) for each in done],
         "intended_ns": [each.intended_ns for each in asked],
         "invoke_ns": [each.time_ns for each in asked],
         "complete_ns": [None if no else each.time_ns for no, each in zip(is_open, done, strict=True)],
@@ -158,9 +164,9 @@ def _ops_table(rows: Sequence[Row]) -> pa.Table:
         "cluster": [None] * len(rows),
     }
     for name in ("node", "error", "txn", "start_ts", "read_ts", "commit_ts", "epoch"):
-        columns[name] = [getattr(each, name) for each in done]
+        columns[name] = list(map(attrgetter(name), done))
     return table_of("ops", {name: columns[name] for name in SCHEMAS["ops"].names})
 
 
-def _json(value: Json) -> str | None:
-    return None if value is None else json_text(value).decode()
+def _json(value: Json) -> str:
+    return json_text(value).decode()
