@@ -63,7 +63,7 @@ class Writer:
 
 def write(path: Path, count: int) -> None:
     """A history of that many transactions; one in ten has no clear answer, or fails."""
-    random = Random(SEED)  # noqa: S311  A history, no secret.
+    random = Random(SEED)
     opened: dict[int, list[tuple[int, int | None]]] = {}
     started = 0
     with path.open("w", encoding="utf-8") as file:
