@@ -57,7 +57,7 @@ class Guide:
     @property
     def text(self) -> str:
         """The numbers; of many, the first and the last."""
-        numbers = [str(number) for number in self.numbers]
+        numbers = [str(number) for number in sorted(self.numbers)]
         return " ".join(numbers if len(numbers) <= FLAG_MAX else (numbers[0], "…", numbers[-1]))
 
 
@@ -216,7 +216,7 @@ def _slices(report: Report, history: Path, series: Series) -> dict[int, Slice]:
 def _picture(found: Slice, story: Story) -> Timeline | None:
     if story.series is None or story.overview is None:
         return None
-    return timeline(found, story.series.windows, story.overview.kinds, is_order=story.series.is_order)
+    return timeline(found, story.series, story.overview.kinds)
 
 
 def _faults(found: Slice, story: Story) -> tuple[str, ...]:

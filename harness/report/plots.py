@@ -70,6 +70,7 @@ class Overview:
     plots: tuple[Plot, ...]
     ticks: tuple[Tick, ...]
     phases: tuple[tuple[float, str], ...]
+    views: tuple[tuple[float, str], ...]
     note: str
     hover: dict[str, Json] = field(default_factory=dict)
 
@@ -94,9 +95,18 @@ def overview(series: Series, *, is_closed: bool) -> Overview:
         plots=tuple(plots),
         ticks=tuple(axis.ticks()),
         phases=tuple((axis.percent(ns), name) for name, ns in series.phases.items() if name in ("healing", "final")),
+        views=_views(series, axis),
         note=f"A column is {duration(axis.span_ns / columns)}; all {size:,} operations are in it.",
         hover={"columns": columns, "span_s": axis.span_ns / SECOND, "values": hover},
     )
+
+
+def _views(series: Series, axis: TimeAxis) -> tuple[tuple[float, str], ...]:
+    """The changes of membership; of those that would be one line, the title names all."""
+    places: dict[float, list[str]] = {}
+    for ns, text in series.views:
+        places.setdefault(round(axis.percent(ns), 1), []).append(f"{text} at {moment(ns)}")
+    return tuple((percent, "; ".join(texts)) for percent, texts in places.items())
 
 
 def fault_kinds(windows: Iterable[Window]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harness.core.columns import NEVER, OK, Int8s, Int64s
@@ -15,6 +16,7 @@ from harness.formats.tables import read_table
 from harness.report.scale import STEPS_MAX_NS
 from harness.store import RunFile
 
+VIEW: Final = "view"  # The object under which nodes report a view.
 WATERMARKS: Final = ("watermark", "checkpoint")
 
 
@@ -45,6 +47,7 @@ class Series:
     announced: Mapping[str, tuple[Announced, ...]]
     windows: tuple[Window, ...]
     phases: Mapping[str, int]
+    views: tuple[tuple[int, str], ...]  # When each view of the members was first installed, and its number.
     end_ns: int
 
     @property
@@ -77,9 +80,20 @@ def read_series(history: Path, run_file: RunFile | None) -> Series:
         commit_position=position[is_commit][by_position],
         windows=fault_windows(history),
         phases=phases,
+        views=_views(history),
         end_ns=max([*ends, int(events["event_ns"].max()) if len(events["event_ns"]) else 0]),
         **events,
     )
+
+
+def _views(history: Path) -> tuple[tuple[int, str], ...]:
+    """The changes of membership that nodes reported; none where the system has no such thing."""
+    states = read_table(history, "states", ["ns", "object", "key"])
+    rows = states.filter(pc.equal(states["object"], VIEW)).sort_by("ns").to_pylist()
+    first: dict[int, int] = {}
+    for row in rows:
+        first.setdefault(row["key"], row["ns"])
+    return tuple((ns, f"view {key}") for key, ns in first.items())
 
 
 def _events(history: Path, *, is_local: bool) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from harness.report.evidence import Slice, event_text, operation_text
 from harness.report.plots import Band, band, in_force
 from harness.report.scale import Tick, TimeAxis, duration, moment
 from harness.report.screen import visible
-from harness.report.series import WATERMARKS
+from harness.report.series import WATERMARKS, Series
 
 CLIENTS_MAX: Final = 12
 LANE: Final = 22
@@ -74,13 +74,14 @@ class Timeline:
     stairs: tuple[Mark, ...]
     numbers: tuple[Number, ...]
     ticks: tuple[Tick, ...]
+    views: tuple[tuple[float, str], ...]
     notes: tuple[str, ...]
 
 
-def timeline(found: Slice, windows: Sequence[Window], kinds: Sequence[str], *, is_order: bool) -> Timeline:
+def timeline(found: Slice, series: Series, kinds: Sequence[str]) -> Timeline:
     """The drawing of a slice."""
-    axis = TimeAxis(low_ns=found.low_ns, high_ns=found.high_ns, is_order=is_order)
-    active = in_force(windows, axis.low_ns, axis.high_ns)
+    axis = TimeAxis(low_ns=found.low_ns, high_ns=found.high_ns, is_order=series.is_order)
+    active = in_force(series.windows, axis.low_ns, axis.high_ns)
     notes = list(found.notes)
     drawing = _Drawing(found, axis, _lanes(found, active, notes))
     drawing.draw()
@@ -95,6 +96,7 @@ def timeline(found: Slice, windows: Sequence[Window], kinds: Sequence[str], *, i
         stairs=tuple(drawing.stairs),
         numbers=tuple(_apart(drawing.numbers)),
         ticks=tuple(axis.ticks(6)),
+        views=tuple((axis.percent(ns), text) for ns, text in series.views if axis.low_ns <= ns <= axis.high_ns),
         notes=tuple(notes),
     )
 

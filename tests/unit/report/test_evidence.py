@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from harness.core.record import Fault, Invoke, Record
+from harness.core.record import Fault, Invoke, Record, State
 from harness.core.verdict import Finding, Step
 from harness.report.cycle import cycle_drawing
 from harness.report.evidence import EVENTS_MAX, OPS_MAX, Slice, choice, first_moment, slices
@@ -78,16 +78,21 @@ def test_an_operation_that_never_completed_is_drawn_to_the_end(written: Written)
     folder = written([*busy(20), *operation(20, 100, None), *operation(21, 210, 220)])
     series, found = around(folder, finding(ops=(20,)))
     assert found.rows[0].what == "T20: append 20 to 2: never answered"
-    drawn = timeline(found, series.windows, (), is_order=False)
+    drawn = timeline(found, series, ())
     (bar,) = [bar for bar in drawn.bars if "marked" in bar.kind]
     assert bar.kind == "bar unknown marked"
     assert bar.x + bar.width == pytest.approx(1000)
 
 
 def test_lanes_are_clients_nodes_and_subscribers(written: Written) -> None:
-    faults = [Fault(90 * MS, 0, "begin", "crash", ("n2",)), Fault(130 * MS, 0, "end", "crash", ("n2",))]
+    view = State(95 * MS, "n1", "view", 7, ["n1"])
+    faults: list[Record] = [
+        view,
+        Fault(90 * MS, 0, "begin", "crash", ("n2",)),
+        Fault(130 * MS, 0, "end", "crash", ("n2",)),
+    ]
     series, found = around(written([*busy(10), *faults, *operation(10, 100, 140)]), finding(ops=(10,), events=(39,)))
-    drawn = timeline(found, series.windows, ("crash",), is_order=False)
+    drawn = timeline(found, series, ("crash",))
     assert [(lane.kind, lane.name) for lane in drawn.lanes if lane.kind != "client"] == [
         ("node", "n1"), ("node", "n2"), ("subscriber", "s1"),
     ]  # fmt: skip
@@ -96,6 +101,7 @@ def test_lanes_are_clients_nodes_and_subscribers(written: Written) -> None:
     assert {number.number for number in drawn.numbers} == {1, 2}
     assert len({(number.percent, number.y) for number in drawn.numbers}) == 2
     assert len(drawn.bands) == 1
+    assert [text for _, text in drawn.views] == ["view 7"]
 
 
 def test_clients_without_a_lane_are_counted(written: Written) -> None:
@@ -105,7 +111,7 @@ def test_clients_without_a_lane_are_counted(written: Written) -> None:
             records.append(replace(each, process=index) if isinstance(each, Invoke) else each)
     folder = written(records)
     series, found = around(folder, finding(ops=(CLIENTS_MAX + 3,)))
-    drawn = timeline(found, series.windows, (), is_order=False)
+    drawn = timeline(found, series, ())
     assert len([lane for lane in drawn.lanes if lane.kind == "client"]) == CLIENTS_MAX
     assert str(CLIENTS_MAX + 3) in [lane.name for lane in drawn.lanes]  # Whoever is part of the evidence.
     assert f"4 of {CLIENTS_MAX + 4} clients have no lane here." in drawn.notes

@@ -36,6 +36,7 @@ def series(commits: list[tuple[int, int]], *, outcomes: list[int] | None = None)
         announced={},
         windows=(),
         phases={},
+        views=(),
         end_ns=int(ended.max()) if len(ended) else 0,
     )
 
