@@ -10,7 +10,7 @@ element) names its transaction.
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from harness.core.record import Complete, Evidence, Invoke, Json, Mark, State, StreamEvent
@@ -150,7 +150,9 @@ def restored_states(run: Observed) -> Iterator[str]:
             group = next(group for group in range(len(GROUPS)) if node in GROUPS[group])
             for key in sorted({*rows, *(key for key in expected if group_of(key) == group)}):
                 yield from _restored_row(run, f"restart {restart.number} of {node}", key, rows.get(key), expected[key])
-        yield from _halves(run, restart.number, dumps)
+        present = {(number(state.key), value) for state in dumps for value in numbers(state.value)}
+        groups = {group for group in range(len(GROUPS)) if any(state.node in GROUPS[group] for state in dumps)}
+        yield from _halves(run, f"restart {restart.number}", present, groups)
 
 
 def _restored_row(
@@ -177,15 +179,13 @@ def _restored_row(
         yield f"{where}: {key} is said to be of {state.position}, its last element is of {newest.epoch}"
 
 
-def _halves(run: Observed, restart: int, dumps: Sequence[State]) -> Iterator[str]:
-    """Also what is not known to have an epoch is restored as a whole, or not at all."""
-    present = {(number(state.key), value) for state in dumps for value in numbers(state.value)}
-    groups = {group for group in range(len(GROUPS)) if any(state.node in GROUPS[group] for state in dumps)}
+def _halves(run: Observed, where: str, present: set[Element], groups: Collection[int]) -> Iterator[str]:
+    """Also what is not known to have an epoch is there as a whole, or not at all."""
     for transaction in run.transactions:
         asked = [each for each in transaction.appends if group_of(each[0]) in groups]
         there = [each for each in asked if each in present]
         if there and there != asked:
-            yield f"restart {restart}: of T{transaction.index} there is {there} only, of {asked}"
+            yield f"{where}: of T{transaction.index} there is {there} only, of {asked}"
 
 
 def folds(run: Observed) -> Iterator[str]:
@@ -278,9 +278,10 @@ def identities(run: Observed) -> Iterator[str]:
 
 
 def final_reads(run: Observed) -> Iterator[str]:
-    """The last read of each key has every element that was acknowledged and is not void, once, and no void one."""
+    """The last reads have all that was acknowledged and is not void, once; nothing void, no half of a transaction."""
     newest = run.restarts[-1].number
     lists = final_lists(run)
+    yield from _halves(run, "the end", {(key, value) for key in lists for value in lists[key]}, range(len(GROUPS)))
     for (key, value), transaction in run.writer.items():
         count = lists[key].count(value) if key in lists else 0
         is_void = transaction.epoch is not None and run.is_void(transaction, newest)

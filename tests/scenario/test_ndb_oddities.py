@@ -300,3 +300,11 @@ def test_under_locks_without_the_block_of_commits_the_cut_is_not_closed(tmp_path
     assert any("under a lock until its commit" in each.sentence for each in broken)
     assert edges_back(odd) > 0
     assert "orders" in complaints(odd.run.evidence)
+
+
+def test_a_take_over_that_aborts_what_was_committed_is_noticed_by_the_oracles(tmp_path: Path) -> None:
+    """d4 is coordinator and backup: it dies when it has committed, and its primary has not."""
+    crash = step("crash", "crash", 2000, 4000, "d4", point="commit-on-backup")
+    odd = judged(Odd(steps=(crash,), workload="two-keys", bugs=("takeover-aborts-committed",)), tmp_path)
+    assert "fractured-transaction" in {each.anomaly for each in odd.report.findings}
+    assert {"folds", "final reads"} <= complaints(odd.run.evidence).keys()
