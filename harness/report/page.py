@@ -113,6 +113,7 @@ def page(
         story=story,
         guides=guides,
         width=WIDTH,
+        drawn_max=DRAWN_MAX,
         kinds=story.overview.kinds if story.overview else (),
         windows=story.series.windows if story.series else (),
         promises=sorted(report.promises, key=lambda row: ORDER.index(row.verdict)),

@@ -13,6 +13,7 @@ from harness.report.github import ANNOTATIONS_MAX, SUMMARY_MAX, add_summary, ann
 from harness.report.junit import junit
 from harness.report.markdown import escaped, issue, summary
 from harness.report.model import FaultRow, FindingRow, Report
+from harness.report.page import page
 from harness.report.scale import TimeAxis, duration, nice_ceiling
 from tests.unit.report.conftest import promise, report
 
@@ -187,3 +188,17 @@ def test_lengths_of_time_have_the_unit_that_suits_them() -> None:
     assert [duration(ns) for ns in (0, 999, 1500, 2_000_000, 43_100_000, 5e9, 4_321e9)] == [
         "0 ns", "999 ns", "1.5 µs", "2 ms", "43.1 ms", "5 s", "4,321 s",
     ]  # fmt: skip
+
+
+def test_every_finding_is_on_the_page_and_the_page_says_which_are_not_drawn() -> None:
+    html = page(invalid(*(finding(f"a{number:02}", sentence=f"Sentence {number}.") for number in range(30))))
+    assert all(f"Sentence {number}." in html for number in range(30))
+    assert html.count("Not drawn: only the first 12 findings are.") == 18
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_each_verdict_has_a_page_that_says_it(verdict: Verdict) -> None:
+    html = page(report(verdict, promises=(promise(),), clause="a" if verdict is Verdict.VACUOUS else None))
+    assert f">{verdict.word}<" in html
+    assert ("The run as a whole is no pass" in html) == (verdict.exit_code > 1)
+    assert "There is no history to draw." in html
