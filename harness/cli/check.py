@@ -16,7 +16,9 @@ from harness.store import RUN_FILE, is_run
 
 
 def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
-    path: Annotated[Path, typer.Argument(help="A run's directory, or a history: EDN, JSON Lines, JSON, Parquet.")],
+    path: Annotated[
+        Path, typer.Argument(help="A run's directory, or a history: EDN, JSON, a Jepsen log, JSON Lines, Parquet.")
+    ],
     model: Annotated[
         str | None,
         typer.Option(help="The consistency model to judge by. Default: as promised, else strict-serializable."),

@@ -3,7 +3,7 @@
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,12 +11,14 @@ import typer
 
 from harness.cli.output import standard_error
 from harness.core.errors import ScenarioError
-from harness.core.record import Complete, Evidence, Invoke
+from harness.core.record import Complete, Evidence, Fault, Footer, Header, Invoke, Record
 from harness.formats.exchange import write_edn_history
 from harness.formats.jsonl import write_jsonl
-from harness.formats.load import load
+from harness.formats.load import Loaded, format_of, load
 from harness.formats.parquet import records_of
+from harness.journal import read_journal
 from harness.report.screen import plain
+from harness.store import JOURNAL, RUN_FILE, is_run
 
 
 def export(
@@ -31,33 +33,50 @@ def export(
     if output is not None and output.exists():
         raise ScenarioError(f"{output}: it is there already; choose another file with --output, or remove it")
     with tempfile.TemporaryDirectory(prefix="seamark-export-") as folder:
-        loaded = load(path, Path(folder))
-        notes = list(loaded.notes)
-        write = write_jsonl if file_format == "jsonl" else _edn_writer(notes)
+        loaded = load(path, Path(folder))  # Whatever is wrong with the history is said before anything is written.
+        counted = _Counted(_records(path, loaded), is_edn=file_format == "edn")
+        write = write_edn_history if counted.is_edn else write_jsonl
         if output is None:
             written = Path(folder) / "written"
-            write(records_of(loaded.history), written)  # All of it, before the first line goes out.
+            write(counted, written)  # All of it, before the first line goes out.
             with written.open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
         else:
-            _write_whole(write, records_of(loaded.history), output)
+            _write_whole(write, counted, output)
+    notes = list(loaded.notes)
+    if counted.left_out:
+        notes.append(f"{counted.left_out:,} records that are no operations are left out: --format jsonl has them")
     for note in notes:
         standard_error().print(plain(f"seamark: {note}"), soft_wrap=True)
     return 0
 
 
-def _edn_writer(notes: list[str]) -> Callable[[Iterable[Evidence], Path], None]:
-    """Writes EDN, and notes what had no place there."""
+class _Counted:
+    """Records on their way out, and how many of them EDN has no place for."""
 
-    def write(records: Iterable[Evidence], path: Path) -> None:
-        every = list(records)
-        operations = [record for record in every if isinstance(record, Invoke | Complete)]
-        write_edn_history(operations, path)
-        if len(operations) < len(every):
-            left_out = len(every) - len(operations)
-            notes.append(f"{left_out:,} records that are no operations are left out: --format jsonl has them")
+    def __init__(self, records: Iterable[Record], *, is_edn: bool) -> None:
+        self._records, self.is_edn = records, is_edn
+        self.left_out = 0
 
-    return write
+    def __iter__(self) -> Iterator[Evidence]:
+        for record in self._records:
+            if isinstance(record, Header | Footer):
+                continue
+            if self.is_edn and not isinstance(record, Invoke | Complete):
+                self.left_out += 1
+                continue
+            yield record
+
+
+def _records(path: Path, loaded: Loaded) -> Iterable[Record]:
+    """The records as they stand in a file, one at a time; only those of Parquet files have to be put in order."""
+    folder = path if path.is_dir() else path.parent
+    if path.is_dir() or path.name == RUN_FILE or path.suffix == ".parquet":
+        journal = folder / JOURNAL
+        return read_journal(journal) if is_run(folder) and journal.is_file() else records_of(loaded.history)
+    records = format_of(path).read(path)
+    # What a foreign nemesis did is left out by the loader as well, which has counted it.
+    return (each for each in records if not isinstance(each, Fault)) if loaded.is_foreign else records
 
 
 def _write_whole(write: Callable[[Iterable[Evidence], Path], None], records: Iterable[Evidence], output: Path) -> None:

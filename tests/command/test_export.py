@@ -48,6 +48,15 @@ def test_a_run_goes_out_as_edn_with_its_operations_and_the_rest_is_counted(
     ]
 
 
+def test_the_same_goes_out_from_a_journal_and_from_parquet(seamark: Seamark, run_copy: Path, tmp_path: Path) -> None:
+    paths = [run_copy, run_copy / "run.json", run_copy / "journal.log", run_copy / "history"]
+    for number, path in enumerate(paths):
+        assert seamark("export", path, "--format", "jsonl", "--output", f"{number}.jsonl").code == 0
+    (run_copy / "journal.log").unlink()
+    assert seamark("export", run_copy, "--format", "jsonl", "--output", "4.jsonl").code == 0
+    assert len({path.read_bytes() for path in tmp_path.glob("*.jsonl")}) == 1
+
+
 def test_the_judgement_on_what_went_out_is_that_on_what_came_in(seamark: Seamark, tmp_path: Path) -> None:
     """A stale read, under real time: found in the original, and in both exports."""
     lines = ["invoke [[:append 1 1]]", "ok [[:append 1 1]]", "invoke [[:r 1 nil]]", "ok [[:r 1 nil]]"]
