@@ -14,7 +14,7 @@ setup: $(READY) ## the virtual environment with pinned dependencies, and Java 17
 $(READY): requirements.lock pyproject.toml scripts/setup
 	@scripts/setup
 
-run: $(READY) ## one run of the tutorial under faults, with its verdict (SEED=7)
+run: $(READY) ## one run of NDB under faults, with its verdict (SEED=7)
 	@$(BIN)/seamark run --seed $(SEED)
 
 demo: $(READY) ## a bug that we planted in the model of NDB is found, in half a minute
@@ -26,6 +26,7 @@ check: $(READY) ## format, lint, types, layers, fast tests
 	@scripts/test static unit
 
 test: $(READY) ## everything that a change must pass, with the time that each part took
+	@scripts/browser
 	@scripts/test static unit simulation spark
 
 bench: $(READY) ## measurements: messages, simulation, journal, checking
