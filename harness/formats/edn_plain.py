@@ -26,6 +26,13 @@ _STEPS: Final = (b"append", b"r", b"w")
 _TYPES: Final = (b"invoke", b"ok", b"fail", b"info")
 _FIELDS: Final = (b"type", b"f", b"value", b"process", b"time", b"index", b"error")
 _GET_FIELDS: Final = tuple(attrgetter(name.decode()) for name in _FIELDS)
+# For each field, and for steps: what becomes of its names. A name that is not turned into JSON here is never a field.
+_WORDS_OF_TRANSACTIONS: Final = (
+    ([b":type,:%b" % name for name in _TYPES], [b'"type":"%b"' % name for name in _TYPES]),
+    ([b":f,:txn"], [b'"f":"txn"']),
+    *(([b":%b," % name], [b'"%b":' % name]) for name in _FIELDS[2:]),
+    ([b"[:%b," % name for name in _STEPS], [b'["%b",' % name for name in _STEPS]),
+)
 _WORD: Final = re.compile(rb":[A-Za-z][A-Za-z0-9_-]*")
 _WORD_IN_VALUE: Final = re.compile(rb"(?<=[,\[:]):[A-Za-z][A-Za-z0-9_-]*")
 _NIL: Final = re.compile(rb"(?<=[,\[])nil(?=[,\]}])")
@@ -107,27 +114,27 @@ class PlainLines:
 
 def _transactions(lines: bytes) -> list[PlainTransaction] | None:
     """Events of transactions, if all lines are such."""
-    text = lines
-    for name in _TYPES:
-        text = text.replace(b":type,:%b" % name, b'"type":"%b"' % name)
-    text = text.replace(b":f,:txn", b'"f":"txn"')
-    size = len(text)
-    for name in _STEPS:
-        text = text.replace(b"[:%b," % name, b'["%b",' % name)
-    step_count = len(text) - size  # Each became longer by one.
+    text, counts = lines, []
+    for before, after in _WORDS_OF_TRANSACTIONS:
+        size = len(text)
+        for old, new in zip(before, after, strict=True):
+            text = text.replace(old, new)
+        counts.append((len(text) - size) // (len(after[0]) - len(before[0])))  # All of them grow alike.
     text = text.replace(b",nil]", b",null]")
-    for name in _FIELDS[2:]:
-        text = text.replace(b":%b," % name, b'"%b":' % name)
-    if b",:" in text or b"::" in text or b"[:" in text:  # Keywords as keys and values, or an error.
-        text = _WORD_IN_VALUE.sub(rb'"\g<0>"', text)
-    try:
-        found = _TRANSACTIONS.decode_lines(text)
-    except msgspec.DecodeError:
+    found = _decoded(text)
+    if found is None:  # There may be keywords among keys and values, or an error that is one.
+        found = _decoded(_WORD_IN_VALUE.sub(rb'"\g<0>"', text))
+    if found is None:
         return None
     has = [sum([value is not None for value in map(get, found)]) for get in _GET_FIELDS]
-    if has != [lines.count(b":%b," % name) for name in _FIELDS]:
+    return found if [*has, sum([len(each.value) for each in found])] == counts else None
+
+
+def _decoded(text: bytes) -> list[PlainTransaction] | None:
+    try:
+        return _TRANSACTIONS.decode_lines(text)
+    except msgspec.DecodeError:
         return None
-    return found if step_count == sum([len(each.value) for each in found]) else None
 
 
 def _maps(lines: bytes) -> list[dict[str, Json]] | None:
