@@ -3,16 +3,18 @@
 Text from histories, nodes and plans is shown with control characters made visible, and never read as markup.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
 from harness.core.verdict import Verdict
-from harness.report.model import FindingRow, Report
+from harness.report.model import FindingRow, PromiseRow, Report
 
 FINDINGS_SHOWN = 5
+PROMISES_SHOWN = 12
+SHARED = ("holds", "not-exercised")
 STYLES = {
     "invalid": "bold red",
     "error": "bold magenta",
@@ -79,7 +81,7 @@ def _body(report: Report) -> Iterable[Text | Table]:
             yield plain(f"  note      {note}")
     if report.promises:
         yield Text()
-        yield _promise_table(report)
+        yield from _promises(report)
     if report.findings:
         yield Text()
     for finding in report.findings[:FINDINGS_SHOWN]:
@@ -105,10 +107,29 @@ def _fault_table(report: Report) -> Table:
     return table
 
 
-def _promise_table(report: Report) -> Table:
+def _promises(report: Report) -> Iterable[Text | Table]:
+    """Each promise in a row; where there are many, those that hold, or were not exercised, share a line."""
+    rows = report.promises
+    if len(rows) <= PROMISES_SHOWN:
+        yield _promise_table(rows)
+        return
+    telling = [row for row in rows if row.verdict not in SHARED]
+    if telling:
+        yield _promise_table(telling)
+    held = [row for row in rows if row.verdict == "holds"]
+    if held:
+        least = min(held, key=lambda row: row.witnesses)
+        times = f"each witnessed {least.witnesses:,} times or more ({least.id})"
+        yield plain(f"  {len(held)} promises hold, {times}: {', '.join(row.id for row in held)}")
+    idle = [f"{row.id} ({row.witnesses})" for row in rows if row.verdict == "not-exercised"]
+    if idle:
+        yield plain(f"  {len(idle)} not exercised (with so many witnesses): {', '.join(idle)}")
+
+
+def _promise_table(rows: Sequence[PromiseRow]) -> Table:
     table = _table("promise", "", "verdict", "witnesses")
     table.columns[2].justify = "left"
-    for row in report.promises:
+    for row in rows:
         style = PROMISE_STYLES.get(row.verdict, "")
         table.add_row("", plain(row.id), plain(row.text), plain(row.verdict, style), f"{row.witnesses:,}")
     return table
