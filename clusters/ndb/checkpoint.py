@@ -15,8 +15,11 @@ Theory of operation. An epoch is GCI << 32 | micro GCI. The master (master.py) m
 Source: specs N1.6 and X1; invariant 4 differs from their text, see README.md.
 """
 
+from typing import assert_never
+
 from clusters.ndb import planted
 from clusters.ndb.messages import (
+    CHECKPOINT,
     CopyGci,
     CopyGciConf,
     GcpCommit,
@@ -101,7 +104,10 @@ class Checkpoint:
     def handle(self, sender: NodeId, message: Message) -> None:
         """React to the master."""
         site = self._site
-        if sender != site.view.master or getattr(message, "number", 0) != site.view.number:
+        if not isinstance(message, CHECKPOINT):
+            site.context.unexpected(message)
+            return
+        if sender != site.view.master or message.number != site.view.number:
             return  # Of an older round, or view.
         match message:
             case GcpPrepare(epoch=epoch):
@@ -124,7 +130,7 @@ class Checkpoint:
                 site.node_as_whole.hand_over(epoch, node)
                 site.send(sender, HandoverConf(message.number, epoch))
             case _:
-                site.context.unexpected(message)
+                assert_never(message)
 
     def _prepare(self, epoch: int) -> None:
         site, number = self._site, self._site.view.number

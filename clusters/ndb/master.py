@@ -14,7 +14,11 @@ Theory of operation.
 6. Who does not answer in a round for `GCP_STOP_NS` is no longer heard, and so is voted out.
 """
 
+from enum import Enum
+from typing import assert_never
+
 from clusters.ndb.messages import (
+    MASTER,
     CopyGci,
     CopyGciConf,
     Drained,
@@ -37,7 +41,16 @@ from clusters.ndb.view import Member
 from harness.core.machine import Message, NodeId
 
 GCP_STOP_NS = 3000 * MS
-IDLE, COLLECTING, PREPARING, COMMITTING, HANDING = "idle", "collecting", "preparing", "committing", "handing over"
+
+
+class Phase(Enum):
+    """What the master waits for: nothing, or the answers of all to what it has asked."""
+
+    IDLE = "idle"
+    COLLECTING = "collecting"
+    PREPARING = "preparing"
+    COMMITTING = "committing"
+    HANDING_OVER = "handing over"
 
 
 class Master:
@@ -47,7 +60,7 @@ class Master:
         self._site = site
         self._epoch_ns = site.parameters["epoch_ms"] * MS
         self._gci_ns = site.parameters["gci_ms"] * MS
-        self._phase = IDLE
+        self._phase = Phase.IDLE
         self._wait: dict[NodeId, bool] = {}
         self._began_ns = 0
         self._next = 0
@@ -64,44 +77,47 @@ class Master:
     def lead(self) -> None:
         """A view was installed in which this node leads (invariant 1)."""
         site = self._site
-        if self._phase in (PREPARING, COMMITTING):
+        if self._phase in (Phase.PREPARING, Phase.COMMITTING):
             site.context.sometimes("the view changed in mid-round")
         self._states = {}
         self._saving, self._is_copying = 0, False
         self._handed, self._is_restorable = None, False
-        self._enter(COLLECTING)
+        self._enter(Phase.COLLECTING)
         site.everyone(MasterGcpReq(site.view.number))
 
     def rest(self) -> None:
         """Another node leads."""
-        self._phase, self._saving = IDLE, 0
+        self._phase, self._saving = Phase.IDLE, 0
         self._wait.clear()
 
     def tick(self) -> None:
         """The time of an epoch is over: begin a round, if none is under way and no view is being agreed on."""
         site = self._site
         now_ns = site.context.now_ns()
-        if self._phase == IDLE and not site.is_frozen():
+        if self._phase == Phase.IDLE and not site.is_frozen():
             self._begin_round(now_ns)
-        elif self._phase != IDLE and now_ns - self._began_ns > GCP_STOP_NS:
+        elif self._phase != Phase.IDLE and now_ns - self._began_ns > GCP_STOP_NS:
             for node in self._wait:
                 site.agreement.lose(node)  # Invariant 6.
 
     def handle(self, sender: NodeId, message: Message) -> None:
         """React to a participant."""
         site = self._site
-        if not site.is_master or getattr(message, "number", 0) != site.view.number:
+        if not isinstance(message, MASTER):
+            site.context.unexpected(message)
+            return
+        if not site.is_master or message.number != site.view.number:
             return
         match message:
             case MasterGcpConf():
                 self._states[sender] = message
-                self._done(COLLECTING, sender, 0)
+                self._done(Phase.COLLECTING, sender, 0)
             case GcpPrepareConf(epoch=epoch):
-                self._done(PREPARING, sender, epoch)
+                self._done(Phase.PREPARING, sender, epoch)
             case GcpNodeFinish(epoch=epoch):
-                self._done(COMMITTING, sender, epoch)
+                self._done(Phase.COMMITTING, sender, epoch)
             case HandoverConf(epoch=epoch):
-                self._done(HANDING, sender, epoch)
+                self._done(Phase.HANDING_OVER, sender, epoch)
             case GcpSaveConf(gci=gci) | CopyGciConf(gci=gci):
                 self._saved(sender, gci, isinstance(message, CopyGciConf))
             case Ready(handed_over=epoch):
@@ -109,7 +125,7 @@ class Master:
             case Drained(epoch=epoch):
                 self._drained(sender, epoch)
             case _:
-                site.context.unexpected(message)
+                assert_never(message)
 
     # Rounds.
 
@@ -122,18 +138,18 @@ class Master:
             self._next = first_epoch(gci_of(current) + 1)
         else:
             self._next = current + 1
-        self._enter(PREPARING)
+        self._enter(Phase.PREPARING)
         site.context.point("before-prepare-sent")
         site.everyone(GcpPrepare(site.view.number, self._next))
 
-    def _enter(self, phase: str) -> None:
+    def _enter(self, phase: Phase) -> None:
         self._phase = phase
         self._began_ns = self._site.context.now_ns()
         self._wait = dict.fromkeys(self._site.view.nodes(), True)
 
-    def _done(self, phase: str, node: NodeId, epoch: int) -> None:
+    def _done(self, phase: Phase, node: NodeId, epoch: int) -> None:
         """One of those who are waited for has answered; go on after the last."""
-        if self._phase != phase or (epoch not in (0, self._next) and phase != COLLECTING):
+        if self._phase != phase or (epoch not in (0, self._next) and phase != Phase.COLLECTING):
             return
         self._wait.pop(node, None)
         if self._wait:
@@ -141,23 +157,23 @@ class Master:
         site = self._site
         number = site.view.number
         match phase:
-            case "collecting":
+            case Phase.COLLECTING:
                 self._next = max(state.current for state in self._states.values())
                 self._restorable = max(state.restorable_gci for state in self._states.values())
-                self._enter(COMMITTING)
+                self._enter(Phase.COMMITTING)
                 site.everyone(GcpCommit(number, self._next))
-            case "preparing":
-                self._enter(COMMITTING)
+            case Phase.PREPARING:
+                self._enter(Phase.COMMITTING)
                 site.context.point("before-epoch-commit-sent")
                 site.everyone(GcpCommit(number, self._next))
-            case "committing":
-                self._phase = IDLE
+            case Phase.COMMITTING:
+                self._phase = Phase.IDLE
                 ended = site.checkpoints.previous
                 if ended:
                     site.everyone(GcpComplete(number, ended))
                 self._save()
             case _:
-                self._phase = IDLE
+                self._phase = Phase.IDLE
                 self._gci_ns_began = -self._gci_ns  # The joiner waits for the next checkpoint.
 
     # Saves.
@@ -199,10 +215,10 @@ class Master:
     def _ready(self, node: NodeId, handed_over: int | None) -> None:
         """A joiner has all data: hand its buckets over between two rounds (invariant 4)."""
         site = self._site
-        if handed_over is None and self._phase == IDLE and not site.is_frozen():
+        if handed_over is None and self._phase == Phase.IDLE and not site.is_frozen():
             self._next = site.checkpoints.current + 1
             self._handed = (node, self._next)
-            self._enter(HANDING)
+            self._enter(Phase.HANDING_OVER)
             site.everyone(Handover(site.view.number, self._next, node))
 
     def _drained(self, peer: NodeId, epoch: int) -> None:
