@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 import typer
 
 from checkers import models
+from harness.checks import CHECKS, When
 from harness.cli.output import print_report
 from harness.core.errors import ScenarioError
 from harness.engines import EngineStart
-from harness.formats.promise_file import read_promise_file
+from harness.formats.promise_file import Looked, Promised, read_promise_file
 from harness.judge import Budget
 from harness.single import PAGE_FILE, judge_foreign, judge_run, store_report, write_page
 from harness.store import RUN_FILE, is_run
@@ -51,7 +52,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     run = path.parent if path.name == RUN_FILE else path
     if promises is not None and is_run(run):
         raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
-    promised = None if promises is None else read_promise_file(promises)
+    promised = None if promises is None else promises_in(promises)
     with EngineStart(engine, master=master, remote=remote) as start:
         if is_run(run):
             report = store_report(run, judge_run(run, start.engine, model=model, budget=budget))
@@ -60,3 +61,9 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         else:
             report = judge_foreign(path, start.engine, model=model, budget=budget, promised=promised, html=html)
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
+
+
+def promises_in(path: Path) -> Promised:
+    """What a promise file says, held against what is looked for at all. Raises ScenarioError."""
+    looked = [Looked(check.name, check.anomalies, check.when is When.CONTRACT) for check in CHECKS]
+    return read_promise_file(path, looked)

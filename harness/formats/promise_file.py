@@ -6,24 +6,32 @@ where it is and what to write instead.
 """
 
 import tomllib
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from checkers import models
 from checkers.explain import CHECKER as TRANSACTIONS
-from harness.checks import CHECKS, When
 from harness.core.errors import ScenarioError
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json
-from harness.scenario import known
 
 SIZE_MAX: Final = 1 << 20
 PROBLEM_MAX: Final = 500  # Characters.
 T = TypeVar("T", Bounds, Promise, StreamContract)
 _PARTS: Final = ("model", "stream", "bounds", "promise")
+
+
+class Looked(NamedTuple):
+    """A check, as far as promises are concerned: what it looks for, and whether only in a stream with a contract."""
+
+    check: str
+    anomalies: tuple[str, ...]
+    is_of_stream: bool
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,19 +42,19 @@ class Promised(msgspec.Struct, frozen=True, kw_only=True):
     bounds: Bounds = Bounds()
 
 
-def read_promise_file(path: Path) -> Promised:
-    """The promises in that file. Raises ScenarioError, in one line, for whatever is wrong with it."""
+def read_promise_file(path: Path, checks: Sequence[Looked]) -> Promised:
+    """The promises in that file; `checks` are all there are. Raises ScenarioError, in one line, for what is wrong."""
     parts = _document(path)
     try:
         for name in parts:
-            known(name, _PARTS, "part of a promise file")
+            _known(name, _PARTS, "part of a promise file")
         stream = _struct("[stream]", parts["stream"], StreamContract) if "stream" in parts else None
         promised = Promised(
-            promises=(*_of_model(parts), *_promises(path, parts)),
+            promises=(*_of_model(parts), *_promises(path, parts, checks)),
             stream=stream,
             bounds=_struct("[bounds]", parts.get("bounds", {}), Bounds),
         )
-        _require_sense(promised)
+        _require_sense(promised, checks)
     except ScenarioError as error:
         told = str(error)  # It may quote what is in the file, however long.
         told = told if len(told) <= PROBLEM_MAX else f"{told[:PROBLEM_MAX]} ..."
@@ -77,7 +85,8 @@ def _of_model(parts: dict[str, Any]) -> list[Promise]:
     return [Promise(id="MODEL", text=text, source="model", forbids=(model,), check=TRANSACTIONS)]
 
 
-def _promises(path: Path, parts: dict[str, Any]) -> list[Promise]:
+def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Looked]) -> list[Promise]:
+    forbidden = _forbidden(checks)
     given = parts.get("promise", [])
     if not isinstance(given, list):
         raise ScenarioError("promise is a list of tables: write [[promise]], with two brackets")
@@ -91,28 +100,28 @@ def _promises(path: Path, parts: dict[str, Any]) -> list[Promise]:
         if not promise.forbids:
             raise ScenarioError(f"{place}: it forbids nothing: write the names of anomalies or of a consistency model")
         for name in promise.forbids:
-            _known_at(place, name, _forbidden(), "anomaly or consistency model")
+            _known_at(place, name, forbidden, "anomaly or consistency model")
         if promise.check is not None:
-            _known_at(place, promise.check, tuple(check.name for check in CHECKS), "check")
+            _known_at(place, promise.check, tuple(each.check for each in checks), "check")
         if promise.id in {each.id for each in result}:
             raise ScenarioError(f"{place}: there is another promise with the id {promise.id!r}")
         result.append(promise)
     return result
 
 
-def _forbidden() -> tuple[str, ...]:
+def _forbidden(checks: Sequence[Looked]) -> tuple[str, ...]:
     """The names of all that a promise can forbid: what some check looks for, and models."""
-    anomalies = dict.fromkeys(name for check in CHECKS for name in check.anomalies)
+    anomalies = dict.fromkeys(name for each in checks for name in each.anomalies)
     return (*anomalies, *models.MODELS, *models.ALIASES)
 
 
-def _require_sense(promised: Promised) -> None:
+def _require_sense(promised: Promised, checks: Sequence[Looked]) -> None:
     """Nothing may be promised that is not looked for, and nothing declared that no promise is about."""
     if not promised.promises:
         raise ScenarioError('nothing is promised: add model = "serializable", or a [[promise]] with forbids')
-    of_stream = {name for check in CHECKS if check.when is When.CONTRACT for name in check.anomalies}
+    of_stream = {name for each in checks if each.is_of_stream for name in each.anomalies}
     about = [(each.id, name) for each in promised.promises for name in each.forbids if name in of_stream]
-    others = {name for check in CHECKS if check.when is not When.CONTRACT for name in check.anomalies}
+    others = {name for each in checks if not each.is_of_stream for name in each.anomalies}
     for promise, name in about:
         if promised.stream is None and name not in others:
             raise ScenarioError(f"promise {promise} forbids {name}: that needs a [stream] with its contract")
@@ -141,9 +150,16 @@ def _struct(place: str, given: object, kind: type[T]) -> T:
 
 def _known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None:
     try:
-        known(name, allowed, what)
+        _known(name, allowed, what)
     except ScenarioError as error:
         raise ScenarioError(f"{place}: {error}") from None
+
+
+def _known(name: str, allowed: tuple[str, ...], what: str) -> None:
+    if name not in allowed:
+        nearest = get_close_matches(name, allowed, 1, 0.5)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(allowed)}"
+        raise ScenarioError(f"{name!r} is no {what}: {hint}")
 
 
 def _wanted(name: str, hint: Any) -> str:

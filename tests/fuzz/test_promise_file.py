@@ -3,8 +3,8 @@
 from pathlib import Path
 from random import Random
 
+from harness.cli.check import promises_in
 from harness.core.errors import ScenarioError
-from harness.formats.promise_file import read_promise_file
 from tests.fuzz.test_formats import COUNT, FIRST_SEED, spoiled
 
 SOUND = b"""\
@@ -30,7 +30,7 @@ is_purpose = false
 def test_a_spoiled_promise_file_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
     path, read = tmp_path / "promises.toml", 0
     path.write_bytes(SOUND)
-    assert len(read_promise_file(path).promises) == 2
+    assert len(promises_in(path).promises) == 2
     for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
         path.write_bytes(spoiled(SOUND, Random(seed)))
         told = refusal(path)
@@ -42,7 +42,7 @@ def test_a_spoiled_promise_file_is_read_or_refused_in_one_line(tmp_path: Path) -
 def refusal(path: Path) -> str | None:
     """Why the file is refused; None if it is not. Anything but a ScenarioError fails the test."""
     try:
-        read_promise_file(path)
+        promises_in(path)
     except ScenarioError as error:
         return str(error)
     return None
