@@ -1,5 +1,6 @@
 """`seamark clusters`: what can be put under test, and how."""
 
+import sys
 from typing import Annotated
 
 import msgspec
@@ -7,16 +8,27 @@ import typer
 from rich.console import Console
 
 from harness.cli.output import print_json
+from harness.cli.promises_page import promises_page
+from harness.core.errors import ScenarioError
 from harness.core.seams import Cluster
 from harness.registry import cluster_names, load_cluster
 from harness.report.screen import plain
 
 
 def clusters(
+    names: Annotated[list[str] | None, typer.Argument(help="Which clusters. Default: all that are installed.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the page of all promises, with what would break each.")
+    ] = False,
 ) -> int:
     """List the clusters: their promises, bugs, workloads and faults."""
-    found = [load_cluster(name) for name in cluster_names()]
+    if as_json and as_markdown:
+        raise ScenarioError("--json and --markdown exclude each other: choose one")
+    found = [load_cluster(name) for name in dict.fromkeys(names or cluster_names())]
+    if as_markdown:
+        sys.stdout.write(promises_page(found))
+        return 0
     if as_json:
         print_json({cluster.name: _described(cluster) for cluster in found})
         return 0

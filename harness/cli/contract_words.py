@@ -1,0 +1,184 @@
+"""The fields of a stream's contract and of the bounds of a run, in words: for pages that people read.
+
+`harness/core/promises.py` says what there is, this says what it means. Tests hold the two together.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+
+class Words(msgspec.Struct, frozen=True):
+    """What a field is about, and what each of its values means. `is_asked`: some check reads it."""
+
+    about: str
+    values: Mapping[str, str] = {}
+    is_asked: bool = True
+
+
+def _yes_or_no(yes: str, no: str) -> Mapping[str, str]:
+    return {"yes": yes, "no": no}
+
+
+CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
+    {
+        "closed": Words(
+            "Does watermark w speak of the events exactly at w?",
+            {
+                "<": "No: w promises what lies below it, and an event at w may still come.",
+                "<=": "Yes: an event at w that comes after it is late.",
+            },
+        ),
+        "cut": Words(
+            "Which events make up the state at a watermark?",
+            {
+                "delivery": "All that were delivered before it, whatever their position.",
+                "position": "Those whose position it closes; what lies above it and came early is left out.",
+                "unknown": "The system does not say.",
+            },
+        ),
+        "position": Words(
+            "What is the number by which events and watermarks are compared?",
+            {
+                "commit-timestamp": "The time of the commit, as the system gives it.",
+                "revision": "A number that rises with each change.",
+                "offset": "A place in a log.",
+                "lsn": "A place in the database's own write-ahead log.",
+                "epoch": "The epoch, which many transactions share.",
+            },
+        ),
+        "order_key": Words(
+            "Among which events is delivery in order of position?",
+            {
+                "none": "No order is promised.",
+                "key": "Those of one key.",
+                "partition": "Those of one partition.",
+                "global": "All of them.",
+            },
+        ),
+        "resume": Words(
+            "Where does a session begin that is opened at position p?",
+            {"after": "Behind p.", "at": "With p itself."},
+        ),
+        "delivery": Words(
+            "How often does an event come?",
+            {
+                "exactly-once": "Once; a second time only if the session asked for that by where it opened.",
+                "at-least-once": "Once or more; the field replay says when it may come again.",
+                "at-most-once": "Once or never; a second time only as with exactly-once.",
+            },
+        ),
+        "replay": Words(
+            "Where delivery is at least once: when may an event come again?",
+            {
+                "resume": "In a later session only; inside of one session a repetition is a finding.",
+                "session": "At any time, inside of one session as well.",
+            },
+        ),
+        "atomic_unit": Words(
+            "What may a watermark not tear?",
+            {
+                "none": "Nothing: each event stands for itself.",
+                "response": "The events of one answer of the server.",
+                "batch": "The events of one batch.",
+                "transaction": "The events of one transaction.",
+                "epoch": "The events of one epoch.",
+            },
+        ),
+        "unit_scope": Words(
+            "How far does a unit reach?",
+            {
+                "partition": "It is whole in each partition by itself.",
+                "global": "It is whole over all partitions together.",
+            },
+        ),
+        "unit_rows": Words(
+            "Of a key that one unit writes several times, what is sent?",
+            {"final": "One event, with the last value.", "each": "One event for each write."},
+        ),
+        "versions": Words(
+            "Which versions of a key are delivered?",
+            {
+                "every": "All of them.",
+                "latest-per-epoch": "At least the newest of each epoch; those that it replaced may be missing.",
+                "latest": "At least the newest; any that a newer one has replaced may be missing.",
+            },
+        ),
+        "is_position_unique": Words(
+            "Does a position belong to one unit only?",
+            _yes_or_no("Yes, to one.", "No, several units may share one."),
+        ),
+        "is_position_global": Words(
+            "Do positions of different partitions compare?",
+            _yes_or_no("Yes, they are of one order.", "No, each partition counts by itself."),
+        ),
+        "follows_clock": Words(
+            "Do positions follow a clock?",
+            _yes_or_no("Yes, so that they rise without writes as well.", "No, they follow the writes."),
+            is_asked=False,
+        ),
+        "identity": Words(
+            "By what are two events known to be the same one?",
+            {
+                "position+key": "By position and key.",
+                "position+key+ordinal": "By position, key and number in the unit.",
+                "position+key+value": "By position, key and value.",
+            },
+        ),
+        "wm_scope": Words(
+            "How far does a watermark's promise reach, and where may it not go back?",
+            {
+                "session": "In its session; the next one begins anew.",
+                "subscriber": "In all sessions of its subscriber.",
+                "partition": "In its partition.",
+                "global": "Everywhere.",
+            },
+        ),
+        "wm_idle": Words(
+            "What does the watermark do while nothing is written?",
+            {"moves": "It moves on.", "rests": "It rests."},
+            is_asked=False,
+        ),
+        "has_gap_marker": Words(
+            "Does the stream say so when it has lost something?",
+            _yes_or_no("Yes; a loss that no marker precedes is a finding.", "No, it has no marker."),
+        ),
+        "has_noop_events": Words(
+            "Is there an event for a write that changes nothing?",
+            _yes_or_no(
+                "Yes, there is one for every write.",
+                "No; an event is owed only for a value that nobody else wrote to that key.",
+            ),
+        ),
+        "system_events": Words(
+            "Which events have no client's write behind them, such as expiry or triggers?", {"none": "There are none."}
+        ),
+        "realtime": Words(
+            "Do positions obey real time?",
+            {
+                "none": "That is not promised.",
+                "follows": "A write that began after another had ended has the higher position.",
+                "reads": "So they do; and later operations see what a subscriber has seen.",
+            },
+            is_asked=False,
+        ),
+        "stall_ns": Words(
+            "For how long may a watermark rest at most? The bound of that name is asked instead.", {}, False
+        ),
+    }
+)
+
+BOUNDS: Final[Mapping[str, Words]] = MappingProxyType(
+    {
+        "groups": Words("Nodes that hold the same data; of each group one must be alive."),
+        "saved_bits": Words("Positions that are equal above so many bits become durable together."),
+        "loss_ns": Words("What was acknowledged so long before a failure of the whole cluster survives it."),
+        "records": Words("A node keeps so many epochs for its subscribers at most."),
+        "disconnect_ns": Words("A subscriber that acknowledges nothing for so long is disconnected."),
+        "stall_ns": Words("The longest that watermarks rest outside of faults and their grace."),
+        "blocked_ns": Words("The longest that a commit waits for an epoch outside of faults and their grace."),
+        "grace_ns": Words("What a fault excuses after its end: detection, take-over, restart."),
+    }
+)
