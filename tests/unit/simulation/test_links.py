@@ -9,7 +9,7 @@ from harness.simulation.datagram import Datagrams
 from harness.simulation.fifo import BUFFER, WINDOW, Fifo
 from harness.simulation.links import Links
 from harness.simulation.loop import VirtualLoop
-from harness.simulation.paths import Condition
+from harness.simulation.paths import Condition, Path
 from tests.unit.simulation.small import MS, A, B, Pair, Text
 
 
@@ -333,3 +333,15 @@ def test_a_link_of_an_unknown_kind_is_refused() -> None:
 def test_both_kinds_are_what_was_declared() -> None:
     assert isinstance(Pair("fifo").port_a.send(B, Text(1)), Fifo)
     assert isinstance(Pair("datagram").port_a.send(B, Text(1)), Datagrams)
+
+
+def test_half_of_the_seeds_have_paths_that_are_longer_than_others() -> None:
+    names = [(one, other) for one in "abcd" for other in "abcd" if one != other]
+    lengths = [{Path(one, other, Draw(seed)).latency_ns_mean for one, other in names} for seed in range(200)]
+    uneven = [each for each in lengths if len(each) > 1]
+    assert 70 < len(uneven) < 130
+    assert {min(each) for each in lengths} == {400_000}
+    assert max(max(each) for each in uneven) == 32 * 400_000
+    assert any(
+        Path("a", "b", Draw(seed)).latency_ns_mean != Path("b", "a", Draw(seed)).latency_ns_mean for seed in range(20)
+    )
