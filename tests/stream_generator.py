@@ -137,7 +137,9 @@ class Subscriber:
         # Whatever of that position came before is whole, and is not covered.
         is_known = self.draw.chance(1, 2) and min(positions) > max((e.position for e in self._rows), default=-1)
         self._emit(kind=GAP, **({"position": min(positions)} if is_known else {}))
-        if self.keys == frozenset(range(KEYS)) and self.draw.chance(1, 2):
+        # Who says that it goes on behind a position must not deliver another unit of that position.
+        is_last = max(positions) < self._behind(window[-1])
+        if self.keys == frozenset(range(KEYS)) and self.draw.chance(1, 2) and is_last:
             self._emit(kind=OPEN, position=max(positions) + (self.contract.resume == "at"))
 
     @property
