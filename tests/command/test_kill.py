@@ -135,7 +135,22 @@ def test_an_interrupt_ends_with_130_and_keeps_the_run(
 def test_an_interrupt_of_a_batch_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
     """The interrupt comes as a terminal sends it: to the whole group, while a simulation is under way."""
     code = "from harness.cli.entry import main; main()"
-    command = [sys.executable, "-c", code, "run", "--seed", "1", "--count", "9", "--jobs", "1", "--time", "600"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "run",
+        "--cluster",
+        "tutorial",
+        "--seed",
+        "1",
+        "--count",
+        "9",
+        "--jobs",
+        "1",
+        "--time",
+        "600",
+    ]
     with subprocess.Popen(
         [*command, "--engine", "local"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,

@@ -151,7 +151,7 @@ def test_a_hunt_stops_at_the_first_anomaly(seamark: Seamark) -> None:
 
 
 def test_whoever_fails_fast_stops_at_a_vacuous_run(seamark: Seamark) -> None:
-    idle = ("--nemesis", "none", "--rate", "1", "--time", "5", "--engine", "local")
+    idle = ("--cluster", "tutorial", "--nemesis", "none", "--rate", "1", "--time", "5", "--engine", "local")
     outcome = seamark("run", "--seed", "1", "--count", "20", "--fail-fast", *idle)
     assert outcome.code == 3
     assert "stopped after 1 of 20 runs: a run did not pass" in outcome.out

@@ -7,7 +7,21 @@ import pytest
 
 from tests.command.conftest import SEED, SMALL, Seamark
 
-IDLE = ("run", "--seed", str(SEED), "--nemesis", "none", "--rate", "1", "--time", "5", "--engine", "local")
+IDLE = (
+    "run",
+    "--cluster",
+    "tutorial",
+    "--seed",
+    str(SEED),
+    "--nemesis",
+    "none",
+    "--rate",
+    "1",
+    "--time",
+    "5",
+    "--engine",
+    "local",
+)
 
 
 def test_a_run_that_asked_for_too_little_is_vacuous(seamark: Seamark) -> None:
