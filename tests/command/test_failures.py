@@ -131,7 +131,9 @@ def test_a_process_of_a_batch_that_dies_is_an_error_and_keeps_what_the_others_fo
     assert "Traceback" not in outcome.out + outcome.err
     assert outcome.err == ""
     assert "stopped after 2 of 4 runs: a process of the batch died" in outcome.out
-    assert "1 error, 1 valid" in outcome.out.splitlines()[-1]
+    verdict, opened = outcome.out.splitlines()[-2:]
+    assert "1 error, 1 valid" in verdict
+    assert opened.startswith("  open ")
 
 
 def _dies_on_seed_two(orders: harness.campaign.batch.Orders, seed: int) -> object:
