@@ -164,9 +164,6 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             },
             is_asked=False,
         ),
-        "stall_ns": Words(
-            "For how long may a watermark rest at most? The bound of that name is asked instead.", {}, False
-        ),
     }
 )
 

@@ -60,4 +60,3 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     has_noop_events: bool = True
     system_events: tuple[str, ...] = ()
     realtime: Literal["none", "follows", "reads"] = "none"
-    stall_ns: int | None = None  # The longest that a watermark may rest outside fault windows, None: not promised.
