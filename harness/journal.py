@@ -73,9 +73,12 @@ class HistoryHash:
         self._hash = hashlib.sha256()
 
     def add(self, record: Record) -> None:
-        """Take the next record into account."""
+        """Take the next record into account. Raises ValueError if it holds what no history can."""
         if not isinstance(record, Header | Footer):
-            self._hash.update(_CANONICAL.encode(record))
+            try:
+                self._hash.update(_CANONICAL.encode(record))
+            except TypeError as error:  # An object whose names are no text: msgpack can hold it, JSON cannot.
+                raise ValueError(f"a value is no JSON: {error}") from None
 
     def hexdigest(self) -> str:
         """The hash of what was added so far."""

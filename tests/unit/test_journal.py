@@ -4,12 +4,14 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
 
 from harness.core.errors import HistoryError
-from harness.core.record import SCHEMA, Complete, Footer, Header, Invoke, Mark, MicroOp, Record
+from harness.core.record import SCHEMA, Complete, Footer, Header, Invoke, Json, Mark, MicroOp, Record
+from harness.formats.parquet import write_history
 from harness.journal import MAGIC, RECORD_MAX, JournalWriter, history_sha256, read_journal
 
 RECORDS: list[Record] = [
@@ -150,6 +152,12 @@ def test_a_length_beyond_the_limit_is_damage_and_not_a_torn_tail(tmp_path: Path)
 def test_header_and_footer_are_no_evidence() -> None:
     assert history_sha256(RECORDS) == history_sha256(RECORDS[1:-1])
     assert history_sha256(RECORDS) != history_sha256(RECORDS[:-2])
+
+
+def test_an_object_whose_names_are_numbers_is_refused_with_its_record(tmp_path: Path) -> None:
+    mops = (MicroOp("append", 1, cast("Json", {1: 2})),)  # As msgpack may hold it.
+    with pytest.raises(HistoryError, match="a value is no JSON"):
+        write_history([Invoke(0, 5, 5, 0, "txn", None, mops)], tmp_path / "history")
 
 
 def test_the_hash_does_not_depend_on_the_order_of_an_object_s_names() -> None:
