@@ -1,6 +1,5 @@
 """What cuts and freshness are judged by: the versions of all keys, and of each operation its ends, epoch and locks."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,15 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.chunks import chunks, read_chunk
-from checkers.generations import DAMAGE, column
+from checkers.files import DAMAGE, ints_of
 from checkers.kernels import rows_by_key
 from checkers.ragged import codes
 from checkers.selection import is_locked
 from checkers.versions import Versions, resolved
 from harness.core.columns import NEVER, OK, READ, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
-
-EpochName = Callable[[int], str]  # How an epoch is shown.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +71,6 @@ def versions_read(versions: Versions) -> Int64s:
     return result
 
 
-def epoch_name(saved_bits: int | None) -> EpochName:
-    """Epochs in their two parts, as 7/3, if it is known how many bits the lower has."""
-    if saved_bits is None:
-        return str
-    return lambda epoch: f"{epoch >> saved_bits}/{epoch & ((1 << saved_bits) - 1)}"
-
-
 def whole_table(history: Path, name: str, columns: list[str]) -> pa.Table:
     """Those columns of one of a history's files. Raises HistoryError that names the file."""
     path = history / f"{name}.parquet"
@@ -92,18 +82,18 @@ def whole_table(history: Path, name: str, columns: list[str]) -> pa.Table:
 
 def _writers(history: Path) -> Writers:
     ops = whole_table(history, "ops", ["index", "outcome", "after", "epoch", "commit_ts"])
-    index, epoch = column(ops, "index", 0), column(ops, "epoch", NEVER)
-    has_cut = (column(ops, "outcome", OK) == OK) & (epoch != NEVER) & (column(ops, "commit_ts", NEVER) != NEVER)
+    index, epoch = ints_of(ops["index"], 0), ints_of(ops["epoch"], NEVER)
+    has_cut = (ints_of(ops["outcome"], OK) == OK) & (epoch != NEVER) & (ints_of(ops["commit_ts"], NEVER) != NEVER)
     order = np.flatnonzero(has_cut)
     order = order[np.argsort(index[order], kind="stable")]
-    return Writers(index=index[order], after=column(ops, "after", NEVER)[order], epoch=epoch[order])
+    return Writers(index=index[order], after=ints_of(ops["after"], NEVER)[order], epoch=epoch[order])
 
 
 def _locked(history: Path) -> tuple[Int64s, Int64s]:
     """Which operation read which key under a lock, and never without."""
     mops = whole_table(history, "mops", ["op", "f", "lock", "key"])
-    is_read = column(mops, "f", READ) == READ
-    op, key, held = column(mops, "op", 0)[is_read], column(mops, "key", 0)[is_read], is_locked(mops)[is_read]
+    is_read = ints_of(mops["f"], READ) == READ
+    op, key, held = ints_of(mops["op"], 0)[is_read], ints_of(mops["key"], 0)[is_read], is_locked(mops)[is_read]
     pair = pairs(op, key, op_of=op, key_of=key)
     without = np.zeros(int(pair.max(initial=-1)) + 1, np.bool_)
     without[pair[~held]] = True

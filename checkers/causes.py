@@ -38,7 +38,7 @@ from checkers.evidence import (
     transactions,
     windows,
 )
-from checkers.explain import Name, number
+from checkers.explain import Name, epoch_name, number
 from harness.core.columns import NEVER, OK
 from harness.core.promises import Bounds
 from harness.core.record import Json
@@ -308,10 +308,9 @@ class _Record:
         return False
 
     def _shown(self, position: int | None) -> str:
-        bits = self._bounds.saved_bits
         if position is None:
             return "an unknown epoch"
-        return f"epoch {position >> bits}/{position & ((1 << bits) - 1)}" if bits else f"epoch {position}"
+        return f"epoch {epoch_name(self._bounds.saved_bits or None)(position)}"
 
 
 def _list(value: Json) -> list[str]:

@@ -25,8 +25,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.acts import Acts, EpochName, Writers, epoch_name, pairs, read_acts, versions_read
-from checkers.explain import Name, number
+from checkers.acts import Acts, Writers, pairs, read_acts, versions_read
+from checkers.explain import EpochName, Name, epoch_name, number
 from checkers.ragged import first_of_each
 from checkers.versions import Versions
 from harness.core.columns import Bools, Int64s

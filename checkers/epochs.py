@@ -23,9 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.acts import EpochName, epoch_name, whole_table
-from checkers.explain import Name, number
-from checkers.generations import DAMAGE, Restart, column, restarts
+from checkers.acts import whole_table
+from checkers.explain import EpochName, Name, epoch_name, number
+from checkers.files import DAMAGE, ints_of
+from checkers.generations import Restart, restarts
 from checkers.ragged import codes, first_of_each
 from harness.core.columns import NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
@@ -106,7 +107,7 @@ def read_told(history: Path) -> Told:
         is_row=_is(kind, "row"),
         is_watermark=_is(kind, "watermark"),
         is_break=_is(kind, "open") | _is(kind, "gap"),
-        **{each: column(table, each, NEVER) for each in ("seq", "session", "key", "position", "epoch", "unit")},
+        **{each: ints_of(table[each], NEVER) for each in ("seq", "session", "key", "position", "epoch", "unit")},
     )
 
 
@@ -114,11 +115,11 @@ def read_answers(history: Path) -> Answers:
     """What clients were answered of epochs. Raises HistoryError."""
     columns = ["index", "outcome", "invoke_seq", "complete_seq", "txn", "epoch", "commit_ts"]
     ops = whole_table(history, "ops", columns)
-    rows = np.flatnonzero((column(ops, "outcome", OK) == OK) & (column(ops, "epoch", NEVER) != NEVER))
-    rows = rows[np.argsort(column(ops, "index", 0)[rows], kind="stable")]
+    rows = np.flatnonzero((ints_of(ops["outcome"], OK) == OK) & (ints_of(ops["epoch"], NEVER) != NEVER))
+    rows = rows[np.argsort(ints_of(ops["index"], 0)[rows], kind="stable")]
     return Answers(
-        commit=column(ops, "commit_ts", NEVER)[rows],
-        **{each: column(ops, each, NEVER)[rows] for each in ("index", "invoke_seq", "complete_seq", "txn", "epoch")},
+        commit=ints_of(ops["commit_ts"], NEVER)[rows],
+        **{each: ints_of(ops[each], NEVER)[rows] for each in ("index", "invoke_seq", "complete_seq", "txn", "epoch")},
     )
 
 
@@ -136,7 +137,7 @@ def _views(history: Path) -> tuple[Int64s, Int64s]:
         table = pq.read_table(path, columns=["seq", "position"], filters=[("object", "=", "view")])
     except DAMAGE as problem:
         raise HistoryError(f"{path}: cannot be read ({problem}); if its run has a journal, check that") from problem
-    return np.sort(column(table, "seq", NEVER)), np.sort(column(table, "position", NEVER))
+    return np.sort(ints_of(table["seq"], NEVER)), np.sort(ints_of(table["position"], NEVER))
 
 
 def _double(told: Told, answers: Answers, name: Name, show: EpochName) -> tuple[tuple[Finding, ...], int]:

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.files import DAMAGE, damaged
 from harness.core.columns import APPEND, NAMED, NEVER
-from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Finding
 
 SECOND: Final = 1_000_000_000
 MS: Final = 1_000_000
-DAMAGE: Final = (OSError, KeyError, ValueError, TypeError, pa.ArrowException, msgspec.DecodeError)
+UNREADABLE: Final = (*DAMAGE, ValueError, TypeError, msgspec.DecodeError)
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
@@ -145,7 +144,7 @@ def rows(
         )
         ordered = table.sort_by("seq") if "seq" in columns else table
         lists = [ordered[column].to_pylist() for column in columns]
-    except DAMAGE as problem:
+    except UNREADABLE as problem:
         raise damaged(path, problem) from problem
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*lists, strict=True)]
 
@@ -167,7 +166,7 @@ def states(history: Path, names: Dictionary, *objects: str) -> dict[str, list[St
                 txn=row["txn"],
             )
             found[row["object"]].append(state)
-    except DAMAGE as problem:
+    except UNREADABLE as problem:
         raise damaged(history / "states.parquet", problem) from problem
     return found
 
@@ -264,9 +263,3 @@ def finding(
 def seconds(ns: int) -> str:
     """A time or a duration for people."""
     return f"{ns / SECOND:.3f} s"
-
-
-def damaged(path: Path, problem: Exception) -> HistoryError:
-    """That the file cannot be read, in a line."""
-    line = (str(problem).splitlines() or [type(problem).__name__])[0]
-    return HistoryError(f"{path}: cannot be read ({line}); if its run has a journal, remove it and check again")

@@ -25,11 +25,19 @@ _RELATIONS: Final[Mapping[int, Literal["ww", "wr", "rw", "process", "realtime"]]
     REALTIME: "realtime",
 }
 Name = Callable[[int], str]  # How a key or element is shown.
+EpochName = Callable[[int], str]  # How an epoch is shown.
 
 
 def number(identity: int) -> str:
     """The plain way to show a key or an element: as its number, with a mark if it stands for something else."""
     return str(identity) if identity < NAMED else f"#{identity - NAMED}"
+
+
+def epoch_name(saved_bits: int | None) -> EpochName:
+    """Epochs in their two parts, as 7/3, if it is known how many bits the lower has."""
+    if saved_bits is None:
+        return str
+    return lambda epoch: f"{epoch >> saved_bits}/{epoch & ((1 << saved_bits) - 1)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from checkers.files import DAMAGE, ints_of
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement
-
-DAMAGE: Final = (OSError, KeyError, pa.ArrowException)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +84,9 @@ def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
 
 def members(ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int) -> Members:
     """Which of those operations (rows of ops.parquet) stand with that generation, from 0 to len(known)."""
-    outcome = column(ops, "outcome", INFO)
-    epoch = column(ops, "epoch", NEVER)
-    is_writer = column(ops, "commit_ts", NEVER) != NEVER
+    outcome = ints_of(ops["outcome"], INFO)
+    epoch = ints_of(ops["epoch"], NEVER)
+    is_writer = ints_of(ops["commit_ts"], NEVER) != NEVER
     home, is_certain = _homes(ops, known, epoch)
     is_ok = outcome == OK
     is_placed = is_ok & is_certain
@@ -103,8 +101,8 @@ def members(ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_b
 def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s) -> tuple[Int64s, Bools]:
     """The generation of each operation, and whether that is certain."""
     begun = np.array([restart.seq for restart in known], np.int64)
-    earliest = np.searchsorted(begun, column(ops, "invoke_seq", 0))
-    latest = np.searchsorted(begun, column(ops, "complete_seq", NEVER))
+    earliest = np.searchsorted(begun, ints_of(ops["invoke_seq"], 0))
+    latest = np.searchsorted(begun, ints_of(ops["complete_seq"], NEVER))
     # A number that two generations use belongs to the later one, unless that had not begun.
     reach = np.minimum.accumulate(np.array([restart.first_epoch for restart in known], np.int64)[::-1])[::-1]
     by_epoch = np.searchsorted(reach, epoch, side="right")
@@ -137,9 +135,3 @@ def merged(judgements: Sequence[Judgement]) -> Judgement:
         unknown={name: reason for name, reason in unknown.items() if name not in found},
         facts={**last.facts, "generations": len(judgements)},
     )
-
-
-def column(table: pa.Table, name: str, missing: int) -> Int64s:
-    """An integer column as int64, with `missing` for null."""
-    numbers: Int64s = pc.fill_null(table[name].cast(pa.int64()), missing).to_numpy()
-    return numbers

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from checkers.evidence import Dictionary, State, Transaction, rows, transactions
-from checkers.explain import Name
+from checkers.explain import Name, epoch_name
 from checkers.generations import Restart, restarts
 from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.promises import Bounds
@@ -134,6 +134,7 @@ class Claims:
     def __init__(self, history: Path, bounds: Bounds) -> None:
         self.restarts: tuple[Restart, ...] = restarts(history)
         self.bits = bounds.saved_bits or 0
+        self.shown = epoch_name(bounds.saved_bits or None)
         wrote = transactions(history)
         self.writers: Mapping[Element, Transaction] = {each: t for t in wrote for each in t.writes}
         self._begun = [restart.seq for restart in self.restarts]
@@ -152,10 +153,6 @@ class Claims:
         """All, each with what the last state of the run must show of it."""
         for claim in self.all:
             yield claim, self._fate(claim, len(self.restarts))
-
-    def shown(self, epoch: int) -> str:
-        """An epoch for people: what is saved together, and the rest."""
-        return f"{epoch >> self.bits}/{epoch & ((1 << self.bits) - 1)}" if self.bits else str(epoch)
 
     def voided(self, claim: Claim, number: int) -> Restart | None:
         """The first restart, of so many, that left it out."""

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.generations import DAMAGE, Members, Restart, members
+from checkers.files import DAMAGE
+from checkers.generations import Members, Restart, members
 from harness.core.columns import INFO, NEVER, READ, Bools
 from harness.core.errors import HistoryError
 

@@ -7,13 +7,13 @@ values tells. An operation of unclear outcome counts only if one of its values w
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from checkers.files import DAMAGE, damaged, ints_of
 from checkers.stream_index import codes, count_so_far
 from harness.core.columns import (
     BACKFILL,
@@ -31,8 +31,6 @@ from harness.core.columns import (
 )
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
-
-DAMAGE = (OSError, KeyError, pa.ArrowException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,16 +231,3 @@ def _lookup(keys: Int64s, values: Int64s, wanted: Int64s, default: int) -> Int64
 def _ids(column: pa.ChunkedArray, texts: tuple[str, ...]) -> Int64s:
     """The place of each text in `texts`, -1 for null and for any other."""
     return ints_of(pc.index_in(column, value_set=pa.array(texts, pa.string())), -1)
-
-
-def ints_of(column: pa.ChunkedArray, missing: int) -> Int64s:
-    """An integer column as int64, with `missing` for null."""
-    whole = column.cast(pa.int64())
-    filled = whole.fill_null(missing) if whole.null_count else whole
-    return cast("Int64s", filled.to_numpy())
-
-
-def damaged(path: Path, problem: Exception) -> HistoryError:
-    """What to raise where a file of a history cannot be read."""
-    line = (str(problem).splitlines() or [type(problem).__name__])[0]
-    return HistoryError(f"{path}: cannot be read ({line}); if its run has a journal, remove it and check again")

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.files import DAMAGE, damaged, ints_of
 from checkers.ragged import common_prefix, expand
-from checkers.stream_chunks import DAMAGE, damaged, ints_of
 from checkers.stream_index import codes, distinct
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Int64s, SourceWrites
 
