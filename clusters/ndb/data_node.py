@@ -31,7 +31,7 @@ from clusters.ndb.shape import DATA_NODES, MS, SUBSCRIBERS
 from clusters.ndb.start import Start
 from clusters.ndb.storage import Storage
 from clusters.ndb.stream import PUBLISHER_MESSAGES
-from clusters.ndb.transactions import COORDINATOR_MESSAGES, STORAGE_MESSAGES, Refused, Transact
+from clusters.ndb.transactions import COORDINATOR_MESSAGES, NOT_STARTED, STORAGE_MESSAGES, Refused, Transact
 from clusters.ndb.view import View
 from harness.core.machine import (
     Answer,
@@ -132,7 +132,7 @@ class DataNode:
             self._start.chosen(message)
         elif isinstance(message, Chosen | IAmHere):
             self._membership.advised(message)
-        elif part is not None and type(message) not in FROM_SUBSCRIBERS:
+        elif part is not None and type(message) not in PUBLISHER_MESSAGES:
             self._early.append((sender, message))
         else:
             site.context.unexpected(message)
@@ -142,7 +142,7 @@ class DataNode:
         if isinstance(body, Transact) and self._site.view.members and not self._is_over:
             self._coordinator.transact(client, call.number, body.mops)
         else:
-            self._site.context.send(client, Answer(call.number, Refused("not started")))
+            self._site.context.send(client, Answer(call.number, Refused(NOT_STARTED)))
 
     def _timer(self, name: str, context: Context) -> None:
         site = self._site
@@ -174,12 +174,14 @@ class DataNode:
     def _join(self) -> None:
         """While a node is being brought in: it says when it is ready; its peer, when the past is drained."""
         site = self._site
-        joiner = next((member.node for member in site.view.members if not member.is_started), None)
-        if joiner == site.node:
+        joiner = site.view.joiner
+        if joiner is None:
+            return
+        if joiner.node == site.node:
             is_late = site.context.now_ns() - self._joined_ns > CONNECT_NS
             if self._storage.is_copied and (is_late or self._publisher.is_connected()):
                 site.send(site.view.master, Ready(site.view.number, self._handed_over))
-        elif joiner is not None and site.view.peer(joiner) == site.node:
+        elif site.view.peer(joiner.node) == site.node:
             epoch = self._handed_over
             if epoch is not None and self._publisher.drained_below(epoch):
                 site.send(site.view.master, Drained(site.view.number, epoch))
@@ -203,14 +205,15 @@ class DataNode:
         site.context.dump(Dump(object="view", key=view.number, value=list(view.nodes()), position=highest))
         if not before.members:
             self._enter(view)
-        joined = [m.node for m in view.members if not m.is_started and before.since(m.node) is None]
-        if joined or all(member.is_started for member in view.members):
+        joiner = view.joiner
+        is_new = joiner is not None and before.since(joiner.node) is None
+        if joiner is None or is_new:
             self._handed_over = None
         self._storage.view_changed(view, failed)
         self._coordinator.view_changed(view, failed)
         self._publisher.view_changed(view, failed)
-        if joined and view.peer(joined[0]) == site.node:
-            self._storage.copy_to(joined[0])
+        if joiner is not None and is_new and view.peer(joiner.node) == site.node:
+            self._storage.copy_to(joiner.node)
         self._checkpoint.view_changed(view, failed)
         if site.is_master:
             if before.members and before.master != site.node:
@@ -281,7 +284,6 @@ class DataNode:
 
 
 BEFORE_VIEW = (*STARTING, *MEMBERSHIP)
-FROM_SUBSCRIBERS = PUBLISHER_MESSAGES
 
 
 def parameters_of(settings: Settings) -> dict[str, int]:

@@ -224,7 +224,7 @@ class Master:
     def _drained(self, peer: NodeId, epoch: int) -> None:
         """Nothing older than the hand-over waits any more: the joiner may count as started (invariant 5)."""
         site = self._site
-        joiner = next((m for m in site.view.members if not m.is_started), None)
+        joiner = site.view.joiner
         if joiner is None or self._handed != (joiner.node, epoch) or not self._is_restorable:
             return
         if site.view.peer(joiner.node) == peer:

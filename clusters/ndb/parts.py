@@ -128,13 +128,3 @@ class Site:
     def is_master(self) -> bool:
         """Does this node lead?"""
         return bool(self.view.members) and self.view.members[0].node == self.node
-
-
-class Part(Protocol):
-    """What the node asks of each of its parts. A part gets the messages of its own types only."""
-
-    def handle(self, sender: NodeId, message: Message) -> None:
-        """React to a message, from another node or from this one."""
-
-    def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
-        """A view has been installed (`site.view` already is that one); `failed` were in the one before it."""

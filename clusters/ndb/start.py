@@ -125,7 +125,7 @@ class Start:
         if member is not None:
             if member.life < request.life:
                 self._membership.restarted(node)
-        elif site.is_master and all(member.is_started for member in site.view.members):
+        elif site.is_master and site.view.joiner is None:
             site.agreement.wish(Member(node, since=-1, is_started=False, life=request.life))
 
     # A restart of the whole cluster.

@@ -39,6 +39,11 @@ class View(Struct, frozen=True, tag=True):
         """The members that hold all data."""
         return tuple(member.node for member in self.members if member.is_started)
 
+    @property
+    def joiner(self) -> Member | None:
+        """The member that is not started, if there is one: nodes are brought in one at a time."""
+        return next((member for member in self.members if not member.is_started), None)
+
     def since(self, node: NodeId) -> int | None:
         """The life of that node, None if it is no member."""
         return next((member.since for member in self.members if member.node == node), None)
