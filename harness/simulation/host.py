@@ -35,7 +35,7 @@ from harness.core.machine import (
 )
 from harness.core.record import Evidence, Json, Probe, State, StreamEvent
 from harness.simulation.clocks import LocalClock
-from harness.simulation.context import CollectingContext, Effect
+from harness.core.effects import CollectingContext, Effect
 from harness.simulation.disk import CrashMode, Disk
 from harness.simulation.fifo import Fifo, Unread
 from harness.simulation.links import Links

@@ -1,4 +1,4 @@
-"""The `Context` that a machine gets in the simulation: it collects effects, which its host carries out afterwards."""
+"""The `Context` that a machine gets in either runtime: it collects effects, which its host carries out afterwards."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
