@@ -13,7 +13,7 @@ Source: Jepsen's generator interpreter, for processes and their retirement.
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from harness.core.generator import Context, Generator, Planned
@@ -44,7 +44,7 @@ class Runtime:
     faults: FaultRuntime
     record: Callable[[Evidence], None]
     mark: Callable[[str, str | None], Mark]
-    dump: Callable[[], None]
+    dump: Callable[[], Awaitable[None]]
 
 
 class Interpreter:
@@ -114,7 +114,7 @@ class Interpreter:
         reason = await self._quiesce(deadline_ns)
         if reason == COMPLETED:
             await self._clock.sleep_ns(QUIET_NS)
-            self._dump()
+            await self._dump()
         return reason
 
     async def _quiesce(self, deadline_ns: int) -> str:

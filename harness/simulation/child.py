@@ -5,13 +5,9 @@ those seconds as well. Exits 0 once the footer is written. What goes wrong is
 told on standard error, the last line in one sentence; whatever was recorded until then stays readable.
 """
 
-import ctypes
 import gc
-import os
-import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -19,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.child import die_with_parent, end_with
 from harness.core.draw import Draw
 from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
 from harness.core.seams import Cluster
@@ -32,7 +29,6 @@ from harness.simulation.world import World
 from harness.store import read_run_file
 
 MS = 1_000_000
-PR_SET_PDEATHSIG = 1
 
 
 def simulate(
@@ -55,9 +51,12 @@ def simulate(
     def mark(phase: str, note: str | None) -> Mark:
         return Mark(world.clock.now_ns(), phase, world.positions(), world.handled(), world.goals(), note)
 
+    async def dump() -> None:
+        world.dump()
+
     world = World(cluster, decided.settings, Draw(scenario.seed), observe, tracer)
     runtime = Runtime(
-        clock=world.clock, network=world.network, faults=world.faults, record=observe, mark=mark, dump=world.dump
+        clock=world.clock, network=world.network, faults=world.faults, record=observe, mark=mark, dump=dump
     )
     interpreter = Interpreter(
         runtime,
@@ -82,7 +81,7 @@ def main() -> int:
     """Simulate what a run.json says."""
     run_json, journal, *trace = sys.argv[1:]
     gc.disable()
-    _die_with_parent()
+    die_with_parent()
     run = read_run_file(Path(run_json))
     scenario = msgspec.convert(run.options, Scenario)
     cluster = load_cluster(scenario.cluster)
@@ -111,26 +110,5 @@ def _tracer(window_text: str | None = None, path: str = "") -> Iterator[Tracer |
             yield tracer
 
 
-def _die_with_parent() -> None:
-    """A harness that was killed must not leave a simulation running."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == 1:
-            sys.exit("the harness died before its simulation began")
-
-
-def _first_cause(error: BaseException) -> BaseException:
-    """What a group of exceptions is about."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Exception as error:  # noqa: BLE001  The outermost handler: one line for people, the rest for the log.
-        traceback.print_exc()
-        cause = _first_cause(error)
-        print(f"{type(cause).__name__}: {' '.join(str(cause).split())}", file=sys.stderr, flush=True)  # noqa: T201  Its only voice.
-        os._exit(4)  # At once: the tasks that are left would complain of their end, and have the last word.
+    end_with(main)

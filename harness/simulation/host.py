@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from harness.core.draw import Draw
+from harness.core.effects import CollectingContext, Effect
 from harness.core.errors import SeamarkError
 from harness.core.machine import (
     Closed,
@@ -35,7 +36,6 @@ from harness.core.machine import (
 )
 from harness.core.record import Evidence, Json, Probe, State, StreamEvent
 from harness.simulation.clocks import LocalClock
-from harness.core.effects import CollectingContext, Effect
 from harness.simulation.disk import CrashMode, Disk
 from harness.simulation.fifo import Fifo, Unread
 from harness.simulation.links import Links

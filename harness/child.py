@@ -1,0 +1,38 @@
+"""What all child processes that carry runs out have in common: they die with the harness, and end with one line."""
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """A harness that was killed must not leave a run going on."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == 1:
+            sys.exit("the harness died before its run began")
+
+
+def end_with(carry_out: Callable[[], int]) -> NoReturn:
+    """Exit with what `carry_out` returns, or with 4 and, as the last line on standard error, why it could not."""
+    try:
+        code = carry_out()
+    except Exception as error:  # noqa: BLE001  The outermost handler: one line for people, the rest for the log.
+        traceback.print_exc()
+        cause = _first_cause(error)
+        print(f"{type(cause).__name__}: {' '.join(str(cause).split())}", file=sys.stderr, flush=True)  # noqa: T201  Its only voice.
+        os._exit(4)  # At once: the tasks that are left would complain of their end, and have the last word.
+    sys.exit(code)
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """What a group of exceptions is about."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
