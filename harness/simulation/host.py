@@ -14,7 +14,7 @@ Theory of operation.
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from harness.core.draw import Draw
 from harness.core.effects import CollectingContext, Effect
@@ -34,7 +34,8 @@ from harness.core.machine import (
     Synced,
     TimerFired,
 )
-from harness.core.record import Evidence, Json, Probe, State, StreamEvent
+from harness.core.record import Evidence, Probe
+from harness.core.shown import state, stream_event
 from harness.simulation.clocks import LocalClock
 from harness.simulation.disk import CrashMode, Disk
 from harness.simulation.fifo import Fifo, Unread
@@ -339,30 +340,13 @@ class Host:
     def record_delivery(self, delivery: Delivery, _: None) -> None:
         number = self._delivered.get(delivery.session, 0)
         self._delivered[delivery.session] = number + 1
-        event = StreamEvent(
-            time_ns=self._loop.now_ns,
-            subscriber=self.node,
-            session=delivery.session,
-            number=number,
-            kind=delivery.kind,
-            span=delivery.span,
-            key=cast("Json", delivery.key),
-            value=cast("Json", delivery.value),
-            position=delivery.position,
-            ordinal=delivery.ordinal,
-            epoch=delivery.epoch,
-            unit=delivery.unit,
-            unit_rows=delivery.unit_rows,
-        )
-        self._around.record(event)
+        self._around.record(stream_event(self._loop.now_ns, self.node, number, delivery))
 
     def record_probe(self, name: str, value: int) -> None:
         self._around.record(Probe(self._loop.now_ns, self.node, name, value))
 
-    def record_state(self, state: Dump, _: None) -> None:
-        key, value = cast("Json", state.key), cast("Json", state.value)
-        now_ns = self._loop.now_ns
-        self._around.record(State(now_ns, self.node, state.object, key, value, state.position, state.txn))
+    def record_state(self, dump: Dump, _: None) -> None:
+        self._around.record(state(self._loop.now_ns, self.node, dump))
 
     def end_process(self, after_ns: int, _: None) -> None:
         hold = object()

@@ -1,0 +1,63 @@
+"""Who dials whom through which port: one proxy for each ordered pair of addresses that the cluster links.
+
+A node dials a peer at Toxiproxy, on the port of that ordered pair, so that a directed link has a name: that proxy, and,
+in the dialling node's network namespace, the packets to and from that port. Clients live outside: all of them dial one
+proxy for each node, published on loopback, and are answered on their own connection.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from harness.core.errors import ScenarioError
+from harness.core.machine import NodeId
+from harness.core.seams import Cluster
+
+CLIENT: Final = "client"
+PROXY_HOST: Final = "toxiproxy"  # Its name in the run's network.
+PROXY_API_PORT: Final = 8474
+NODE_PORT: Final = 7000  # Where a node listens for its peers and clients,
+CONTROL_PORT: Final = 7001  # and for the harness.
+FIRST_PROXY_PORT: Final = 20_000
+
+
+class Wire(NamedTuple):
+    """One directed link."""
+
+    source: str
+    target: NodeId
+    port: int
+
+    @property
+    def name(self) -> str:
+        """As fault plans call it."""
+        return f"{self.source}>{self.target}"
+
+    @property
+    def upstream(self) -> str:
+        """Where its proxy leads."""
+        return f"{self.target}:{NODE_PORT}"
+
+
+def wires(cluster: Cluster) -> tuple[Wire, ...]:
+    """The directed links of a cluster, ports in order. Raises ScenarioError if one of them is not a connection."""
+    for pair, kind in cluster.links.items():
+        if kind != "fifo":
+            raise ScenarioError(
+                f"{cluster.name}: its {kind} link {'>'.join(pair)} exists in the simulation only: use --runtime sim"
+            )
+    return tuple(Wire(source, target, FIRST_PROXY_PORT + n) for n, (source, target) in enumerate(_pairs(cluster)))
+
+
+def peers(all_wires: tuple[Wire, ...], node: NodeId) -> dict[NodeId, tuple[str, int]]:
+    """Where that node dials each of its peers."""
+    return {wire.target: (PROXY_HOST, wire.port) for wire in all_wires if wire.source == node}
+
+
+def _pairs(cluster: Cluster) -> Iterator[tuple[str, NodeId]]:
+    for target in cluster.nodes:
+        if (CLIENT, target.role) in cluster.links:
+            yield CLIENT, target.id
+    for source in cluster.nodes:
+        for target in cluster.nodes:
+            if source is not target and (source.role, target.role) in cluster.links:
+                yield source.id, target.id
