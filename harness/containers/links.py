@@ -1,0 +1,134 @@
+"""Toxiproxy's HTTP interface: the proxies of one run, and what is done to their connections.
+
+The only file that knows toxiproxy-python, whose host and port belong to its process: each run takes a class of its own
+from it, so that two runs in one process do not speak to each other's server. All methods block, for TIMEOUT_S at most,
+and raise DeployError with one line; call them by asyncio.to_thread.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import quote
+
+import requests
+from toxiproxy.api import APIConsumer
+from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
+
+from harness.core.errors import DeployError
+
+Stream = Literal["upstream", "downstream"]  # From the one that dials to the one that listens, or back.
+TIMEOUT_S: Final = 5.0
+_NO_PROXY: Final = {"http": ""}  # Whatever HTTP_PROXY says: the server is on loopback.
+
+
+class Toxic(NamedTuple):
+    """What befalls one direction of all connections of a proxy. `name` is unique in that proxy."""
+
+    name: str
+    kind: str  # latency, bandwidth, slicer, limit_data, reset_peer, ...
+    stream: Stream
+    attributes: Mapping[str, int]
+
+
+class Proxy(NamedTuple):
+    """A proxy as the server tells it."""
+
+    listen: str
+    upstream: str
+    is_enabled: bool
+    toxics: tuple[Toxic, ...]
+
+
+class Toxiproxy:
+    """The Toxiproxy server of one run."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._where = f"{host}:{port}"
+        self._server: Any = type("Server", (APIConsumer,), {"host": host, "port": port})
+
+    def version(self) -> str:
+        """The server's version: it answers."""
+        return str(self._told("/version").get("version"))
+
+    def create(self, name: str, listen: str, upstream: str) -> None:
+        """A new proxy, enabled. `listen` and `upstream` are host:port."""
+        self._ask(self._server.post, "/proxies", {"name": name, "listen": listen, "upstream": upstream})
+
+    def enable(self, name: str) -> None:
+        """Let it accept connections. Nothing happens if it does."""
+        self._ask(self._server.post, _path(name), {"enabled": True})
+
+    def disable(self, name: str) -> None:
+        """Close all its connections, and refuse new ones. Nothing happens if it does."""
+        self._ask(self._server.post, _path(name), {"enabled": False})
+
+    def add_toxic(self, name: str, toxic: Toxic) -> None:
+        """Lay a toxic upon all connections of that proxy, those that stand included."""
+        wish = {
+            "name": toxic.name,
+            "type": toxic.kind,
+            "stream": toxic.stream,
+            "toxicity": 1.0,
+            "attributes": dict(toxic.attributes),
+        }
+        self._ask(self._server.post, f"{_path(name)}/toxics", wish)
+
+    def remove_toxic(self, name: str, toxic_name: str) -> None:
+        """Take it away again. Nothing happens if it is gone."""
+        self._ask(self._server.delete, f"{_path(name)}/toxics/{quote(toxic_name, safe='')}", is_gone_fine=True)
+
+    def reset_all(self) -> None:
+        """Enable all proxies, and take away all toxics."""
+        self._ask(self._server.post, "/reset")
+
+    def proxies(self) -> dict[str, Proxy]:
+        """All proxies, by name."""
+        return {name: _proxy(each) for name, each in self._told("/proxies").items()}
+
+    def _told(self, path: str) -> Mapping[str, Any]:
+        try:
+            told = self._ask(self._server.get, path).json()
+        except requests.JSONDecodeError:
+            told = None
+        if not isinstance(told, dict):
+            raise self._failed(path, b"the answer is not Toxiproxy's")
+        return told
+
+    def _ask(
+        self,
+        method: Callable[..., requests.Response],
+        path: str,
+        wish: Mapping[str, object] | None = None,
+        *,
+        is_gone_fine: bool = False,
+    ) -> requests.Response:
+        body = {} if wish is None else {"json": wish}
+        try:
+            response = method(path, timeout=TIMEOUT_S, proxies=_NO_PROXY, **body)
+        except NotFound as error:
+            if is_gone_fine:
+                return requests.Response()
+            raise self._failed(path, error.args[0]) from None
+        except (ProxyExists, InvalidToxic) as error:
+            raise self._failed(path, error.args[0]) from None
+        except requests.Timeout:
+            raise self._failed(path, f"no answer within {TIMEOUT_S:g} s".encode()) from None
+        except requests.RequestException as error:
+            raise self._failed(path, f"cannot be reached ({type(error).__name__})".encode()) from None
+        if not response.ok:
+            raise self._failed(path, response.content)
+        return response
+
+    def _failed(self, path: str, answer: bytes) -> DeployError:
+        found = re.search(rb'"error":"([^"]+)"', answer)
+        words = " ".join((found[1] if found else answer).decode(errors="replace").split())[:300]
+        return DeployError(f"Toxiproxy at {self._where}, {path}: {words or 'an error without words'}")
+
+
+def _path(name: str) -> str:
+    return f"/proxies/{quote(name, safe='')}"
+
+
+def _proxy(told: Mapping[str, Any]) -> Proxy:
+    toxics = tuple(Toxic(each["name"], each["type"], each["stream"], each["attributes"]) for each in told["toxics"])
+    return Proxy(told["listen"], told["upstream"], told["enabled"], toxics)
