@@ -28,6 +28,11 @@ def load_cluster(name: str) -> Cluster:
     return cluster
 
 
+def code_of(name: str) -> str:
+    """Where the cluster of that name is, as "module:attribute": for who must load it in another place."""
+    return next(iter(entry_points(group=GROUP, name=name))).value
+
+
 def shadowed_package() -> str | None:
     """Our package names are common words: one line naming the culprit if another folder answers to one of them."""
     root = Path(__file__).resolve().parent.parent

@@ -13,7 +13,7 @@ from harness.core.record import Evidence, Footer, Header, Mark, Record
 from harness.core.trace import SECOND, Window
 from harness.journal import HistoryHash, read_journal
 from harness.report.trace import Traced, trace_page
-from harness.running import simulate
+from harness.running import execute
 from harness.store import JOURNAL, RunFile, write_atomically
 
 CONTEXT_RECORDS = 10
@@ -61,7 +61,7 @@ def repeat(run: Path, *, trace: Window | None = None) -> Repetition:
     with tempfile.TemporaryDirectory(prefix="again-", dir=run) as folder:
         again, traced = Path(folder) / JOURNAL, Path(folder) / TRACE_FILE
         try:
-            simulate(run, again, trace=None if trace is None else (trace, traced))
+            execute(run, again, trace=None if trace is None else (trace, traced))
         finally:
             if traced.exists():
                 traced.replace(run / TRACE_FILE)

@@ -1,4 +1,4 @@
-"""Carries scenarios out: makes a run's directory, lets a child process simulate, and writes the history.
+"""Carries scenarios out: makes a run's directory, lets a child process do it, and writes the history.
 
 Nothing here judges. Whatever goes wrong, the directory holds what was recorded, and `seamark check` can judge it.
 """
@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -17,16 +18,19 @@ from harness.formats.parquet import write_history
 from harness.journal import read_journal
 from harness.registry import load_cluster, version
 from harness.scenario import Scenario, decide
-from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, create_run, write_run_file
+from harness.store import HISTORY, JOURNAL, LOGS, RUN_FILE, RunFile, create_run, read_run_file, write_run_file
 from nemesis.plan import Plan
 
-CHILD: tuple[str, ...] = ("-P", "-m", "harness.simulation.child")
-STDERR_LOG = "logs/simulation.log"
+CHILDREN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"sim": ("-P", "-m", "harness.simulation.child"), "docker": ("-P", "-m", "harness.containers.child")}
+)
+STDERR_LOG = f"{LOGS}/run.log"
 WATCH_S = 0.2
+FAREWELL_S = 30.0  # For a child that has containers to remove.
 
 
 class RunFailed(SeamarkError):
-    """The simulation's process did not come to its end; what it had recorded is in the run's directory."""
+    """The process of a run did not come to its end; what it had recorded is in the run's directory."""
 
     def __init__(self, run: Path, reason: str) -> None:
         super().__init__(f"{reason} (details in {run / STDERR_LOG}; judge what was recorded: seamark check {run})")
@@ -40,7 +44,7 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
     run_file = RunFile(
         versions=versions(),
         cluster=cluster.name,
-        runtime="sim",
+        runtime=scenario.runtime,
         seed=scenario.seed,
         options=msgspec.to_builtins(scenario),
         bugs=tuple(sorted(decided.settings.bugs)),
@@ -61,14 +65,14 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
     return run, run_file
 
 
-def simulate(
+def execute(
     run: Path,
     journal: Path | None = None,
     *,
     watch: Callable[[], None] | None = None,
     trace: tuple[Window, Path] | None = None,
 ) -> float:
-    """Simulate what `run`/run.json says into `journal` (the run's own by default), in a child process.
+    """Do what `run`/run.json says, into `journal` (the run's own by default), in a child process.
 
     `watch` is called a few times a second meanwhile. `trace` asks for one, and says where it is to go.
     Returns the seconds it took.
@@ -77,15 +81,15 @@ def simulate(
     started = time.monotonic()
     log = run / STDERR_LOG
     log.parent.mkdir(exist_ok=True)
-    command = [sys.executable, *CHILD, str(run / RUN_FILE), str(journal or run / JOURNAL)]
+    runtime = read_run_file(run / RUN_FILE).runtime
+    command = [sys.executable, *CHILDREN[runtime], str(run / RUN_FILE), str(journal or run / JOURNAL)]
     if trace is not None:
         command += map(str, trace)
     with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
         try:
             code = _exit_code(child, watch)
         except BaseException:
-            child.kill()
-            child.wait()  # Popen itself would leave it unattended after an interrupt.
+            _end(child)
             raise
     if code != 0:
         raise RunFailed(run, _last_words(log, code))
@@ -101,6 +105,16 @@ def _exit_code(child: subprocess.Popen[bytes], watch: Callable[[], None] | None)
     return child.wait()
 
 
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ask it to end, as it may have containers to remove; a simulation has nothing, and dies of it at once."""
+    child.terminate()
+    try:
+        child.wait(FAREWELL_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()  # Popen itself would leave it unattended after an interrupt.
+
+
 def finish(run: Path) -> None:
     """Write the history's Parquet files from the journal."""
     write_history(read_journal(run / JOURNAL), run / HISTORY)
@@ -113,6 +127,6 @@ def versions() -> Mapping[str, str]:
 
 def _last_words(log: Path, code: int) -> str:
     if code < 0:
-        return f"the simulation was killed by signal {-code}"
+        return f"its process was killed by signal {-code}"
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return f"the simulation failed: {lines[-1] if lines else f'it exited with {code} and said nothing'}"
+    return f"the run failed: {lines[-1] if lines else f'it exited with {code} and said nothing'}"

@@ -4,7 +4,7 @@ import difflib
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -18,6 +18,8 @@ from nemesis.plan import Plan
 from nemesis.validation import validate
 
 SECOND = 1_000_000_000
+Runtime = Literal["sim", "docker"]
+RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # What a seed draws of WorkloadOptions.
 
 
@@ -25,6 +27,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One test. `nemesis` names packages of faults; None means all that the cluster supports."""
 
     cluster: str = "ndb"
+    runtime: Runtime = "sim"
     workload: str | None = None  # None: the cluster's first.
     seed: int = 0
     time_s: float = 60.0

@@ -3,8 +3,9 @@
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -20,11 +21,12 @@ from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, told
-from harness.running import finish, simulate
+from harness.running import execute, finish
 from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_file, write_atomically
 
 PAGE_FILE = "report.html"
 JUNIT_FILE = "junit.xml"
+WHERE: Mapping[str, str] = MappingProxyType({"sim": "in simulation", "docker": "in containers"})
 COLUMN = 44  # Characters of the left column of what a seed decided.
 
 
@@ -44,7 +46,7 @@ def carry_out(
     failure: str | None = None
     try:
         line = LiveLine(run / JOURNAL)
-        simulate(run, watch=None if show is None else lambda: show(line.text()))
+        execute(run, watch=None if show is None else lambda: show(line.text()))
         finish(run)
         if is_twice:
             failure = difference(repeat(run))
@@ -153,7 +155,7 @@ def header(run_file: RunFile) -> Iterable[str]:
     options = run_file.options
     bugs = f"  planted: {', '.join(run_file.bugs)}" if run_file.bugs else ""
     yield (
-        f"seamark {run_file.versions['seamark']}  {run_file.cluster} in simulation  seed {run_file.seed}"
+        f"seamark {run_file.versions['seamark']}  {run_file.cluster} {WHERE[run_file.runtime]}  seed {run_file.seed}"
         f"  plan {plan_sha256(run_file)[:8]}  {options['time_s']:g} s{bugs}"
     )
     rate = f"{options['clients']} clients at {options['rate']:g}/s"

@@ -18,6 +18,7 @@ from nemesis.plan import Plan
 
 JOURNAL: Final = "journal.log"
 HISTORY: Final = "history"
+LOGS: Final = "logs"
 RUN_FILE: Final = "run.json"
 RUN_SCHEMA: Final = 1
 

@@ -11,7 +11,7 @@ import msgspec
 
 from checkers import models
 from harness.core.errors import ScenarioError
-from harness.scenario import Scenario, known, scenario_file
+from harness.scenario import RUNTIMES, Runtime, Scenario, known, scenario_file
 from harness.store import read_run_file
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
@@ -26,6 +26,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What `seamark run` takes, by the names of its options with `_` for `-`."""
 
     cluster: str = "ndb"
+    runtime: Runtime = "sim"
     workload: str | None = None
     seed: int | None = None  # None: drawn anew, and printed.
     time: float = 60.0
@@ -65,6 +66,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The scenario of one run."""
         return Scenario(
             cluster=self.cluster,
+            runtime=self.runtime,
             workload=self.workload,
             seed=seed,
             time_s=self.time,
@@ -92,8 +94,9 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, P
     for name in ("nemesis", "bug"):
         if isinstance(options.get(name), str):
             options[name] = _names(options[name])
-    if isinstance(options.get("engine"), str):
-        known(options["engine"], ENGINES, "engine")
+    for name, allowed in (("engine", ENGINES), ("runtime", RUNTIMES)):
+        if isinstance(options.get(name), str):
+            known(options[name], allowed, name)
     try:
         merged = msgspec.convert(options, RunOptions)
     except msgspec.ValidationError as error:

@@ -16,7 +16,7 @@ from harness.engines import EngineStart
 from harness.report.model import Report
 from harness.report.screen import STYLES, plain, show_header
 from harness.running import prepare
-from harness.single import carry_out, header
+from harness.single import WHERE, carry_out, header
 from nemesis.plan import Plan
 
 SEED_MAX = 2**31  # Of seeds drawn here: short enough to be typed.
@@ -27,6 +27,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         Path | None, typer.Argument(help="A scenario file (TOML or JSON) with these options, or a run.json.")
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="The system under test: see seamark clusters.")] = None,
+    runtime: Annotated[str | None, typer.Option(help="sim (default), or docker: real processes and networks.")] = None,
     workload: Annotated[str | None, typer.Option(help="What to ask of it.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides everything that is drawn. Default: a new one.")] = None,
     time: Annotated[float | None, typer.Option(help="Seconds of load. Default: 60.")] = None,
@@ -76,7 +77,7 @@ def _single(options: RunOptions, seed: int, plan: Plan | None) -> int:
 def _batch(options: RunOptions, first: int, plan: Plan | None) -> int:
     screen = standard_error() if options.json else Console(highlight=False)
     if not options.quiet:
-        line = f"seamark  {options.cluster} in simulation  seeds {first} to {first + options.runs - 1}"
+        line = f"seamark  {options.cluster} {WHERE[options.runtime]}  seeds {first} to {first + options.runs - 1}"
         screen.print(plain(f"{line}  {options.jobs} at a time"))
     orders = Orders(
         scenario=options.scenario(first),

@@ -30,15 +30,15 @@ def counted(phase: str, count: int) -> None:
             if (PHASE[0], CALLS[PHASE[0]]) == (phase, count):
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    simulate = harness.running.simulate
+    execute = harness.running.execute
 
-    def simulated(run: Path, *arguments: object, **options: object) -> object:
+    def executed(run: Path, *arguments: object, **options: object) -> object:
         PHASE[0] = "simulation"
-        took_s = simulate(run)
+        took_s = execute(run)
         PHASE[0] = "checking"
         return took_s
 
-    setattr(harness.single, "simulate", simulated)  # noqa: B010  A function takes the place of another, for mypy too.
+    setattr(harness.single, "execute", executed)  # noqa: B010  A function takes the place of another, for mypy too.
     sys.setprofile(profile)
 
 
@@ -47,7 +47,7 @@ if __name__ == "__main__":
     if phase in ("set-up", "checking"):
         counted(phase, int(number))
     else:
-        harness.running.CHILD = (BROKEN_CHILD, f"kill-all:{phase}:{number}")
+        harness.running.CHILDREN = {"sim": (BROKEN_CHILD, f"kill-all:{phase}:{number}")}
     try:
         main()
     finally:

@@ -56,18 +56,18 @@ def assert_one_line(outcome: Outcome, *, told: str) -> None:
 def test_a_simulation_that_fails_is_an_error_in_one_line(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, told: str
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, what))
+    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, what)})
     outcome = seamark(*RUN, "--quiet")
     assert_one_line(outcome, told=told)
     run = only_run(tmp_path)
-    assert (run / "logs" / "simulation.log").exists()
+    assert (run / "logs" / "run.log").exists()
     checked = seamark("check", run, "--engine", "local", "--json")
     assert (checked.code, checked.json["incomplete"]) == (3, True)  # What was recorded had no finding.
     assert checked.json["clause"] in ("a", "b", "e")
 
 
 def test_a_simulation_that_ends_without_a_word_is_no_pass(seamark: Seamark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, "exit-0"))
+    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "exit-0")})
     outcome = seamark(*RUN, "--json")
     assert (outcome.code, outcome.json["incomplete"]) == (3, True)
 
@@ -149,7 +149,7 @@ _ONE = harness.campaign.batch._one  # What a process of the pool is asked to do.
 def test_the_header_of_a_failed_run_still_repeats_it(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, "machine"))
+    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "machine")})
     outcome = seamark(*RUN)
     assert f"seed {SEED}" in outcome.out.splitlines()[0]
     assert read_run_file(only_run(tmp_path) / "run.json").seed == SEED

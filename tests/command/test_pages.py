@@ -71,7 +71,7 @@ def test_a_vacuous_run_says_what_was_too_little(seamark: Seamark, tmp_path: Path
 def test_a_run_that_the_harness_spoiled_says_so(
     seamark: Seamark, tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, "SIGKILL:load:50"))
+    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "SIGKILL:load:50")})
     html = run_page(tmp_path, seamark("run", "--seed", str(SEED), *SMALL), code=4)
     assert_readable(browser.probe(html))
     text = html.read_text(encoding="utf-8")

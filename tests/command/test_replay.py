@@ -93,7 +93,7 @@ def test_another_unseed_is_a_difference_though_the_history_is_the_same(seamark: 
 def test_a_simulation_that_fails_is_no_repetition(
     seamark: Seamark, run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, "machine"))
+    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "machine")})
     outcome = seamark("replay", run_copy, "--engine", "local")
     assert (outcome.code, outcome.out) == (4, "")
     assert "raised ZeroDivisionError" in outcome.line

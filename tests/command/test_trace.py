@@ -104,7 +104,7 @@ def test_only_a_simulation_can_be_traced(seamark: Seamark, run_copy: Path) -> No
 def test_a_simulation_that_fails_leaves_its_trace_up_to_there(
     seamark: Seamark, run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILD", (BROKEN_CHILD, "machine"))
+    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "machine")})
     outcome = seamark("replay", run_copy, "--trace", "0..6", "--engine", "local")
     assert (outcome.code, outcome.out) == (4, "")
     assert "raised ZeroDivisionError" in outcome.line
