@@ -1,0 +1,36 @@
+"""What a node is told when its process starts: JSON in the environment variable SEAMARK_NODE."""
+
+import msgspec
+
+from harness.core.machine import NodeId, Settings
+
+VARIABLE = "SEAMARK_NODE"
+DATA_PORT = 7000
+CONTROL_PORT = 7001
+
+
+class NodeConfig(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """One node of one run."""
+
+    node: NodeId
+    cluster: str  # "module:attribute"; called without arguments it is a `harness.core.seams.Cluster`.
+    settings: Settings
+    seed: int
+    token: str  # Of the run: what opens the control channel.
+    epoch_ns: int  # CLOCK_MONOTONIC when the run began: the zero of `now_ns`.
+    epoch_realtime_ns: int = 0  # CLOCK_REALTIME at that moment: the zero of `local_clock_ns`.
+    peers: dict[NodeId, tuple[str, int]]  # Where to dial each other node. Who is not in here is a client.
+    listen_host: str = "0.0.0.0"  # noqa: S104  The network of a container holds its run and nothing else.
+    listen_port: int = DATA_PORT
+    control_port: int = CONTROL_PORT
+    folder: str  # For what is durable.
+
+
+def encode_config(config: NodeConfig) -> str:
+    """The text for the environment variable."""
+    return msgspec.json.encode(config).decode()
+
+
+def decode_config(text: str) -> NodeConfig:
+    """The configuration in that text. Raises msgspec.DecodeError that names the field if it is not one."""
+    return msgspec.json.decode(text, type=NodeConfig)
