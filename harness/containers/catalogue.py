@@ -1,0 +1,174 @@
+"""The images that containers are made from: what is in each, and how its tag tells what is in it.
+
+An image is built in one of two ways. *published*: on the official image of Python, PostgreSQL and so on. *debian*: with
+no registry in reach, on a base made by debootstrap, with Debian's packages and programs compiled by Go's tool chain.
+The same Dockerfile serves both: it takes the names of its bases, and of further packages, as arguments.
+
+A tag is the hash of everything that goes in, so an unchanged image is never built again, and two versions of Seamark on
+one engine do not take each other's images.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import version
+from pathlib import Path
+from typing import assert_never
+
+RECIPES = Path(__file__).parent / "recipes"
+ROOT = Path(__file__).resolve().parents[2]  # Of the packages, in a work tree as well as in an installation.
+CONTENT_LABEL, IMAGE_LABEL = "seamark.content", "seamark.image"
+
+
+class Way(Enum):
+    """How an image is built."""
+
+    PUBLISHED = "published"
+    DEBIAN = "debian"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Debootstrap:
+    """The smallest Debian that can install packages, made on this machine."""
+
+    release: str = "bookworm"
+    name: str = "seamark-debian"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoProgram:
+    """One program of a Go module, linked statically, as the only file of an image."""
+
+    name: str
+    package: str
+    version: str
+    version_variable: str  # What the linker sets, so that the program can tell its version.
+    path: str  # Where the published image has it, too.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """What one argument of a Dockerfile stands for, each way."""
+
+    argument: str
+    published: str
+    debian: Debootstrap | GoProgram
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """What goes into an image. `parent` is another image of ours, handed to the Dockerfile as BASE."""
+
+    name: str
+    recipe: str  # The folder in recipes/ (or its full path) with the Dockerfile and all that this copies.
+    bases: tuple[Base, ...] = ()
+    parent: "Image | None" = None
+    debian_packages: tuple[str, ...] = ()  # Installed the debian way only: what the published base has already.
+    wheels: tuple[str, ...] = ()  # Requirements of Python packages, unpacked into wheels/ of the Dockerfile's folder.
+    sources: tuple[str, ...] = ()  # Python files and folders of ours, put into sources/ of the Dockerfile's folder.
+
+
+Buildable = Image | Debootstrap | GoProgram
+
+DEBIAN = Debootstrap()
+TOXIPROXY_SERVER = GoProgram(
+    name="seamark-toxiproxy-server",
+    package="github.com/Shopify/toxiproxy/v2/cmd/server",
+    version="v2.5.0",
+    version_variable="github.com/Shopify/toxiproxy/v2.Version",
+    path="/toxiproxy",
+)
+NODE_BASE = Image(
+    name="seamark-node-base",
+    recipe="node-base",
+    bases=(Base(argument="BASE", published="python:3.11-slim-bookworm", debian=DEBIAN),),
+    debian_packages=("python3", "python-is-python3"),
+    wheels=(f"msgspec=={version('msgspec')}",),
+)
+NODE = Image(
+    name="seamark-node",
+    recipe="node",
+    parent=NODE_BASE,
+    sources=("harness/__init__.py", "harness/core", "harness/host", "clusters"),
+)
+TOXIPROXY = Image(
+    name="seamark-toxiproxy",
+    recipe="toxiproxy",
+    bases=(
+        Base(argument="SERVER", published="ghcr.io/shopify/toxiproxy:2.5.0", debian=TOXIPROXY_SERVER),
+        Base(argument="BASE", published="debian:bookworm-slim", debian=DEBIAN),
+    ),
+)
+POSTGRES = Image(
+    name="seamark-postgres",
+    recipe="postgres",
+    bases=(Base(argument="BASE", published="postgres:15-bookworm", debian=DEBIAN),),
+    debian_packages=("postgresql-15",),
+)
+IMAGES: Mapping[str, Image] = {image.name: image for image in (NODE, TOXIPROXY, POSTGRES)}
+
+
+def needs(image: Buildable, way: Way) -> tuple[tuple[str, str | Buildable], ...]:
+    """What must be there first, each under its argument in the Dockerfile; a string is a published image."""
+    if not isinstance(image, Image):
+        return ()
+    own = tuple((base.argument, base.published if way is Way.PUBLISHED else base.debian) for base in image.bases)
+    return own if image.parent is None else (("BASE", image.parent), *own)
+
+
+def published_references(image: Image) -> tuple[str, ...]:
+    """The published images on which this one stands when it is built that way."""
+    above = () if image.parent is None else published_references(image.parent)
+    return (*above, *(base.published for base in image.bases))
+
+
+def tag_of(image: Buildable, way: Way) -> str:
+    """The tag under which the image is kept, as "name:hash"."""
+    return f"{image.name}:{content_of(image, way)[:16]}"
+
+
+def content_of(image: Buildable, way: Way) -> str:
+    """A hash of all that goes into the image. The way counts only where it makes a difference."""
+    parts = [f"{argument}={_name(needed, way)}".encode() for argument, needed in needs(image, way)]
+    match image:
+        case Image():
+            parts += [repr((way.value, image.wheels)).encode(), repr(packages_of(image, way)).encode()]
+            parts += [part for path, content in files_of(image) for part in (path.encode(), content)]
+        case Debootstrap() | GoProgram():
+            parts.append(repr(image).encode())
+        case _:
+            assert_never(image)
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(len(part).to_bytes(8, "big") + part)
+    return total.hexdigest()
+
+
+def labels_of(image: Buildable, way: Way) -> dict[str, str]:
+    """What the image carries, so that ours can be found, and told from those that others made of the same name."""
+    return {IMAGE_LABEL: image.name, CONTENT_LABEL: content_of(image, way)}
+
+
+def packages_of(image: Image, way: Way) -> tuple[str, ...]:
+    """Debian's packages that the image needs on top of its base and of what its Dockerfile names."""
+    return image.debian_packages if way is Way.DEBIAN else ()
+
+
+def files_of(image: Image) -> Iterator[tuple[str, bytes]]:
+    """The files of the Dockerfile's folder: paths in it, and contents, in order."""
+    recipe = RECIPES / image.recipe
+    for path in _files(recipe, "*"):
+        yield path.relative_to(recipe).as_posix(), path.read_bytes()
+    for source in image.sources:
+        for path in _files(ROOT / source, "*.py"):
+            yield f"sources/{path.relative_to(ROOT).as_posix()}", path.read_bytes()
+
+
+def _files(place: Path, pattern: str) -> list[Path]:
+    found = [place] if place.is_file() else place.rglob(pattern)
+    return sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)
+
+
+def _name(needed: str | Buildable, way: Way) -> str:
+    return needed if isinstance(needed, str) else tag_of(needed, way)

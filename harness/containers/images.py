@@ -1,0 +1,237 @@
+"""Builds what the catalogue describes, in an engine, and finds out which way can be gone.
+
+A build that fails leaves nothing tagged: an engine tags at the end of a build or import. Its log stays in a file.
+"""
+
+import fcntl
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+import docker
+from docker.errors import DockerException, ImageNotFound
+
+from harness.containers.catalogue import (
+    IMAGES,
+    Buildable,
+    Debootstrap,
+    GoProgram,
+    Image,
+    Way,
+    files_of,
+    labels_of,
+    needs,
+    packages_of,
+    published_references,
+    tag_of,
+)
+from harness.containers.commands import Log, apt_mirror, run
+from harness.containers.engine import connect
+from harness.containers.labels import temporary_folder
+from harness.core.errors import DeployError
+from harness.scenario import known
+
+REGISTRY_WITHIN_S = 4
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # Docker's names of processors, and those of Python's wheels.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """An image that can be used, and what it took to get it."""
+
+    name: str
+    tag: str
+    is_new: bool
+    seconds: float
+
+
+Tell = Callable[[Ready], None]
+
+
+def image_for(name: str, engine: docker.DockerClient | None = None) -> str:
+    """The tag of the image of that name, built if it is not there yet. Raises DeployError, ScenarioError."""
+    known(name, tuple(IMAGES), "image")
+    return ensure(engine or connect(), IMAGES[name])
+
+
+def ensure(engine: docker.DockerClient, image: Image, *, way: Way | None = None, tell: Tell | None = None) -> str:
+    """The tag of an image that is there, built if need be. `way` None takes what is there, or else what is in reach."""
+    way = way or way_of(engine, image)
+    with _one_builder():
+        return _ensure(engine, image, way, tell or (lambda _: None))
+
+
+def way_of(engine: docker.DockerClient, image: Image) -> Way:
+    """The way in which the image, or the one below it, was built; else published, if all that it needs is in reach."""
+    family: Image | None = image
+    while family is not None:
+        for way in Way:
+            if is_there(engine, tag_of(family, way)):
+                return way
+        family = family.parent
+    return Way.PUBLISHED if all(_is_in_reach(engine, name) for name in published_references(image)) else Way.DEBIAN
+
+
+def is_there(engine: docker.DockerClient, tag: str) -> bool:
+    """Has the engine an image under this tag?"""
+    try:
+        engine.images.get(tag)
+    except ImageNotFound:
+        return False
+    return True
+
+
+def _is_in_reach(engine: docker.DockerClient, reference: str) -> bool:
+    if is_there(engine, reference):
+        return True
+    impatient = docker.from_env(timeout=REGISTRY_WITHIN_S)
+    try:
+        impatient.images.get_registry_data(reference)
+    except (DockerException, OSError):  # Whatever the reason: it cannot be had from here.
+        return False
+    finally:
+        impatient.close()
+    return True
+
+
+@contextmanager
+def _one_builder() -> Iterator[None]:
+    """Two harnesses that need the same image build it once: the second finds it there."""
+    with (Path(tempfile.gettempdir()) / f"seamark-images-{os.getuid()}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _ensure(engine: docker.DockerClient, image: Buildable, way: Way, tell: Tell) -> str:
+    tag = tag_of(image, way)
+    if is_there(engine, tag):
+        tell(Ready(name=image.name, tag=tag, is_new=False, seconds=0.0))
+        return tag
+    arguments = {
+        argument: needed if isinstance(needed, str) else _ensure(engine, needed, way, tell)
+        for argument, needed in needs(image, way)
+    }
+    started = time.monotonic()
+    _build(engine, image, way, arguments)
+    tell(Ready(name=image.name, tag=tag, is_new=True, seconds=time.monotonic() - started))
+    return tag
+
+
+def _build(engine: docker.DockerClient, image: Buildable, way: Way, arguments: dict[str, str]) -> None:
+    log = Log(image.name, temporary_folder("build"))
+    build = Build(engine=engine, tag=tag_of(image, way), way=way, log=log, labels=labels_of(image, way))
+    try:
+        match image:
+            case Debootstrap():
+                build.debootstrap(image)
+            case GoProgram():
+                dockerfile = f"FROM scratch\nCOPY program {image.path}\n"
+                build.dockerfile([("Dockerfile", dockerfile.encode()), ("program", build.go_program(image))], {})
+            case Image():
+                if packages := packages_of(image, way):
+                    arguments["PACKAGES"] = " ".join(packages)
+                build.dockerfile([*files_of(image), *build.wheels(image.wheels)], arguments)
+            case _:
+                assert_never(image)
+    except (DockerException, OSError) as error:  # The engine refuses or has gone, or there is no space left here.
+        raise log.failure(str(error), None) from error
+    log.discard()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """One image being built: each method raises DeployError with the tail of the log."""
+
+    engine: docker.DockerClient
+    tag: str
+    way: Way
+    log: Log
+    labels: Mapping[str, str]
+
+    def debootstrap(self, base: Debootstrap) -> None:
+        """Import a fresh Debian. In a namespace of mounts of its own, so that a kill leaves nothing mounted."""
+        if sys.platform != "linux" or os.geteuid() != 0:
+            raise DeployError(f"no registry of images answers, and making {base.name} here needs root on Linux")
+        root = self.log.folder / "root"
+        made = ["debootstrap", "--variant=minbase", base.release, str(root), *apt_mirror()]
+        run(
+            ["unshare", "--mount", *made],
+            self.log,
+            missing="no registry of images answers: apt-get install debootstrap",
+        )
+        changes = [f'LABEL {name}="{value}"' for name, value in self.labels.items()]
+        repository, tag = self.tag.split(":")
+        packed = ["tar", "--one-file-system", "-C", str(root), "-c", "."]
+        with subprocess.Popen(packed, stdout=subprocess.PIPE) as tar:  # noqa: S603  Our own words.
+            imported = self.engine.api.import_image_from_stream(
+                tar.stdout, repository=repository, tag=tag, changes=changes
+            )
+        self.log.write(str(imported))
+        if tar.returncode != 0 or not is_there(self.engine, self.tag):
+            raise self.log.failure("docker import", tar.returncode)
+
+    def go_program(self, program: GoProgram) -> bytes:
+        """The program, compiled on this machine."""
+        flags = f"-s -w -X {program.version_variable}={program.version.removeprefix('v')}"
+        run(
+            ["go", "install", "-trimpath", "-ldflags", flags, f"{program.package}@{program.version}"],
+            self.log,
+            missing=f"no registry of images answers, and {program.name} is compiled from Go: install Go 1.18 or newer",
+            environment={"GOBIN": str(self.log.folder), "CGO_ENABLED": "0"},
+        )
+        return (self.log.folder / program.package.rsplit("/", 1)[1]).read_bytes()
+
+    def wheels(self, requirements: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """The files of Python packages, for the processor of the engine and the Python of the node."""
+        if not requirements:
+            return
+        machine = MACHINES.get(str(self.engine.version()["Arch"]), "x86_64")
+        folder = self.log.folder / "wheels"
+        wanted = ["--python-version", "3.11", "--platform", f"manylinux2014_{machine}", "--dest", str(folder)]
+        pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+        run([*pip, *wanted, *requirements], self.log, missing="Python cannot start itself")
+        for path in sorted(folder.glob("*.whl")):
+            with zipfile.ZipFile(path) as wheel:
+                yield from ((f"wheels/{name}", wheel.read(name)) for name in wheel.namelist() if name[-1] != "/")
+
+    def dockerfile(self, files: Sequence[tuple[str, bytes]], arguments: dict[str, str]) -> None:
+        """Build from these files, one of which is the Dockerfile; `arguments` are its own."""
+        steps = self.engine.api.build(
+            fileobj=_context(files),
+            custom_context=True,
+            tag=self.tag,
+            buildargs=arguments,
+            labels=dict(self.labels),
+            rm=True,
+            forcerm=True,
+            decode=True,
+            # Where no registry is in reach, Debian's mirror may be so for this machine only, not for a container.
+            network_mode="host" if self.way is Way.DEBIAN else None,
+        )
+        for step in steps:
+            self.log.write(str(step.get("stream", "")))
+            if "error" in step:
+                raise self.log.failure(str(step["error"]), None)
+
+
+def _context(files: Sequence[tuple[str, bytes]]) -> io.BytesIO:
+    """A tar file in which nothing depends on this machine: no owner, no time, and readable for all."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path, content in files:
+            entry = tarfile.TarInfo(path)
+            entry.size = len(content)
+            entry.mode = 0o755 if content.startswith((b"#!", b"\x7fELF")) else 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    packed.seek(0)
+    return packed
