@@ -2,9 +2,10 @@
 
 from nemesis.plan import Step
 
-LINK_FAULTS = ("cut", "stall", "delay", "bandwidth", "drop", "duplicate", "reorder")
+CONNECTION_FAULTS = ("reset", "limit-data")  # A datagram link has nothing for them to strike.
+LINK_FAULTS = ("cut", "stall", "delay", "bandwidth", "drop", "duplicate", "reorder", *CONNECTION_FAULTS)
 _DOWN = ("crash", "pause")  # A node in such a state neither sends nor handles anything.
-_SILENT = ("cut", "stall")  # A link in such a state carries nothing.
+_SILENT = ("cut", "reset", "stall")  # A link in such a state carries nothing.
 
 
 def conflict(one: Step, other: Step) -> str | None:

@@ -14,15 +14,23 @@ from harness.core.draw import Draw, Stream
 from harness.core.errors import ScenarioError
 from nemesis.clock import draw_clock
 from nemesis.crash import draw_crash, draw_lost_writes
+from nemesis.full_disk import draw_full_disk
 from nemesis.overlap import conflict
-from nemesis.partition import draw_partition
+from nemesis.partition import draw_partition, draw_reset
 from nemesis.pause import draw_pause
 from nemesis.plan import Plan, Step
-from nemesis.slow_link import draw_datagrams, draw_slow_link, unfit_datagrams, unfit_slow_link
+from nemesis.slow_link import (
+    draw_datagrams,
+    draw_flaky_link,
+    draw_slow_link,
+    unfit_datagrams,
+    unfit_flaky_link,
+    unfit_slow_link,
+)
 from nemesis.slow_subscriber import draw_slow_subscriber, unfit_slow_subscriber
 from nemesis.topology import Strike, Topology
 
-__all__ = ["PACKAGES", "Package", "Topology", "draw_plan"]
+__all__ = ["IN_CONTAINERS", "PACKAGES", "Package", "Topology", "draw_plan"]
 
 SECOND = 1_000_000_000
 # A run of a minute or more is cut into seconds; a shorter one into sixtieths, so that it has as many windows.
@@ -117,7 +125,35 @@ _ALL = (
         colour="#cc79a7",
         draw=draw_clock,
     ),
+    Package(
+        name="reset",
+        summary="resets connections, and every attempt to make one, in the forms of a partition",
+        heals="links can be connected again",
+        probe="connections reset or refused",
+        colour="#332288",
+        draw=draw_reset,
+        unfit=unfit_flaky_link,
+    ),
+    Package(
+        name="flaky-link",
+        summary="connections close after a few thousand bytes, again and again",
+        heals="connections last",
+        probe="connections closed",
+        colour="#ddcc77",
+        draw=draw_flaky_link,
+        unfit=unfit_flaky_link,
+    ),
+    Package(
+        name="full-disk",
+        summary="the disk of a node is full: no write finds room",
+        heals="there is room again",
+        probe="writes that found no room",
+        colour="#661100",
+        draw=draw_full_disk,
+    ),
 )
+# What every cluster gets in containers beside its own packages. In the simulation they are drawn for who names them.
+IN_CONTAINERS = ("reset", "flaky-link", "full-disk")
 PACKAGES: Mapping[str, Package] = MappingProxyType({package.name: package for package in _ALL})
 
 

@@ -10,7 +10,8 @@ from itertools import product
 from types import MappingProxyType
 
 from harness.core.draw import Stream
-from nemesis.topology import CLIENT, Strike, Topology
+from nemesis.overlap import ends
+from nemesis.topology import CLIENT, FIFO, Strike, Topology
 
 Grudge = tuple[tuple[str, str], ...]
 Draft = Callable[[Topology, Stream], Strike | None]
@@ -61,6 +62,14 @@ def draw_partition(topology: Topology, stream: Stream) -> Strike | None:
     """A partition of one of the forms; None if the form that was drawn cuts no link of this topology."""
     form = stream.choice(tuple(FORMS))
     return FORMS[form](topology, stream)
+
+
+def draw_reset(topology: Topology, stream: Stream) -> Strike | None:
+    """A partition whose connections are reset, and none can be made; None as above."""
+    drawn = draw_partition(topology, stream)
+    links = [] if drawn is None else [each for each in drawn.targets if topology.kind(*ends(each)) == FIFO]
+    is_total = drawn is not None and drawn.is_total
+    return Strike(fault="reset", targets=tuple(links), is_total=is_total) if links else None
 
 
 def _halves(topology: Topology, stream: Stream) -> Strike | None:

@@ -3,9 +3,11 @@
 Targets are node ids ("n1"), or directed links ("n1>n2"; a client's end is "client"). The kinds, with their `args`:
 
 - `cut` (links): connections close, and new ones are refused, until the end.
+- `reset` (links): connections are reset, what is under way is lost, and so is every attempt to connect, until the end.
 - `stall` (links): nothing gets through, nothing is lost, connections stay open.
 - `delay` (links): `latency_ns` more for each message, and up to `jitter_ns`, without overtaking on a fifo link.
 - `bandwidth` (links): `bytes_per_s` at most.
+- `limit-data` (links): a connection closes once `bytes` have passed since the step began, or since it was opened.
 - `drop`, `duplicate`, `reorder` (datagram links): `permille` of the messages.
 - `crash` (nodes): memory is lost; the end restarts. `disk`: lost (all that was not synced; the default), torn (a prefix
   of it survives) or kept. `point`: not at `at_ns`, but when one of the targets next reaches that failpoint, and only
@@ -13,6 +15,7 @@ Targets are node ids ("n1"), or directed links ("n1>n2"; a client's end is "clie
 - `pause` (nodes): nothing is handled until the end, nothing is lost. `point` as above.
 - `consumer` (nodes): `delay_ns` for each message that is handled.
 - `clock` (nodes): `step_ns` at once, `drift_ppm` from then on, `freeze` 1: it stands still. The end sets it right.
+- `disk-full` (nodes): no write finds room, until the end.
 """
 
 from typing import Protocol

@@ -1,13 +1,50 @@
 """Slow and faulty links between two roles."""
 
 from harness.core.draw import Stream
-from nemesis.topology import DATAGRAM, ENOUGH, Strike, Topology
+from nemesis.overlap import ends
+from nemesis.topology import DATAGRAM, ENOUGH, FIFO, Strike, Topology
 
 MS = 1_000_000
 
 
 def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
-    """Links take longer: all between two roles, or in one direction those of one node to its like, or a single one.
+    """Some links take longer."""
+    links = _some_links(topology, stream)
+    latency_ns = stream.between(20, 250) * MS
+    return Strike(fault="delay", targets=links, args={"latency_ns": latency_ns, "jitter_ns": latency_ns // 2})
+
+
+def draw_flaky_link(topology: Topology, stream: Stream) -> Strike:
+    """The connections of some links close again and again, after a few messages or a few dozen."""
+    links = tuple(link for link in _some_links(topology, stream) if topology.kind(*ends(link)) == FIFO)
+    return Strike(
+        fault="limit-data", targets=links or topology.all_links(FIFO), args={"bytes": stream.between(500, 5000)}
+    )
+
+
+def draw_datagrams(topology: Topology, stream: Stream) -> Strike:
+    """Some messages on all datagram links are lost, come twice, or overtake each other."""
+    fault = stream.choice(("drop", "duplicate", "reorder"))
+    return Strike(fault=fault, targets=topology.all_links(DATAGRAM), args={"permille": stream.between(20, 300)})
+
+
+def unfit_slow_link(topology: Topology) -> str | None:
+    """Why there is no link to slow down, or None."""
+    return None if topology.all_links() else "no link is declared"
+
+
+def unfit_flaky_link(topology: Topology) -> str | None:
+    """Why there is no connection to close, or None."""
+    return None if topology.all_links(FIFO) else "no link is a connection"
+
+
+def unfit_datagrams(topology: Topology) -> str | None:
+    """Why there is no datagram to lose, or None."""
+    return None if topology.all_links(DATAGRAM) else "no link is a datagram link"
+
+
+def _some_links(topology: Topology, stream: Stream) -> tuple[str, ...]:
+    """All links between two roles, or in one direction those of one node to its like, or a single one.
 
     Protocols are rarely wrong when everything is slow alike; what only one node hears late tells more.
     """
@@ -25,23 +62,4 @@ def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
             source, target = stream.choice(tuple(topology.links))
             one, other_role = topology.of_role(source), topology.of_role(target)
             pairs = [pair for a in one for b in other_role for pair in ((a, b), (b, a))]
-    latency_ns = stream.between(20, 250) * MS
-    args: dict[str, int | str] = {"latency_ns": latency_ns, "jitter_ns": latency_ns // 2}
-    links = topology.existing(pairs)
-    return Strike(fault="delay", targets=links, args=args)
-
-
-def draw_datagrams(topology: Topology, stream: Stream) -> Strike:
-    """Some messages on all datagram links are lost, come twice, or overtake each other."""
-    fault = stream.choice(("drop", "duplicate", "reorder"))
-    return Strike(fault=fault, targets=topology.all_links(DATAGRAM), args={"permille": stream.between(20, 300)})
-
-
-def unfit_slow_link(topology: Topology) -> str | None:
-    """Why there is no link to slow down, or None."""
-    return None if topology.all_links() else "no link is declared"
-
-
-def unfit_datagrams(topology: Topology) -> str | None:
-    """Why there is no datagram to lose, or None."""
-    return None if topology.all_links(DATAGRAM) else "no link is a datagram link"
+    return topology.existing(pairs)

@@ -6,6 +6,7 @@ import msgspec
 
 CLIENT = "client"  # The address, and the role, of all clients together.
 SUBSCRIBER = "subscriber"
+FIFO = "fifo"
 DATAGRAM = "datagram"
 ENOUGH = 3  # With fewer nodes of a role, a single link of one may carry nothing for a while.
 

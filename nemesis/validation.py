@@ -11,12 +11,11 @@ from types import MappingProxyType
 import msgspec
 
 from harness.core.errors import ScenarioError
-from nemesis.overlap import LINK_FAULTS, conflict, ends
+from nemesis.overlap import CONNECTION_FAULTS, LINK_FAULTS, conflict, ends
 from nemesis.package import PACKAGES
 from nemesis.plan import Plan, Step
 from nemesis.topology import CLIENT, DATAGRAM, Topology
 
-NODE_FAULTS = ("crash", "pause", "consumer", "clock")
 DATAGRAM_FAULTS = ("drop", "duplicate", "reorder")
 SECOND = 1_000_000_000
 _PROBLEMS_TOLD = 8
@@ -46,9 +45,11 @@ class Form(msgspec.Struct, frozen=True):
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
         "cut": Form({}, {}),
+        "reset": Form({}, {}),
         "stall": Form({}, {}),
         "delay": Form({"latency_ns": Range(0, _HOUR_NS)}, {"jitter_ns": Range(0, _HOUR_NS)}),
         "bandwidth": Form({"bytes_per_s": Range(1, 10**12)}, {}),
+        "limit-data": Form({"bytes": Range(1, 10**12)}, {}),
         **dict.fromkeys(DATAGRAM_FAULTS, Form({"permille": Range(1, 1000)}, {})),
         "crash": Form({}, {"disk": ("lost", "torn", "kept"), "point": _OF_CLUSTER}),
         "pause": Form({}, {"point": _OF_CLUSTER}),
@@ -62,6 +63,14 @@ FORMS: Mapping[str, Form] = MappingProxyType(
             },
             some=True,
         ),
+        "disk-full": Form({}, {}),
+    }
+)
+# What a runtime cannot do, and why.
+BEYOND: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "sim": {"disk-full": "a simulated disk has no size: use --runtime docker"},
+        "docker": dict.fromkeys(DATAGRAM_FAULTS, "links between containers are connections: use --runtime sim"),
     }
 )
 
@@ -96,17 +105,19 @@ def plan_to_json(plan: Plan) -> str:
     return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()
 
 
-def validate(plan: Plan, topology: Topology, *, duration_ns: int | None = None) -> None:
-    """Raise ScenarioError unless every step can have its effect in that cluster, within that load if it is given."""
-    _refuse(problems(plan, topology, duration_ns=duration_ns))
+def validate(plan: Plan, topology: Topology, *, duration_ns: int | None = None, runtime: str = "sim") -> None:
+    """Raise ScenarioError unless every step can have its effect in that cluster and runtime, within that load."""
+    _refuse(problems(plan, topology, duration_ns=duration_ns, runtime=runtime))
 
 
-def problems(plan: Plan, topology: Topology, *, duration_ns: int | None = None) -> list[str]:
+def problems(plan: Plan, topology: Topology, *, duration_ns: int | None = None, runtime: str = "sim") -> list[str]:
     """What is wrong with the plan, one line each: which step, which field, what is allowed. Empty if it is sound."""
     found: list[str] = []
     for number, step in enumerate(plan.steps):
         lines = [*_time_problems(step, duration_ns), *_word_problems(step)]
-        if step.fault in FORMS:
+        if step.fault in BEYOND[runtime]:
+            lines.append(BEYOND[runtime][step.fault])
+        elif step.fault in FORMS:
             lines += [*_target_problems(step, topology), *_argument_problems(step, topology)]
         found += [f"step {number} ({step.fault}): {line}" for line in lines]
     for (number, step), (later, other) in combinations(enumerate(plan.steps), 2):
@@ -166,6 +177,8 @@ def _link_problem(step: Step, target: str, topology: Topology) -> str | None:
         return f"target {target!r}: this cluster has no such link{_hint(target, links)}"
     if step.fault in DATAGRAM_FAULTS and kind != DATAGRAM:
         return f"target {target!r} is a {kind} link: a connection cannot {step.fault} messages; cut, stall or delay it"
+    if step.fault in CONNECTION_FAULTS and kind == DATAGRAM:
+        return f"target {target!r} is a {kind} link: it has no connection; cut, stall or drop it"
     return None
 
 

@@ -29,7 +29,7 @@ class Faults:
         self._in_force: list[tuple[Step, Struck]] = []
 
     def refusal(self, step: Step) -> str | None:
-        """Why the simulation cannot do that step, in one line, or None. It can do all that a sound plan may ask."""
+        """Why the simulation cannot do that step, in one line, or None."""
         found = problems(Plan(steps=(step,)), self._topology)
         return "; ".join(found) or None
 

@@ -8,7 +8,8 @@ Theory of operation.
 3. A stall holds back what is under way, and what comes after it; nothing is lost while the connection stands.
 4. A connection ends once. From then on what is sent is lost, until the sender has handled its `Closed`; the next send
    opens a new connection. Of what was under way a prefix arrives: nothing after a cut, else what comes before the
-   receiver hears of the end.
+   receiver hears of the end. A path with a limit of bytes ends a connection by itself: the message that would pass
+   the limit is lost, and what is sent after it.
 5. The receiver's `Closed` comes before anything of the next connection, since that starts at a later arrival.
 """
 
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple, Protocol
 
 from harness.core.machine import Message, NodeId
 from harness.simulation.loop import VirtualLoop
-from harness.simulation.paths import Path, plain_delay_ns
+from harness.simulation.paths import BREAKING, Path, plain_delay_ns
 
 WINDOW: Final = 128
 BUFFER: Final = 1024
@@ -56,6 +57,7 @@ class Closer(Protocol):
     """Who carries out what the end of a connection means."""
 
     def overflowed(self, pipe: "Fifo") -> None: ...
+    def reached_limit(self, pipe: "Fifo") -> None: ...
     def was_cut(self, pipe: "Fifo") -> None: ...
     def forget(self, pipe: "Fifo") -> None: ...
     def lost(self, pipe: "Fifo") -> None: ...
@@ -80,6 +82,7 @@ class Fifo:
         self._buffer: deque[Message] = deque()
         self._held: deque[Message] = deque()  # Arrived in a stall, or behind one that did.
         self._was_full = False
+        self._passed_bytes = 0  # Since a limit is in force.
         self._free_at_ns = 0  # When the limited bandwidth is free again.
         self._is_waiting = False  # For that.
         self._is_clear = False
@@ -124,6 +127,8 @@ class Fifo:
             self._closer.was_cut(self)
         elif self._held and not self.path.is_stalled:
             self._schedule(self._loop.now_ns, self._release, None)
+        if not self.path.limit_bytes:
+            self._passed_bytes = 0
         self._pump(None)
 
     def close(self) -> None:
@@ -164,6 +169,10 @@ class Fifo:
         """Let messages leave the buffer (1)."""
         while self._buffer and not self.path.is_stalled and self._unread < WINDOW and self._has_bandwidth():
             message = self._buffer.popleft()
+            self._passed_bytes += self.path.size(message)
+            if self._passed_bytes > self.path.limit_bytes:
+                self._closer.reached_limit(self)
+                return
             sending_ns = self.path.sending_ns(message)
             self._free_at_ns = self._loop.now_ns + sending_ns
             self._unread += 1
@@ -203,7 +212,7 @@ class Fifo:
 
     def _lost(self) -> None:
         if self.was_cut:
-            self.path.touch("cut")
+            self.path.touch(*BREAKING)
 
     def _release(self, _: None) -> None:
         while self._held and not self.path.is_stalled:

@@ -16,7 +16,7 @@ from harness.core.machine import Message, NodeId
 from harness.simulation.datagram import Datagrams
 from harness.simulation.fifo import WINDOW, End, Fifo, Side
 from harness.simulation.loop import VirtualLoop
-from harness.simulation.paths import CLIENT, Path
+from harness.simulation.paths import BREAKING, CLIENT, Path
 
 FIFO: Final = "fifo"
 DATAGRAM: Final = "datagram"
@@ -149,13 +149,19 @@ class Links:
         was_open = pipe.is_open
         pipe.lose()
         if was_open:
-            pipe.path.touch("cut")
+            pipe.path.touch(*BREAKING)
             self._end_both(pipe, sender_delay_ns=pipe.path.close_delay_ns())
 
     def overflowed(self, pipe: Fifo) -> None:
         """The send buffer was full: the sender hears of it at once, the receiver later."""
         pipe.close()
         self._end_both(pipe, sender_delay_ns=0)
+
+    def reached_limit(self, pipe: Fifo) -> None:
+        """The path lets no more bytes of it through: what is under way arrives, and both ends will hear of the end."""
+        pipe.close()
+        pipe.path.touch("limit-data")
+        self._end_both(pipe, sender_delay_ns=pipe.path.close_delay_ns())
 
     def forget(self, pipe: Fifo) -> None:
         """The next message from its source opens a new connection."""

@@ -22,18 +22,22 @@ _CLOSE_NS_MEAN: Final = 5_000_000  # Beyond the minimum: how long until an end l
 _REORDER_NS_MIN: Final = 1_000_000
 _REORDER_NS_MAX: Final = 20_000_000
 _SECOND_NS: Final = 1_000_000_000
+# What closes connections and lets none be made. A cut that is simulated already loses what is under way, as a reset
+# does; and how an end was told, by an end of file or by an error, is the same `Closed` to a machine.
+BREAKING: Final = ("cut", "reset")
 _encoded = msgspec.msgpack.Encoder().encode
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Condition:
-    """What one fault does to one path, by the words of a plan. `touched` counts the messages that felt it; of a cut
-    also the connections that it closed."""
+    """What one fault does to one path, by the words of a plan. `touched` counts the messages that felt it, or the
+    connections that it closed; of a cut and of a reset both."""
 
     fault: str
     latency_ns: int = 0
     jitter_ns: int = 0
     bytes_per_s: int = 0
+    bytes: int = 0
     permille: int = 0
     touched: int = 0
 
@@ -57,6 +61,7 @@ class Path:
         self.is_cut = False
         self.is_stalled = False
         self.bytes_per_s = 0  # 0: as many as you like.
+        self.limit_bytes = 0  # A connection closes after so many; 0: it does not.
         self.pipes: dict[int, Pipe] = {}  # Those in use, in order of creation.
         self.latency_ns_mean = _LATENCY_NS_MEAN * _distance(name, draw)
         self.exponential = draw.stream(f"network/{name}").exponential
@@ -88,6 +93,10 @@ class Path:
         """How long the limited bandwidth is taken by that message; 0 without a limit."""
         return len(_encoded(message)) * _SECOND_NS // self.bytes_per_s if self.bytes_per_s else 0
 
+    def size(self, message: Message) -> int:
+        """The bytes of that message, where a limit counts them; else 0."""
+        return len(_encoded(message)) if self.limit_bytes else 0
+
     def close_delay_ns(self) -> int:
         """After what time an end learns that its connection has gone, or was refused."""
         return _CLOSE_NS_MIN + self._faults().exponential(_CLOSE_NS_MEAN)
@@ -102,10 +111,10 @@ class Path:
         """How much later than others the next datagram arrives, if others shall overtake it; else 0."""
         return self._faults().between(_REORDER_NS_MIN, _REORDER_NS_MAX) if self._befalls("reorder") else 0
 
-    def touch(self, fault: str) -> None:
-        """Count one message, or one connection, that felt this kind of fault."""
+    def touch(self, *faults: str) -> None:
+        """Count one message, or one connection, that felt these kinds of fault."""
         for condition in self._conditions:
-            if condition.fault == fault:
+            if condition.fault in faults:
                 condition.touched += 1
 
     def _faults(self) -> Stream:
@@ -122,9 +131,10 @@ class Path:
     def _refresh(self) -> None:
         conditions = self._conditions
         self.is_plain = not conditions
-        self.is_cut = any(condition.fault == "cut" for condition in conditions)
+        self.is_cut = any(condition.fault in BREAKING for condition in conditions)
         self.is_stalled = any(condition.fault == "stall" for condition in conditions)
         self.bytes_per_s = min((condition.bytes_per_s for condition in conditions if condition.bytes_per_s), default=0)
+        self.limit_bytes = min((condition.bytes for condition in conditions if condition.bytes), default=0)
         self._latency_ns = sum(condition.latency_ns for condition in conditions)
         self._jitter_ns = sum(condition.jitter_ns for condition in conditions)
         for pipe in tuple(self.pipes.values()):

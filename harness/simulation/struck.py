@@ -13,9 +13,11 @@ from nemesis.plan import Effect, Step
 _SECOND_NS: Final = 1_000_000_000
 _DONE_TO_MESSAGES: Final = {
     "cut": "connections closed, messages refused or lost",
+    "reset": "connections reset, messages refused or lost",
     "stall": "messages held back",
     "delay": "messages delayed",
     "bandwidth": "messages held back",
+    "limit-data": "connections closed",
     "drop": "messages lost",
     "duplicate": "messages doubled",
     "reorder": "messages sent behind others",
@@ -33,7 +35,7 @@ class Struck(Protocol):
 
 
 class OnPaths:
-    """Conditions on paths: cut, stall, delay, bandwidth, drop, duplicate, reorder."""
+    """Conditions on paths: cut, reset, stall, delay, bandwidth, limit-data, drop, duplicate, reorder."""
 
     def __init__(self, step: Step, paths: Sequence[Path]) -> None:
         self._fault = step.fault

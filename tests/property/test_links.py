@@ -12,6 +12,8 @@ ACTIONS = (
     "send",
     "burst",
     "cut",
+    "reset",
+    "limit-data",
     "heal",
     "stall",
     "delay",
@@ -47,12 +49,14 @@ class Play:
                 self.send(1)
             case "burst":
                 self.send(400)
-            case "cut" | "stall":
+            case "cut" | "reset" | "stall":
                 self.begin(Condition(fault=action))
             case "delay":
                 self.begin(Condition(fault=action, latency_ns=2 * MS, jitter_ns=20 * MS))
             case "bandwidth":
                 self.begin(Condition(fault=action, bytes_per_s=20_000))
+            case "limit-data":
+                self.begin(Condition(fault=action, bytes=300))
             case "heal":
                 self.heal()
             case "crash sender":

@@ -22,7 +22,7 @@ def test_the_page_lists_every_fault_with_its_arguments() -> None:
     told: dict[str, set[str]] = {}
     for row in rows("Steps"):
         faults, _, arguments = row.strip("|").split("|")
-        for fault in re.findall(r"`(\w+)`", faults):
+        for fault in re.findall(r"`([\w-]+)`", faults):
             told[fault] = set(re.findall(r"`(\w+)`", arguments)) - {"lost", "torn", "kept"}
     assert told == {fault: {*form.required, *form.optional} for fault, form in FORMS.items()}
 

@@ -1,4 +1,5 @@
 from collections import Counter
+from hashlib import blake2b
 from itertools import combinations
 
 import pytest
@@ -6,9 +7,9 @@ import pytest
 from harness.core.draw import Draw
 from harness.core.errors import ScenarioError
 from nemesis.overlap import conflict
-from nemesis.package import PACKAGES, draw_plan
+from nemesis.package import IN_CONTAINERS, PACKAGES, draw_plan
 from nemesis.plan import Plan, Step
-from nemesis.topology import Topology
+from nemesis.topology import CLIENT, Topology
 from nemesis.validation import plan_from_json, plan_to_json, problems
 from tests.unit.nemesis.topologies import LONE, QUORUM, SMALL
 
@@ -17,9 +18,10 @@ MINUTE = 60 * SECOND
 SEEDS = range(500)
 FITTING = {
     "small": (SMALL, tuple(name for name in PACKAGES if name != "datagrams")),
-    "quorum": (QUORUM, tuple(name for name in PACKAGES if name != "slow-subscriber")),
+    "quorum": (QUORUM, tuple(name for name in PACKAGES if name not in ("slow-subscriber", "full-disk"))),
     "lone": (LONE, ("crash", "pause", "slow-link", "clock", "lost-writes")),
 }
+RUNTIME = {"small": "docker"}  # Where full disks can be.
 
 
 def plan(seed: int, where: str = "small", duration_ns: int = MINUTE) -> Plan:
@@ -35,7 +37,7 @@ def in_force(step: Step, other: Step) -> bool:
 def test_every_plan_is_sound_and_survives_its_file(where: str) -> None:
     for seed in SEEDS:
         drawn = plan(seed, where)
-        assert problems(drawn, FITTING[where][0], duration_ns=MINUTE) == []
+        assert problems(drawn, FITTING[where][0], duration_ns=MINUTE, runtime=RUNTIME.get(where, "sim")) == []
         assert plan_from_json(plan_to_json(drawn)) == drawn
 
 
@@ -59,10 +61,11 @@ def test_every_kind_of_fault_and_argument_appears() -> None:
     steps = [step for seed in SEEDS for where in FITTING for step in plan(seed, where).steps]
     assert {step.fault for step in steps} == {
         "cut", "stall", "delay", "bandwidth", "drop", "duplicate", "reorder", "crash", "pause", "consumer", "clock",
+        "reset", "limit-data", "disk-full",
     }  # fmt: skip
     assert {name for step in steps for name in step.args} == {
         "latency_ns", "jitter_ns", "bytes_per_s", "permille", "disk", "point", "delay_ns", "step_ns", "drift_ppm",
-        "freeze",
+        "freeze", "bytes",
     }  # fmt: skip
 
 
@@ -138,6 +141,8 @@ def test_no_package_means_no_step() -> None:
     ("name", "topology", "reason"),
     [
         ("datagrams", SMALL, "no link is a datagram link"),
+        ("flaky-link", Topology(nodes=(("n1", "a"),), links={("a", "a"): "datagram"}), "no link is a connection"),
+        ("reset", Topology(nodes=(("n1", "a"),), links={("a", "a"): "datagram"}), "no link is a connection"),
         ("slow-subscriber", QUORUM, "no node has the role subscriber"),
         ("slow-link", Topology(nodes=(("n1", "data"),), links={}), "no link is declared"),
         ("crash", Topology(nodes=(), links={}), "there is no node"),
@@ -147,6 +152,29 @@ def test_no_package_means_no_step() -> None:
 def test_a_package_without_anything_to_strike_is_refused_by_name(name: str, topology: Topology, reason: str) -> None:
     with pytest.raises(ScenarioError, match=f"{name}.*{reason}"):
         draw_plan(topology, [PACKAGES[name]], Draw(1), duration_ns=MINUTE)
+
+
+def test_what_containers_add_is_drawn_for_who_asks_and_strikes_connections_only() -> None:
+    stream = Draw(5).stream("faults")
+    for name in IN_CONTAINERS:
+        strikes = [PACKAGES[name].draw(QUORUM, stream) for _ in range(200)]
+        found = [strike for strike in strikes if strike is not None]
+        assert len(found) > 30
+        assert all(CLIENT in link for strike in found if strike.fault != "disk-full" for link in strike.targets)
+
+
+def test_a_full_disk_strikes_one_node_of_those_that_hold_the_data() -> None:
+    stream = Draw(5).stream("faults")
+    strikes = [PACKAGES["full-disk"].draw(SMALL, stream) for _ in range(50)]
+    assert {strike.targets for strike in strikes if strike is not None} == {("n1",), ("n2",)}
+
+
+def test_the_plans_of_seeds_are_those_of_earlier_versions() -> None:
+    """Packages were added; the numbers in the README, and whoever noted a seed, count on the plans of the others."""
+    names = ("partition", "crash", "lost-writes", "pause", "slow-subscriber", "slow-link", "clock")
+    packages = [PACKAGES[name] for name in names]
+    texts = [plan_to_json(draw_plan(SMALL, packages, Draw(seed), duration_ns=MINUTE)) for seed in range(100)]
+    assert blake2b("".join(texts).encode(), digest_size=8).hexdigest() == "899d1bc13212ce69"
 
 
 def test_packages_have_different_colours_and_say_what_they_do() -> None:

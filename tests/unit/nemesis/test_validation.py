@@ -57,6 +57,10 @@ def cut(*targets: str, fault: str = "cut", **args: int | str) -> Step:
             cut("n1>n2", fault="bandwidth", bytes_per_s=0),
             "step 0 (bandwidth): args bytes_per_s is 0: it must be from 1 to 1000000000000",
         ),
+        (
+            cut("n1>n2", fault="limit-data", bytes=0),
+            "step 0 (limit-data): args bytes is 0: it must be from 1 to 1000000000000",
+        ),
         (cut("n1>n2", delay_ns=1), "step 0 (cut): args has 'delay_ns', which is unknown"),
         (
             changed(args={"dsk": "lost"}),
@@ -89,6 +93,24 @@ def test_a_fifo_link_is_never_asked_to_lose_or_overtake(fault: str) -> None:
     step = cut("n1>n2", fault=fault, permille=5)
     assert f"a connection cannot {fault} messages" in lines(step)[0]
     assert problems(Plan(steps=(step,)), QUORUM) == []
+
+
+@pytest.mark.parametrize("step", [cut("n1>n2", fault="reset"), cut("n1>n2", fault="limit-data", bytes=500)])
+def test_a_datagram_link_has_no_connection_to_strike(step: Step) -> None:
+    assert lines(step) == []
+    assert "is a datagram link: it has no connection" in problems(Plan(steps=(step,)), QUORUM)[0]
+
+
+def test_what_a_runtime_cannot_do_is_refused_by_name() -> None:
+    full = changed(fault="disk-full", package="full-disk")
+    assert lines(full) == ["step 0 (disk-full): a simulated disk has no size: use --runtime docker"]
+    assert problems(Plan(steps=(full,)), SMALL, runtime="docker") == []
+    lost = cut("n1>n2", fault="drop", permille=5)
+    assert problems(Plan(steps=(lost,)), QUORUM, runtime="docker") == [
+        "step 0 (drop): links between containers are connections: use --runtime sim"
+    ]
+    with pytest.raises(ScenarioError, match="simulated disk has no size"):
+        validate(Plan(steps=(full,)), SMALL)
 
 
 def test_a_cluster_without_failpoints_says_so() -> None:

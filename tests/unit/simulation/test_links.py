@@ -1,5 +1,6 @@
 from functools import partial
 
+import msgspec
 import pytest
 
 from harness.core.draw import Draw
@@ -162,6 +163,56 @@ def test_what_waits_for_a_slow_receiver_was_not_held_back_by_limited_bandwidth()
     pair.send(*range(10))
     assert pair.port_a.queued(B, 0) == 10
     assert ample.touched == 0
+
+
+def test_a_limit_of_bytes_closes_each_connection_behind_the_messages_that_it_let_through() -> None:
+    pair = Pair("fifo")
+    size = len(msgspec.msgpack.encode(Text(1)))
+    pair.send(0)
+    pair.go(20 * MS)
+    limit = condition("limit-data", bytes=5 * size)
+    pair.path.begin(limit)
+    pair.send(1, 2, 3, 4, 5, 6, 7)
+    pair.go(200 * MS)
+    assert pair.b.numbers == [0, 1, 2, 3, 4, 5], "what passed before the limit was set counts, or too little arrived"
+    assert [pair.a.news, pair.b.news] == [["closed b"], ["closed a"]]
+    pair.send(*range(10, 15))
+    pair.go(200 * MS)
+    assert pair.b.numbers[6:] == list(range(10, 15)), "a new connection has its own count"
+    assert limit.touched == 1
+    pair.path.end(limit)
+    pair.send(*range(20, 120))
+    pair.go(200 * MS)
+    assert pair.b.numbers[11:] == list(range(20, 120))
+    assert limit.touched == 1
+
+
+def test_a_connection_that_stays_below_its_limit_notices_nothing() -> None:
+    pair = Pair("fifo")
+    limit = condition("limit-data", bytes=10_000)
+    pair.path.begin(limit)
+    pair.send(1, 2, 3)
+    pair.go(200 * MS)
+    assert pair.b.numbers == [1, 2, 3]
+    assert not pair.a.news
+    assert limit.touched == 0
+
+
+def test_a_reset_loses_what_is_under_way_and_refuses_until_it_ends() -> None:
+    pair = Pair("fifo")
+    pair.send(1, 2)
+    reset = condition("reset")
+    pair.path.begin(reset)
+    pair.go(100 * MS)
+    pair.send(3)
+    pair.go(100 * MS)
+    assert pair.b.numbers == []
+    assert pair.a.news == ["closed b", "closed b"]
+    pair.path.end(reset)
+    pair.send(4)
+    pair.go(100 * MS)
+    assert pair.b.numbers == [4]
+    assert reset.touched >= 2
 
 
 def test_messages_wait_at_the_sender_while_the_receiver_is_slow() -> None:
