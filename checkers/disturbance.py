@@ -6,8 +6,8 @@ from checkers.evidence import Window
 from checkers.intervals import Interval, merged
 from harness.core.columns import NEVER
 
-NODE_FAULTS = ("crash", "lost-writes", "pause")
-LINK_FAULTS = ("partition",)
+NODE_FAULTS = ("crash", "lost-writes", "pause", "full-disk")
+LINK_FAULTS = ("partition", "reset", "flaky-link")
 SLOW_SUBSCRIBER = "slow-subscriber"
 
 
