@@ -11,10 +11,10 @@ from typing import NoReturn
 PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent() -> None:
-    """A harness that was killed must not leave a run going on."""
+def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
+    """A harness that was killed must not leave a run going on: it gets that signal when it is."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
         if os.getppid() == 1:
             sys.exit("the harness died before its run began")
 

@@ -3,9 +3,8 @@
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import msgspec
 
@@ -18,7 +17,7 @@ from harness.judge import Budget, history_identity, judge, plan_sha256
 from harness.live import LiveLine
 from harness.replay import Repetition, repeat
 from harness.report.junit import junit
-from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
+from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_report, to_json
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, told
 from harness.running import execute, finish
@@ -26,7 +25,6 @@ from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_file, wr
 
 PAGE_FILE = "report.html"
 JUNIT_FILE = "junit.xml"
-WHERE: Mapping[str, str] = MappingProxyType({"sim": "in simulation", "docker": "in containers"})
 COLUMN = 44  # Characters of the left column of what a seed decided.
 
 

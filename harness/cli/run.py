@@ -13,10 +13,10 @@ from harness.cli.output import live_line, print_batch, print_report, standard_er
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.engines import EngineStart
-from harness.report.model import Report
+from harness.report.model import WHERE, Report
 from harness.report.screen import STYLES, plain, show_header
 from harness.running import prepare
-from harness.single import WHERE, carry_out, header
+from harness.single import carry_out, header
 from nemesis.plan import Plan
 
 SEED_MAX = 2**31  # Of seeds drawn here: short enough to be typed.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.core.verdict import Verdict
-from harness.report.model import Report
+from harness.report.model import Report, repetition
 from harness.report.screen import visible
 
 ANNOTATIONS_MAX: Final = 10
@@ -44,7 +44,8 @@ def _findings(reports: Sequence[Report]) -> Iterator[str]:
     for name, runs in sorted(classes.items(), key=lambda each: each[0]):
         is_allowed, anomaly = name
         share = f" ({len(runs)} of {len(reports)} runs)" if len(reports) > 1 else ""
-        again = f" Repeat it: seamark replay {runs[0].run}" if runs[0].run and runs[0].runtime == "sim" else ""
+        command = repetition(runs[0])
+        again = f" Repeat it: {command}" if command else ""
         yield _command("warning" if is_allowed else "error", f"{anomaly}{share}", f"{sentences[name]}{again}")
 
 

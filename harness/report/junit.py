@@ -10,7 +10,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from harness.core.verdict import Verdict
-from harness.report.model import PromiseRow, Report
+from harness.report.model import PromiseRow, Report, repetition
 from harness.report.screen import visible
 
 TEXT_MAX: Final = 2_000
@@ -61,7 +61,8 @@ def _promise_case(report: Report, row: PromiseRow) -> ElementTree.Element:
     found = [each for each in report.findings if each.promise == row.id]
     if row.verdict == "violated":
         lines = [f"{each.anomaly} ({each.count} times): {each.sentence}" for each in found]
-        lines += [f"repeat it: seamark replay {report.run}"] if report.run and report.runtime == "sim" else []
+        command = repetition(report)
+        lines += [f"repeat it: {command}"] if command else []
         _add(case, "failure", found[0].sentence if found else report.reason, lines)
     elif row.verdict != "holds":
         _add(case, "skipped", f"{row.verdict}, {row.witnesses} witnesses" + (f": {row.reason}" if row.reason else ""))

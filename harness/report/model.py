@@ -3,13 +3,16 @@
 The schema has a number, and names are never reused. Absent facts are null, empty lists are facts.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Finding, Verdict
+from harness.store import RUN_FILE
 
 REPORT_SCHEMA = 1
 REPORT_FILE = "report.json"
@@ -75,6 +78,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float | None = None  # Of the run's own time.
     facts: dict[str, Json] = {}
     seconds: dict[str, float] = {}
+
+
+WHERE: Mapping[str, str] = MappingProxyType({"sim": "in simulation", "docker": "in containers"})
+
+
+def repetition(report: Report) -> str | None:
+    """The command that repeats a run: exactly in simulation, elsewhere its plan and workload; None if it was no run."""
+    if report.run is None:
+        return None
+    return f"seamark replay {report.run}" if report.runtime == "sim" else f"seamark run {report.run}/{RUN_FILE}"
 
 
 def error_report(reason: str, **known: Json) -> Report:

@@ -23,7 +23,7 @@ from harness.core.verdict import Verdict
 from harness.report.cycle import Drawing, cycle_drawing
 from harness.report.evidence import Slice, choice, first_moment, slices
 from harness.report.markdown import issue
-from harness.report.model import FindingRow, PromiseRow, Report
+from harness.report.model import WHERE, FindingRow, PromiseRow, Report
 from harness.report.plots import Overview, fault_colours, in_force, overview
 from harness.report.scale import WIDTH, duration
 from harness.report.screen import commands, visible
@@ -254,10 +254,9 @@ def _tested(report: Report, run_file: RunFile | None, source: str | None) -> str
     options = run_file.options
     clients, rate, time_s = (_number(options.get(name)) for name in ("clients", "rate", "time_s"))
     faults = ", ".join(dict.fromkeys(step.package for step in run_file.plan.steps)) or "none"
-    where = "simulation" if run_file.runtime == "sim" else run_file.runtime
     return (
-        f"{run_file.cluster} in {where}, workload {run_file.workload}: {clients} clients at {rate} operations a second "
-        f"for {time_s} s, with faults: {faults}."
+        f"{run_file.cluster} {WHERE[run_file.runtime]}, workload {run_file.workload}: "
+        f"{clients} clients at {rate} operations a second for {time_s} s, with faults: {faults}."
     )
 
 

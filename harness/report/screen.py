@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.core.verdict import Verdict
-from harness.report.model import FindingRow, PromiseRow, Report
+from harness.report.model import FindingRow, PromiseRow, Report, repetition
 
 FINDINGS_SHOWN = 5
 PROMISES_SHOWN = 12
@@ -54,13 +54,11 @@ def show(console: Console, report: Report, *, is_quiet: bool = False) -> None:
 
 def commands(report: Report) -> list[tuple[str, str]]:
     """What to do next, as (label, command)."""
-    if report.run is None:
+    command = repetition(report)
+    if command is None:
         return []
-    lines = [("open", f"{report.run}/report.html")]
-    if report.runtime == "sim":
-        lines.append(("again", f"seamark replay {report.run}      exact"))
-    lines.append(("judge", f"seamark check {report.run}"))
-    return lines
+    again = f"{command}      {'exact' if report.runtime == 'sim' else 'the same plan and workload'}"
+    return [("open", f"{report.run}/report.html"), ("again", again), ("judge", f"seamark check {report.run}")]
 
 
 def _body(report: Report) -> Iterable[Text | Table]:
