@@ -10,7 +10,7 @@ from collections.abc import Callable
 import typer
 from typer.exceptions import Abort, TyperException
 
-from harness.cli import check, clusters, doctor, export, listing, replay, run
+from harness.cli import check, clean, clusters, doctor, export, images, listing, replay, run
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_USAGE, Verdict
 from harness.registry import shadowed_package
@@ -31,6 +31,8 @@ app.command("replay")(replay.replay)
 app.command("list")(listing.list_runs)
 app.command("clusters")(clusters.clusters)
 app.command("doctor")(doctor.doctor)
+app.command("images")(images.images)
+app.command("clean")(clean.clean)
 
 
 def main() -> None:

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import assert_never
 
 import docker
-from docker.errors import DockerException, ImageNotFound
+from docker.errors import APIError, DockerException, ImageNotFound
 
 from harness.containers.catalogue import (
+    CONTENT_LABEL,
     IMAGES,
     Buildable,
     Debootstrap,
@@ -38,6 +39,7 @@ from harness.containers.catalogue import (
 from harness.containers.commands import Log, apt_mirror, run
 from harness.containers.engine import connect
 from harness.containers.labels import temporary_folder
+from harness.containers.sweeper import PASSED_OVER
 from harness.core.errors import DeployError
 from harness.scenario import known
 
@@ -51,6 +53,7 @@ class Ready:
 
     name: str
     tag: str
+    way: Way
     is_new: bool
     seconds: float
 
@@ -91,6 +94,21 @@ def is_there(engine: docker.DockerClient, tag: str) -> bool:
     return True
 
 
+def remove_images(engine: docker.DockerClient) -> tuple[str, ...]:
+    """The tags that were removed: all of ours but those that a container uses."""
+    removed = []
+    for found in engine.images.list(filters={"label": CONTENT_LABEL}):
+        for tag in found.tags:
+            try:
+                engine.images.remove(tag)
+            except APIError as error:
+                if error.status_code not in PASSED_OVER:
+                    raise DeployError(f"the image {tag} could not be removed: {error}") from error
+            else:
+                removed.append(tag)
+    return tuple(removed)
+
+
 def _is_in_reach(engine: docker.DockerClient, reference: str) -> bool:
     if is_there(engine, reference):
         return True
@@ -115,7 +133,7 @@ def _one_builder() -> Iterator[None]:
 def _ensure(engine: docker.DockerClient, image: Buildable, way: Way, tell: Tell) -> str:
     tag = tag_of(image, way)
     if is_there(engine, tag):
-        tell(Ready(name=image.name, tag=tag, is_new=False, seconds=0.0))
+        tell(Ready(name=image.name, tag=tag, way=way, is_new=False, seconds=0.0))
         return tag
     arguments = {
         argument: needed if isinstance(needed, str) else _ensure(engine, needed, way, tell)
@@ -123,7 +141,7 @@ def _ensure(engine: docker.DockerClient, image: Buildable, way: Way, tell: Tell)
     }
     started = time.monotonic()
     _build(engine, image, way, arguments)
-    tell(Ready(name=image.name, tag=tag, is_new=True, seconds=time.monotonic() - started))
+    tell(Ready(name=image.name, tag=tag, way=way, is_new=True, seconds=time.monotonic() - started))
     return tag
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
@@ -57,7 +58,7 @@ def this_process() -> Owner:
     return Owner(host=host_id(), boot=boot_id(), pid=os.getpid(), start=start_of(os.getpid()) or 0)
 
 
-def owner_of(labels: dict[str, str]) -> Owner | None:
+def owner_of(labels: Mapping[str, str]) -> Owner | None:
     """The owner that labels name; None if they are not ours, or spoiled (and then nobody may remove the thing)."""
     try:
         return Owner(host=labels[HOST], boot=labels[BOOT], pid=int(labels[PID]), start=int(labels[START]))

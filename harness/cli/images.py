@@ -1,0 +1,44 @@
+"""`seamark images`: builds what containers are made from, and says how long each took."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.containers.catalogue import IMAGES, Way
+from harness.containers.engine import connect
+from harness.containers.images import Ready, ensure, way_of
+from harness.core.errors import ScenarioError
+from harness.report.screen import plain
+from harness.scenario import known
+
+
+def images(
+    names: Annotated[list[str] | None, typer.Argument(help="Which to build: all of them if none is named.")] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Build on published images, whatever can be reached.")
+    ] = False,
+    debian: Annotated[
+        bool, typer.Option("--debian", help="Build on Debian's packages and Go modules, without a registry of images.")
+    ] = False,
+) -> int:
+    """Build the images that containers are made from; one that is there already is left as it is."""
+    if published and debian:
+        raise ScenarioError("--published and --debian are two ways to build an image: choose one, or none")
+    wanted = [IMAGES[known(name, tuple(IMAGES), "image")] for name in names or IMAGES]
+    forced = Way.PUBLISHED if published else Way.DEBIAN if debian else None
+    console = Console(highlight=False)
+    engine = connect()
+    told: dict[str, Ready] = {}
+
+    def tell(ready: Ready) -> None:
+        if ready.tag not in told:
+            took = f"built in {ready.seconds:.1f} s" if ready.is_new else "there already"
+            console.print(plain(f"{ready.tag:<44} {ready.way.value:<10} {took}"), soft_wrap=True)
+        told[ready.tag] = ready
+
+    for image in wanted:
+        ensure(engine, image, way=forced or way_of(engine, image), tell=tell)
+    built_s = sum(ready.seconds for ready in told.values())
+    console.print(plain(f"{len(told)} images are ready; building took {built_s:.1f} s"))
+    return 0

@@ -1,0 +1,125 @@
+"""Removes what dead harnesses left in an engine and on this machine: nothing whose owner may still need it.
+
+Two sweepers at once, or a harness that clears up while we look, are no error: what is gone already is passed over.
+"""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import APIError, DockerException
+
+from harness.containers.labels import RUN, Fate, folder_fate, owner_of
+from harness.core.errors import DeployError
+
+PASSED_OVER = {403, 404, 409}  # Still in use by something that another is removing; gone; being removed.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """One thing that was removed."""
+
+    kind: str  # "container", "network", "volume" or "folder".
+    name: str
+    run: str | None  # The run that it was made for.
+
+
+def sweep(client: docker.DockerClient, *, everything: bool = False) -> tuple[Swept, ...]:
+    """What was removed of containers, networks and volumes: those of ours whose owner is gone.
+
+    `everything` takes those of other machines too, whose owners cannot be seen from here; never those of a live one.
+    """
+    fates = {Fate.GONE, Fate.ELSEWHERE} if everything else {Fate.GONE}
+
+    def is_ours(labels: Mapping[str, str]) -> bool:
+        owner = owner_of(labels)
+        return owner is not None and owner.fate() in fates
+
+    return tuple(_removed(client, RUN, is_ours))
+
+
+def remove_run(client: docker.DockerClient, run_id: str) -> tuple[Swept, ...]:
+    """What was removed of one run: all that carries its id, whoever owns it."""
+    return tuple(_removed(client, f"{RUN}={run_id}", lambda labels: labels.get(RUN) == run_id))
+
+
+def sweep_folders() -> tuple[Swept, ...]:
+    """What was removed of temporary folders: those of dead harnesses of this machine and this user."""
+    swept = []
+    for folder in Path(tempfile.gettempdir()).glob("seamark-*"):
+        if folder_fate(folder.name) is Fate.GONE and _is_own_folder(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                swept.append(Swept(kind="folder", name=str(folder), run=None))
+    return tuple(swept)
+
+
+def _is_own_folder(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:  # Another sweeper was faster.
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+
+
+def _removed(client: docker.DockerClient, label: str, is_ours: Callable[[Mapping[str, str]], bool]) -> Iterator[Swept]:
+    try:
+        for kind in KINDS:
+            for each in kind.listed(client.api, {"label": label}):
+                labels = each["Labels"] or {}
+                if is_ours(labels) and _is_removed(kind, client.api, each):
+                    yield Swept(kind=kind.word, name=kind.name(each), run=labels.get(RUN))
+    except (DockerException, OSError) as error:
+        raise DeployError(f"what dead runs left could not be removed: {error}") from error
+
+
+def _is_removed(kind: "_Kind", api: docker.APIClient, each: "_Row") -> bool:
+    try:
+        kind.remove(api, each)
+    except APIError as error:
+        if error.status_code not in PASSED_OVER:
+            raise
+        return False
+    return True
+
+
+_Row = dict[str, Any]  # As the engine lists it.
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How one kind of thing is listed, named and removed."""
+
+    word: str
+    listed: Callable[[docker.APIClient, dict[str, str]], list[_Row]]
+    name: Callable[[_Row], str]
+    remove: Callable[[docker.APIClient, _Row], None]
+
+
+# Containers first: a network or a volume in use cannot be removed.
+KINDS = (
+    _Kind(
+        "container",
+        lambda api, filters: api.containers(all=True, filters=filters),
+        lambda row: (row["Names"] or [row["Id"]])[0].removeprefix("/"),
+        lambda api, row: api.remove_container(row["Id"], force=True, v=True),
+    ),
+    _Kind(
+        "network",
+        lambda api, filters: api.networks(filters=filters),
+        lambda row: row["Name"],
+        lambda api, row: api.remove_network(row["Id"]),
+    ),
+    _Kind(
+        "volume",
+        lambda api, filters: api.volumes(filters=filters)["Volumes"] or [],
+        lambda row: row["Name"],
+        lambda api, row: api.remove_volume(row["Name"], force=True),
+    ),
+)
