@@ -1,0 +1,44 @@
+"""What nodes tell over their control channels, as records of the history: each once, at the time of its arrival here.
+
+The harness's own clock stamps them, so that operations and events of one history have one clock. An event is never
+stamped earlier than it was seen.
+"""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from harness.core.machine import Delivery, NodeId
+from harness.core.record import Evidence, Probe
+from harness.core.shown import state, stream_event
+from harness.host.control import Delivered, Probed, Stated
+from harness.host.control import Evidence as Told
+
+
+class Collector:
+    """Takes the evidence of all nodes."""
+
+    def __init__(self, record: Callable[[Evidence], None], now_ns: Callable[[], int]) -> None:
+        self._record, self._now_ns = record, now_ns
+        self._taken: dict[NodeId, int] = {}  # The last sequence number, which grows over all lives of a node.
+        self._delivered: dict[tuple[NodeId, int], int] = {}  # (subscriber, session) -> events so far.
+
+    def take(self, node: NodeId, told: Told) -> None:
+        """Record what is new in it: a node that reconnects tells again what was not acknowledged."""
+        if told.sequence <= self._taken.get(node, -1):
+            return
+        for item in told.items:
+            match item:
+                case Delivered(delivery=delivery):
+                    self._deliver(node, delivery)
+                case Probed(name=name, value=value):
+                    self._record(Probe(self._now_ns(), node, name, value))
+                case Stated(dump=dump):
+                    self._record(state(self._now_ns(), node, dump))
+                case _:
+                    assert_never(item)
+        self._taken[node] = told.sequence
+
+    def _deliver(self, node: NodeId, delivery: Delivery) -> None:
+        number = self._delivered.get((node, delivery.session), 0)
+        self._delivered[node, delivery.session] = number + 1
+        self._record(stream_event(self._now_ns(), node, number, delivery))

@@ -1,0 +1,130 @@
+"""The client's end of the network in containers: calls and answers over framed TCP, through one proxy for each node.
+
+A call is definitely lost only if it was never written: no connection stood, and none came to the point where the node
+had said `Welcome`. A time-out, or a connection that broke, says nothing about what the node did.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Final
+
+from harness.core.machine import Answer, Call, Message, NodeId
+from harness.core.seams import CallFailed
+from harness.host.frames import DATA_MAX, WELCOME, BadFrame, Codec, Hello, Splitter, codec_of, decode_as, encode_frame
+
+LOOPBACK: Final = "127.0.0.1"
+READ_BYTES: Final = 1 << 16
+SECOND: Final = 1_000_000_000
+
+
+class ContainerNetwork:
+    """The `Network` of containers. `ports` are where on loopback each node can be dialled."""
+
+    def __init__(self, ports: Mapping[NodeId, int], cluster: str) -> None:
+        self._ports, self._codec = ports, codec_of(cluster)
+
+    def connect(self, address: str) -> "ContainerConnection":
+        """A connection under that address."""
+        return ContainerConnection(NodeId(address), self._ports, self._codec)
+
+
+class ContainerConnection:
+    """The `Connection` of one client: at most one TCP connection to each node, dialled when it is needed."""
+
+    def __init__(self, address: NodeId, ports: Mapping[NodeId, int], codec: Codec) -> None:
+        self._address, self._ports, self._codec = address, ports, codec
+        self._lines: dict[NodeId, _Line] = {}
+        self._dialling: dict[NodeId, asyncio.Lock] = {}
+        self._next_number = 0
+
+    async def call(self, node: NodeId, message: Message, timeout_ns: int) -> Message:
+        """The answer to `message`. Raises CallFailed when the link breaks or the time is over."""
+        line: _Line | None = None
+        try:
+            async with asyncio.timeout(timeout_ns / SECOND):
+                line = await self._line(node)
+                self._next_number += 1
+                return await line.call(Call(self._next_number, message))
+        except TimeoutError:
+            raise CallFailed("timed out", is_definite=line is None) from None
+        except (OSError, BadFrame) as error:
+            raise CallFailed(f"cannot be reached: {error}", is_definite=line is None) from None
+
+    async def close(self) -> None:
+        """Give up all calls and links."""
+        for line in self._lines.values():
+            line.close("the connection was closed")
+
+    async def _line(self, node: NodeId) -> "_Line":
+        """A connection that stands. Raises OSError or BadFrame if there is none to be had."""
+        async with self._dialling.setdefault(node, asyncio.Lock()):
+            line = self._lines.get(node)
+            if line is None or not line.is_open:
+                line = self._lines[node] = await _dialled(self._address, self._ports[node], self._codec)
+            return line
+
+
+class _Line:
+    """One TCP connection to a node, after its Welcome."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, codec: Codec) -> None:
+        self.is_open = True
+        self._writer, self._codec = writer, codec
+        self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._listening = asyncio.create_task(self._listen(reader))
+
+    async def call(self, call: Call) -> Message:
+        """The answer. Raises CallFailed if the connection ends before it."""
+        answer = self._waiting[call.number] = asyncio.get_running_loop().create_future()
+        try:
+            self._writer.write(encode_frame(call))
+            return await answer
+        finally:
+            del self._waiting[call.number]
+
+    def close(self, reason: str) -> None:
+        """The connection has ended: its answers may be lost."""
+        self.is_open = False
+        self._listening.cancel()
+        self._writer.transport.abort()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(CallFailed(reason, is_definite=False))
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        splitter = Splitter(DATA_MAX)
+        reason = "the connection has ended"
+        try:
+            while received := await reader.read(READ_BYTES):
+                splitter.feed(received)
+                while (payload := splitter.take()) is not None:
+                    self._hear(self._codec.decode(payload))
+        except (OSError, BadFrame) as error:
+            reason = f"the connection has ended: {error}"
+        self.close(reason)
+
+    def _hear(self, message: Message) -> None:
+        if isinstance(message, Answer):
+            answer = self._waiting.get(message.number)
+            if answer is not None and not answer.done():
+                answer.set_result(message.body)
+
+
+async def _dialled(address: NodeId, port: int, codec: Codec) -> _Line:
+    """A connection that the node has welcomed: Toxiproxy accepts also when nobody is behind it."""
+    reader, writer = await asyncio.open_connection(LOOPBACK, port)
+    try:
+        writer.write(encode_frame(Hello(address)))
+        splitter = Splitter(DATA_MAX)
+        while (payload := splitter.take()) is None:
+            received = await reader.read(READ_BYTES)
+            if not received:
+                raise ConnectionResetError("nobody answers")
+            splitter.feed(received)
+        decode_as(WELCOME, payload)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            writer.transport.abort()
+        raise
+    return _Line(reader, writer, codec)
