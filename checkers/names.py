@@ -81,4 +81,25 @@ STREAM: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-NAMES: Final[Mapping[str, str]] = MappingProxyType({**TRANSACTIONAL, **STREAM})
+INVARIANT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "wrong-total": "A read of all accounts of a bank does not come to what they hold together.",
+        "unexpected-key": "A read of a bank shows an account that there is not.",
+        "nil-balance": "A read of a bank shows an account without a balance.",
+        "negative-balance": "An account of a bank is below zero.",
+        "counter-out-of-bounds": "A counter shows less than was certainly added, or more than could have been.",
+        "lost-element": "What was certainly put into a set or a queue is gone.",
+        "stale-element": "A read of a set misses an element that was known when it began; a later one shows it.",
+        "unexpected-element": "A set or a queue shows what nobody tried to put in.",
+        "failed-element": "A set shows an element whose add had certainly failed.",
+        "dequeued-twice": "A value came out of a queue more often than it was put in.",
+        "duplicate-id": "Two operations got the same id, which should be unique.",
+        "long-fork": "Of two reads of the same keys each sees more of one key than the other.",
+        "write-skew": "Two transactions read the same keys, write one each, and neither sees the other's write.",
+        "non-monotonic-read": "A process no longer sees what it saw before.",
+        "causal-reverse": "A read shows a write, and misses one that had ended before that began.",
+        "sequence-hole": "A client's later write is seen, and an earlier one is not.",
+    }
+)
+
+NAMES: Final[Mapping[str, str]] = MappingProxyType({**TRANSACTIONAL, **STREAM, **INVARIANT})

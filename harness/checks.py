@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, assert_never
@@ -33,6 +34,8 @@ from checkers.engine import Engine
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.explain import Name
 from checkers.generations import merged, restarts
+from checkers.invariants import bank, causal, counter, forks, ids, monotonic, queues, sets
+from checkers.invariants.operations import Op, operations
 from checkers.names import TRANSACTIONAL
 from checkers.selection import is_whole, parts, write_part
 from checkers.stream_kernel import RULES
@@ -144,6 +147,15 @@ def _whole(check: Callable[[Path, Bounds, Name], Judgement]) -> Callable[[Subjec
     return lambda subject: check(subject.history, subject.bounds, subject.name)
 
 
+def _invariant(check: Callable[[Sequence[Op]], Judgement]) -> Callable[[Subject], Judgement]:
+    """How a check of a simple workload judges, which looks at plain operations."""
+    return lambda subject: _by_generation(subject, lambda history: check(operations(history)))
+
+
+def _bank(subject: Subject) -> Judgement:
+    return _invariant(partial(bank.check, total=subject.bounds.total))(subject)
+
+
 def _by_generation(subject: Subject, judge: Callable[[Path], Judgement], *, is_locked: bool = False) -> Judgement:
     """The judgements of all generations as one. Copies lie beside the history: workers elsewhere can see that place."""
     history, bits = subject.history, subject.bounds.saved_bits
@@ -172,4 +184,16 @@ CHECKS: Final = (
     Check(authority.CHECKER, (authority.SPLIT,), _whole(authority.check)),
     Check(causes.CHECKER, (causes.FALSE_GAP, causes.SPURIOUS), _whole(causes.check)),
     Check(liveness.CHECKER, liveness.ANOMALIES, _whole(liveness.check)),
+    Check(bank.CHECKER, bank.ANOMALIES, _bank),
+    Check(counter.CHECKER, counter.ANOMALIES, _invariant(counter.check)),
+    Check(sets.SET_FULL, sets.ANOMALIES, _invariant(sets.check)),
+    Check(sets.SET, sets.ANOMALIES, _invariant(partial(sets.check, is_last_only=True)), When.NAMED),
+    Check(queues.QUEUE, queues.QUEUE_ANOMALIES, _invariant(queues.check_queue)),
+    Check(queues.TOTAL, queues.TOTAL_ANOMALIES, _invariant(queues.check_total_queue), When.NAMED),
+    Check(ids.CHECKER, ids.ANOMALIES, _invariant(ids.check)),
+    Check(forks.LONG_FORK, forks.FORK_ANOMALIES, _invariant(forks.check_long_fork)),
+    Check(forks.WRITE_SKEW, forks.SKEW_ANOMALIES, _invariant(forks.check_write_skew)),
+    Check(monotonic.CHECKER, monotonic.ANOMALIES, _invariant(monotonic.check)),
+    Check(causal.CAUSAL, causal.CAUSAL_ANOMALIES, _invariant(causal.check_causal)),
+    Check(causal.SEQUENTIAL, causal.SEQUENTIAL_ANOMALIES, _invariant(causal.check_sequential)),
 )

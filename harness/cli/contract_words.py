@@ -177,5 +177,6 @@ BOUNDS: Final[Mapping[str, Words]] = MappingProxyType(
         "stall_ns": Words("The longest that watermarks rest outside of faults and their grace."),
         "blocked_ns": Words("The longest that a commit waits for an epoch outside of faults and their grace."),
         "grace_ns": Words("What a fault excuses after its end: detection, take-over, restart."),
+        "total": Words("What the accounts of a bank come to together; if none is given, what its first read shows."),
     }
 )

@@ -31,6 +31,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     stall_ns: int | None = None  # The longest that watermarks may rest outside faults and their grace.
     blocked_ns: int | None = None  # The longest that a commit may wait for an epoch outside faults and their grace.
     grace_ns: int = 0  # After the end of a fault: detection, arbitration, take-over, restart.
+    total: int | None = None  # What the accounts of a bank come to together; None: what its first read shows.
 
 
 class StreamContract(msgspec.Struct, frozen=True, kw_only=True):

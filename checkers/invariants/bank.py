@@ -1,0 +1,129 @@
+"""Bank: money moves between accounts, so every read of all of them shows the same sum.
+
+A plain read is a map from accounts to balances. Of each the first thing wrong counts, in this order: an account that
+is none, an account without balance, a wrong sum, a balance below zero. What is not told follows from the first read.
+
+In transactions over lists an account is a key, and a transfer appends "N:-A" to one and "N:+A" to another: its balance
+is the sum of what was read. Accounts begin with nothing, so all of them come to nothing; one may fall below it. A read
+counts if it shows every account that money can have come from, as far as transfers link them.
+
+Witnesses: wrong-total, reads that ended after some transfer had begun (and are not the first one, which tells the sum);
+of the others, reads.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from checkers.invariants.operations import Op, Token, Trouble, findings, pairs, shown, token
+from harness.core.columns import FAIL
+from harness.core.record import Json
+from harness.core.verdict import Judgement
+
+CHECKER: Final = "bank"
+UNEXPECTED, NIL, TOTAL, NEGATIVE = "unexpected-key", "nil-balance", "wrong-total", "negative-balance"
+ANOMALIES: Final = (UNEXPECTED, NIL, TOTAL, NEGATIVE)
+
+
+class Read(NamedTuple):
+    """What one operation read of all accounts. `could_tear`: it ended after a transfer had begun."""
+
+    number: int
+    balances: tuple[tuple[Token, Json], ...]
+    could_tear: bool
+
+
+def check(operations: Sequence[Op], total: int | None = None) -> Judgement:
+    """What the reads of a bank prove. `total` is what all accounts come to; None: what the first read shows."""
+    reads = list(_plain_reads(operations))
+    witnesses = Counter(dict.fromkeys(ANOMALIES, 0))
+    troubles: list[Trouble] = []
+    if reads:
+        is_told = total is not None
+        accounts = {account for account, _ in reads[0].balances}
+        expected = total if total is not None else _sum(reads[0])
+        for number, read in enumerate(reads):
+            witnesses.update((UNEXPECTED, NIL, NEGATIVE))
+            witnesses[TOTAL] += read.could_tear and (is_told or number > 0)
+            source = "as was told" if is_told else f"as T{reads[0].number} shows"
+            troubles += _trouble(read, accounts, expected, source)
+    for read in _list_reads(operations):
+        witnesses[TOTAL] += read.could_tear
+        troubles += _trouble(read, {account for account, _ in read.balances}, 0, "as they began", may_be_negative=True)
+    return Judgement(
+        checker=CHECKER, findings=findings(CHECKER, ANOMALIES, troubles), witnesses=dict(witnesses), facts={}
+    )
+
+
+def _plain_reads(operations: Sequence[Op]) -> Iterator[Read]:
+    first = min((op.number for op in operations if op.f == "transfer" and op.outcome != FAIL), default=None)
+    for op in operations:
+        entries = pairs(op.value) if op.is_ok and op.f == "read" else None
+        if entries is not None:
+            balances = tuple((token(account), balance) for account, balance in entries)
+            yield Read(op.number, balances, first is not None and first < op.after)
+
+
+def _sum(read: Read) -> int | float:
+    return sum(balance for _, balance in read.balances if _is_number(balance))  # type: ignore[misc]  # Numbers only.
+
+
+def _is_number(balance: Json) -> bool:
+    return isinstance(balance, int | float) and not isinstance(balance, bool)
+
+
+def _trouble(
+    read: Read, accounts: set[Token], expected: float, source: str, *, may_be_negative: bool = False
+) -> Iterator[Trouble]:
+    """The first thing that is wrong with a read, if anything is."""
+    strange = [account for account, _ in read.balances if account not in accounts]
+    empty = [account for account, balance in read.balances if not _is_number(balance)]
+    negative = [(account, balance) for account, balance in read.balances if _is_number(balance) and balance < 0]  # type: ignore[operator]  # Numbers only.
+    who = f"T{read.number}"
+    if strange:
+        yield _told(UNEXPECTED, read, f"{who} read an account {shown(strange[0])}, and there is none of that name.")
+    elif empty:
+        yield _told(NIL, read, f"{who} read account {shown(empty[0])} without a balance.")
+    elif _sum(read) != expected:
+        text = f"{who} read accounts that come to {_sum(read)} in all; they must come to {expected}, {source}."
+        yield _told(TOTAL, read, text)
+    elif negative and not may_be_negative:
+        account, balance = negative[0]
+        yield _told(NEGATIVE, read, f"{who} read a balance of {balance} in account {shown(account)}, below zero.")
+
+
+def _told(anomaly: str, read: Read, sentence: str) -> Trouble:
+    return Trouble(anomaly, sentence, (read.number,), (read.number,))
+
+
+def _list_reads(operations: Sequence[Op]) -> Iterator[Read]:
+    """Reads in transactions over lists, of whole groups of accounts."""
+    group: dict[Token, tuple[Token, ...]] = {}
+    begun: dict[Token, int] = {}  # By account: the first transfer.
+    for op in operations:
+        keys = [mop.key for mop in op.mops or () if mop.element is not None and _amount(mop.element) is not None]
+        if len(set(keys)) == 2:
+            merged = tuple(dict.fromkeys((*group.get(keys[0], (keys[0],)), *group.get(keys[1], (keys[1],)))))
+            group.update(dict.fromkeys(merged, merged))
+            if op.outcome != FAIL:
+                for key in keys:
+                    begun.setdefault(key, op.number)
+    for op in operations:
+        if not op.is_ok or op.mops is None or any(mop.element is not None for mop in op.mops):
+            continue
+        seen = {mop.key: mop.elements for mop in op.mops if mop.elements is not None}
+        amounts = {key: [_amount(each) for each in elements] for key, elements in seen.items()}
+        is_whole = all(other in seen for key in seen for other in group.get(key, ()))
+        if is_whole and any(key in group for key in seen) and all(None not in each for each in amounts.values()):
+            balances = tuple((key, sum(each for each in of if each is not None)) for key, of in amounts.items())
+            yield Read(op.number, balances, any(begun.get(key, op.after) < op.after for key in seen))
+
+
+def _amount(element: Token) -> int | None:
+    """What that element of an account is worth."""
+    if not isinstance(element, str):
+        return None
+    number, colon, amount = element.strip('"').partition(":")
+    if not (colon and number.isdecimal() and amount[:1] in {"+", "-"} and amount[1:].isdecimal()):
+        return None
+    return int(amount)

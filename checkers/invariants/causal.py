@@ -1,0 +1,94 @@
+"""Causal reverse, and sequential: a read that shows an effect, and not what had come before it.
+
+*causal-reverse* (and Jepsen's comments): when a write began, others had ended; a read that shows the write must show
+all of them. Among the writes that a read shows the one that began last asks for all that the others ask for.
+
+*sequential*: a client writes the parts of a key one after the other, and reads go through them from the last to the
+first: [key, [newest, ..., oldest]], null where there is nothing. So once something is there, all that follows must be.
+
+Witnesses: reads that show a write which others precede; reads that show something before the last place.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import dropwhile, islice
+from typing import Final
+
+import numpy as np
+
+from checkers.invariants.members import Members, collections
+from checkers.invariants.operations import Op, Token, Trouble, collection, findings, shown, token
+from harness.core.columns import NEVER
+from harness.core.record import Json
+from harness.core.verdict import Judgement
+
+CAUSAL: Final = "causal-reverse"
+SEQUENTIAL: Final = "sequential"
+HOLE: Final = "sequence-hole"
+CAUSAL_ANOMALIES: Final = (CAUSAL,)
+SEQUENTIAL_ANOMALIES: Final = (HOLE,)
+
+
+def check_causal(operations: Sequence[Op]) -> Judgement:
+    """Which reads show a write without one that had ended before it began. O(all that was read)."""
+    troubles: list[Trouble] = []
+    witnesses = 0
+    for name, members in collections(operations).items():
+        for trouble, is_witness in _reversals(name, members):
+            witnesses += is_witness
+            troubles += [trouble] if trouble is not None else []
+    told = findings(CAUSAL, CAUSAL_ANOMALIES, troubles)
+    return Judgement(checker=CAUSAL, findings=told, witnesses={CAUSAL: witnesses})
+
+
+def _reversals(name: Token, members: Members) -> Iterator[tuple[Trouble | None, bool]]:
+    """For each read its trouble, if it has one, and whether it could have had."""
+    began: dict[Token, int] = {}
+    for put in members.puts:
+        began.setdefault(put.element, put.number)
+    done = sorted((put for put in members.puts if put.after != NEVER), key=lambda put: (put.after, put.number))
+    ends = np.array([put.after for put in done], np.int64)
+    for read in members.reads:
+        seen = frozenset(read.elements)
+        latest = max((each for each in read.elements if each in began), key=began.__getitem__, default=None)
+        if latest is None:
+            continue
+        asked = int(np.searchsorted(ends, began[latest], side="right"))
+        missing = next((put for put in islice(done, asked) if put.element not in seen), None)
+        if missing is None:
+            yield None, asked > 0
+            continue
+        text = (
+            f"T{read.number} read {shown(latest)} in {shown(name)}, which T{began[latest]} began to write after "
+            f"T{missing.number} had written {shown(missing.element)}; but it does not show that."
+        )
+        ops = (missing.number, began[latest], read.number)
+        yield Trouble(CAUSAL, text, (str(name), *ops), ops), True
+
+
+def check_sequential(operations: Sequence[Op]) -> Judgement:
+    """Which reads from the newest part to the oldest have a hole."""
+    troubles, witnesses = [], 0
+    for op in operations:
+        parts = sequence(op.value) if op.f == "read" and op.is_ok else None
+        if parts is None:
+            continue
+        key, values = parts
+        there = list(dropwhile(lambda value: value is None, values))
+        witnesses += len(there) > 1
+        if None in there:
+            text = (
+                f"T{op.number} read {shown(token(there[0]))} of {shown(token(key))}, and then nothing where its client "
+                "had written earlier."
+            )
+            troubles.append(Trouble(HOLE, text, (str(token(key)), op.number), (op.number,)))
+    told = findings(SEQUENTIAL, SEQUENTIAL_ANOMALIES, troubles)
+    return Judgement(checker=SEQUENTIAL, findings=told, witnesses={HOLE: witnesses})
+
+
+def sequence(value: Json) -> tuple[Json, list[Json]] | None:
+    """Key and parts of a read such as [key, [newest, ..., oldest]]."""
+    parts = collection(value)
+    if parts is None or len(parts) != 2:
+        return None
+    values = collection(parts[1])
+    return None if values is None else (parts[0], values)

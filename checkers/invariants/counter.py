@@ -1,0 +1,122 @@
+"""Counter: a read shows at least what had certainly been added before it began, and at most what could have been since.
+
+An add of outcome info may happen at any time from its invocation on, or never; one that failed does not count at all.
+Adds may be negative: then it is the lower bound that they lower as soon as they are invoked, and the upper bound once
+they are certain. Transactions over lists are adds of one for each append, and each read of a list is a read of its
+length. Counters of different keys are apart.
+
+Witnesses: reads before whose end some add had begun.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from checkers.invariants.operations import Op, Token, Trouble, findings, shown
+from harness.core.columns import FAIL, INFO, NEVER, Int64s
+from harness.core.verdict import Judgement
+
+CHECKER: Final = "counter"
+OUT: Final = "counter-out-of-bounds"
+ANOMALIES: Final = (OUT,)
+ADDS: Final = ("add", "inc", "increment", "decrement")
+_PLAIN: Final = "the counter"
+
+
+class Add(NamedTuple):
+    """Something was added, or may have been: `after` is NEVER where that is not certain."""
+
+    number: int
+    after: int
+    amount: int
+
+
+class Read(NamedTuple):
+    """The counter was read as `value`."""
+
+    number: int
+    after: int
+    value: int
+
+
+class Counts(NamedTuple):
+    """What happened to one counter."""
+
+    adds: list[Add]
+    reads: list[Read]
+
+
+def check(operations: Sequence[Op]) -> Judgement:
+    """What the reads of counters prove."""
+    troubles, witnesses = [], 0
+    for key, counts in counters(operations).items():
+        lower, upper = bounds(counts)
+        began = np.sort(np.array([add.number for add in counts.adds], np.int64))
+        after = np.array([read.after for read in counts.reads], np.int64)
+        witnesses += int(np.count_nonzero(np.searchsorted(began, after) > 0))
+        for read, low, high in zip(counts.reads, lower.tolist(), upper.tolist(), strict=True):
+            if not low <= read.value <= high:
+                troubles.append(_trouble(key, read, low, high))
+    return Judgement(
+        checker=CHECKER, findings=findings(CHECKER, ANOMALIES, troubles), witnesses={OUT: witnesses}, facts={}
+    )
+
+
+def _trouble(key: Token, read: Read, low: int, high: int) -> Trouble:
+    text = (
+        f"T{read.number} read {shown(key)} as {read.value}: when it began, what had been added for certain came to "
+        f"{low}, and when it ended, what could have been added came to {high}."
+    )
+    return Trouble(OUT, text, (str(key), read.number, read.value), (read.number,))
+
+
+def bounds(counts: Counts) -> tuple[Int64s, Int64s]:
+    """The least and the most that each read may show. O(n log n)."""
+    index = np.array([read.number for read in counts.reads], np.int64)
+    after = np.array([read.after for read in counts.reads], np.int64)
+    amount = np.array([add.amount for add in counts.adds], np.int64)
+    began = np.array([add.number for add in counts.adds], np.int64)
+    ended = np.array([add.after for add in counts.adds], np.int64)
+    certain, possible = (ended, index, "right"), (began, after, "left")
+    up, down = np.maximum(amount, 0), np.minimum(amount, 0)
+    lower = _sums(up, *certain) + _sums(down, *possible)
+    upper = _sums(up, *possible) + _sums(down, *certain)
+    return lower, upper
+
+
+def _sums(amount: Int64s, times: Int64s, until: Int64s, side: str) -> Int64s:
+    """For each of `until` the sum of the amounts whose time is below it (or at it, if the side is right)."""
+    order = np.argsort(times, kind="stable")
+    running = np.concatenate(([0], np.cumsum(amount[order])))
+    places = np.searchsorted(times[order], until, side="right" if side == "right" else "left")
+    return running[places].astype(np.int64)
+
+
+def counters(operations: Sequence[Op]) -> Mapping[Token, Counts]:
+    """All counters by name. Failed adds are left out; an own add of a transaction is taken as one of others."""
+    found: dict[Token, Counts] = {}
+    for op in operations:
+        for key, what in _parts(op):
+            counts = found.setdefault(key, Counts([], []))
+            if isinstance(what, Add):
+                counts.adds.append(what)
+            else:
+                counts.reads.append(what)
+    return found
+
+
+def _parts(op: Op) -> Iterator[tuple[Token, Add | Read]]:
+    until = NEVER if op.outcome == INFO else op.after
+    if op.mops is not None:
+        for mop in op.mops:
+            if mop.element is not None and op.outcome != FAIL:
+                yield mop.key, Add(op.number, until, 1)
+            elif mop.elements is not None and op.is_ok:
+                yield mop.key, Read(op.number, op.after, len(mop.elements))
+    elif op.f in ADDS and op.outcome != FAIL:
+        amount = 1 if op.asked is None else op.asked
+        if type(amount) is int:
+            yield _PLAIN, Add(op.number, until, -amount if op.f == "decrement" else amount)
+    elif op.f == "read" and op.is_ok and type(op.value) is int:
+        yield _PLAIN, Read(op.number, op.after, op.value)

@@ -1,0 +1,208 @@
+"""Long fork and write skew: transactions that see the same keys at moments that fit into no order.
+
+A *long fork*: two reads of the same keys, each of which sees more of one key than the other does. Keys only grow: from
+nothing to their one value, or, in transactions over lists, by appends.
+
+A *write skew*: two transactions read the same two keys and write one each, and neither sees what the other wrote. In
+transactions over lists a write is an append. Plain histories have inserts of [key, [a, b]], of which one is null: each
+inserts its own only if it finds neither, so that at most one may succeed for each key.
+
+Witnesses: long-fork, reads that see more than the least and less than the most of all reads of their keys, where there
+are two; write-skew, transactions that overlap one of the other kind, and inserts that succeeded with a rival.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from checkers.invariants.operations import Op, Token, Trouble, findings, listed, shown, token
+from harness.core.columns import NEVER, Int64s
+from harness.core.record import Json
+from harness.core.verdict import Judgement
+
+LONG_FORK: Final = "long-fork"
+WRITE_SKEW: Final = "write-skew"
+FORK_ANOMALIES: Final = (LONG_FORK,)
+SKEW_ANOMALIES: Final = (WRITE_SKEW,)
+
+
+class View(NamedTuple):
+    """How much a read saw of each of its keys, which stand in one order for all reads of them."""
+
+    amounts: tuple[int, ...]
+    number: int
+
+
+class Skewer(NamedTuple):
+    """A transaction that read two keys and appended to one of them: what it saw of both, and its elements."""
+
+    op: Op
+    own: frozenset[Token]  # Of the key that it appended to,
+    other: frozenset[Token]  # and of the other one.
+    element: Token
+
+
+def check_long_fork(operations: Sequence[Op]) -> Judgement:
+    """What read-only transactions of several keys prove. O(n log n)."""
+    groups: dict[tuple[Token, ...], list[View]] = {}
+    for op in operations:
+        seen = _seen(op)
+        if len(seen) > 1:
+            keys = tuple(sorted(seen, key=lambda key: (isinstance(key, str), key)))
+            groups.setdefault(keys, []).append(View(tuple(seen[key] for key in keys), op.number))
+    troubles: list[Trouble] = []
+    witnesses = 0
+    for keys, views in groups.items():
+        between = _between(views)
+        witnesses += between if between > 1 else 0
+        troubles += _forks(keys, views)
+    told = findings(LONG_FORK, FORK_ANOMALIES, troubles)
+    return Judgement(checker=LONG_FORK, findings=told, witnesses={LONG_FORK: witnesses})
+
+
+def _seen(op: Op) -> dict[Token, int]:
+    """How much it saw of each key, if it did nothing but read."""
+    if not op.is_ok:
+        return {}
+    if op.mops is not None:
+        if any(mop.elements is None for mop in op.mops):
+            return {}
+        return {mop.key: len(mop.elements or ()) for mop in op.mops}
+    if op.f != "read" or not isinstance(op.value, list):
+        return {}
+    return dict(_steps(op.value))
+
+
+def _steps(steps: Sequence[Json]) -> Iterator[tuple[Token, int]]:
+    """The reads of a list of [r, key, value]."""
+    for step in steps:
+        if isinstance(step, list) and len(step) == 3 and step[0] in {"r", ":r"}:
+            yield token(step[1]), int(step[2] is not None)
+
+
+def _between(views: Sequence[View]) -> int:
+    """How many saw neither the least nor the most that was seen of every key: only such can disagree."""
+    amounts = np.array([view.amounts for view in views], np.int64)
+    is_least = (amounts == amounts.min(axis=0)).all(axis=1)
+    is_most = (amounts == amounts.max(axis=0)).all(axis=1)
+    return int(np.count_nonzero(~is_least & ~is_most))
+
+
+def _forks(keys: Sequence[Token], views: Sequence[View]) -> Iterator[Trouble]:
+    """Neighbours by how much they saw in all that do not contain each other: there are some iff any two do not."""
+    first = {view.amounts: view for view in reversed(views)}
+    ordered = sorted(first.values(), key=lambda view: (sum(view.amounts), view.amounts))
+    for less, more in pairwise(ordered):
+        behind = [place for place, amount in enumerate(less.amounts) if amount > more.amounts[place]]
+        if behind:
+            ahead = next(place for place, amount in enumerate(less.amounts) if amount < more.amounts[place])
+            text = (
+                f"T{less.number} and T{more.number} both read {listed(keys)}. T{less.number} saw more of "
+                f"{shown(keys[behind[0]])} than T{more.number}, which saw more of {shown(keys[ahead])}: "
+                "neither can have come first."
+            )
+            ops = (less.number, more.number)
+            yield Trouble(LONG_FORK, text, (*map(str, keys), *sorted(ops)), ops)
+
+
+def check_write_skew(operations: Sequence[Op]) -> Judgement:
+    """What transactions prove that read two keys and write one. O(n log n)."""
+    troubles = list(_double_inserts(operations))
+    witnesses = len(_rivals(operations))
+    for (key, other), (these, those) in _skewers(operations).items():
+        witnesses += _overlapping(these, those) + _overlapping(those, these)
+        troubles += _skews(key, other, these, those)
+    told = findings(WRITE_SKEW, SKEW_ANOMALIES, troubles)
+    return Judgement(checker=WRITE_SKEW, findings=told, witnesses={WRITE_SKEW: witnesses})
+
+
+def _skewers(
+    operations: Sequence[Op],
+) -> Mapping[tuple[Token, Token], tuple[list[Skewer], list[Skewer]]]:
+    """By pair of keys: who appended to the first of them, and who to the second."""
+    found: dict[tuple[Token, Token], tuple[list[Skewer], list[Skewer]]] = {}
+    for op in operations:
+        appends = [mop for mop in op.mops or () if mop.element is not None]
+        reads = {mop.key: mop.elements for mop in op.mops or () if mop.elements is not None}
+        if not op.is_ok or len(appends) != 1 or len(reads) != 2 or appends[0].key not in reads:
+            continue
+        target, element = appends[0].key, appends[0].element
+        first, second = sorted(reads, key=lambda key: (isinstance(key, str), key))
+        other = second if target == first else first
+        assert element is not None
+        skewer = Skewer(op, frozenset(reads[target]), frozenset(reads[other]), element)
+        found.setdefault((first, second), ([], []))[target == second].append(skewer)
+    return found
+
+
+def _skews(key: Token, other: Token, these: Sequence[Skewer], those: Sequence[Skewer]) -> Iterator[Trouble]:
+    """For each of `these` one of `those`, if any, such that neither saw the other's append.
+
+    Where lists only grow, an element at place p is missed by whoever saw at most p elements. Of those that saw so
+    little, the one whose own element stands highest is missed by `these` if any is. What is found is looked at itself.
+    """
+    here, there = _places(these, those), _places(those, these)
+    if not those:
+        return
+    order = sorted(range(len(those)), key=lambda number: len(those[number].other))
+    sizes = np.array([len(those[number].other) for number in order], np.int64)
+    highest: list[int] = []  # For each prefix of `order`, who in it has the highest element.
+    for number in order:
+        if not highest or there[number] > there[highest[-1]]:
+            highest.append(number)
+        else:
+            highest.append(highest[-1])
+    for number, one in enumerate(these):
+        reach = int(np.searchsorted(sizes, here[number], side="right"))
+        if reach:
+            two = those[highest[reach - 1]]
+            if one.element not in two.other and two.element not in one.other:
+                first, second = f"T{one.op.number}", f"T{two.op.number}"
+                text = (
+                    f"{first} and {second} both read {shown(key)} and {shown(other)}; {first} wrote "
+                    f"{shown(one.element)} to the former, {second} {shown(two.element)} to the latter, and neither saw "
+                    "what the other wrote."
+                )
+                ops = (one.op.number, two.op.number)
+                yield Trouble(WRITE_SKEW, text, (str(key), str(other), *ops), ops)
+
+
+def _places(these: Sequence[Skewer], those: Sequence[Skewer]) -> list[int]:
+    """How many elements those saw at least who saw the element of each of `these`, less one; NEVER if nobody did."""
+    wanted = {one.element for one in these}
+    least: dict[Token, int] = {}
+    for two in those:
+        for element in two.other:
+            if element in wanted:
+                least[element] = min(least.get(element, NEVER), len(two.other) - 1)
+    return [least.get(one.element, NEVER) for one in these]
+
+
+def _overlapping(these: Sequence[Skewer], those: Sequence[Skewer]) -> int:
+    """How many of `these` were open at the same time as one of `those`."""
+    if not those:
+        return 0
+    starts: Int64s = np.array([two.op.number for two in those], np.int64)
+    ends = np.maximum.accumulate(np.array([two.op.after for two in those], np.int64))
+    before = np.searchsorted(starts, np.array([one.op.after for one in these], np.int64), side="left")
+    began = np.array([one.op.number for one in these], np.int64)
+    return int(np.count_nonzero((before > 0) & (ends[np.maximum(before - 1, 0)] > began)))
+
+
+def _rivals(operations: Sequence[Op]) -> dict[Token, list[int]]:
+    """The inserts that succeeded, by key, of keys that more than one tried."""
+    tried: dict[Token, list[Op]] = {}
+    for op in operations:
+        if op.f == "insert" and isinstance(op.said, list) and len(op.said) == 2 and isinstance(op.said[1], list):
+            tried.setdefault(token(op.said[0]), []).append(op)
+    rivals = {key: [op.number for op in ops if op.is_ok] for key, ops in tried.items() if len(ops) > 1}
+    return {key: ops for key, ops in rivals.items() if ops}
+
+
+def _double_inserts(operations: Sequence[Op]) -> Iterator[Trouble]:
+    for key, ops in _rivals(operations).items():
+        if len(ops) > 1:
+            text = f"T{ops[0]} and T{ops[1]} both inserted for {shown(key)}, each only if there was nothing yet."
+            yield Trouble(WRITE_SKEW, text, (str(key), *ops), tuple(ops))

@@ -1,0 +1,32 @@
+"""Unique ids: no two operations that succeeded got the same one. Witnesses: ids that were given out, but the first."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from checkers.invariants.operations import Op, Token, Trouble, findings, shown, token
+from harness.core.verdict import Judgement
+
+CHECKER: Final = "unique-ids"
+DUPLICATE: Final = "duplicate-id"
+ANOMALIES: Final = (DUPLICATE,)
+
+
+def check(operations: Sequence[Op]) -> Judgement:
+    """What the answers of a generator of ids prove."""
+    owners: dict[Token, list[int]] = {}
+    for op in operations:
+        if op.f == "generate" and op.is_ok:
+            owners.setdefault(token(op.value), []).append(op.number)
+    troubles = [
+        Trouble(
+            DUPLICATE,
+            f"T{ops[0]} and T{ops[1]} both got the id {shown(value)}; {len(ops)} operations did.",
+            (str(value), *ops),
+            tuple(ops),
+        )
+        for value, ops in owners.items()
+        if len(ops) > 1
+    ]
+    given = sum(map(len, owners.values()))
+    told = findings(CHECKER, ANOMALIES, troubles)
+    return Judgement(checker=CHECKER, findings=told, witnesses={DUPLICATE: max(0, given - 1)})

@@ -1,0 +1,78 @@
+"""Monotonic: what a process has seen of a key it sees again, whatever else happens.
+
+In transactions over lists a later read by the same process shows every element that an earlier one did. In a plain
+history values are integers that only grow: each operation of f inc or read that succeeded shows one, or [key, value].
+A process that got an unclear answer never returns, so each process is a session.
+
+Witnesses: reads after one by the same process that saw something.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from checkers.invariants.operations import Op, Token, Trouble, findings, listed, shown, token
+from harness.core.verdict import Judgement
+
+CHECKER: Final = "monotonic"
+BACK: Final = "non-monotonic-read"
+ANOMALIES: Final = (BACK,)
+SHOWS: Final = ("inc", "read")
+_PLAIN: Final = "the value"
+
+
+class Sight(NamedTuple):
+    """What a process saw of a key: the elements of a list, or a number."""
+
+    number: int
+    process: int
+    key: Token
+    elements: tuple[Token, ...] | int
+
+
+def check(operations: Sequence[Op]) -> Judgement:
+    """What later reads of each process prove. O(all that was read)."""
+    latest: dict[tuple[int, Token], Sight] = {}
+    troubles: list[Trouble] = []
+    witnesses = 0
+    for sight in _sights(operations):
+        place = (sight.process, sight.key)
+        before = latest.get(place)
+        latest[place] = sight
+        if before is not None:
+            witnesses += bool(before.elements)
+            troubles += _trouble(before, sight)
+    told = findings(CHECKER, ANOMALIES, troubles)
+    return Judgement(checker=CHECKER, findings=told, witnesses={BACK: witnesses})
+
+
+def _trouble(before: Sight, sight: Sight) -> Iterator[Trouble]:
+    one, two = before.elements, sight.elements
+    what = None
+    if isinstance(one, int) and isinstance(two, int):
+        if two < one:
+            what = f"as {one}, and later, in T{sight.number}, as {two}"
+    elif isinstance(one, tuple) and isinstance(two, tuple) and two[: len(one)] != one:
+        shown_again = frozenset(two)
+        gone = [element for element in one if element not in shown_again]
+        if gone:
+            what = f"with {listed(gone)} in it, and later, in T{sight.number}, without"
+    if what is not None:
+        text = f"Process {sight.process} read {shown(sight.key)} in T{before.number} {what}."
+        ops = (before.number, sight.number)
+        yield Trouble(BACK, text, (str(sight.key), *ops), ops)
+
+
+def _sights(operations: Sequence[Op]) -> Iterator[Sight]:
+    """All that was seen, by index; of a key that one transaction reads twice, both."""
+    for op in operations:
+        if not op.is_ok:
+            continue
+        if op.mops is not None:
+            for mop in op.mops:
+                if mop.elements is not None:
+                    yield Sight(op.number, op.process, mop.key, mop.elements)
+        elif op.f in SHOWS:
+            if type(op.value) is int:
+                yield Sight(op.number, op.process, _PLAIN, op.value)
+            elif isinstance(op.value, list) and len(op.value) == 2 and type(op.value[1]) is int:
+                yield Sight(op.number, op.process, token(op.value[0]), op.value[1])

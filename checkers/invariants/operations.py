@@ -1,0 +1,188 @@
+"""A history's operations as plain values, for checks that look at each of them once.
+
+Real time needs no clock: u ended before v began iff `u.after <= v.number`, and u began before v ended iff
+`u.number < v.after` (harness/core/columns.py). An operation without a certain end has `after` NEVER.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from checkers.evidence import Dictionary, finding, rows
+from checkers.files import damaged
+from harness.core.columns import APPEND, NEVER, OK, READ
+from harness.core.record import Json
+from harness.core.verdict import Finding
+
+_OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "after", "is_txn"]
+_MOPS: Final = ["op", "position", "f", "key", "value", "read"]
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")
+_LENGTH: Final = 60  # Characters of a value in a sentence.
+
+Token = int | str  # A value by which it can be looked up: an integer as it is, anything else as its JSON.
+
+
+class Mop(NamedTuple):
+    """A read of a list (`elements`: what it showed, None where that is not known), or an append (`element`)."""
+
+    key: Token
+    element: Token | None
+    elements: tuple[Token, ...] | None
+
+
+class Op(NamedTuple):
+    """One operation. `asked` and `value` are those of its invocation and completion; a transaction has `mops`."""
+
+    number: int
+    process: int
+    outcome: int
+    after: int
+    f: str
+    asked: Json = None
+    value: Json = None
+    mops: tuple[Mop, ...] | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        """Did it certainly happen?"""
+        return self.outcome == OK
+
+    @property
+    def said(self) -> Json:
+        """Its value: the completion's if that has one, else what was asked for."""
+        return self.asked if self.value is None else self.value
+
+    def precedes(self, other: "Op") -> bool:
+        """Had it ended before the other began?"""
+        return self.after <= other.number
+
+    def overlaps(self, other: "Op") -> bool:
+        """Was there a moment at which both were open?"""
+        return self.number < other.after and other.number < self.after
+
+
+def operations(history: Path) -> tuple[Op, ...]:
+    """All operations of that history, by index. Raises HistoryError if its files are damaged."""
+    mops = _transactions(history)
+    try:
+        return tuple(sorted(_operation(row, mops) for row in rows(history, "ops", _OPS)))
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise damaged(history / "ops.parquet", problem) from problem
+
+
+def _operation(row: Mapping[str, Any], mops: Mapping[int, list[Mop]]) -> Op:
+    return Op(
+        number=row["index"],
+        process=row["process"],
+        outcome=row["outcome"],
+        after=row["after"],
+        f=row["f"],
+        asked=_json(row["invoke_value"]),
+        value=_json(row["value"]),
+        mops=tuple(mops.get(row["index"], ())) if row["is_txn"] else None,
+    )
+
+
+def _transactions(history: Path) -> dict[int, list[Mop]]:
+    """The micro-operations on lists, by operation, in their order."""
+    names = Dictionary(history)
+    known: dict[int, Token] = {}
+
+    def named(identity: int) -> Token:
+        if identity not in known:
+            known[identity] = token(names.value(identity))
+        return known[identity]
+
+    found: dict[int, list[Mop]] = {}
+    for row in sorted(rows(history, "mops", _MOPS), key=lambda each: (each["op"], each["position"])):
+        elements = None if row["read"] is None else tuple(map(named, row["read"]))
+        if row["f"] == READ:
+            found.setdefault(row["op"], []).append(Mop(named(row["key"]), None, elements))
+        elif row["f"] == APPEND:
+            found.setdefault(row["op"], []).append(Mop(named(row["key"]), named(row["value"]), None))
+    return found
+
+
+def _json(text: str | None) -> Json:
+    return None if text is None else msgspec.json.decode(text)
+
+
+def token(value: Json) -> Token:
+    """The value as something that can be looked up; equal iff the values are the same JSON."""
+    return value if type(value) is int else _ENCODER.encode(value).decode()
+
+
+def shown(value: Token) -> str:
+    """The value as a sentence has it: text without its quotes, and cut where it is long."""
+    text = str(value)
+    if text.startswith('"'):
+        text = str(msgspec.json.decode(text))
+    return text if len(text) <= _LENGTH else f"{text[:_LENGTH]} ..."
+
+
+def listed(values: Iterable[Token]) -> str:
+    """Values as a sentence has them: the first few, and how many more there are."""
+    every = list(values)
+    few = ", ".join(map(shown, every[:4]))
+    return few if len(every) <= 4 else f"{few} and {len(every) - 4} more"
+
+
+def collection(value: Json) -> list[Json] | None:
+    """The members of a list or of a set, None of anything else."""
+    if isinstance(value, dict) and list(value) == ["#set"]:
+        value = value["#set"]
+    return value if isinstance(value, list) else None
+
+
+def pairs(value: Json) -> list[tuple[Json, Json]] | None:
+    """The entries of a map, whatever its keys are; None of anything else."""
+    if not isinstance(value, dict):
+        return None
+    entries = value.get("#map")
+    if len(value) == 1 and isinstance(entries, list):
+        return [(each[0], each[1]) for each in entries if isinstance(each, list) and len(each) == 2]
+    return None if any(name.startswith("#") for name in value) else list(value.items())
+
+
+class Trouble(NamedTuple):
+    """One thing that is wrong. `facts` make the fingerprint, `ops` are those to look at."""
+
+    anomaly: str
+    sentence: str
+    facts: tuple[object, ...]
+    ops: tuple[int, ...]
+
+
+def findings(checker: str, anomalies: Iterable[str], troubles: Iterable[Trouble]) -> tuple[Finding, ...]:
+    """One finding for each anomaly: the first of its troubles, and how many there are."""
+    found: dict[str, list[Trouble]] = {name: [] for name in anomalies}
+    for trouble in troubles:
+        found[trouble.anomaly].append(trouble)
+    return tuple(_findings(checker, found))
+
+
+def _findings(checker: str, found: Mapping[str, list[Trouble]]) -> Iterator[Finding]:
+    for anomaly, troubles in found.items():
+        if troubles:
+            first = troubles[0]
+            yield finding(
+                checker, anomaly, first.sentence, facts=(checker, *first.facts), count=len(troubles), ops=first.ops
+            )
+
+
+__all__ = [
+    "NEVER",
+    "Mop",
+    "Op",
+    "Token",
+    "Trouble",
+    "collection",
+    "findings",
+    "listed",
+    "operations",
+    "pairs",
+    "shown",
+    "token",
+]

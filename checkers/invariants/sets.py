@@ -1,0 +1,160 @@
+"""Sets: what was added stays, and nothing else appears.
+
+Of each element are asked, over all reads of its set (*set-full*): since when it was *known*, which is the end of its
+add or of the first read that showed it, whichever came first; and which of the reads that showed it, and of those that
+did not, began last. It is
+- lost, if the last read without it began after the last one with it, and after it was known;
+- stale, if that last read without it began after it was known, but a later one shows it again;
+- unexpected, if it is read and nobody tried to add it; failed, if it is read and every add of it had failed.
+Plain *set* asks all this of the last read alone; then nothing can be stale. An element that is read twice at once is a
+duplicate in either. Reads that overlap the add of an element may show it or not.
+
+Witnesses: lost-element and stale-element, elements that a read had to show as it began after they were known;
+duplicate-elements, unexpected-element and failed-element, elements that were read (of the last, those of failed adds).
+Source: the definitions of set and set-full in Jepsen's checkers.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from checkers.invariants.members import Members, Put, Read, collections, is_failed
+from checkers.invariants.operations import Op, Token, Trouble, findings, listed, shown
+from harness.core.columns import NEVER, Bools, Int64s
+from harness.core.verdict import Judgement
+
+SET: Final = "set"
+SET_FULL: Final = "set-full"
+LOST, STALE, UNEXPECTED = "lost-element", "stale-element", "unexpected-element"
+FAILED, TWICE = "failed-element", "duplicate-elements"
+ANOMALIES: Final = (LOST, STALE, UNEXPECTED, FAILED, TWICE)
+NONE: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """What became of each element that somebody tried to add; arrays of the same length, NONE for no read."""
+
+    elements: list[Token]
+    adds: list[Put]  # The first add of each that did not fail, or the first of all.
+    known: Int64s  # First index after it was known; NEVER.
+    last_present: Int64s  # Index of the last read that shows it,
+    last_absent: Int64s  # and of the last one that does not.
+
+    @property
+    def is_missed(self) -> Bools:
+        """Was a read without it begun when it was known?"""
+        missed: Bools = self.last_absent >= self.known
+        return missed
+
+    @property
+    def is_stable(self) -> Bools:
+        """Does the last read show it?"""
+        stable: Bools = self.last_present > self.last_absent
+        return stable
+
+
+def check(operations: Sequence[Op], *, is_last_only: bool = False) -> Judgement:
+    """What the reads of sets prove; with `is_last_only` the last read of each alone."""
+    checker = SET if is_last_only else SET_FULL
+    witnesses = Counter(dict.fromkeys(ANOMALIES, 0))
+    facts = Counter(dict.fromkeys(("elements", "stable", "never read"), 0))
+    troubles: list[Trouble] = []
+    for name, members in collections(operations).items():
+        chosen = Members(members.puts, members.reads[-1:]) if is_last_only else members
+        found = lives(chosen)
+        asked = _asked(found, chosen.reads)
+        witnesses.update({LOST: asked, STALE: asked if len(chosen.reads) > 1 else 0})
+        troubles += _gone(name, found)
+        troubles += _strange(name, found, chosen.reads, witnesses)
+        facts["elements"] += len(found.elements)
+        facts["stable"] += int(np.count_nonzero(found.is_stable))
+        facts["never read"] += int(np.count_nonzero(~found.is_stable & ~found.is_missed))
+    told = findings(checker, ANOMALIES, troubles)
+    return Judgement(checker=checker, findings=told, witnesses=dict(witnesses), facts={**facts})
+
+
+def lives(members: Members) -> Lives:
+    """What became of each element. O(all that was read), and a pass over the elements."""
+    first: dict[Token, Put] = {}
+    known_by_add: dict[Token, int] = {}
+    for put in members.puts:
+        known = first.get(put.element)
+        if known is None or (is_failed(known) and not is_failed(put)):
+            first[put.element] = put
+        known_by_add[put.element] = min(known_by_add.get(put.element, NEVER), put.after)
+    place = {element: number for number, element in enumerate(first)}
+    known_since = np.array([known_by_add[element] for element in first], np.int64)
+    present, absent = np.full(len(first), NONE, np.int64), np.full(len(first), NONE, np.int64)
+    is_shown = np.zeros(len(first), np.bool_)
+    undecided = np.arange(len(first))  # Those that every read so far has shown.
+    for read in reversed(members.reads):
+        seen = np.array([place[each] for each in dict.fromkeys(read.elements) if each in place], np.int64)
+        present[seen] = np.maximum(present[seen], read.number)
+        known_since[seen] = np.minimum(known_since[seen], read.after)
+        is_shown[seen] = True
+        kept = is_shown[undecided]
+        absent[undecided[~kept]] = read.number
+        undecided = undecided[kept]
+        is_shown[seen] = False
+    return Lives(list(first), list(first.values()), known_since, present, absent)
+
+
+def _asked(found: Lives, reads: Sequence[Read]) -> int:
+    """How many elements were known when some read began."""
+    last = reads[-1].number if reads else NONE
+    return int(np.count_nonzero(found.known <= last))
+
+
+def _gone(name: Token, found: Lives) -> Iterator[Trouble]:
+    """Elements that are lost, and stale ones."""
+    for place in np.flatnonzero(found.is_missed & ~found.is_stable).tolist():
+        add, absent, present = found.adds[place], int(found.last_absent[place]), int(found.last_present[place])
+        last = f", and T{present} was the last to show it" if present != NONE else ""
+        text = (
+            f"{_was_known(name, found, place)}{last}, but T{absent}, which began later, does not show it, nor does "
+            "any read after it."
+        )
+        ops = (add.number, absent) if present == NONE else (add.number, present, absent)
+        yield Trouble(LOST, text, (str(name), str(add.element)), ops)
+    for place in np.flatnonzero(found.is_missed & found.is_stable).tolist():
+        add, absent, present = found.adds[place], int(found.last_absent[place]), int(found.last_present[place])
+        text = f"{_was_known(name, found, place)}, but T{absent}, which began later, does not show it; T{present} does."
+        yield Trouble(STALE, text, (str(name), str(add.element)), (add.number, absent, present))
+
+
+def _was_known(name: Token, found: Lives, place: int) -> str:
+    add = found.adds[place]
+    where = f"{shown(add.element)} in {shown(name)}"
+    if int(found.known[place]) == add.after:
+        return f"T{add.number} had added {where}"
+    return f"{where}, from T{add.number}, had been read"
+
+
+def _strange(name: Token, found: Lives, reads: Sequence[Read], witnesses: Counter[str]) -> Iterator[Trouble]:
+    """What nobody added, or nobody with success, and what is shown twice."""
+    adds = dict(zip(found.elements, found.adds, strict=True))
+    told: set[Token] = set()
+    for read in reads:
+        once = dict.fromkeys(read.elements)
+        witnesses.update({UNEXPECTED: len(once), TWICE: len(once)})
+        if len(once) < len(read.elements):
+            counts = Counter(read.elements)
+            doubled = [element for element in once if counts[element] > 1]
+            text = f"T{read.number} read {shown(name)} with {listed(doubled)} in it more than once."
+            yield Trouble(TWICE, text, (str(name), read.number), (read.number,))
+        for element in once:
+            add = adds.get(element)
+            if element in told or (add is not None and not is_failed(add)):
+                continue
+            told.add(element)
+            if add is None:
+                text = f"T{read.number} read {shown(element)} in {shown(name)}, which nobody tried to put there."
+                yield Trouble(UNEXPECTED, text, (str(name), str(element)), (read.number,))
+            else:
+                text = f"T{read.number} read {shown(element)} in {shown(name)}, but T{add.number}, its add, had failed."
+                yield Trouble(FAILED, text, (str(name), str(element)), (add.number, read.number))
+    witnesses[FAILED] += sum(is_failed(add) for add in found.adds) if reads else 0

@@ -1,0 +1,105 @@
+"""Jepsen's own unit tests of its simple checkers, with the verdicts that they state. Absent files are skipped."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from checkers.invariants import causal, counter, forks, ids, queues, sets
+from checkers.invariants.counter import bounds, counters
+from checkers.invariants.operations import operations
+from harness.checks import CHECKS, Subject
+from harness.core.record import Json
+from harness.core.verdict import Judgement
+from harness.formats import parquet
+from harness.formats.parquet import write_history
+from tests.corpus.cases import HISTORIES, Case, cases, jepsen_case
+from tests.unit.test_checks import subject
+
+GROUP = "jepsen-unit/cases.jsonl"
+pytestmark = pytest.mark.skipif(not (HISTORIES / GROUP).is_file(), reason=f"{HISTORIES / GROUP} is absent")
+
+# What makes a history of that workload invalid. Jepsen's set-full knows nothing of elements that nobody added.
+FORBIDDEN: Mapping[str, tuple[str, ...]] = {
+    "queue": queues.QUEUE_ANOMALIES,
+    "total-queue": (queues.UNEXPECTED, queues.LOST),
+    "set": (sets.LOST, sets.UNEXPECTED),
+    "set-full": (sets.LOST, sets.TWICE),
+    "unique-ids": ids.ANOMALIES,
+    "counter": counter.ANOMALIES,
+    "long-fork": forks.FORK_ANOMALIES,
+    "causal-reverse": causal.CAUSAL_ANOMALIES,
+}
+# Jepsen calls an empty history of these valid. To us it is vacuous: nothing was tested.
+EMPTY = {"queue/empty", "total-queue/empty", "unique-ids/empty", "counter/empty"}
+
+
+def every() -> list[Case]:
+    return list(cases(GROUP)) if (HISTORIES / GROUP).is_file() else []
+
+
+@pytest.fixture(autouse=True)
+def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small histories need not survive the machine."""
+    monkeypatch.setattr(parquet, "sync_folder", Path.exists)
+
+
+def judged(case: Case, folder: Path) -> Judgement:
+    write_history(jepsen_case(case), folder / "history")
+    judge: Callable[[Subject], Judgement] = next(each.judge for each in CHECKS if each.name == case["workload"])
+    return judge(subject(folder / "history", bits=None))
+
+
+def verdict(judgement: Judgement, forbidden: tuple[str, ...]) -> bool | str:
+    """As Jepsen says it; where nothing could have been shown or found, it does not know."""
+    if any(finding.anomaly in forbidden for finding in judgement.findings):
+        return False
+    is_exercised = bool(judgement.facts.get("stable", 1)) and not set(judgement.unknown) & set(forbidden)
+    return True if is_exercised else "unknown"
+
+
+@pytest.mark.parametrize("case", every(), ids=lambda case: case["name"])
+def test_the_verdict_is_jepsens(case: Case, tmp_path: Path) -> None:
+    judgement = judged(case, tmp_path)
+    assert verdict(judgement, FORBIDDEN[case["workload"]]) == case["valid"], judgement
+    if case["name"] in EMPTY:
+        assert set(judgement.witnesses.values()) == {0}
+
+
+def test_all_workloads_of_the_group_are_judged() -> None:
+    assert {case["workload"] for case in every()} == set(FORBIDDEN)
+    assert {case["name"] for case in every()} >= EMPTY
+
+
+def of(judgement: Judgement, anomaly: str) -> int:
+    return sum(finding.count for finding in judgement.findings if finding.anomaly == anomaly)
+
+
+@pytest.mark.parametrize("case", every(), ids=lambda case: case["name"])
+def test_what_is_lost_unexpected_or_stale_is_as_much_as_jepsen_says(case: Case, tmp_path: Path) -> None:
+    judgement, details = judged(case, tmp_path), case["details"]
+    names = {"lost": "lost-element", "unexpected": "unexpected-element", "stale": "stale-element"}
+    expected = {name: len(details[key]) for key, name in names.items() if key in details}
+    if case["name"] == "total-queue/pathological":
+        # A dequeue that never completed may have taken what Jepsen calls lost.
+        expected["lost-element"] = 0
+        assert judgement.facts["missing"] == "enqueued"
+        assert judgement.unknown["lost-element"].startswith("a value never came out, but a dequeue")
+    assert {name: of(judgement, name) for name in expected} == expected
+    if "stable_count" in details:
+        assert judgement.facts["stable"] == details["stable_count"]
+    if "never_read" in details:
+        assert judgement.facts["never read"] == len(details["never_read"])
+    if "duplicated" in details:
+        assert len(judgement.findings) >= bool(details["duplicated"])
+
+
+@pytest.mark.parametrize("case", [each for each in every() if each["workload"] == "counter"], ids=lambda c: c["name"])
+def test_the_bounds_of_a_counter_are_jepsens(case: Case, tmp_path: Path) -> None:
+    write_history(jepsen_case(case), tmp_path / "history")
+    found: list[list[Json]] = []
+    for counts in counters(operations(tmp_path / "history")).values():
+        lower, upper = bounds(counts)
+        values = [read.value for read in counts.reads]
+        found += [list(each) for each in zip(lower.tolist(), values, upper.tolist(), strict=True)]
+    assert sorted(found) == sorted(case["details"]["reads"])
