@@ -14,7 +14,7 @@ API_MIN = (1, 41)  # Docker 20.10.
 _REMEDIES = {
     "PermissionError": "you may not use it: run as root, or add yourself to the group docker and log in again",
     "FileNotFoundError": "none is there: start it (as root on Debian: scripts/docker), or set DOCKER_HOST",
-    "ConnectionRefusedError": "nothing listens there: start it (as root on Debian: scripts/docker), or set DOCKER_HOST",
+    "onnection refused": "nothing listens there: start it (as root on Debian: scripts/docker), or set DOCKER_HOST",
     "imeout": f"it did not answer within {ANSWER_WITHIN_S} s: restart it, or set DOCKER_HOST",
     "NameResolutionError": "its host's name is not known: set DOCKER_HOST",
 }
