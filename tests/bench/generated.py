@@ -1,10 +1,13 @@
-"""Large histories of list-append made in NumPy: as many processes, aborts and unclear answers as one likes.
+"""Large histories of list-append made in NumPy, a slice at a time: so many processes, aborts and anomalies as you like.
 
-Each operation takes effect at a moment between its ends, so the history is strictly serializable. Ten keys are active
-at a time, and each gets 32 elements, as in Elle's own measurements.
+Each operation takes effect at a moment between its ends, so the history is strictly serializable until something is
+planted. Ten keys are active at a time, and each gets 32 elements, as in Elle's own measurements.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,72 +15,203 @@ import pyarrow.parquet as pq
 
 from checkers.chunks import select
 from checkers.ragged import expand
-from harness.core.columns import APPEND, FAIL, GROUP_OPS, INFO, NEVER, OK, READ, Int64s, Transactions
+from harness.core.columns import (
+    APPEND,
+    FAIL,
+    GROUP_ELEMENTS,
+    GROUP_OPS,
+    INFO,
+    NEVER,
+    OK,
+    READ,
+    Int64s,
+    Transactions,
+)
+from harness.formats.schema import SCHEMAS
 
-ACTIVE_KEYS, KEY_ELEMENTS, PROCESSES = 10, 32, 20
+ACTIVE_KEYS, PROCESSES = 10, 20
+PLANTED_KEY: Final = 1 << 40  # From here up keys belong to planted anomalies.
+MOP_SLOTS: Final = 8  # Values are numbered as if each transaction had so many micro-operations.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a history is like. `planted` is how many of each of G-single, G1c and G2-item are in each slice."""
+
+    count: int
+    seed: int = 7
+    key_elements: int = 32
+    fail_permille: int = 10
+    info_permille: int = 10
+    stale_permille: int = 0  # So many of a thousand reads miss the newest element of their key.
+    planted: int = 0
+
+    def slice_ops(self) -> int:
+        """How many operations a row group can hold: a transaction reads 5/8 of a key's elements."""
+        return min(GROUP_OPS, int(GROUP_ELEMENTS * 0.9 / (0.625 * self.key_elements)))
 
 
 def transactions(count: int, seed: int, *, stale_permille: int = 0) -> Transactions:
-    """A history of `count` transactions; of the reads so many per thousand miss the newest element of their key."""
-    draw = np.random.default_rng(seed)
-    index = np.arange(count)
-    effect = index + draw.random(count) * (PROCESSES - 2)
-    end = effect + draw.random(count) * (index + PROCESSES - effect)
-    outcome = draw.choice(np.array([OK, FAIL, INFO], np.int8), count, p=(0.93, 0.05, 0.02))
-    happens = (outcome == OK) | ((outcome == INFO) & (draw.random(count) < 0.5))
-    mop_count = draw.integers(1, 5, count)
+    """A history of `count` transactions in one piece."""
+    shape = Shape(count=count, seed=seed, fail_permille=50, info_permille=20, stale_permille=stale_permille)
+    return next(slices(shape, slice_ops=count))
 
-    order = np.argsort(effect)
-    owner = np.repeat(order, mop_count[order])  # From here on micro-operations stand in the order of their effect.
-    size = len(owner)
-    lane = draw.integers(0, ACTIVE_KEYS, size)
-    is_append = draw.random(size) < 0.5
-    by_lane = np.argsort(lane, kind="stable")
-    counts = np.empty(size, np.int64)
-    stays = (is_append & happens[owner])[by_lane]
-    begin = np.searchsorted(lane[by_lane], np.arange(ACTIVE_KEYS + 1))
-    running = np.cumsum(stays) - stays
-    base = np.concatenate([np.cumsum(stays) - stays, [0]])[np.minimum(begin[:-1], size - 1)]
-    counts[by_lane] = running - base[lane[by_lane]]
-    key = lane + ACTIVE_KEYS * (counts // KEY_ELEMENTS)
-    value = np.arange(size)  # Unique, and close together within a key.
-    kept = value[by_lane][stays]
 
-    is_known = ~is_append & (outcome[owner] == OK)
-    length = np.where(is_known, counts % KEY_ELEMENTS, 0)
-    misses = is_known & (length > 0) & (draw.random(size) * 1000 < stale_permille)
-    start = base[lane] + counts - counts % KEY_ELEMENTS
-    length = length - misses
+def slices(shape: Shape, *, slice_ops: int | None = None) -> Iterator[Transactions]:
+    """The history, so many transactions at a time. Memory: that of one slice."""
+    lanes = _Lanes(shape)
+    step = slice_ops or shape.slice_ops()
+    for number, first in enumerate(range(0, shape.count, step)):
+        whole = lanes.next(np.arange(first, min(first + step, shape.count)))
+        yield _planted(whole, shape.planted, number) if shape.planted else whole
 
-    back = np.argsort(owner, kind="stable")
-    lengths = length[back]
-    return Transactions(
-        index=index,
-        process=_processes(index, outcome),
-        outcome=outcome,
-        after=np.where(outcome == OK, np.minimum(np.ceil(end).astype(np.int64), count), NEVER),
-        mop_start=np.concatenate(([0], np.cumsum(mop_count))),
-        f=np.where(is_append, APPEND, READ).astype(np.int8)[back],
-        key=key[back],
-        value=np.where(is_append, value, 0)[back],
-        is_known=is_known[back],
+
+class _Lanes:
+    """The ten active keys from slice to slice: how many elements a lane has had, and those of its key of now."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._draw = np.random.default_rng(shape.seed)
+        self._had = np.zeros(ACTIVE_KEYS, np.int64)
+        self._recent = [np.empty(0, np.int64) for _ in range(ACTIVE_KEYS)]
+        self._unclear = np.zeros(PROCESSES, np.int64)
+
+    def next(self, index: Int64s) -> Transactions:
+        """The transactions of those indexes, which take effect before all that come later."""
+        shape, draw, count = self._shape, self._draw, len(index)
+        effect = index + draw.random(count) * np.minimum(PROCESSES - 2, index[-1] + 1 - index)
+        end = effect + draw.random(count) * (index + PROCESSES - effect)
+        unsure = (shape.fail_permille / 1000, shape.info_permille / 1000)
+        outcome = draw.choice(np.array([OK, FAIL, INFO], np.int8), count, p=(1 - sum(unsure), *unsure))
+        happens = (outcome == OK) | ((outcome == INFO) & (draw.random(count) < 0.5))
+        mop_count = draw.integers(1, 5, count)
+
+        order = np.argsort(effect)
+        owner = np.repeat(order, mop_count[order])  # From here on micro-operations stand in the order of their effect.
+        size = len(owner)
+        mop_start = np.concatenate(([0], np.cumsum(mop_count)))
+        place = expand(np.zeros(count, np.int64), mop_count[order])  # Of each micro-operation in its transaction,
+        value = index[owner] * MOP_SLOTS + place  # so that values are unique, and close together within a key.
+        lane = draw.integers(0, ACTIVE_KEYS, size)
+        is_append = draw.random(size) < 0.5
+        had, start, kept = self._versions(lane, is_append & happens[owner], value)
+
+        is_known = ~is_append & (outcome[owner] == OK)
+        length = np.where(is_known, had % shape.key_elements, 0)
+        length -= is_known & (length > 0) & (draw.random(size) * 1000 < shape.stale_permille)
+        back = np.argsort(owner, kind="stable")
+        lengths = length[back]
+        after = np.minimum(np.maximum(np.ceil(end).astype(np.int64), index + 1), shape.count)
+        return Transactions(
+            index=index,
+            process=self._processes(index, outcome),
+            outcome=outcome,
+            after=np.where(outcome == INFO, NEVER, after),
+            mop_start=mop_start,
+            f=np.where(is_append, APPEND, READ).astype(np.int8)[back],
+            key=(lane + ACTIVE_KEYS * (had // shape.key_elements))[back],
+            value=np.where(is_append, value, 0)[back],
+            is_known=is_known[back],
+            element_start=np.concatenate(([0], np.cumsum(lengths))),
+            elements=kept[expand(start[back], lengths)],
+        )
+
+    def _versions(
+        self, lane: Int64s, stays: np.ndarray[tuple[int], np.dtype[np.bool_]], value: Int64s
+    ) -> tuple[Int64s, Int64s, Int64s]:
+        """For each micro-operation how many elements its lane had, and where those of its key begin in the third."""
+        had, start = np.empty(len(lane), np.int64), np.empty(len(lane), np.int64)
+        pools, base, size = [], 0, self._shape.key_elements
+        for number in range(ACTIVE_KEYS):
+            rows = np.flatnonzero(lane == number)
+            new = stays[rows]
+            had[rows] = self._had[number] + np.cumsum(new) - new
+            pool = np.concatenate((self._recent[number], value[rows[new]]))
+            first = self._had[number] - len(self._recent[number])
+            start[rows] = base + had[rows] - had[rows] % size - first
+            self._had[number] += int(np.count_nonzero(new))
+            self._recent[number] = pool[self._had[number] - self._had[number] % size - first :]
+            pools.append(pool)
+            base += len(pool)
+        return had, start, np.concatenate(pools)
+
+    def _processes(self, index: Int64s, outcome: np.ndarray[tuple[int], np.dtype[np.int8]]) -> Int64s:
+        """Twenty threads in turn; each takes a new number after an operation without a clear answer."""
+        thread = index % PROCESSES
+        first = int(index[0]) // PROCESSES
+        rounds = int(index[-1]) // PROCESSES - first + 1
+        unclear = np.zeros(rounds * PROCESSES, np.int64)
+        unclear[index - first * PROCESSES] = outcome == INFO
+        table = unclear.reshape(rounds, PROCESSES)
+        before = (self._unclear + np.cumsum(table, axis=0) - table).reshape(-1)[index - first * PROCESSES]
+        self._unclear = self._unclear + table.sum(axis=0)
+        return thread + PROCESSES * before
+
+
+def _planted(whole: Transactions, count: int, number: int) -> Transactions:
+    """The slice with micro-operations on keys of their own added to ok transactions that stand side by side."""
+    is_ok = whole.outcome == OK
+    pairs = np.flatnonzero(is_ok[:-1] & is_ok[1:])
+    pairs = pairs[:: max(1, len(pairs) // (3 * count))][: 3 * count]
+    pairs = pairs[np.concatenate(([True], np.diff(pairs) > 1))]
+    rows = [
+        (int(pair) + at, f, key, read)
+        for turn, pair in enumerate(pairs.tolist())
+        for at, f, key, read in _cycle(turn % 3, PLANTED_KEY + 2 * (turn + number * 3 * count))
+    ]
+    owner = np.array([row for row, _, _, _ in rows], np.int64)
+    order = np.argsort(owner, kind="stable")
+    at = whole.mop_start[owner + 1][order]
+    f = np.array([f for _, f, _, _ in rows], np.int8)[order]
+    length = np.array([max(0, read) for _, _, _, read in rows], np.int64)[order]
+    lengths = np.insert(np.diff(whole.element_start), at, length)
+    added = np.bincount(owner, minlength=len(whole.index))
+    return replace(
+        whole,
+        mop_start=whole.mop_start + np.concatenate(([0], np.cumsum(added))),
+        f=np.insert(whole.f, at, f),
+        key=np.insert(whole.key, at, np.array([key for _, _, key, _ in rows], np.int64)[order]),
+        value=np.insert(whole.value, at, np.where(f == APPEND, 1, 0)),
+        is_known=np.insert(whole.is_known, at, f == READ),
         element_start=np.concatenate(([0], np.cumsum(lengths))),
-        elements=kept[expand(start[back], lengths)],
+        elements=np.insert(whole.elements, np.repeat(whole.element_start[at], length), 1),
     )
 
 
+def _cycle(kind: int, key: int) -> list[tuple[int, int, int, int]]:
+    """G-single, G1c or G2-item between two transactions: which of them, what it does, how many elements it reads."""
+    one, other = key, key + 1
+    match kind:
+        case 0:
+            return [(0, APPEND, one, 0), (0, APPEND, other, 0), (1, READ, one, 1), (1, READ, other, 0)]
+        case 1:
+            return [(0, APPEND, one, 0), (0, READ, other, 1), (1, APPEND, other, 0), (1, READ, one, 1)]
+        case _:
+            return [(0, READ, one, 0), (0, APPEND, other, 0), (1, READ, other, 0), (1, APPEND, one, 0)]
+
+
 def write(directory: Path, whole: Transactions) -> None:
-    """The history as ops.parquet and mops.parquet, with the columns that the checker reads."""
+    """The history as a folder of Parquet files, in row groups of GROUP_OPS."""
+    rows = np.arange(len(whole.index))
+    write_slices(directory, (select(whole, rows[at : at + GROUP_OPS]) for at in range(0, len(rows), GROUP_OPS)))
+
+
+def write_slices(directory: Path, parts: Iterator[Transactions]) -> None:
+    """A history as a folder of Parquet files, each slice a row group."""
     directory.mkdir(parents=True, exist_ok=True)
-    ops, mops = _ops(whole), _mops(whole)
-    with pq.ParquetWriter(directory / "ops.parquet", ops.schema, write_page_checksum=True) as file:
-        for first in range(0, len(whole.index), GROUP_OPS):
-            file.write_table(ops.slice(first, GROUP_OPS), row_group_size=GROUP_OPS)
-    with pq.ParquetWriter(directory / "mops.parquet", mops.schema, write_page_checksum=True) as file:
-        for first in range(0, len(whole.index), GROUP_OPS):
-            low = whole.mop_start[first]
-            high = whole.mop_start[min(first + GROUP_OPS, len(whole.index))]
-            file.write_table(mops.slice(low, high - low), row_group_size=int(high - low))
+    for name in SCHEMAS.keys() - {"ops", "mops"}:
+        pq.write_table(SCHEMAS[name].empty_table(), directory / f"{name}.parquet")
+    with (
+        pq.ParquetWriter(
+            directory / "ops.parquet", SCHEMAS["ops"], compression="zstd", write_page_checksum=True
+        ) as ops,
+        pq.ParquetWriter(
+            directory / "mops.parquet", SCHEMAS["mops"], compression="zstd", write_page_checksum=True
+        ) as mops,
+    ):
+        for part in parts:
+            ops.write_table(_ops(part), row_group_size=len(part.index))
+            mops.write_table(_mops(part), row_group_size=max(1, len(part.f)))
 
 
 def halves(whole: Transactions) -> list[Transactions]:
@@ -86,29 +220,43 @@ def halves(whole: Transactions) -> list[Transactions]:
     return [select(whole, np.arange(middle)), select(whole, np.arange(middle, len(whole.index)))]
 
 
-def _processes(index: Int64s, outcome: np.ndarray[tuple[int], np.dtype[np.int8]]) -> Int64s:
-    """Twenty threads in turn; each takes a new number after an operation without a clear answer."""
-    thread = index % PROCESSES
-    rounds = -(-len(index) // PROCESSES)
-    unclear = np.zeros(rounds * PROCESSES, np.int64)
-    unclear[: len(index)] = outcome == INFO
-    before = np.cumsum(unclear.reshape(rounds, PROCESSES), axis=0) - unclear.reshape(rounds, PROCESSES)
-    return thread + PROCESSES * before.reshape(-1)[: len(index)]
+def _ops(part: Transactions) -> pa.Table:
+    count = len(part.index)
+    end = np.where(part.after == NEVER, part.index + PROCESSES, part.after)
+    columns = {
+        "index": part.index,
+        "process": part.process,
+        "outcome": part.outcome,
+        "f": pa.array(["txn"]).take(pa.array(np.zeros(count, np.int8))),
+        "intended_ns": part.index * 1000,
+        "invoke_ns": part.index * 1000,
+        "complete_ns": end * 1000,
+        "after": part.after,
+        "invoke_seq": 2 * part.index,
+        "complete_seq": 2 * part.index + 1,
+        "is_txn": np.ones(count, np.bool_),
+        "has_result": part.outcome == OK,
+    }
+    return _table("ops", columns, count)
 
 
-def _ops(whole: Transactions) -> pa.Table:
-    columns = {"index": whole.index, "process": whole.process, "outcome": whole.outcome, "after": whole.after}
-    return pa.table({**columns, "is_txn": np.ones(len(whole.index), np.bool_)})
+def _mops(part: Transactions) -> pa.Table:
+    counts = np.diff(part.mop_start)
+    offsets = pa.array(part.element_start.astype(np.int32), mask=np.append(~part.is_known, False))
+    columns = {
+        "op": np.repeat(part.index, counts),
+        "position": expand(np.zeros(len(counts), np.int64), counts).astype(np.int32),
+        "f": part.f,
+        "key": part.key,
+        "value": pa.array(part.value, mask=part.f == READ),
+        "read": pa.ListArray.from_arrays(offsets, pa.array(part.elements)),
+    }
+    return _table("mops", columns, len(part.f))
 
 
-def _mops(whole: Transactions) -> pa.Table:
-    offsets = pa.array(whole.element_start.astype(np.int32), mask=np.append(~whole.is_known, False))
+def _table(name: str, columns: dict[str, object], count: int) -> pa.Table:
+    """The columns as that table; those that are not given are null."""
+    schema = SCHEMAS[name]
     return pa.table(
-        {
-            "op": np.repeat(whole.index, np.diff(whole.mop_start)),
-            "f": whole.f,
-            "key": whole.key,
-            "value": pa.array(whole.value, mask=whole.f == READ),
-            "read": pa.ListArray.from_arrays(offsets, pa.array(whole.elements)),
-        }
+        {field.name: columns.get(field.name, pa.nulls(count, field.type)) for field in schema}, schema=schema
     )
