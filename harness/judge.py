@@ -31,6 +31,7 @@ from harness.formats.parquet import footer_of, hash_of
 from harness.formats.promise_file import Promised
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, told
+from harness.sight import sighted
 from harness.store import RunFile
 
 SECOND = 1_000_000_000
@@ -70,7 +71,8 @@ def judge(
     """
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
-    promises = _promises(run_file, promised, model)
+    seen = sighted(loaded.history) if run_file is None and promised is None and model is None else ()
+    promises = seen or _promises(run_file, promised, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
     subject = _subject(loaded, engine, run_file or promised, promises)
     judgements, failures = _judgements(subject, exposure, budget or Budget(), log)

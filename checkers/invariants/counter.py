@@ -20,7 +20,6 @@ from harness.core.verdict import Judgement
 CHECKER: Final = "counter"
 OUT: Final = "counter-out-of-bounds"
 ANOMALIES: Final = (OUT,)
-ADDS: Final = ("add", "inc", "increment", "decrement")
 _PLAIN: Final = "the counter"
 
 
@@ -114,9 +113,8 @@ def _parts(op: Op) -> Iterator[tuple[Token, Add | Read]]:
                 yield mop.key, Add(op.number, until, 1)
             elif mop.elements is not None and op.is_ok:
                 yield mop.key, Read(op.number, op.after, len(mop.elements))
-    elif op.f in ADDS and op.outcome != FAIL:
-        amount = 1 if op.asked is None else op.asked
-        if type(amount) is int:
-            yield _PLAIN, Add(op.number, until, -amount if op.f == "decrement" else amount)
+    elif op.f == "add" and op.outcome != FAIL:
+        if type(op.said) is int:
+            yield _PLAIN, Add(op.number, until, op.said)
     elif op.f == "read" and op.is_ok and type(op.value) is int:
         yield _PLAIN, Read(op.number, op.after, op.value)

@@ -1,0 +1,182 @@
+"""What a history from elsewhere is about, as its operations show: a table of workloads, each with what it promises.
+
+Only a history without transactions is asked. A workload is told by the names of all operations and by what the reads
+that succeeded returned; where two workloads look alike, the one with the weaker promise is taken.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from checkers.files import DAMAGE, damaged
+from checkers.invariants import bank, causal, counter, forks, ids, monotonic, queues, sets
+from checkers.invariants.causal import sequence
+from checkers.invariants.operations import collection, pairs
+from harness.core.columns import OK
+from harness.core.promises import Promise
+from harness.core.record import Json
+
+SOURCE: Final = "the shape of the operations"
+SAMPLE: Final = 1_000  # Reads that are looked at.
+
+
+class Shape(NamedTuple):
+    """The names of all operations, and what the first reads returned that succeeded."""
+
+    names: frozenset[str]
+    reads: tuple[Json, ...]
+
+    def has_only(self, *names: str) -> bool:
+        """Are there operations of these names, and no others?"""
+        return bool(self.names) and self.names <= frozenset(names)
+
+    def all_reads(self, is_so: Callable[[Json], bool]) -> bool:
+        """Are there reads, and is that so of all of them?"""
+        return bool(self.reads) and all(map(is_so, self.reads))
+
+
+class Kind(NamedTuple):
+    """A workload: how its histories look, and what they promise by which check."""
+
+    is_like: Callable[[Shape], bool]
+    check: str
+    forbids: tuple[str, ...]
+    text: str
+
+
+def sighted(history: Path) -> tuple[Promise, ...]:
+    """What the workload promises that this history looks like; nothing if it is of none of them, or of transactions.
+
+    Raises HistoryError if the file is damaged.
+    """
+    shape = _shape(history)
+    if shape is None:
+        return ()
+    kind = next((kind for kind in KINDS if kind.is_like(shape)), None)
+    if kind is None:
+        return ()
+    name = kind.check.upper()
+    return (Promise(id=name, text=kind.text, source=SOURCE, forbids=kind.forbids, check=kind.check),)
+
+
+def _shape(history: Path) -> Shape | None:
+    path = history / "ops.parquet"
+    try:
+        table = pq.read_table(path, columns=["f", "is_txn", "outcome"], page_checksum_verification=True)
+        if table.num_rows == 0 or pc.any(table["is_txn"]).as_py():
+            return None
+        names = frozenset(table["f"].unique().to_pylist())
+        return Shape(names, tuple(_reads(path)))
+    except (*DAMAGE, msgspec.DecodeError, RecursionError) as problem:
+        raise damaged(path, problem) from problem
+
+
+def _reads(path: Path) -> Iterator[Json]:
+    """The values of the first reads that succeeded and returned something."""
+    left = SAMPLE
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        for group in range(file.num_row_groups):
+            rows = file.read_row_group(group, columns=["f", "outcome", "value"])
+            is_read = pc.and_(pc.equal(rows["f"], "read"), pc.equal(rows["outcome"], OK))
+            values = rows["value"].filter(is_read).drop_null()[:left]
+            left -= len(values)
+            yield from map(msgspec.json.decode, values.to_pylist())
+            if not left:
+                return
+
+
+def _is_steps(value: Json) -> bool:
+    steps = collection(value) or []
+    is_step = [isinstance(step, list) and len(step) == 3 and step[0] in {"r", ":r"} for step in steps]
+    return bool(is_step) and all(is_step)
+
+
+def _is_number(value: Json) -> bool:
+    return type(value) is int
+
+
+def _is_members(value: Json) -> bool:
+    return collection(value) is not None and not _is_steps(value)
+
+
+def _is_sequence(value: Json) -> bool:
+    return sequence(value) is not None
+
+
+def _is_sight(value: Json) -> bool:
+    """A number, or one with its key: what a monotonic value is read as."""
+    return _is_number(value) or (isinstance(value, list) and len(value) == 2 and _is_number(value[1]))
+
+
+KINDS: Final = (
+    Kind(
+        lambda shape: shape.has_only("read", "transfer") and shape.all_reads(lambda value: pairs(value) is not None),
+        bank.CHECKER,
+        bank.ANOMALIES,
+        "Every read shows the accounts of the bank, none below zero, and the same sum.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("add", "read") and shape.all_reads(_is_number),
+        counter.CHECKER,
+        counter.ANOMALIES,
+        "A counter shows what had been added when it was read.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("add", "read") and shape.all_reads(_is_members),
+        sets.SET_FULL,
+        (sets.LOST, sets.UNEXPECTED, sets.TWICE),
+        "What was added to a set stays in it, once, and nothing else is there.",
+    ),
+    Kind(
+        lambda shape: "drain" in shape.names and shape.has_only("enqueue", "dequeue", "drain"),
+        queues.TOTAL,
+        (queues.UNEXPECTED, queues.LOST),
+        "What was put into a queue comes out of it, and nothing else does.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("enqueue", "dequeue"),
+        queues.QUEUE,
+        (queues.UNEXPECTED,),
+        "Nothing comes out of a queue that was not put into it before.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("generate"),
+        ids.CHECKER,
+        ids.ANOMALIES,
+        "Every id that is generated is unique.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_steps),
+        forks.LONG_FORK,
+        forks.FORK_ANOMALIES,
+        "Of two reads of the same keys one sees all that the other sees.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("insert", "read") and "insert" in shape.names,
+        forks.WRITE_SKEW,
+        forks.SKEW_ANOMALIES,
+        "Of two inserts for one key, each made only if it finds nothing, one succeeds at most.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("inc", "read") and "inc" in shape.names and shape.all_reads(_is_sight),
+        monotonic.CHECKER,
+        monotonic.ANOMALIES,
+        "What a process reads never goes back.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_sequence),
+        causal.SEQUENTIAL,
+        causal.SEQUENTIAL_ANOMALIES,
+        "A read that shows a client's write shows all that this client had written before.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_members),
+        causal.CAUSAL,
+        causal.CAUSAL_ANOMALIES,
+        "A read that shows a write shows all that had been written before it began.",
+    ),
+)
