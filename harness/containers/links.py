@@ -48,7 +48,7 @@ class Toxiproxy:
 
     def version(self) -> str:
         """The server's version: it answers."""
-        return str(self._told("/version").get("version"))
+        return self._ask(self._server.get, "/version").text.strip()
 
     def create(self, name: str, listen: str, upstream: str) -> None:
         """A new proxy, enabled. `listen` and `upstream` are host:port."""

@@ -1,0 +1,360 @@
+"""A cluster in containers: a private network, its nodes in it, and Toxiproxy in every link.
+
+Two networks for each run. Nodes and Toxiproxy share one. Toxiproxy's API listens in the other, where no node is; from
+there it is published, as are the nodes' control channels and the clients' proxies, on loopback only.
+"""
+
+import asyncio
+import contextlib
+import io
+import secrets
+import tarfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeVar
+
+import docker
+from docker.errors import APIError, DockerException, NotFound
+from docker.models.containers import Container
+from docker.models.networks import Network
+from docker.types import LogConfig
+
+from harness.containers.control import ControlLink, Hearers
+from harness.containers.images import image_for
+from harness.containers.labels import RUN, labels_for
+from harness.containers.links import Toxiproxy
+from harness.containers.sweeper import remove_run
+from harness.containers.wiring import (
+    CLIENT,
+    PROXY_API_PORT,
+    PROXY_HOST,
+    peers,
+    wires,
+)
+from harness.core.errors import DeployError
+from harness.core.machine import NodeId, Settings
+from harness.core.seams import Cluster
+from harness.host.config import CONTROL_PORT, VARIABLE, NodeConfig, encode_config
+
+NODE_IMAGE: Final = "seamark-node"
+PROXY_IMAGE: Final = "seamark-toxiproxy"
+LOOPBACK: Final = "127.0.0.1"
+FOLDER: Final = "/var/lib/seamark"  # A node's durable state.
+READY_S: Final = 30.0
+POLL_S: Final = 0.02
+COUNT_S: Final = 1.0
+CONFLICT: Final = 409
+LOG_TAIL_LINES: Final = 5
+SMALL_DISK: Final = "64m"
+LOGS: Final = LogConfig(type="json-file", config={"max-size": "8m", "max-file": "1"})
+LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
+# Small buffers in Toxiproxy: what a slow reader does not take must soon be felt by the sender.
+PROXY_SYSCTLS: Final = {"net.ipv4.tcp_rmem": "4096 16384 65536", "net.ipv4.tcp_wmem": "4096 16384 65536"}
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blueprint:
+    """What is to be deployed, and under which name. `has_small_disks`: nodes' state in volumes that can be filled."""
+
+    run_id: str
+    cluster: Cluster
+    code: str  # Where a node finds the cluster: "clusters.ndb:Cluster".
+    settings: Settings
+    seed: int
+    epoch_ns: int  # CLOCK_MONOTONIC at the start of the run,
+    epoch_realtime_ns: int  # and CLOCK_REALTIME.
+    has_small_disks: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeContainer:
+    """One node, its container and its control channel."""
+
+    node: NodeId
+    role: str
+    container: Container
+    control: ControlLink
+    is_down: bool = False  # Because we killed it: that is no failure of the deployment.
+
+
+class Deployment:
+    """The containers of one run. `open` before anything else, `close` in any case."""
+
+    proxies: Toxiproxy
+    toxiproxy_ip: str
+
+    def __init__(self, client: docker.DockerClient, blueprint: Blueprint, hearers: Hearers) -> None:
+        self._client, self._blueprint, self._hearers = client, blueprint, hearers
+        self._labels = labels_for(blueprint.run_id)
+        self._prefix = f"seamark-{blueprint.run_id}"
+        self._token = secrets.token_hex(16)
+        self._wires = wires(blueprint.cluster)
+        self._ports = {(wire.source, str(wire.target)): wire.port for wire in self._wires}
+        self._images: dict[str, str] = {}
+        self._toxiproxy: Container | None = None
+        self.nodes: dict[NodeId, NodeContainer] = {}
+        self.client_ports: dict[NodeId, int] = {}  # On loopback: where clients reach each node.
+
+    def port_of(self, source: str, target: str) -> int:
+        """The port of Toxiproxy that leads from `source` to `target`."""
+        return self._ports[source, target]
+
+    async def open(self) -> None:
+        """Start everything and wait until every node answers. Raises DeployError with the tail of a log."""
+        try:
+            for name in (NODE_IMAGE, PROXY_IMAGE):
+                self._images[name] = await in_thread(image_for, name, self._client)
+            nodes, control = await asyncio.gather(*(in_thread(self._network, name) for name in ("nodes", "control")))
+            volumes = await in_thread(self._volumes)
+            created = asyncio.gather(
+                *(
+                    in_thread(self._create_node, nodes, node.id, volumes.get(node.id))
+                    for node in self._blueprint.cluster.nodes
+                )
+            )
+            await in_thread(self._start_toxiproxy, nodes, control, volumes)
+            for node, container in zip(self._blueprint.cluster.nodes, await created, strict=True):
+                link = ControlLink(node.id, self._token, self._hearers)
+                self.nodes[node.id] = NodeContainer(node=node.id, role=node.role, container=container, control=link)
+            await asyncio.gather(*(self.start(node) for node in self.nodes))
+        except DockerException as error:
+            raise DeployError(f"the containers of this run could not be started: {short(error)}") from error
+
+    async def close(self, logs: Path | None = None) -> None:
+        """Remove everything, after collecting the nodes' logs. What is gone already is no error."""
+        for each in self.nodes.values():
+            each.control.away()
+        await in_thread(self._remove, logs)
+
+    async def start(self, node: NodeId) -> None:
+        """Start a node's container, and return when the node is ready. Raises DeployError if it never is."""
+        each = self.nodes[node]
+        await in_thread(each.container.start)
+        each.is_down = False
+        each.control.at(LOOPBACK, await in_thread(_published, each.container, CONTROL_PORT))
+        try:
+            async with asyncio.timeout(READY_S):
+                await each.control.ready()
+        except TimeoutError:
+            tail = await in_thread(_tail, each.container)
+            raise DeployError(f"node {node} was not ready within {READY_S:g} s; it said: {tail}") from None
+
+    async def kill(self, node: NodeId) -> None:
+        """SIGKILL to all processes of the container."""
+        each = self.nodes[node]
+        each.is_down = True
+        each.control.away()
+        with contextlib.suppress(NotFound):
+            await in_thread(_killed, each.container)
+
+    async def pause(self, node: NodeId) -> None:
+        """Freeze all processes of the container."""
+        await in_thread(self.nodes[node].container.pause)
+
+    async def unpause(self, node: NodeId) -> None:
+        """Let them go on."""
+        await in_thread(self.nodes[node].container.unpause)
+
+    async def run_in(self, node: NodeId, command: list[str]) -> str:
+        """The output of a command in the node's container. Raises DeployError if it fails."""
+        code, output = await in_thread(lambda: self.nodes[node].container.exec_run(command))
+        assert isinstance(output, bytes)  # Not a stream: none was asked for.
+        text = output.decode("utf-8", "replace").strip()
+        if code != 0:
+            raise DeployError(
+                f"{' '.join(command)} on {node} exited with {code}: {text.splitlines()[-1:] or 'no word'}"
+            )
+        return text
+
+    async def put(self, node: NodeId, path: str, content: bytes) -> None:
+        """Write a file into the node's container, which may be stopped."""
+        target = PurePosixPath(path)
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            entry = tarfile.TarInfo(target.name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+        await in_thread(self.nodes[node].container.put_archive, str(target.parent), archive.getvalue())
+
+    async def dump(self) -> None:
+        """Let every node that is up record its state, and count once more."""
+        await asyncio.gather(*(each.control.dump() for each in self._up()))
+        await self._count()
+
+    async def count(self) -> None:
+        """Return never; ask all nodes once a second what they have counted, for `handled` and `goals`."""
+        while True:
+            await asyncio.sleep(COUNT_S)
+            await self._count()
+
+    async def _count(self) -> None:
+        await asyncio.gather(*(each.control.counters() for each in self._up()), return_exceptions=True)
+
+    def _up(self) -> list[NodeContainer]:
+        return [each for each in self.nodes.values() if not each.is_down]
+
+    def handled(self) -> dict[str, int]:
+        """How many events each node had handled when it was last asked."""
+        return {node: each.control.total().handled for node, each in self.nodes.items()}
+
+    def goals(self) -> dict[str, int]:
+        """How often each goal and failpoint had been reached when the nodes were last asked, by name in order."""
+        totals: dict[str, int] = {}
+        for each in self.nodes.values():
+            for goal, count in each.control.total().goals.items():
+                totals[goal] = totals.get(goal, 0) + count
+        return dict(sorted(totals.items()))
+
+    async def watch(self) -> None:
+        """Return never; raise DeployError when the engine, or a container that should run, is gone."""
+        while True:
+            await asyncio.sleep(1)
+            try:
+                gone = await in_thread(self._gone)
+            except DockerException as error:
+                raise DeployError(f"the Docker engine does not answer any more: {short(error)}") from error
+            if gone is not None:
+                raise DeployError(gone)
+
+    # What needs the engine, in threads.
+
+    def _network(self, purpose: str) -> Network:
+        return self._client.networks.create(f"{self._prefix}-{purpose}", driver="bridge", labels=self._labels)
+
+    def _volumes(self) -> dict[NodeId, str]:
+        """A volume of its own for each node whose disk may become full; None is made if no disk will."""
+        if not self._blueprint.has_small_disks:
+            return {}
+        options = {"type": "tmpfs", "device": "tmpfs", "o": f"size={SMALL_DISK}"}
+        names = {node.id: f"{self._prefix}-{node.id}" for node in self._blueprint.cluster.nodes}
+        for name in names.values():
+            self._client.volumes.create(name, driver="local", driver_opts=options, labels=self._labels)
+        return names
+
+    def _create_node(self, network: Network, node: NodeId, volume: str | None) -> Container:
+        blueprint = self._blueprint
+        config = NodeConfig(
+            node=node,
+            cluster=blueprint.code,
+            settings=blueprint.settings,
+            seed=blueprint.seed,
+            token=self._token,
+            epoch_ns=blueprint.epoch_ns,
+            epoch_realtime_ns=blueprint.epoch_realtime_ns,
+            peers=peers(self._wires, node),
+            folder=FOLDER,
+        )
+        return self._client.containers.create(
+            self._images[NODE_IMAGE],
+            name=f"{self._prefix}-{node}",
+            hostname=str(node),
+            environment={VARIABLE: encode_config(config)},
+            network=network.name,
+            networking_config={str(network.name): self._client.api.create_endpoint_config(aliases=[str(node)])},
+            ports={f"{CONTROL_PORT}/tcp": (LOOPBACK, 0)},
+            volumes={volume: {"bind": FOLDER}} if volume else {},
+            cap_add=["NET_ADMIN"],
+            labels=self._labels,
+            log_config=LOGS,
+            **LIMITS,
+        )
+
+    def _start_toxiproxy(self, nodes: Network, control: Network, volumes: Mapping[NodeId, str]) -> None:
+        published = [PROXY_API_PORT, *(wire.port for wire in self._wires if wire.source == CLIENT)]
+        container = self._toxiproxy = self._client.containers.create(
+            self._images[PROXY_IMAGE],
+            # It listens in the first network only: the nodes come to know the second.
+            ["sh", "-c", f'exec toxiproxy-server -host "$(hostname -i)" -port {PROXY_API_PORT}'],
+            name=f"{self._prefix}-{PROXY_HOST}",
+            network=control.name,
+            ports={f"{port}/tcp": (LOOPBACK, 0) for port in published},
+            # A tmpfs volume is empty again once nobody has it mounted: Toxiproxy outlives the nodes' crashes.
+            volumes={volume: {"bind": f"/keep/{node}"} for node, volume in volumes.items()},
+            sysctls=PROXY_SYSCTLS,
+            labels=self._labels,
+            log_config=LOGS,
+            **LIMITS,
+        )
+        container.start()
+        nodes.connect(container, aliases=[PROXY_HOST])
+        container.reload()
+        found = container.attrs["NetworkSettings"]
+        self.toxiproxy_ip = found["Networks"][nodes.name]["IPAddress"]
+        ports = {int(name.partition("/")[0]): int(each[0]["HostPort"]) for name, each in found["Ports"].items() if each}
+        self.client_ports = {wire.target: ports[wire.port] for wire in self._wires if wire.source == CLIENT}
+        self.proxies = Toxiproxy(LOOPBACK, ports[PROXY_API_PORT])
+        self._await_proxies(container)
+        for wire in self._wires:
+            self.proxies.create(wire.name, f"0.0.0.0:{wire.port}", wire.upstream)
+
+    def _await_proxies(self, container: Container) -> None:
+        deadline_s = time.monotonic() + READY_S
+        while True:
+            try:
+                self.proxies.version()
+            except DeployError:
+                if time.monotonic() > deadline_s:
+                    raise DeployError(f"Toxiproxy does not answer; it said: {_tail(container)}") from None
+                time.sleep(POLL_S)
+            else:
+                return
+
+    def _gone(self) -> str | None:
+        """Which container has ended by itself, with its last words; None if none has."""
+        states = {
+            each.name: each.status
+            for each in self._client.containers.list(all=True, filters={"label": f"{RUN}={self._blueprint.run_id}"})
+        }
+        for node, each in self.nodes.items():
+            if not each.is_down and states.get(each.container.name, "removed") not in ("running", "paused", "created"):
+                return f"the container of {node} has ended by itself; it said: {_tail(each.container)}"
+        if self._toxiproxy is not None and states.get(self._toxiproxy.name) != "running":
+            return f"Toxiproxy has ended by itself; it said: {_tail(self._toxiproxy)}"
+        return None
+
+    def _remove(self, logs: Path | None) -> None:
+        for node, each in self.nodes.items():
+            if logs is not None:
+                with contextlib.suppress(DockerException):
+                    (logs / f"{node}.log").write_bytes(each.container.logs(timestamps=True))
+        remove_run(self._client, self._blueprint.run_id)
+
+
+async def in_thread(work: Callable[..., T], *arguments: object) -> T:
+    """What `work` returns, which would block the loop."""
+    return await asyncio.to_thread(work, *arguments)
+
+
+def short(error: Exception) -> str:
+    """What the engine said, in one line."""
+    return " ".join(str(error).split())[:300]
+
+
+def _published(container: Container, port: int) -> int:
+    """The port on loopback under which that port of the container is published: another after each start."""
+    container.reload()
+    published = container.ports.get(f"{port}/tcp")
+    if not published:
+        raise DeployError(f"{container.name}: its port {port} is not published; it said: {_tail(container)}")
+    return int(published[0]["HostPort"])
+
+
+def _killed(container: Container) -> None:
+    try:
+        container.kill()
+    except APIError as error:
+        if error.status_code != CONFLICT:  # It is not running.
+            raise
+    container.wait()
+
+
+def _tail(container: Container) -> str:
+    """The last lines of a container's log, in one."""
+    try:
+        text = container.logs(tail=LOG_TAIL_LINES).decode("utf-8", "replace")
+    except DockerException:
+        return "nothing that could be read"
+    return " / ".join(line.strip() for line in text.splitlines() if line.strip()) or "nothing"
