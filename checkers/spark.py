@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 from typing import Final, Generic, TypeVar
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
@@ -37,8 +38,10 @@ _SESSION_SETTINGS: Final = {
 }
 
 
-def start_session(work_dir: Path, master: str | None = None, remote: str | None = None) -> SparkSession:
-    """A session of Spark with our code on its workers; what it writes is below `work_dir`.
+def start_session(
+    work_dir: Path, master: str | None = None, remote: str | None = None, *, also: Sequence[ModuleType] = ()
+) -> SparkSession:
+    """A session of Spark with our code on its workers, `also` what other kernels need; it writes below `work_dir`.
 
     Without `master` (spark://...) and `remote` (sc://...) it runs here on all cores, on the loopback interface, and
     takes nothing from an installation or a configuration of the user's. What Java says goes to spark.log. Raises
@@ -50,7 +53,7 @@ def start_session(work_dir: Path, master: str | None = None, remote: str | None 
         for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
             os.environ.pop(name, None)
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    package = packed(work_dir)
+    package = packed(work_dir, also)
     if remote is not None:
         builder = SparkSession.builder.remote(remote)
         for key, value in _SESSION_SETTINGS.items():
@@ -75,14 +78,9 @@ def warm_up(session: SparkSession) -> None:
     engine.over(range(engine.parallelism)).shuffle(_echo, _count, partitions=engine.parallelism).collect()
 
 
-def packed(folder: Path) -> Path:
-    """A zip file of harness/core and checkers, named by its content: who has the name has the same code."""
-    roots = [(Path(package.__path__[0]), package.__name__) for package in (harness.core, checkers)]
-    files = [
-        (f"{name.replace('.', '/')}/{path.name}", path.read_bytes())
-        for root, name in roots
-        for path in sorted(root.glob("*.py"))
-    ]
+def packed(folder: Path, also: Sequence[ModuleType] = ()) -> Path:
+    """A zip file of harness/core, checkers and more, named by its content: who has the name has the same code."""
+    files = [file for module in (harness.core, checkers, *also) for file in _files(module)]
     files.append(("harness/__init__.py", b""))
     digest = sha256(b"".join(name.encode() + b"\0" + content for name, content in files)).hexdigest()[:16]
     target = folder / f"seamark-{digest}.zip"
@@ -90,6 +88,14 @@ def packed(folder: Path) -> Path:
         for name, content in files:
             archive.writestr(ZipInfo(name), content)
     return target
+
+
+def _files(module: ModuleType) -> Iterator[tuple[str, bytes]]:
+    """The files of a package, or of a module, by their names below a folder of packages."""
+    source = Path(module.__file__ or "")
+    parent = module.__name__.split(".") if source.name == "__init__.py" else module.__name__.split(".")[:-1]
+    for path in sorted(source.parent.glob("*.py")) if source.name == "__init__.py" else [source]:
+        yield "/".join([*parent, path.name]), path.read_bytes()
 
 
 class SparkEngine:

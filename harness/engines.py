@@ -2,10 +2,10 @@
 
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Literal, Self
 
 from checkers.engine import Engine, LocalEngine
@@ -21,12 +21,19 @@ class EngineFailed(SeamarkError):
 class EngineStart:
     """An engine on its way. As a context it begins to start, and is stopped at the end.
 
-    `master` and `remote` are Spark's, for a cluster of one's own.
+    `master` and `remote` are Spark's, for a cluster of one's own; `also` are modules that it needs beside the checkers.
     """
 
-    def __init__(self, name: EngineName, *, master: str | None = None, remote: str | None = None) -> None:
+    def __init__(
+        self,
+        name: EngineName,
+        *,
+        master: str | None = None,
+        remote: str | None = None,
+        also: Sequence[ModuleType] = (),
+    ) -> None:
         self._name: EngineName = name
-        self._master, self._remote = master, remote
+        self._master, self._remote, self._also = master, remote, also
         self._started: Future[Engine] = Future()
         self._folder = tempfile.TemporaryDirectory(prefix="seamark-spark-", ignore_cleanup_errors=True)
         self._stop: Callable[[], None] = lambda: None
@@ -50,7 +57,7 @@ class EngineStart:
         try:
             from checkers import spark  # noqa: PLC0415  Only who judges with Spark loads it: it takes half a second.
 
-            session = spark.start_session(Path(self._folder.name), self._master, self._remote)
+            session = spark.start_session(Path(self._folder.name), self._master, self._remote, also=self._also)
             self._stop = session.stop
             spark.warm_up(session)
         except Exception as error:  # noqa: BLE001  Java, the network, Spark itself: whatever it is, it is said once.

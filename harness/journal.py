@@ -19,7 +19,7 @@ from typing import Final, Self
 import msgspec
 
 from harness.core.errors import HistoryError
-from harness.core.record import Footer, Header, Record
+from harness.core.record import Evidence, Footer, Header, Record
 
 MAGIC: Final = b"seamark journal 1\n"
 RECORD_MAX: Final = 16 << 20  # Bytes of one record's payload.
@@ -66,6 +66,14 @@ class JournalWriter:
         os.close(self._file)
 
 
+def canonical(record: Evidence) -> bytes:
+    """What the history's hash covers of a record. Raises ValueError if it holds what no history can."""
+    try:
+        return _CANONICAL.encode(record)
+    except TypeError as error:  # An object whose names are no text: msgpack can hold it, JSON cannot.
+        raise ValueError(f"a value is no JSON: {error}") from None
+
+
 class HistoryHash:
     """The hash of a history: SHA-256 over its evidence in order, as canonical msgpack, without header and footer."""
 
@@ -75,10 +83,11 @@ class HistoryHash:
     def add(self, record: Record) -> None:
         """Take the next record into account. Raises ValueError if it holds what no history can."""
         if not isinstance(record, Header | Footer):
-            try:
-                self._hash.update(_CANONICAL.encode(record))
-            except TypeError as error:  # An object whose names are no text: msgpack can hold it, JSON cannot.
-                raise ValueError(f"a value is no JSON: {error}") from None
+            self.add_canonical(canonical(record))
+
+    def add_canonical(self, records: bytes | memoryview) -> None:
+        """Take the next records into account, one after the other as `canonical` wrote them."""
+        self._hash.update(records)
 
     def hexdigest(self) -> str:
         """The hash of what was added so far."""

@@ -107,7 +107,7 @@ def judge_foreign(
     Raises ScenarioError if the page cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix="seamark-check-") as folder:
-        loaded = load(path, Path(folder))
+        loaded = load(path, Path(folder), engine)
         report = judge(loaded, engine(), promised=promised, model=model, budget=budget)
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)

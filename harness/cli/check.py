@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+import harness.formats
+import harness.journal
 from checkers import models
 from harness.checks import CHECKS, When
 from harness.cli.output import print_report
@@ -53,7 +55,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     if promises is not None and is_run(run):
         raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
     promised = None if promises is None else promises_in(promises)
-    with EngineStart(engine, master=master, remote=remote) as start:
+    with EngineStart(engine, master=master, remote=remote, also=(harness.formats, harness.journal)) as start:
         if is_run(run):
             report = store_report(run, judge_run(run, start.engine, model=model, budget=budget))
             if html is not None:

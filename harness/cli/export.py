@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from checkers.engine import LocalEngine
 from harness.cli.output import standard_error
 from harness.core.errors import ScenarioError
 from harness.core.record import Complete, Evidence, Fault, Footer, Header, Invoke, Record
@@ -33,7 +34,8 @@ def export(
     if output is not None and output.exists():
         raise ScenarioError(f"{output}: it is there already; choose another file with --output, or remove it")
     with tempfile.TemporaryDirectory(prefix="seamark-export-") as folder:
-        loaded = load(path, Path(folder))  # Whatever is wrong with the history is said before anything is written.
+        # Whatever is wrong with the history is said before anything is written.
+        loaded = load(path, Path(folder), LocalEngine)
         counted = _Counted(_records(path, loaded), is_edn=file_format == "edn")
         write = write_edn_history if counted.is_edn else write_jsonl
         if output is None:

@@ -37,6 +37,7 @@ _WORD: Final = re.compile(rb":[A-Za-z][A-Za-z0-9_-]*")
 _WORD_IN_VALUE: Final = re.compile(rb"(?<=[,\[:]):[A-Za-z][A-Za-z0-9_-]*")
 _NIL: Final = re.compile(rb"(?<=[,\[])nil(?=[,\]}])")
 _DIGITS: Final = bytes.maketrans(b"123456789", b"0" * 9)
+_COMMAS: Final = bytes.maketrans(b" ", b",")
 _LONG: Final = b"0" * 19
 _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]")
 _DEPTH_MAX: Final = 6  # Of the lists in a plain line.
@@ -91,7 +92,7 @@ class PlainLines:
     def _plain(self, lines: bytes) -> list[PlainTransaction] | list[dict[str, Json]] | None:
         if not lines.isascii() or b"null" in lines or _LONG in lines.translate(_DIGITS) or _is_deep(lines):
             return None
-        lines = lines.replace(b",\n", b"\n").replace(b"\n {", b"\n{").replace(b", ", b" ").replace(b" ", b",")
+        lines = lines.replace(b",\n", b"\n").replace(b"\n {", b"\n{").replace(b", ", b",").translate(_COMMAS)
         found = _transactions(lines) if self._are_transactions else _maps(lines)
         if found is None:
             found = _maps(lines) if self._are_transactions else _transactions(lines)

@@ -39,14 +39,14 @@ _KINDS: Final[Mapping[str, Literal["r", "append", "w"]]] = {
     "write": "w",
 }
 _MOPS: Final = {mark + word: kind for word, kind in _KINDS.items() for mark in ("", ":")}
-_SAMPLE: Final = 10_000  # Maps by which it is told whether a history is about lists or registers.
+SAMPLE: Final = 10_000  # Maps by which it is told whether a history is about lists or registers.
 OVERLAPPING: Final = 1 << 62  # Process numbers from here on were given to operations that overlap others of theirs.
 OVERLAPPING_MAX: Final = 100  # Open operations of one process; each completion looks at all of them.
 _TYPES: Final = ("invoke", "ok", "fail", "info")
 _INT_MAX: Final = (1 << 63) - 1
 
 
-class _Names:
+class FieldNames:
     """What the fields of a map are called."""
 
     def __init__(self, mark: Mark) -> None:
@@ -55,7 +55,7 @@ class _Names:
         self.key = f"{mark}key"
 
 
-class _Map(NamedTuple):
+class Map(NamedTuple):
     """One map, checked. `f` is None where it has none. `mops` is the value, where that is known to be a transaction."""
 
     place: str
@@ -68,8 +68,8 @@ class _Map(NamedTuple):
     mops: Mops | None = None
 
 
-class _Open(NamedTuple):
-    """An operation that has not completed."""
+class Open(NamedTuple):
+    """An operation that has not completed: what its completion is held against."""
 
     place: str
     number: int
@@ -83,29 +83,29 @@ def records_of_maps(source: str, maps: Iterable[tuple[str, Json | PlainTransacti
 
     Raises HistoryError that names file and place, and says what is wrong with that map.
     """
-    names, maps = _Names(mark), iter(maps)
-    sample = list(islice(maps, _SAMPLE))
-    pairing = _Pairing(is_of_lists=_is_of_lists(sample, names))
+    names, maps = FieldNames(mark), iter(maps)
+    sample = list(islice(maps, SAMPLE))
+    pairing = Pairing(is_of_lists=is_of_lists(sample, names))
     previous = -1
     for number, (place, fields) in enumerate(chain(sample, maps)):
         try:
-            each, previous = _checked(fields, names, place=place, number=number, previous=previous)
+            each, previous = checked(fields, names, place=place, number=number, previous=previous)
             records = pairing.records(each)
         except ValueError as error:
             raise HistoryError(f"{source}, {place}: {error}") from None
         yield from records
 
 
-class _Pairing:
-    """Completions find their invocations."""
+class Pairing:
+    """Completions find their invocations. `first_op`: how many operations were invoked before."""
 
-    def __init__(self, *, is_of_lists: bool) -> None:
+    def __init__(self, *, is_of_lists: bool, first_op: int = 0) -> None:
         self._is_of_lists = is_of_lists
-        self._open: dict[int, list[_Open]] = {}
+        self._open: dict[int, list[Open]] = {}
         self._invokes: dict[int, bool] = {}  # By process: has it invocations, or completions only?
-        self._count = self._fault_count = self._overlap_count = 0
+        self._count, self._fault_count, self._overlap_count = first_op, 0, 0
 
-    def records(self, each: _Map) -> tuple[Evidence, ...]:
+    def records(self, each: Map) -> tuple[Evidence, ...]:
         """What one map says. Raises ValueError if it does not fit those before it."""
         process = each.process
         if process is None:
@@ -113,12 +113,12 @@ class _Pairing:
             self._fault_count += 1
             return (Fault(each.time_ns, self._fault_count - 1, "effect", each.f or "nemesis", (), note=note),)
         if each.type == "invoke":
-            return (self._invoked(each, process),)
+            return (self.invoked(each, process),)
         if self._invokes.setdefault(process, False):
-            return (self._completed(each, process),)
-        return self._invoked(each, process), self._completed(each, process)
+            return (self.completed(each, process),)
+        return self.invoked(each, process), self.completed(each, process)
 
-    def _invoked(self, each: _Map, process: int) -> Invoke:
+    def invoked(self, each: Map, process: int) -> Invoke:
         """The invocation that a map is, or that must have been just before the completion that it is."""
         if each.type == "invoke" and not self._invokes.setdefault(process, True):
             raise ValueError(f"process {process} invokes, after it completed without an invocation")
@@ -127,7 +127,7 @@ class _Pairing:
             raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
         asked = None if mops is None else _without_results(mops)
         value = each.value if asked is None else None
-        opened = _Open(each.place, self._count, each.f, value, asked)
+        opened = Open(each.place, self._count, each.f, value, asked)
         others = self._open.get(process)
         if others is None:
             others = self._open[process] = []
@@ -141,7 +141,16 @@ class _Pairing:
         f = each.f or ("operation" if asked is None else "txn")
         return Invoke(opened.number, each.time_ns, each.time_ns, process, f, value, asked)
 
-    def _completed(self, each: _Map, process: int) -> Complete:
+    def resume(self, process: int, opened: Open) -> None:
+        """Go on with an operation that was invoked elsewhere."""
+        self._open[process] = [opened]
+
+    def request(self, process: int) -> Open:
+        """The last operation that this process invoked and has not completed."""
+        return self._open[process][-1]
+
+    def completed(self, each: Map, process: int) -> Complete:
+        """The completion that a map is. Raises ValueError if it fits no open invocation of its process."""
         opened = self._taken(each, process)
         if each.f != opened.f:
             raise ValueError(
@@ -158,7 +167,7 @@ class _Pairing:
             mops = None
         return Complete(opened.number, each.time_ns, cast("Outcome", each.type), value, mops, each.error)
 
-    def _taken(self, each: _Map, process: int) -> _Open:
+    def _taken(self, each: Map, process: int) -> Open:
         """The invocation that a completion ends, which is open no more."""
         candidates = self._open.get(process)
         if not candidates:
@@ -173,7 +182,7 @@ class _Pairing:
         return same[0]
 
 
-def _is_like(opened: _Open, each: _Map, mops: Mops | None) -> bool:
+def _is_like(opened: Open, each: Map, mops: Mops | None) -> bool:
     """Could that completion, which is this transaction or none, be of that invocation?"""
     if opened.f != each.f:
         return False
@@ -189,9 +198,9 @@ def _without_results(mops: Mops) -> Mops:
     return mops
 
 
-def _checked(
-    fields: Json | PlainTransaction, names: _Names, *, place: str, number: int, previous: int
-) -> tuple[_Map, int]:
+def checked(
+    fields: Json | PlainTransaction, names: FieldNames, *, place: str, number: int, previous: int
+) -> tuple[Map, int]:
     """The map, and its index. Raises ValueError."""
     if isinstance(fields, PlainTransaction):
         index = number if fields.index is None else fields.index
@@ -200,7 +209,7 @@ def _checked(
         time_ns = number if fields.time is None else fields.time
         steps = fields.value
         mops = tuple([MicroOp(step.f, step.key, step.value) for step in steps]) if steps or fields.f else None
-        return _Map(place, fields.type, fields.process or 0, fields.f, [], time_ns, fields.error, mops), index
+        return Map(place, fields.type, fields.process or 0, fields.f, [], time_ns, fields.error, mops), index
     if isinstance(fields, dict) and len(fields) == 1 and "#jepsen.history.Op" in fields:
         fields = fields["#jepsen.history.Op"]
     if not isinstance(fields, dict):
@@ -220,7 +229,7 @@ def _checked(
     f, value = _word(fields.get(names.f)), fields.get(names.value)
     if names.key in fields and f != "txn":
         value = [fields[names.key], value]
-    return _Map(place, kind, process, f, value, time_ns, text), index
+    return Map(place, kind, process, f, value, time_ns, text), index
 
 
 def _order(index: int, previous: int) -> str:
@@ -244,7 +253,7 @@ def _word(value: Json) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
 
 
-def _is_of_lists(sample: Iterable[tuple[str, Json | PlainTransaction]], names: _Names) -> bool:
+def is_of_lists(sample: Iterable[tuple[str, Json | PlainTransaction]], names: FieldNames) -> bool:
     """Are these maps about lists? They are, unless they write registers and append nothing."""
     kinds: set[str] = set()
     for _, fields in sample:
@@ -263,7 +272,7 @@ def _is_of_steps(value: Json) -> bool:
     return isinstance(value, list) and all(isinstance(each, list) and each and type(each[0]) is str for each in value)
 
 
-def _is_transaction(each: _Map) -> bool:
+def _is_transaction(each: Map) -> bool:
     """Does its value look like micro-operations? Raises ValueError if some of it does and some does not."""
     if each.mops is not None:
         return True
@@ -278,7 +287,7 @@ def _is_transaction(each: _Map) -> bool:
     return False
 
 
-def _mops(each: _Map, *, is_empty: bool = False) -> Mops | None:
+def _mops(each: Map, *, is_empty: bool = False) -> Mops | None:
     """The micro-operations of a transaction, None for what is none. `is_empty`: a read of nil saw the empty list."""
     if each.mops is not None:
         if is_empty and any([mop.value is None for mop in each.mops]):  # noqa: C419  A list is faster.

@@ -5,22 +5,27 @@ A further format is a row in FORMATS: how its files begin and are called, and a 
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
+from checkers.engine import Engine
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Fault, Footer, Record
+from harness.formats.edn_whole import NotInParts, write_in_parts
 from harness.formats.exchange import read_edn_history
 from harness.formats.jepsen_log import read_jepsen_log
 from harness.formats.jsonl import read_jsonl
 from harness.formats.parquet import footer_of, is_history, write_history
+from harness.formats.spread import spread
 from harness.formats.validation import validate
 from harness.journal import MAGIC, read_journal
 from harness.store import HISTORY, JOURNAL, RUN_FILE, is_run
 
+IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read sooner than further processes have begun.
 _HEAD_BYTES: Final = 4096
 _EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#))")
 _JSON: Final = re.compile(rb'\s*+\[?\s*+\{\s*+["}]')
@@ -61,10 +66,11 @@ FORMATS: Final = (
 )
 
 
-def load(path: Path, into: Path) -> Loaded:
+def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> Loaded:
     """The history that `path` names: a run, a history folder or one of its files, or a file in one of FORMATS.
 
-    What is no folder of Parquet files yet becomes one: a run's own, inside of it; any other, inside of `into`.
+    What is no folder of Parquet files yet becomes one: a run's own, inside of it; any other, inside of `into`. A large
+    EDN file is read by the processes of the engine, if there is one, with the same result.
     Raises ScenarioError if there is nothing at `path`, HistoryError that names file and record if it is malformed.
     """
     if not path.exists():
@@ -75,7 +81,10 @@ def load(path: Path, into: Path) -> Loaded:
         raise HistoryError(f"{path}: no part of a history, whose Parquet files stand together in one folder")
     if path.name == RUN_FILE or path.suffix == ".parquet":
         return _folder(path.parent, into)
-    return _imported(path, into / HISTORY, format_of(path))
+    found = format_of(path)
+    if found.read is read_edn_history and engine is not None and path.stat().st_size >= IN_PARTS_BYTES:
+        return _in_parts(path, into / HISTORY, engine()) or _imported(path, into / HISTORY, found)
+    return _imported(path, into / HISTORY, found)
 
 
 def format_of(path: Path) -> Format:
@@ -136,8 +145,23 @@ def _imported(path: Path, history: Path, found: Format) -> Loaded:
         format=found.name,
         is_foreign=found.is_foreign,
         is_complete=footer_of(history) is not None,
-        notes=(f"{skipped[0]} nemesis operations skipped",) if skipped[0] else (),
+        notes=_skipped(skipped[0]),
     )
+
+
+def _in_parts(path: Path, history: Path, engine: Engine) -> Loaded | None:
+    """An EDN file as a history folder, read by several processes; None if it has to be read in one go."""
+    try:
+        skipped = write_in_parts(path, history, partial(spread, engine))
+    except NotInParts:
+        return None
+    except OSError as error:
+        raise _unwritable(history, error) from None
+    return Loaded(history=history, format="EDN", is_foreign=True, notes=_skipped(skipped))
+
+
+def _skipped(count: int) -> tuple[str, ...]:
+    return (f"{count} nemesis operations skipped",) if count else ()
 
 
 def _write(records: Iterator[Record], folder: Path, source: Path) -> None:
@@ -147,11 +171,15 @@ def _write(records: Iterator[Record], folder: Path, source: Path) -> None:
     except HistoryError as error:
         raise error if str(error).startswith(str(source)) else HistoryError(f"{source}: {error}") from None
     except OSError as error:
-        raise _Unwritable(f"{folder}: cannot be written ({error.strerror}); make room, or use another folder") from None
+        raise _unwritable(folder, error) from None
 
 
 class _Unwritable(HistoryError):
     """There is no way to write there."""
+
+
+def _unwritable(folder: Path, error: OSError) -> _Unwritable:
+    return _Unwritable(f"{folder}: cannot be written ({error.strerror}); make room, or use another folder")
 
 
 def _without_faults(records: Iterator[Record], skipped: list[int]) -> Iterator[Record]:

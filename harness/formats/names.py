@@ -88,6 +88,10 @@ class Names:
         identify = self.id
         return [identify(value) for value in values]
 
+    def id_of_text(self, text: str) -> int:
+        """The id of a value that has to be named, by its `json_text`."""
+        return self._ids.setdefault(text.encode(), NAMED + len(self._ids))
+
     def rows(self) -> tuple[list[int], list[str]]:
         """The ids and JSON texts of all that had to be named, in order."""
         return list(self._ids.values()), [text.decode() for text in self._ids]

@@ -4,8 +4,10 @@ Invocations are paired with completions as they come. A batch of rows goes out w
 inside it rows are in order of index. What never completes goes out last, as `info`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -14,7 +16,7 @@ import pyarrow as pa
 from harness.core.columns import APPEND, FAIL, GROUP_ELEMENTS, GROUP_OPS, INFO, NEVER, OK, READ, WRITE
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, Json, MicroOp
-from harness.formats.names import Names, are_plain, json_text
+from harness.formats.names import Names, json_text
 from harness.formats.schema import SCHEMAS, table_of, tables_of
 
 OUTCOMES: Mapping[str, int] = {"ok": OK, "fail": FAIL, "info": INFO}
@@ -61,48 +63,78 @@ class Operations:
                 f"record {seq}: operation {record.index} completes as another transaction than was invoked "
                 "(its client is at fault: only the values of reads may differ)"
             )
-        after = NEVER if record.outcome == "info" else self.count
-        self._rows.append(Row(invoke, invoke_seq, record, seq, after))
-        if record.mops:
-            self._elements += sum([len(mop.value) for mop in record.mops if type(mop.value) is list])
+        self._rows.append(completed_row(invoke, invoke_seq, record, seq, self.count))
+        self._elements += element_count(record)
         if len(self._rows) >= GROUP_OPS or self._elements >= GROUP_ELEMENTS:
             self._flush()
 
     def finish(self) -> None:
         """Write what is left, and what never completed."""
-        self._rows.extend(Row(invoke, seq, None, None, NEVER) for invoke, seq in self._open.values())
+        self._rows.extend(open_row(invoke, seq) for invoke, seq in self._open.values())
         self._open = {}
         self._flush()
 
     def _flush(self) -> None:
         rows = sorted(self._rows, key=lambda row: row.invoke.index)
         self._rows, self._elements = [], 0
-        self._write(*tables_of(rows, self._tables, _name))
+        self._write(*tables_of_rows(rows, self._names))
 
-    def _tables(self, rows: Sequence[Row]) -> tuple[pa.Table, pa.Table]:
-        return _ops_table(rows), self._mops_table(rows)
 
-    def _mops_table(self, rows: Sequence[Row]) -> pa.Table:
-        per_row = [_mops(row) for row in rows]
-        every = list(chain.from_iterable(per_row))
-        identify = self._names.id
-        columns: dict[str, Sequence[object]] = {
-            "op": [row.invoke.index for row, mops in zip(rows, per_row, strict=True) for _ in mops],
-            "position": [position for mops in per_row for position in range(len(mops))],
-            "table": [mop.table for mop in every],
-            "f": [MOP_KINDS[mop.f] for mop in every],
-            "lock": [mop.lock for mop in every],
-            "key": self._names.ids([mop.key for mop in every]),
-            "value": [None if _is_read_of_list(mop) else identify(mop.value) for mop in every],
-            "read": self._reads([mop.value if mop.f == "r" and type(mop.value) is list else None for mop in every]),
-        }
-        return table_of("mops", columns)
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Records and rows are many and make no cycles: the collector would look through them for half of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
-    def _reads(self, lists: list[list[Json] | None]) -> Sequence[object]:
-        """The lists that were read, with ids for their elements."""
-        if are_plain(list(chain.from_iterable(filter(None, lists)))):
-            return lists
-        return [None if elements is None else self._names.ids(elements) for elements in lists]
+
+def completed_row(invoke: Invoke, invoke_seq: int, record: Complete, seq: int, count: int) -> Row:
+    """The row of an operation that completed when so many had been invoked."""
+    return Row(invoke, invoke_seq, record, seq, NEVER if record.outcome == "info" else count)
+
+
+def open_row(invoke: Invoke, seq: int) -> Row:
+    """The row of an operation that never completed."""
+    return Row(invoke, seq, None, None, NEVER)
+
+
+def element_count(record: Complete) -> int:
+    """How many elements of lists its micro-operations hold, about: what a chunk may hold is limited."""
+    return sum([len(mop.value) for mop in record.mops if type(mop.value) is list]) if record.mops else 0
+
+
+def tables_of_rows(rows: Sequence[Row], names: Names) -> tuple[pa.Table, pa.Table]:
+    """The rows of ops and of mops, in that order. Raises HistoryError that names the first row that makes no sense."""
+    return tables_of(rows, lambda some: (_ops_table(some), _mops_table(some, names)), _name)
+
+
+def _mops_table(rows: Sequence[Row], names: Names) -> pa.Table:
+    per_row = [_mops(row) for row in rows]
+    every = list(chain.from_iterable(per_row))
+    identify = names.id
+    columns: dict[str, Sequence[object]] = {
+        "op": [row.invoke.index for row, mops in zip(rows, per_row, strict=True) for _ in mops],
+        "position": [position for mops in per_row for position in range(len(mops))],
+        "table": [mop.table for mop in every],
+        "f": [MOP_KINDS[mop.f] for mop in every],
+        "lock": [mop.lock for mop in every],
+        "key": names.ids([mop.key for mop in every]),
+        "value": [None if _is_read_of_list(mop) else identify(mop.value) for mop in every],
+        "read": _reads([mop.value if mop.f == "r" and type(mop.value) is list else None for mop in every], names),
+    }
+    return table_of("mops", columns)
+
+
+def _reads(lists: list[list[Json] | None], names: Names) -> pa.ListArray:
+    """The lists that were read, with ids for their elements."""
+    elements = names.ids(list(chain.from_iterable(filter(None, lists))))
+    ends = accumulate([0 if one is None else len(one) for one in lists], initial=0)
+    is_missing = pa.array([one is None for one in lists], pa.bool_())
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(elements, pa.int64()), mask=is_missing)
 
 
 def _mops(row: Row) -> tuple[MicroOp, ...]:

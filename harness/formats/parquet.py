@@ -5,10 +5,8 @@ what is open at a time. The metadata of ops.parquet hold the number of the schem
 footer, if there was one.
 """
 
-import contextlib
-import gc
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +30,7 @@ from harness.core.record import (
     StreamEvent,
 )
 from harness.formats.names import Names, json_text
-from harness.formats.operations import Operations
+from harness.formats.operations import Operations, without_collector
 from harness.formats.rows import records_of
 from harness.formats.schema import SCHEMAS, table_of, tables_of
 from harness.formats.tables import read_table, reading
@@ -98,8 +96,8 @@ class HistoryWriter:
         shutil.rmtree(self._temporary, ignore_errors=True)
         self._temporary.mkdir(parents=True)
         self._tables = {name: _Table(self._temporary, name) for name in SCHEMAS}
-        self._names = Names()
-        self._operations = Operations(self._names, self._write_chunk)
+        self.names = Names()
+        self._operations = Operations(self.names, self.add_chunk)
         self._metadata = {_SCHEMA_KEY: b"%d" % SCHEMA}
         self._hash = HistoryHash()
         self._seq = 0
@@ -113,7 +111,7 @@ class HistoryWriter:
             raise HistoryError(f"record {self._seq}: {error}; mend what recorded it") from None
 
     def _add(self, seq: int, record: Record) -> None:
-        identify = self._names.id
+        identify = self.names.id
         match record:
             case Header():
                 return
@@ -140,10 +138,23 @@ class HistoryWriter:
                 self._tables["marks"].add(seq, time_ns, phase, *counts, note)
         self._seq += 1
 
+    def add_chunk(self, ops: pa.Table, mops: pa.Table) -> None:
+        """Take the next chunk of operations, whose ids are those of `names`. Their hash comes by `add_canonical`."""
+        self._tables["ops"].add_table(ops)
+        self._tables["mops"].add_table(mops)
+
+    def add_canonical(self, records: bytes | memoryview) -> None:
+        """Take the records of operations that come as chunks into the history's hash."""
+        self._hash.add_canonical(records)
+
     def finish(self) -> None:
         """Write the rest, check that all can be read, and put the folder in its place."""
         self._operations.finish()
-        for row in zip(*self._names.rows(), strict=True):
+        self.close()
+
+    def close(self) -> None:
+        """Finish a history whose operations came as chunks."""
+        for row in zip(*self.names.rows(), strict=True):
             self._tables["names"].add(*row)
         self._tables["ops"].annotate(self._metadata | {_HASH_KEY: self._hash.hexdigest().encode()})
         for table in self._tables.values():
@@ -159,10 +170,6 @@ class HistoryWriter:
             table.abandon()
         shutil.rmtree(self._temporary, ignore_errors=True)
 
-    def _write_chunk(self, ops: pa.Table, mops: pa.Table) -> None:
-        self._tables["ops"].add_table(ops)
-        self._tables["mops"].add_table(mops)
-
 
 def write_history(records: Iterable[Record], folder: Path) -> None:
     """Write the Parquet files of a history into `folder`, in place of what was there.
@@ -171,24 +178,12 @@ def write_history(records: Iterable[Record], folder: Path) -> None:
     """
     writer = HistoryWriter(folder)
     try:
-        with _without_collector():
+        with without_collector():
             for record in records:
                 writer.add(record)
             writer.finish()
     finally:
         writer.discard()
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Records and rows are many and make no cycles: the collector would look through them for half of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def footer_of(folder: Path) -> Footer | None:

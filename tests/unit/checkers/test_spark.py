@@ -1,8 +1,12 @@
 """What ships to Spark's workers. The engine itself is tested in tests/property/test_engines.py."""
 
+import subprocess
+import sys
 from pathlib import Path
 from zipfile import ZipFile
 
+import harness.formats
+import harness.journal
 from checkers.spark import packed
 
 
@@ -15,3 +19,10 @@ def test_the_package_holds_the_kernels_and_the_core_and_is_named_by_them(tmp_pat
     names = set(ZipFile(first).namelist())
     assert {"checkers/__init__.py", "checkers/kernels.py", "harness/core/columns.py", "harness/__init__.py"} <= names
     assert {name.rsplit("/", 1)[0] for name in names} == {"checkers", "harness", "harness/core"}
+
+
+def test_what_reads_files_for_the_kernels_can_be_used_from_the_package_alone(tmp_path: Path) -> None:
+    package = packed(tmp_path, also=(harness.formats, harness.journal))
+    text = f"import sys; sys.path.insert(0, {str(package)!r}); import harness.formats.edn_part as m; print(m.__file__)"
+    shown = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith(str(package))

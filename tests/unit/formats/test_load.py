@@ -1,11 +1,14 @@
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from checkers.engine import LocalEngine
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, MicroOp
+from harness.formats.edn_whole import write_in_parts
 from harness.formats.exchange import write_edn_history
 from harness.formats.jsonl import write_jsonl
 from harness.formats.load import load
@@ -157,3 +160,35 @@ def test_every_case_of_elle_s_own_tests_loads(stored: Path, tmp_path: Path) -> N
             path = tmp_path / "case.json"
             path.write_text(json.dumps(json.loads(line)["history"]))
             assert read_table(load(path, tmp_path / "work").history, "ops").num_rows > 0
+
+
+def test_a_large_file_of_edn_is_read_by_several_processes_with_the_same_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "history.edn"
+    lines = [f"{{:type :{kind}, :process 0, :f :read, :value nil}}" for kind in ("invoke", "ok")]
+    nemesis = "{:type :info, :f :kill, :process :nemesis}"
+    path.write_text("\n".join([*lines, nemesis, *lines]), encoding="utf-8")
+    whole = load(path, tmp_path / "whole", LocalEngine)
+    monkeypatch.setattr("harness.formats.load.IN_PARTS_BYTES", 0)
+    monkeypatch.setattr("harness.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
+    parts = load(path, tmp_path / "parts", partial(LocalEngine, 2))
+    assert parts.notes == whole.notes == ("1 nemesis operations skipped",)
+    assert (parts.format, parts.is_foreign, parts.is_complete) == (whole.format, whole.is_foreign, whole.is_complete)
+    for one in sorted(whole.history.iterdir()):
+        assert one.read_bytes() == (parts.history / one.name).read_bytes()
+
+
+def test_what_is_wrong_with_a_large_file_is_said_as_of_a_small_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(
+        "{:type :invoke, :process 0}\n{:type :ok, :process 0}\n{:type :ok, :process 0 : 1}\n", encoding="utf-8"
+    )
+    monkeypatch.setattr("harness.formats.load.IN_PARTS_BYTES", 0)
+    monkeypatch.setattr("harness.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
+    monkeypatch.setattr("harness.formats.load.spread", lambda _engine, kernel, items: map(kernel, items))
+    with pytest.raises(HistoryError, match=r"line 3, column 24: ':' is no keyword"):
+        load(path, tmp_path / "parts", LocalEngine)
+    assert not (tmp_path / "parts" / "history").exists()

@@ -1,0 +1,147 @@
+"""A file of EDN read in parts is the same history, byte for byte, as read in one go, wherever it is cut."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from checkers.spark import SparkEngine
+from harness.formats import operations, stitching
+from harness.formats.edn_part import Digest, Part, digest_of
+from harness.formats.edn_whole import NotInParts, write_in_parts
+from harness.formats.load import format_of, load
+from harness.formats.spread import spread
+
+Kernel = Callable[[Part], Digest | None]
+
+
+def here(kernel: Kernel, items: Iterable[Part]) -> Iterator[Digest | None]:
+    """As `harness.formats.spread` has it, in this process."""
+    return map(kernel, items)
+
+
+class Writer:
+    """Lines of a history of several processes; now and then one that is odd, but allowed."""
+
+    def __init__(self, random: Random) -> None:
+        self.random, self.lines = random, list[str]()
+        self._next, self._open = 5, dict[int, str]()
+
+    def line(self, kind: str, process: int, value: str, f: str = ":txn") -> None:
+        index = len(self.lines)
+        error = ', :error [:timeout "a ; {b"]' if kind in {"fail", "info"} and self.random.random() < 0.3 else ""
+        pad = self.random.choice(["", "", "", " ; the end", ","])
+        rest = f":process {process}, :time {index * 10}, :index {index}{error}"
+        self.lines.append(f"{{:type :{kind}, :f {f}, :value {value}, {rest}}}{pad}")
+
+    def step(self) -> None:
+        random = self.random
+        process = random.randrange(self._next)
+        if random.random() < 0.05:
+            index = len(self.lines)
+            self.lines.append(
+                f"{{:type :info, :f :start, :process :nemesis, :value [:n1 nil], :time {index}, :index {index}}}"
+            )
+        elif process in self._open:
+            asked = self._open.pop(process)
+            kind = random.choice(["ok", "ok", "ok", "fail", "info"])
+            if asked.startswith("[["):
+                done = " ".join(self._done(part) for part in asked[1:-1].split("  "))
+                self.line(kind, process, f"[{done}]" if kind == "ok" else asked)
+            else:
+                self.line(kind, process, asked, ":cas")
+        else:
+            asked = "[" + "  ".join(self._asked() for _ in range(random.randint(1, 3))) + "]"
+            if random.random() < 0.1:
+                asked = random.choice(["nil", '"{:type :ok}"', "[1 2]"])
+            self._open[process] = asked
+            self.line("invoke", process, asked, ":txn" if asked.startswith("[[") else ":cas")
+
+    def _key(self) -> str:
+        return self.random.choice(["1", "2", ":x", '"a b"', "[1 :y]", "-3", "4611686018427387905"])
+
+    def _asked(self) -> str:
+        if self.random.random() < 0.5:
+            return f"[:r {self._key()} nil]"
+        return f"[:append {self._key()} {self.random.choice(['7', '8', 'nil', ':new', '[1]', '1.5'])}]"
+
+    def _done(self, step: str) -> str:
+        if not step.startswith("[:r"):
+            return step
+        elements = " ".join(self.random.choice(["1", "2", ":e", '"f"']) for _ in range(self.random.randint(0, 4)))
+        return step.removesuffix("nil]") + self.random.choice(["nil", f"[{elements}]", "[1 2 3]"]) + "]"
+
+
+def history(seed: int) -> str:
+    writer = Writer(Random(seed))
+    for _ in range(writer.random.randint(5, 120)):
+        writer.step()
+    return "\n".join(writer.lines) + writer.random.choice(["", "\n"])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (operations, stitching):
+        monkeypatch.setattr(module, "GROUP_OPS", 20)
+        monkeypatch.setattr(module, "GROUP_ELEMENTS", 25)
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_the_files_are_the_same_wherever_the_text_is_cut(tmp_path: Path) -> None:
+    cuts = 0
+    for seed in range(60):
+        path = tmp_path / f"{seed}.edn"
+        path.write_text(history(seed), encoding="utf-8")
+        whole = load(path, tmp_path / "whole")
+        places = set[int]()
+
+        def noted(part: Part, places: set[int] = places) -> Digest | None:
+            places.add(part.offset)
+            return digest_of(part)
+
+        def spread_here(_: Kernel, items: Iterable[Part], noted: Kernel = noted) -> Iterator[Digest | None]:
+            return map(noted, items)
+
+        left_out = write_in_parts(path, tmp_path / "parts", spread_here, part_bytes=Random(seed).randint(100, 3000))
+        assert contents(tmp_path / "parts") == contents(whole.history), seed
+        assert whole.notes == ((f"{left_out} nemesis operations skipped",) if left_out else ())
+        cuts += len(places) - 1
+    assert cuts > 200
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_spark_reads_parts_as_this_process_does(spark: SparkEngine, tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(history(3), encoding="utf-8")
+    write_in_parts(path, tmp_path / "here", here, part_bytes=700)
+    write_in_parts(path, tmp_path / "spark", partial(spread, spark), part_bytes=700)
+    assert contents(tmp_path / "here") == contents(tmp_path / "spark")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[{:type :invoke, :process 0}\n{:type :ok, :process 0}]",  # A vector is one form.
+        "{:type :invoke, :process 0}\n{:type :invoke, :process 0}\n",  # Operations of a process overlap.
+        "{:type :ok, :process 0, :f :read}\n{:type :ok, :process 0, :f :read}\n",  # There are completions only.
+        "{:type :invoke :process 0 :index 4}\n{:type :invoke :process 1 :index 2}\n",  # Indexes fall.
+        "{:type :invoke, :process 0, :value\n{:x 1}}\n{:type :ok, :process 0}\n",  # A form goes over several lines.
+        '{:type :invoke, :process 0, :value "\n{"}\n{:type :ok, :process 0}\n',  # So does a string.
+        "{:type :ok, :process 0, :f :read\n",  # It ends inside of a form.
+        "{:type  :invoke, :process 0}\n{:type :ok, :process 0}\n",  # It is spelled as nobody does.
+        "{:type :invoke, :process 0}\n; now\n  {:type :ok, :process 0}\n{:type :invoke, :process 0}\n",
+    ],
+)
+def test_what_cannot_be_cut_is_left_to_one_reader(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(NotInParts):
+        write_in_parts(path, tmp_path / "parts", here, part_bytes=10)
+    assert not (tmp_path / "parts").exists()
+    assert format_of(path).name == "EDN"
