@@ -1,0 +1,212 @@
+"""Whether each register of a history is linearizable: does one order of its operations explain all answers, in which
+each comes between its invocation and its answer? What is unclear may come at any time after its invocation, or never;
+what certainly failed never comes.
+
+The chain: `linearizability_acts` (each chunk by itself) -> shuffle by key -> for each register the test by intervals
+where values are written once, else a search -> what a short search left open is searched again, and shares the
+configurations that a whole history may take. What is open then is unknown, and says how far the search came.
+
+A register may have held something before the history began. If nothing says what, nothing is assumed: a history that
+is only linearizable from a value which nobody wrote is unknown.
+
+Witnesses: ok operations that depend on what the register holds (reads, a cas, an acquire), of registers that were
+decided, if another operation could have changed it before their answer.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from checkers.chunks import chunks
+from checkers.engine import Engine
+from checkers.evidence import finding
+from checkers.linearizability_acts import Form, Life, acts_of, form_of, gathered, lives_by_key, registers_of, written
+from checkers.linearizability_intervals import first_misfit, is_linearizable
+from checkers.linearizability_search import Act, Answer, DeadEnd, search
+from checkers.linearizability_sentences import Problem, problem_of, sentence
+from checkers.register_models import Model, OneRegister, Register, model_of
+from harness.core.record import Json
+from harness.core.verdict import Finding, Judgement
+
+CHECKER: Final = "linearizability"
+NON_LINEARIZABLE: Final = "non-linearizable"
+ANOMALIES: Final = (NON_LINEARIZABLE,)
+FIRST_LIMIT: Final = 20_000  # Configurations for each register at first,
+SHARED_LIMIT: Final = 2_000_000  # and for all those together that need more.
+STARTS_MAX: Final = 8  # Values from before the history that are tried.
+OPS_SHOWN: Final = 10  # Of those that were open beside the one that has no place.
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Configurations: for each register at first, and for all together that need more."""
+
+    first: int = FIRST_LIMIT
+    shared: int = SHARED_LIMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """A register that was not decided. `start`: it is linearizable, but only from that value."""
+
+    key: str | None
+    operations: int
+    size: int
+    start: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What became of some registers: `size` is the most configurations of one, `problem` the earliest of all."""
+
+    decided: int
+    operations: int
+    witnesses: int
+    size: int
+    bad: int
+    problem: Problem | None
+    open: tuple[Open, ...]
+
+
+def check(history: Path, engine: Engine, register: Register | None = None, limits: Limits | None = None) -> Judgement:
+    """Whether the registers of that history, read as `register` says, are linearizable.
+
+    Raises HistoryError if the history is damaged, or an operation has a value that none on registers can have.
+    """
+    register, limits = register or Register(), limits or Limits()
+    form = form_of(history, register)
+    if form is None:
+        return Judgement(checker=CHECKER, findings=(), witnesses={NON_LINEARIZABLE: 0})
+    partitions = engine.parallelism
+    route = partial(lives_by_key, form=form, partitions=partitions)
+    lives = engine.over(chunks(history)).shuffle(route, gathered, partitions=partitions).keep()
+    first = lives.map(partial(judged, form=form, register=register, limit=limits.first)).collect()
+    left = [each.key for tally in first for each in tally.open if each.start is None]
+    share = limits.shared // max(1, len(left))
+    if not left or share <= limits.first:
+        return _judgement(first, form, register)
+    again = partial(judged, form=form, register=register, limit=share, only=frozenset(left))
+    return _judgement([*_closed(first), *lives.map(again).collect()], form, register)
+
+
+def judged(
+    lives: Sequence[Life], *, form: Form, register: Register, limit: int, only: frozenset[str | None] | None = None
+) -> Tally:
+    """What becomes of those registers, or of those with keys in `only`, in `limit` configurations each."""
+    problems: list[Problem] = []
+    left: list[Open] = []
+    decided = operations = witnesses = size = 0
+    for life in lives:
+        if only is not None and life.key not in only:
+            continue
+        acts = acts_of(life, register)
+        answer = _answer(acts, model_of(register, form.model, count=len(registers_of(life))), limit)
+        size = max(size, answer.size)
+        start = None
+        if answer.verdict == "not-linearizable" and not register.is_initial_known:
+            start = _start(life, acts, form, limit)
+        if answer.verdict == "undecided" or start is not None:
+            left.append(Open(key=life.key, operations=len(acts), size=answer.size, start=start))
+            continue
+        decided += 1
+        operations += len(acts)
+        witnesses += witness_count(acts)
+        if answer.dead_end is not None and answer.verdict == "not-linearizable":
+            problems.append(problem_of(life, acts, answer.dead_end))
+    return Tally(
+        decided=decided,
+        operations=operations,
+        witnesses=witnesses,
+        size=size,
+        bad=len(problems),
+        problem=min(problems, default=None),
+        open=tuple(left),
+    )
+
+
+def witness_count(acts: Sequence[Act]) -> int:
+    """How many operations depend on a state that others could have changed before their answer."""
+    calls = sorted(act.call for act in acts if not act.step.is_read)
+    count = 0
+    for act in acts:
+        others = bisect_left(calls, act.end) - (not act.step.is_read)
+        count += act.is_answered and act.step.depends and others > 0
+    return count
+
+
+def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
+    """The answer of the test by intervals, if it has one and nothing need be explained; else that of the search."""
+    fits = is_linearizable(acts, str(model.initial)) if isinstance(model, OneRegister) else None
+    if fits:
+        return Answer("linearizable", 0)
+    found = search(acts, model, limit)
+    if found.verdict == "undecided" and fits is False:
+        return Answer("not-linearizable", found.size, DeadEnd(first_misfit(acts, str(model.initial)), (), ()))
+    return found
+
+
+def _start(life: Life, acts: Sequence[Act], form: Form, limit: int) -> str | None:
+    """A value from which the register is linearizable, and which nobody had asked to write when it was first seen."""
+    if form.model not in {"register", "cas-register"}:
+        return None
+    first: dict[str, int] = {}
+    for deed in life.deeds:
+        for value in written(deed):
+            first.setdefault(value, deed.call)
+    seen = [(act.end, act.step.needs) for act in acts if act.step.needs is not None]
+    values = [needs for end, needs in sorted(seen) if end < first.get(needs, end + 1)]
+    for value in list(dict.fromkeys(values))[:STARTS_MAX]:
+        if _answer(acts, OneRegister(value), limit).verdict == "linearizable":
+            return value
+    return None
+
+
+def _closed(tallies: Sequence[Tally]) -> list[Tally]:
+    """The tallies without what was searched again."""
+    kept = [tuple(each for each in tally.open if each.start is not None) for tally in tallies]
+    return [replace(tally, open=left) for tally, left in zip(tallies, kept, strict=True)]
+
+
+def _judgement(tallies: Sequence[Tally], form: Form, register: Register) -> Judgement:
+    problems = [tally.problem for tally in tallies if tally.problem is not None]
+    left = sorted((each for tally in tallies for each in tally.open), key=lambda each: (-each.size, str(each.key)))
+    findings = () if not problems else (_finding(min(problems), sum(tally.bad for tally in tallies)),)
+    unknown = {NON_LINEARIZABLE: _reason(left)} if left and not findings else {}
+    facts: dict[str, Json] = {
+        "model": form.model,
+        "registers": sum(tally.decided for tally in tallies) + len(left),
+        "undecided": len(left),
+        "violated": sum(tally.bad for tally in tallies),
+        "operations": sum(tally.operations for tally in tallies),
+        "most_configurations": max((tally.size for tally in tallies), default=0),
+        "initial": register.initial if register.is_initial_known else None,
+        "is_initial_known": register.is_initial_known,
+        "nil": register.nil,
+    }
+    witnesses = {NON_LINEARIZABLE: sum(tally.witnesses for tally in tallies)}
+    return Judgement(checker=CHECKER, findings=findings, witnesses=witnesses, unknown=unknown, facts=facts)
+
+
+def _finding(problem: Problem, count: int) -> Finding:
+    ops = [deed.op for deed in (problem.blocked, *problem.tail, *problem.beside[:OPS_SHOWN])]
+    facts = (problem.key, problem.blocked.op)
+    return finding(CHECKER, NON_LINEARIZABLE, sentence(problem), facts=facts, count=count, ops=ops)
+
+
+def _reason(left: Sequence[Open]) -> str:
+    """Why there is no answer, by the register with the most configurations."""
+    first = left[0]
+    name = "the register" if first.key is None else f"register {first.key}"
+    more = f"; so it is with {len(left) - 1} more" if len(left) > 1 else ""
+    if first.start is not None:
+        return (
+            f"initial-value: {name} is linearizable only if it held {first.start} before the history began, which "
+            f"nobody says; write what registers hold at first into a promise file, under [register]{more}"
+        )
+    return (
+        f"search-too-long: {name} has {first.operations:,} operations, of which {first.size:,} configurations were "
+        f"searched{more}"
+    )

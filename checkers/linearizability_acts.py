@@ -1,0 +1,270 @@
+"""From a history's files to what was done to each register, key by key.
+
+An operation names its register, or there is only one: its value is [key, value], or the value itself. A cas has
+[old, new] there; a read asks null and is answered with what it saw. Transactions of reads and writes are about one
+multi-register, which has no key. What certainly failed did nothing, and what is unclear and only reads says nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+from zlib import crc32
+
+import msgspec
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from checkers.chunks import Chunk
+from checkers.evidence import Dictionary
+from checkers.files import DAMAGE, damaged
+from checkers.linearizability_search import Act
+from checkers.register_models import FREE, HELD, NOTHING, OPERATIONS, Access, ModelName, Register, Step, json_of, named
+from harness.core.columns import APPEND, FAIL, NEVER, OK, READ
+from harness.core.errors import HistoryError
+
+SAMPLE: Final = 10_000  # Operations by which it is told whether they name keys.
+_OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "invoke_ns", "complete_ns", "invoke_seq"]
+_OPS_TOO: Final = ["complete_seq", "is_txn", "has_result"]
+_READS: Final = ("read", "get")
+_PARTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_TEXT: Final = msgspec.json.Decoder(str)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What sort of registers a history is about, and whether its operations name them."""
+
+    model: ModelName
+    is_keyed: bool
+
+
+class Deed(NamedTuple):
+    """An operation on one register. `asked` and `answered` are JSON, without the key; `accesses` are a transaction's.
+
+    `call` and `end` are places in the journal; `end` and `end_ns` are NEVER where no answer says what happened.
+    """
+
+    call: int
+    end: int
+    op: int
+    process: int
+    outcome: int
+    f: str
+    asked: str
+    answered: str
+    call_ns: int
+    end_ns: int
+    accesses: tuple[tuple[Literal["r", "w"], str, str], ...] = ()
+
+    @property
+    def is_read(self) -> bool:
+        """Does it only read?"""
+        return self.f in _READS or (bool(self.accesses) and all(f == "r" for f, _, _ in self.accesses))
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """All that was done to one register, in order. `key` is JSON, None where there is only one."""
+
+    key: str | None
+    deeds: tuple[Deed, ...]
+
+
+def form_of(history: Path, register: Register) -> Form | None:
+    """The form of that history's registers; None if it is about none, or not only about such.
+
+    Transactions are registers only if `register` says so. Raises HistoryError if the file is damaged.
+    """
+    if register.model == "multi-register":
+        return Form(register.model, is_keyed=False)
+    path = history / "ops.parquet"
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            names = file.read(columns=["f", "is_txn"])
+            operations = names.filter(pc.invert(names["is_txn"]))["f"].unique().to_pylist()
+            model = register.model or named(operations)
+            if model is None or not operations or not OPERATIONS[model].issuperset(operations):
+                return None
+            batches = file.iter_batches(SAMPLE, columns=["f", "outcome", "is_txn", "invoke_value", "value"])
+            return _form(model, [row for row in next(batches).to_pylist() if not row["is_txn"]])
+    except (*DAMAGE, msgspec.DecodeError) as problem:
+        raise damaged(path, problem) from problem
+
+
+def _form(model: ModelName, sample: Sequence[Mapping[str, Any]]) -> Form | None:
+    is_keyed = all(_names_key(row["f"], row["invoke_value"]) for row in sample)
+    wrote = [row["invoke_value"] for row in sample if row["f"] in {"write", "put"}]
+    seen = [row["value"] for row in sample if row["f"] in _READS and row["outcome"] == OK]
+    if is_keyed:
+        wrote, seen = ([_without_key(value) for value in values] for values in (wrote, seen))
+    if any(map(_is_list, seen)) and not any(map(_is_list, wrote)):
+        return None  # Values are written by one and read by the list: whatever that is, it is no register.
+    return Form(model, is_keyed)
+
+
+def lives_by_key(chunk: Chunk, *, form: Form, partitions: int) -> Iterable[tuple[int, list[Life]]]:
+    """What one chunk tells about each register, for the partition of its key.
+
+    Raises HistoryError if the chunk is damaged, or names the operation whose value is not of that form.
+    """
+    if form.model == "multi-register":
+        return [(0, [Life(None, tuple(_transactions(chunk)))])]
+    lives: dict[str | None, list[Deed]] = {}
+    for key, deed in _deeds(chunk, form):
+        lives.setdefault(key, []).append(deed)
+    parts: dict[int, list[Life]] = {}
+    for key, deeds in lives.items():
+        parts.setdefault(crc32((key or "").encode()) % partitions, []).append(Life(key, tuple(deeds)))
+    return parts.items()
+
+
+def gathered(parts: Sequence[Sequence[Life]]) -> tuple[Life, ...]:
+    """The registers of one partition, each whole."""
+    lives: dict[str | None, list[Deed]] = {}
+    for part in parts:
+        for life in part:
+            lives.setdefault(life.key, []).extend(life.deeds)
+    return tuple(Life(key, tuple(sorted(lives[key]))) for key in sorted(lives, key=str))
+
+
+def acts_of(life: Life, register: Register) -> list[Act]:
+    """The operations that say something or may have done something, as steps."""
+    places = {key: place for place, key in enumerate(registers_of(life))}
+    steps = [(deed, _step(deed, register, places)) for deed in life.deeds if deed.outcome != FAIL]
+    return [Act(deed.call, deed.end, step, deed.op) for deed, step in steps if step is not None]
+
+
+def registers_of(life: Life) -> list[str]:
+    """The registers of a multi-register, in the order in which its state has them."""
+    return sorted({key for deed in life.deeds for _, key, _ in deed.accesses})
+
+
+def written(deed: Deed) -> tuple[str, ...]:
+    """The values that it asked to write, as JSON."""
+    match deed.f:
+        case "write" | "put" | "append":
+            return (deed.asked,)
+        case "cas":
+            return (_pair(deed.asked, deed.op)[1],)
+        case _:
+            return tuple(value for f, _, value in deed.accesses if f == "w")
+
+
+def _step(deed: Deed, register: Register, places: Mapping[str, int]) -> Step | None:
+    """What it does; None if it says nothing."""
+    is_silent = deed.outcome != OK or (deed.answered == NOTHING and (register.nil == "anything" or deed.f == "get"))
+    if deed.is_read and is_silent and not deed.accesses:
+        return None
+    match deed.f:
+        case "acquire":
+            return Step(FREE, HELD)
+        case "release":
+            return Step(HELD, FREE)
+        case "read":
+            return Step(needs=deed.answered)
+        case "write":
+            return Step(leads=deed.asked)
+        case "cas":
+            return Step(*_pair(deed.asked, deed.op))
+        case "get":
+            return Step(needs=_text(deed.answered, deed.op))
+        case "put":
+            return Step(leads=_text(deed.asked, deed.op))
+        case "append":
+            return Step(more=_text(deed.asked, deed.op))
+        case _:
+            return _transaction_step(deed, register, places)
+
+
+def _transaction_step(deed: Deed, register: Register, places: Mapping[str, int]) -> Step | None:
+    accesses = []
+    for f, key, value in deed.accesses:
+        is_silent = deed.outcome != OK or (value == NOTHING and register.nil == "anything")
+        if f == "w" or not is_silent:
+            accesses.append(Access(f == "w", places[key], value))
+    return Step(more=tuple(accesses)) if accesses else None
+
+
+def _names_key(f: str, asked: str | None) -> bool:
+    """Is that the value of an operation that names its key?"""
+    parts = _PARTS.decode(asked) if asked and _is_list(asked) else []
+    if len(parts) != 2:
+        return False
+    second = bytes(parts[1]).decode()
+    return _is_list(second) if f == "cas" else f not in _READS or second == NOTHING
+
+
+def _without_key(value: str | None) -> str | None:
+    parts = _PARTS.decode(value) if value and _is_list(value) else []
+    return bytes(parts[1]).decode() if len(parts) == 2 else value
+
+
+def _is_list(text: str | None) -> bool:
+    return text is not None and text.startswith("[")
+
+
+def _deeds(chunk: Chunk, form: Form) -> Iterator[tuple[str | None, Deed]]:
+    """The operations of a chunk that are no transactions, each with the key that it names."""
+    for index, process, outcome, f, asked, answered, call_ns, end_ns, call, end, is_txn, _ in _rows(chunk):
+        if is_txn:
+            continue
+        key = None
+        asked, answered = asked or NOTHING, answered or NOTHING  # noqa: PLW2901  Null is written as no text.
+        if form.is_keyed:
+            key, asked = _pair(asked, index)  # noqa: PLW2901
+            if f in _READS and outcome == OK:
+                said, answered = _pair(answered, index)  # noqa: PLW2901
+                if said != key:
+                    raise HistoryError(f"operation {index} asked about key {key} and was answered about {said}")
+        is_open = outcome != OK
+        times = (call_ns, NEVER if is_open else end_ns)
+        yield key, Deed(call, NEVER if is_open else end, index, process, outcome, f, asked, answered, *times)
+
+
+def _transactions(chunk: Chunk) -> Iterator[Deed]:
+    """The transactions of a chunk. Raises HistoryError for one that appends: registers do not."""
+    names = Dictionary(Path(chunk.directory))
+    accesses: dict[int, list[tuple[Literal["r", "w"], str, str]]] = {}
+    for op, f, key, value in _columns(chunk, "mops.parquet", ["op", "f", "key", "value"]):
+        if f == APPEND:
+            raise HistoryError(f"operation {op} appends: a multi-register is only read and written")
+        shown = NOTHING if value is None else json_of(names.value(value))
+        accesses.setdefault(op, []).append(("r" if f == READ else "w", json_of(names.value(key)), shown))
+    for index, process, outcome, f, _, _, call_ns, end_ns, call, end, is_txn, has_result in _rows(chunk):
+        if is_txn and index in accesses:
+            is_open = outcome != OK or not has_result
+            times = (call_ns, NEVER if is_open else end_ns)
+            ends = NEVER if is_open else end
+            yield Deed(call, ends, index, process, outcome, f, NOTHING, NOTHING, *times, tuple(accesses[index]))
+
+
+def _rows(chunk: Chunk) -> Iterable[tuple[Any, ...]]:
+    return _columns(chunk, "ops.parquet", [*_OPS, *_OPS_TOO])
+
+
+def _columns(chunk: Chunk, name: str, columns: list[str]) -> Iterable[tuple[Any, ...]]:
+    path = Path(chunk.directory) / name
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read_row_group(chunk.group, columns=columns, use_threads=False)
+    except DAMAGE as problem:
+        raise damaged(path, problem) from problem
+    return zip(*(table[column].to_pylist() for column in columns), strict=True)
+
+
+def _pair(text: str, index: int) -> tuple[str, str]:
+    """The two parts of a list, as JSON. Raises HistoryError."""
+    try:
+        first, second = _PARTS.decode(text)
+    except (msgspec.DecodeError, ValueError):
+        raise HistoryError(f"operation {index} has the value {text[:60]}, where a list of two is needed") from None
+    return bytes(first).decode(), bytes(second).decode()
+
+
+def _text(text: str, index: int) -> str:
+    """The text that this JSON is. Raises HistoryError."""
+    try:
+        return _TEXT.decode(text)
+    except msgspec.DecodeError:
+        raise HistoryError(f"operation {index} has the value {text[:60]}, where a text is needed") from None

@@ -1,0 +1,279 @@
+"""Is there an order of the operations on one register that explains all answers? A search that gives up honestly.
+
+Theory of operation. The order is built from its beginning. A configuration is what has been ordered so far, and the
+state that this leaves. Next may come any operation that was invoked before the first answer among those that are not
+ordered yet. The search goes into depth and turns back where nothing fits.
+1. An operation that only reads, and can come next, comes next: whatever order exists, it can be put first there too.
+2. Of several that do the same, the one that is answered first goes first.
+3. An unclear operation need not come at all. So it comes only where some operation that could follow it needs the
+   state to which it leads; and a configuration is given up if one was tried before with the same answered operations
+   and the same state that had used no unclear ones but those.
+4. Unclear operations whose results nobody needs are left out from the start.
+5. What is ordered is a number (all before it) and a bit mask (those behind it), so that it is as long as operations
+   overlap, not as long as the history.
+A configuration with all operations that were answered before some moment, and no way on, is a dead end. The furthest
+ones explain the contradiction: up to there an order exists, and beyond there is none. Rules 3 and 4 hold where a step
+says all it needs; where one has `more`, every unclear operation is tried everywhere.
+Source: Wing and Gong, J. Parallel Distrib. Comput. 17, 1993; Lowe, "Testing for linearizability", 2017, sections 3, 4.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+from checkers.register_models import Model, State, Step
+from harness.core.columns import NEVER
+
+TAIL_SHOWN: Final = 4
+STATES_MAX: Final = 1000
+_WIDE: Final = 1024  # Bits of a mask that count as a configuration more: they take as much memory.
+_Tried = dict[tuple[int, int, State], tuple[int, ...]]
+
+
+class Act(NamedTuple):
+    """Operation `op` on one register: where the journal has its invocation and its answer (NEVER: unclear)."""
+
+    call: int
+    end: int
+    step: Step
+    op: int
+
+    @property
+    def is_answered(self) -> bool:
+        """Is it known to have happened?"""
+        return self.end != NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class DeadEnd:
+    """The furthest point that any order reaches: none has the operation `blocked` before its answer.
+
+    `states` are those in which the orders end there, at most STATES_MAX; `tail` is the end of one of them.
+    """
+
+    blocked: int
+    states: tuple[State, ...]
+    tail: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether there is an order, how many configurations were looked at, and why there is none."""
+
+    verdict: Literal["linearizable", "not-linearizable", "undecided"]
+    size: int
+    dead_end: DeadEnd | None = None
+
+
+def search(acts: Iterable[Act], model: Model, limit: int) -> Answer:
+    """Look for an order, in at most `limit` configurations: each takes some microseconds, and about 300 bytes."""
+    return _Search(acts, model).answer(limit)
+
+
+class _Frame(NamedTuple):
+    """A configuration on the way, the operations that led to it from the one before, and what is untried from it."""
+
+    base: int
+    mask: int
+    used: int
+    state: State
+    by: tuple[int, ...]
+    untried: list[int]  # The next one last. Answered operations by place; of unclear ones -1 - the group.
+
+
+class _Group(NamedTuple):
+    """Unclear operations that do the same; in `used` they have the bits from `shift` on, by order of invocation."""
+
+    step: Step
+    calls: tuple[int, ...]
+    ops: tuple[int, ...]
+    shift: int
+
+    def spent(self, used: int) -> int:
+        """How many of them are used."""
+        return (used >> self.shift & ((1 << len(self.calls)) - 1)).bit_count()
+
+
+@dataclass(slots=True)
+class _Furthest:
+    """The dead ends so far whose first missing answer comes last."""
+
+    end: int = -1
+    blocked: int = -1
+    states: dict[State, None] = field(default_factory=dict)
+    tail: tuple[int, ...] = ()
+
+    def dead_end(self) -> DeadEnd:
+        return DeadEnd(self.blocked, tuple(sorted(self.states, key=str)), self.tail)
+
+
+class _Search:
+    def __init__(self, acts: Iterable[Act], model: Model) -> None:
+        every = sorted(acts)
+        self._model = model
+        self._live = [act for act in every if act.end != NEVER]
+        self._calls = [act.call for act in self._live]
+        self._ends = [act.end for act in self._live]
+        self._steps = [act.step for act in self._live]
+        self._is_read = [step.is_read for step in self._steps]
+        self._is_plain = all(act.step.more is None for act in every)
+        unclear = [act for act in every if act.end == NEVER and not act.step.is_read]
+        self._groups = _groups(needed(unclear, self._steps) if self._is_plain else unclear)
+        self._leading: dict[str | None, list[int]] = {}
+        for number, group in enumerate(self._groups):
+            self._leading.setdefault(group.step.leads, []).append(number)
+        self._tried: _Tried = {}
+        self._furthest = _Furthest()
+        self._stack: list[_Frame] = []
+
+    def answer(self, limit: int) -> Answer:
+        size = self._enter(0, 0, 0, self._model.initial, ())
+        while self._stack:
+            frame = self._stack[-1]
+            if frame.base == len(self._live):
+                return Answer("linearizable", size)
+            if not frame.untried:
+                self._stack.pop()
+                continue
+            if size >= limit:
+                return Answer("undecided", size, self._furthest.dead_end())
+            size += self._take(frame, frame.untried.pop())
+        return Answer("not-linearizable", size, self._furthest.dead_end())
+
+    def _take(self, frame: _Frame, choice: int) -> int:
+        """Put that operation next, if it can come there; returns what that counts as."""
+        if choice >= 0:
+            after = self._model.after(frame.state, self._steps[choice])
+            base, mask = _with(frame.base, frame.mask, choice)
+            used, index = frame.used, self._live[choice].op
+        else:
+            group = self._groups[-1 - choice]
+            spent = group.spent(frame.used)
+            after = self._model.after(frame.state, group.step)
+            base, mask, used = frame.base, frame.mask, frame.used | 1 << (group.shift + spent)
+            index = group.ops[spent]
+        return 0 if after is None else self._enter(base, mask, used, after, (index,))
+
+    def _enter(self, base: int, mask: int, used: int, state: State, by: tuple[int, ...]) -> int:
+        """Go on from that configuration, with all reads that fit (rule 1), unless it was tried before."""
+        after = self._model.after
+        while True:
+            places = self._next_places(base, mask)
+            fitting = [p for p in places if self._is_read[p] and after(state, self._steps[p]) is not None]
+            if not fitting:
+                break
+            for place in fitting:
+                base, mask = _with(base, mask, place)
+            by += tuple([self._live[place].op for place in fitting])
+        if not self._is_new((base, mask, state), used):
+            return 0
+        frame = _Frame(base, mask, used, state, by, [])
+        self._stack.append(frame)
+        if places:
+            frame.untried.extend(self._choices(places, used, state))
+            self._note(places, state)
+        return 1 + mask.bit_length() // _WIDE
+
+    def _next_places(self, base: int, mask: int) -> list[int]:
+        """The answered operations that may come next."""
+        calls, ends = self._calls, self._ends
+        width = mask.bit_length()
+        holes = ~mask & ((1 << width) - 1)
+        places: list[int] = []
+        least = NEVER
+        while holes:
+            place = base + (holes & -holes).bit_length() - 1
+            if calls[place] > least:
+                return places
+            places.append(place)
+            least = min(least, ends[place])
+            holes &= holes - 1
+        for place in range(base + width, len(calls)):
+            if calls[place] > least:
+                break
+            places.append(place)
+            least = min(least, ends[place])
+        return places
+
+    def _choices(self, places: list[int], used: int, state: State) -> list[int]:
+        """What to try from a configuration, the last one first: by rule 2, and unclear ones after all others."""
+        by_end = sorted(places, key=self._ends.__getitem__)
+        each: dict[Step, int] = {}
+        for place in by_end:
+            each.setdefault(self._steps[place], place)
+        if not self._groups:
+            return list(each.values())[::-1]
+        first_end = self._ends[by_end[0]]
+        unclear = self._wanted_groups(each, state) if self._is_plain else range(len(self._groups))
+        chosen = []
+        for number in unclear:
+            group = self._groups[number]
+            spent = group.spent(used)
+            if spent < len(group.calls) and group.calls[spent] < first_end:
+                chosen.append(-1 - number)
+        return [*chosen, *list(each.values())[::-1]]
+
+    def _wanted_groups(self, steps: Iterable[Step], state: State) -> list[int]:
+        """The unclear operations that lead to what one of the steps needs, or a further unclear one before it."""
+        wanted = list(dict.fromkeys(step.needs for step in steps if step.needs not in {None, state}))
+        groups: dict[int, None] = {}
+        for value in wanted:  # It grows meanwhile.
+            for number in self._leading.get(value, ()):
+                groups[number] = None
+                before = self._groups[number].step.needs
+                if before not in {None, state} and before not in wanted:
+                    wanted.append(before)
+        return list(groups)
+
+    def _is_new(self, key: tuple[int, int, State], used: int) -> bool:
+        """Note that configuration. False by rule 3."""
+        known = self._tried.get(key, ())
+        if any([not each & ~used for each in known]):  # noqa: C419  A list is faster.
+            return False
+        self._tried[key] = (*known, used)
+        return True
+
+    def _note(self, places: list[int], state: State) -> None:
+        """Remember how far that configuration has come."""
+        blocked = min(places, key=self._ends.__getitem__)
+        end, furthest = self._ends[blocked], self._furthest
+        if end > furthest.end:
+            tail: tuple[int, ...] = ()
+            for frame in reversed(self._stack):
+                tail = (*frame.by, *tail)
+                if len(tail) >= TAIL_SHOWN:
+                    break
+            self._furthest = _Furthest(end, self._live[blocked].op, {state: None}, tail[-TAIL_SHOWN:])
+        elif end == furthest.end and len(furthest.states) < STATES_MAX:
+            furthest.states[state] = None
+
+
+def needed(unclear: Sequence[Act], steps: Iterable[Step]) -> list[Act]:
+    """Those unclear operations whose result one of the steps needs, or a further one of these operations."""
+    kept = list(unclear)
+    answered = {step.needs for step in steps if step.needs is not None}
+    while True:
+        wanted = answered | {act.step.needs for act in kept if act.step.needs is not None}
+        still = [act for act in kept if act.step.leads in wanted]
+        if len(still) == len(kept):
+            return kept
+        kept = still
+
+
+def _groups(unclear: Sequence[Act]) -> list[_Group]:
+    """Unclear operations by what they do, in the order of the first of each."""
+    members: dict[Step, list[Act]] = {}
+    for act in unclear:
+        members.setdefault(act.step, []).append(act)
+    shift, groups = 0, []
+    for step, acts in members.items():
+        groups.append(_Group(step, tuple(act.call for act in acts), tuple(act.op for act in acts), shift))
+        shift += len(acts)
+    return groups
+
+
+def _with(base: int, mask: int, place: int) -> tuple[int, int]:
+    """What is ordered, with that place beside."""
+    mask |= 1 << (place - base)
+    ones = (~mask & (mask + 1)).bit_length() - 1
+    return base + ones, mask >> ones

@@ -1,0 +1,145 @@
+"""Why a register is not linearizable, as a sentence: what was answered, what was possible, and what was open then."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.evidence import MS, seconds
+from checkers.linearizability_acts import Deed, Life, registers_of, written
+from checkers.linearizability_search import Act, DeadEnd
+from checkers.register_models import State
+from harness.core.columns import FAIL, NEVER
+
+_SHOWN: Final = 4  # Of states, and of operations; the rest is counted.
+_LENGTH: Final = 60  # Characters of a value; of a longer one its end is shown.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Problem:
+    """A register whose operations have no order: `blocked` is answered at the place `end`, and cannot be put before.
+
+    `states` are those that were possible then, if that is known. `tail` ends one order of all that was answered before,
+    `beside` are operations that were open at some moment of the blocked one; `sources` asked to write what it needs.
+    """
+
+    end: int
+    key: str | None
+    registers: tuple[str, ...]
+    blocked: Deed
+    states: tuple[State, ...]
+    tail: tuple[Deed, ...]
+    beside: tuple[Deed, ...]
+    sources: tuple[Deed, ...]
+    needs: str | None
+
+
+def problem_of(life: Life, acts: Sequence[Act], dead_end: DeadEnd) -> Problem:
+    """The problem of a register, from where its search came no further."""
+    deeds = {deed.op: deed for deed in life.deeds}
+    blocked = deeds[dead_end.blocked]
+    needs = next(act.step.needs for act in acts if act.op == blocked.op)
+    others = [deed for deed in life.deeds if deed is not blocked and deed.outcome != FAIL and not _is_idle(deed)]
+    beside = [deed for deed in others if deed.call < blocked.end and deed.end > blocked.call]
+    return Problem(
+        end=blocked.end,
+        key=life.key,
+        registers=tuple(registers_of(life)),
+        blocked=blocked,
+        states=_possible(acts, dead_end, blocked, needs),
+        tail=tuple(deeds[index] for index in dead_end.tail),
+        beside=tuple(sorted(beside, key=lambda deed: (deed.end == NEVER, -deed.call))),  # What is long unclear, last.
+        sources=tuple(d for d in life.deeds if d.call < blocked.end and _asked(blocked) in written(d)),
+        needs=needs,
+    )
+
+
+def sentence(problem: Problem) -> str:
+    """The whole explanation."""
+    where = "" if problem.key is None else f"Key {_cut(problem.key)}: "
+    parts = [f"{where}{_told(problem.blocked)}, and no order of the operations allows that", _states(problem)]
+    if problem.tail:
+        parts.append(f"One order up to there ends with {_listed(map(_did, problem.tail[-_SHOWN:]))}")
+    parts.append(_sources(problem))
+    if problem.beside:
+        parts.append(f"Open at the same time: {_listed(map(_told, problem.beside[:_SHOWN]), len(problem.beside))}")
+    return " ".join(f"{part}." for part in parts if part)
+
+
+def _possible(acts: Sequence[Act], dead_end: DeadEnd, blocked: Deed, needs: str | None) -> tuple[State, ...]:
+    """The states at the dead end, and those to which unclear operations may have led from there."""
+    states = list(dead_end.states)
+    unclear = [act.step for act in acts if act.end == NEVER and act.call < blocked.end and act.step.more is None]
+    for state in states:  # It grows meanwhile.
+        for step in unclear:
+            if step.needs in {None, state} and step.leads is not None and step.leads not in {needs, *states}:
+                states.append(step.leads)
+    return tuple(sorted(states, key=str))
+
+
+def _is_idle(deed: Deed) -> bool:
+    """Does it say nothing and do nothing?"""
+    return deed.is_read and deed.end == NEVER
+
+
+def _asked(deed: Deed) -> str | None:
+    """The value, as JSON, that it says was there."""
+    match deed.f:
+        case "read" | "get":
+            return deed.answered
+        case "cas":
+            return deed.asked[1 : -len(written(deed)[0]) - 2]  # [old,new]
+        case _:
+            return None
+
+
+def _states(problem: Problem) -> str:
+    if not problem.states:
+        return ""
+    shown = [_state(state, problem.registers) for state in problem.states[:_SHOWN]]
+    what = _listed(shown, len(problem.states), "or")
+    return f"With all in its place that was answered before, the state can only be {what}"
+
+
+def _state(state: State, registers: Sequence[str]) -> str:
+    if isinstance(state, str):
+        return _cut(state) or "the empty text"
+    return ", ".join(f"{name} = {_cut(value)}" for name, value in zip(registers, state, strict=True))
+
+
+def _sources(problem: Problem) -> str:
+    value = _asked(problem.blocked)
+    if value is None:
+        return ""
+    if not problem.sources:
+        return f"Nobody had asked to write {_cut(value)}" if problem.blocked.f != "get" else ""
+    if all(deed.outcome == FAIL for deed in problem.sources):
+        return f"Only operations that certainly failed had asked to write {_cut(value)}: T{problem.sources[0].op}"
+    return ""
+
+
+def _told(deed: Deed) -> str:
+    """An operation with its process and its times; histories without times have small numbers in their place."""
+    times = ""
+    if deed.call_ns >= MS:
+        times = f", from {seconds(deed.call_ns)}" + (f" to {seconds(deed.end_ns)}" if deed.end_ns != NEVER else "")
+    unclear = ", unclear" if deed.end == NEVER else ""
+    return f"{_did(deed)} (process {deed.process}{times}{unclear})"
+
+
+def _did(deed: Deed) -> str:
+    if deed.accesses:
+        return f"T{deed.op} " + ", ".join(f"{f} {key} {_cut(value)}" for f, key, value in deed.accesses)
+    value = deed.answered if deed.is_read else deed.asked
+    return f"T{deed.op} {deed.f}" + (f" {_cut(value)}" if value != "null" or deed.is_read else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LENGTH else f"...{text[-_LENGTH:]}"
+
+
+def _listed(shown: Iterable[str], count: int = 0, word: str = "and") -> str:
+    """Them as a list in words; `count`, if it is more than are shown, is said."""
+    texts = list(shown)
+    if count > len(texts):
+        texts.append(f"{count - len(texts)} more")
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {word} {texts[-1]}"

@@ -1,0 +1,171 @@
+"""What operations on registers mean: which are possible in a state, and which state they leave.
+
+A state is the JSON text of what a register holds ("null": nothing yet), or a tuple of such texts for several registers
+that are written together; a key-value store's is the text itself. So 1, 1.0 and true are three values.
+
+| model | operations | |
+| --- | --- | --- |
+| register | read, write | |
+| cas-register | read, write, cas [old, new] | |
+| mutex | acquire, release | a register that is free or held |
+| key-value | get, put, append | text; append puts its text behind what is there |
+| multi-register | transactions of reads and writes | several registers as one |
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple, Protocol, assert_never
+
+import msgspec
+
+from harness.core.record import Json
+
+ModelName = Literal["register", "cas-register", "mutex", "key-value", "multi-register"]
+State = str | tuple[str, ...]
+
+OPERATIONS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "register": frozenset({"read", "write"}),
+        "cas-register": frozenset({"read", "write", "cas"}),
+        "mutex": frozenset({"acquire", "release"}),
+        "key-value": frozenset({"get", "put", "append"}),
+    }
+)
+NOTHING: Final = "null"
+FREE, HELD = "free", "held"
+_JSON: Final = msgspec.json.Encoder(order="sorted")
+
+
+class Register(msgspec.Struct, frozen=True, kw_only=True):
+    """How the registers of a history are to be read.
+
+    `model` None: as the names of the operations say. `initial`: what each register holds at first; null is nothing, and
+    for key-value the empty text. Unless that is known, a register may have held what nobody wrote. `nil`: does a read
+    that answers null say that nothing is there, or nothing at all?
+    """
+
+    model: ModelName | None = None
+    initial: Json = None
+    is_initial_known: bool = False
+    nil: Literal["absent", "anything"] = "anything"
+
+
+class Step(NamedTuple):
+    """What an operation does.
+
+    `needs` is the only state in which it is possible, `leads` the state after it where that does not depend on the one
+    before; None: any, and the same as before. `more` is what a model with larger steps does beside.
+    """
+
+    needs: str | None = None
+    leads: str | None = None
+    more: "str | tuple[Access, ...] | None" = None
+
+    @property
+    def is_read(self) -> bool:
+        """Does it certainly leave the state as it is?"""
+        if isinstance(self.more, tuple):
+            return not any(access.is_write for access in self.more)
+        return self.more is None and (self.leads is None or self.leads == self.needs)
+
+    @property
+    def depends(self) -> bool:
+        """Is there a state in which it is impossible?"""
+        if isinstance(self.more, tuple):
+            return not all(access.is_write for access in self.more)
+        return self.needs is not None
+
+
+class Access(NamedTuple):
+    """A micro-operation of a transaction over several registers: the place of the register, and the value."""
+
+    is_write: bool
+    place: int
+    value: str
+
+
+class Model(Protocol):
+    """The rules of one sort of register."""
+
+    @property
+    def initial(self) -> State:
+        """The state before the first operation."""
+
+    def after(self, state: State, step: Step) -> State | None:
+        """The state after that step, None if it is impossible in `state`."""
+
+
+class OneRegister:
+    """A register, or a mutex."""
+
+    def __init__(self, initial: str) -> None:
+        self.initial: State = initial
+
+    def after(self, state: State, step: Step) -> State | None:
+        if step.needs is not None and step.needs != state:
+            return None
+        return state if step.leads is None else step.leads
+
+
+class OneText:
+    """The text of one key."""
+
+    def __init__(self, initial: str) -> None:
+        self.initial: State = initial
+
+    def after(self, state: State, step: Step) -> State | None:
+        if step.needs is not None and step.needs != state:
+            return None
+        if isinstance(step.more, str) and isinstance(state, str):
+            return state + step.more
+        return state if step.leads is None else step.leads
+
+
+class ManyRegisters:
+    """Registers that transactions read and write together."""
+
+    def __init__(self, initial: str, count: int) -> None:
+        self.initial: State = (initial,) * count
+
+    def after(self, state: State, step: Step) -> State | None:
+        held = list(state)
+        for access in step.more or ():
+            assert isinstance(access, Access)
+            if access.is_write:
+                held[access.place] = access.value
+            elif held[access.place] != access.value:
+                return None
+        return tuple(held)
+
+
+def model_of(register: Register, name: ModelName, *, count: int = 1) -> Model:
+    """The model of that name; `count` is the number of registers of a multi-register."""
+    initial = json_of(register.initial)
+    match name:
+        case "register" | "cas-register":
+            return OneRegister(initial)
+        case "mutex":
+            return OneRegister(FREE)
+        case "key-value":
+            return OneText(register.initial if isinstance(register.initial, str) else "")
+        case "multi-register":
+            return ManyRegisters(initial, count)
+        case _:
+            assert_never(name)
+
+
+def named(operations: Sequence[str]) -> ModelName | None:
+    """The smallest model that has all those operations, None if there is none or nothing could be observed in it."""
+    asked = frozenset(operations)
+    if asked <= OPERATIONS["mutex"] and "acquire" in asked:
+        return "mutex"
+    if asked <= OPERATIONS["key-value"] and "get" in asked:
+        return "key-value"
+    if not asked <= OPERATIONS["cas-register"] or not asked & {"write", "cas"}:
+        return None
+    return "cas-register" if "cas" in asked else "register"
+
+
+def json_of(value: Json) -> str:
+    """A value as a state."""
+    return _JSON.encode(value).decode()

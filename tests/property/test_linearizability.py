@@ -1,0 +1,167 @@
+"""The check of registers against its slow twin, on small random histories of every model.
+
+SEAMARK_FUZZ_COUNT is the number of histories of each kind; without it there are some hundreds.
+"""
+
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from checkers.engine import LocalEngine
+from checkers.linearizability import Limits, check, judged, witness_count
+from checkers.linearizability_acts import Deed, Form, Life, acts_of
+from checkers.linearizability_intervals import first_misfit, is_linearizable
+from checkers.linearizability_search import Answer, search
+from checkers.register_models import OneRegister, Register, model_of
+from harness.core.record import Json
+from harness.formats import parquet
+from harness.formats.parquet import write_history
+from tests.oracles import linearizability as oracle
+from tests.register_histories import INITIAL, KINDS, correct, records, spoiled
+
+COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "300"))
+LIMIT = 100_000
+MODELS = tuple(KINDS)
+
+
+def register(model: str) -> Register:
+    initial: Json = 0 if model in {"register", "cas-register"} else None
+    return Register(model=model, initial=initial, is_initial_known=True, nil="absent")  # type: ignore[arg-type]  # One of its names.
+
+
+def searched(model: str, deeds: list[Deed]) -> Answer:
+    how = register(model)
+    return search(acts_of(Life(None, tuple(deeds)), how), model_of(how, model), LIMIT)  # type: ignore[arg-type]  # One of its names.
+
+
+def small(seed: int, model: str) -> list[Deed]:
+    draw = Random(seed)
+    deeds = correct(draw, model, count=draw.randint(1, 7), processes=draw.randint(1, 5), is_unique=draw.random() < 0.4)
+    return spoiled(draw, deeds) if draw.random() < 0.7 else deeds
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_search_agrees_with_all_orders(model: str) -> None:
+    verdicts: Counter[bool] = Counter()
+    for seed in range(COUNT):
+        deeds = small(seed, model)
+        expected = oracle.is_linearizable(deeds, INITIAL[model])
+        answer = searched(model, deeds)
+        assert answer.verdict == ("linearizable" if expected else "not-linearizable"), f"seed {seed}: {deeds}"
+        verdicts[expected] += 1
+    print(f"{model}: {verdicts[False]} of {COUNT} histories are not linearizable")
+    assert COUNT < 100 or 0.1 < verdicts[False] / COUNT < 0.9
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_dead_end_is_where_the_history_ceases_to_be_linearizable(model: str) -> None:
+    for seed in range(COUNT):
+        deeds = small(seed, model)
+        answer = searched(model, deeds)
+        if answer.verdict == "linearizable":
+            continue
+        assert answer.dead_end is not None
+        op = oracle.blocked(deeds, INITIAL[model])
+        assert answer.dead_end.blocked == op, f"seed {seed}: {deeds}"
+        end = next(deed.end for deed in deeds if deed.op == op)
+        before = oracle.known_at([deed for deed in deeds if deed.op != op], end)
+        possible = {str(state) for state in oracle.final_states(before, INITIAL[model])}
+        assert possible.issuperset(answer.dead_end.states), f"seed {seed}: {deeds}"
+
+
+def test_the_test_by_intervals_agrees_with_all_orders() -> None:
+    decided = 0
+    for seed in range(3 * COUNT):
+        deeds = small(seed, "register")
+        acts = acts_of(Life(None, tuple(deeds)), register("register"))
+        fits = is_linearizable(acts, "0")
+        if fits is not None:
+            decided += 1
+            assert fits == oracle.is_linearizable(deeds, 0), f"seed {seed}: {deeds}"
+        if fits is False:
+            assert first_misfit(acts, "0") == oracle.blocked(deeds, 0), f"seed {seed}: {deeds}"
+    assert decided > COUNT / 2
+
+
+@pytest.mark.parametrize("is_unique", [True, False])
+def test_the_test_by_intervals_agrees_with_the_search_on_longer_histories(is_unique: bool) -> None:
+    for seed in range(COUNT):
+        draw = Random(seed)
+        deeds = correct(draw, "register", count=40, processes=draw.randint(2, 8), is_unique=is_unique)
+        deeds = spoiled(draw, deeds) if draw.random() < 0.2 else deeds
+        acts = acts_of(Life(None, tuple(deeds)), register("register"))
+        fits = is_linearizable(acts, "0")
+        assert fits in {None, search(acts, OneRegister("0"), LIMIT).verdict == "linearizable"}, f"seed {seed}"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_linearizable_history_has_no_finding_however_long(model: str) -> None:
+    for seed in range(COUNT // 3):
+        draw = Random(seed)
+        deeds = correct(draw, model, count=draw.randint(1, 80), processes=draw.randint(1, 10))
+        assert searched(model, deeds).verdict == "linearizable", f"seed {seed}"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_witnesses_are_what_could_have_shown_something(model: str) -> None:
+    total = 0
+    for seed in range(COUNT):
+        deeds = small(seed, model)
+        count = witness_count(acts_of(Life(None, tuple(deeds)), register(model)))
+        assert count == oracle.witnesses(deeds), f"seed {seed}: {deeds}"
+        total += count
+    assert total > COUNT / 2
+
+
+@pytest.mark.parametrize("model", ["register", "cas-register"])
+def test_a_value_from_before_the_history_is_assumed_only_where_it_explains_all(model: str) -> None:
+    """With nothing known of the beginning: a finding only if no initial value at all makes the history linearizable."""
+    kept: Counter[str] = Counter()
+    form = Form(model, is_keyed=False)  # type: ignore[arg-type]  # One of its names.
+    for seed in range(COUNT):
+        deeds = small(seed, model)
+        tally = judged([Life(None, tuple(deeds))], form=form, register=Register(initial=7, nil="absent"), limit=LIMIT)
+        started = [value for value in range(10) if oracle.is_linearizable(deeds, value)]
+        if tally.problem is not None:
+            assert 7 not in started
+            wrote = {value for deed in deeds for value in oracle.values(deed)[-1:]}
+            assert all(value in wrote for value in started), f"seed {seed}: {deeds}"
+            kept["finding"] += 1
+        elif tally.open:
+            assert int(tally.open[0].start or "-1") in started
+            kept["open"] += 1
+        else:
+            assert 7 in started
+    assert COUNT < 100 or (kept["finding"] > 10 and kept["open"] > 10)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_history_on_disk_has_the_verdict_of_its_keys(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "sync_folder", Path.exists)
+    engine = LocalEngine(2)
+    for seed in range(COUNT // 20):
+        lives: dict[Json, list[Deed]] = {f"k{key}": small(5 * seed + key, model) for key in range(3)}
+        write_history(records(lives), tmp_path / "history")
+        judgement = check(tmp_path / "history", engine, register(model))
+        bad = [key for key, deeds in lives.items() if not oracle.is_linearizable(deeds, INITIAL[model])]
+        told = {operation.f for deeds in lives.values() for operation in deeds}
+        assert len(judgement.findings) == bool(bad), f"seed {seed}, {told}"
+        assert judgement.facts.get("violated", 0) == len(bad)
+        assert judgement.unknown == {}
+
+
+def test_a_larger_share_for_what_is_left_open_changes_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "sync_folder", Path.exists)
+    lives: dict[Json, list[Deed]] = {key: small(key, "cas-register") for key in range(30)}
+    write_history(records(lives), tmp_path / "history")
+    whole = check(tmp_path / "history", LocalEngine(2), register("cas-register"))
+    halves = check(tmp_path / "history", LocalEngine(1), register("cas-register"), Limits(first=1, shared=LIMIT))
+    assert halves.findings == whole.findings
+    assert (halves.witnesses, halves.unknown) == (whole.witnesses, whole.unknown)
