@@ -98,6 +98,7 @@ INVARIANT: Final[Mapping[str, str]] = MappingProxyType(
         "write-skew": "Two transactions read the same keys, write one each, and neither sees the other's write.",
         "non-monotonic-read": "A process no longer sees what it saw before.",
         "causal-reverse": "A read shows a write, and misses one that had ended before that began.",
+        "non-linearizable": "No order of a register's operations explains every answer, each between its call and that.",
         "sequence-hole": "A client's later write is seen, and an earlier one is not.",
     }
 )
