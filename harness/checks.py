@@ -23,6 +23,7 @@ from checkers import (
     durability,
     epochs,
     freshness,
+    linearizability,
     liveness,
     replicas,
     serializability,
@@ -37,6 +38,7 @@ from checkers.generations import merged, restarts
 from checkers.invariants import bank, causal, counter, forks, ids, monotonic, queues, sets
 from checkers.invariants.operations import Op, operations
 from checkers.names import TRANSACTIONAL
+from checkers.register_models import Register
 from checkers.selection import is_whole, parts, write_part
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
@@ -57,6 +59,7 @@ class Subject:
     prohibited: Mapping[str, frozenset[str]]
     bounds: Bounds
     contract: StreamContract | None
+    register: Register = Register()
 
 
 class When(Enum):
@@ -142,6 +145,10 @@ def _freshness(subject: Subject) -> Judgement:
     return _by_generation(subject, lambda history: freshness.check(history, subject.name))
 
 
+def _linearizability(subject: Subject) -> Judgement:
+    return linearizability.check(subject.history, subject.engine, subject.register)
+
+
 def _whole(check: Callable[[Path, Bounds, Name], Judgement]) -> Callable[[Subject], Judgement]:
     """How a check judges that takes the whole history, restarts and all."""
     return lambda subject: check(subject.history, subject.bounds, subject.name)
@@ -184,6 +191,7 @@ CHECKS: Final = (
     Check(authority.CHECKER, (authority.SPLIT,), _whole(authority.check)),
     Check(causes.CHECKER, (causes.FALSE_GAP, causes.SPURIOUS), _whole(causes.check)),
     Check(liveness.CHECKER, liveness.ANOMALIES, _whole(liveness.check)),
+    Check(linearizability.CHECKER, linearizability.ANOMALIES, _linearizability),
     Check(bank.CHECKER, bank.ANOMALIES, _bank),
     Check(counter.CHECKER, counter.ANOMALIES, _invariant(counter.check)),
     Check(sets.SET_FULL, sets.ANOMALIES, _invariant(sets.check)),
