@@ -17,6 +17,11 @@ $(READY): requirements.lock pyproject.toml scripts/setup
 run: $(READY) ## one run of NDB under faults, with its verdict (SEED=7)
 	@$(BIN)/seamark run --seed $(SEED)
 
+run-docker: $(READY) ## the same with real processes and networks, in containers: 30 s of load (SEED=7)
+	@SEAMARK_REQUIRE_DOCKER=1 scripts/docker
+	@$(BIN)/seamark images seamark-node seamark-toxiproxy
+	@$(BIN)/seamark run --runtime docker --time 30 --seed $(SEED)
+
 demo: $(READY) ## a bug that we planted in the model of NDB is found, in half a minute
 	@echo "We planted the bug $(DEMO_BUG): this run is meant to end with a finding (exit 1), and then make demo succeeds."
 	@$(BIN)/seamark run --cluster ndb --bug $(DEMO_BUG) --seed $(DEMO_SEED) --time 20; code=$$?; \
@@ -27,7 +32,8 @@ check: $(READY) ## format, lint, types, layers, fast tests
 
 test: $(READY) ## everything that a change must pass, with the time that each part took
 	@scripts/browser
-	@scripts/test static unit simulation spark
+	@scripts/docker
+	@scripts/test static unit simulation spark system
 
 bench: $(READY) ## measurements: messages, simulation, journal, checking
 	@scripts/bench
@@ -38,4 +44,4 @@ fuzz: $(READY) ## the long mode of the fuzz tests: 10,000 inputs of each kind
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run demo check test bench fuzz clean
+.PHONY: help setup run run-docker demo check test bench fuzz clean

@@ -1,0 +1,23 @@
+"""The engine for tests that need one. Without it they are skipped with the reason, or fail where it is required."""
+
+import os
+from collections.abc import Iterator
+
+import docker
+import pytest
+
+from harness.containers.engine import connect
+from harness.core.errors import DeployError
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[docker.DockerClient]:
+    """A client of the engine that this machine has."""
+    try:
+        client = connect()
+    except DeployError as error:
+        if os.environ.get("SEAMARK_REQUIRE_DOCKER") == "1":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+    yield client
+    client.close()
