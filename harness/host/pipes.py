@@ -1,0 +1,289 @@
+"""The two ends of data connections over TCP: a pipe is the source's, an `Incoming` the target's.
+
+Theory of operation.
+1. A pipe is open from the first send on. Frames wait in its buffer until the target has welcomed it, and whenever TCP
+   takes no more; a send into a full buffer ends it. It ends once, and what is sent to it from then on is lost.
+2. An incoming connection hands at most WINDOW messages to the machine before one of them is handled; then it reads no
+   more, TCP fills up, and frames wait on the other side.
+3. Of an incoming connection nothing is handed on any more once its end is known.
+"""
+
+import asyncio
+import socket
+from collections import deque
+from typing import Final, Protocol
+
+from harness.core.machine import Message, NodeId
+from harness.host.frames import (
+    DATA_MAX,
+    HANDSHAKE_MAX,
+    HELLO,
+    WELCOME,
+    BadFrame,
+    Codec,
+    Hello,
+    ProbeFrame,
+    Splitter,
+    Welcome,
+    decode_as,
+    encode_frame,
+)
+
+WINDOW: Final = 128
+BUFFER: Final = 1024
+SOCKET_BYTES: Final = 1 << 16  # What the kernel may hold back in each direction, about.
+HANDSHAKE_S: Final = 4.0
+_WRITE_FRAMES: Final = 64  # In one write.
+_TRANSPORT_BYTES: Final = 1 << 14  # Above this a transport takes no more.
+
+
+class Closer(Protocol):
+    """Who is told what happens to connections."""
+
+    codec: Codec
+
+    def welcomed(self, pipe: "Pipe", welcome: Welcome) -> None:
+        """Messages may go out. Raises BadFrame if they may not."""
+
+    def pipe_ended(self, pipe: "Pipe", reason: str) -> None:
+        """The other side, or the network, has ended it."""
+
+    def drained(self, peer: NodeId) -> None:
+        """A buffer that was more than half full is half empty."""
+
+    def greeted(self, incoming: "Incoming", hello: Hello) -> None:
+        """Somebody has connected. Raises BadFrame if that is not to be."""
+
+    def receive(self, incoming: "Incoming", message: Message) -> None:
+        """A message for the machine."""
+
+    def probe_seen(self, source: NodeId, nonce: int) -> None:
+        """A probe has arrived."""
+
+    def incoming_ended(self, incoming: "Incoming", *, is_bad: bool) -> None:
+        """The other side, or the network, has ended it; or it sent what is no frame."""
+
+
+def data_socket() -> socket.socket:
+    """A socket with small buffers, so that a slow receiver is soon felt; a listening one hands that on."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made.setblocking(False)
+    return made
+
+
+class Pipe:
+    """What the machine sends to `target`: frames in order, each at most once."""
+
+    def __init__(self, target: NodeId, closer: Closer) -> None:
+        self.target = target
+        self.is_open = True
+        self.target_life: int | None = None  # None until it is welcomed.
+        self.probes: list[int] = []  # Nonces of those in the buffer.
+        self._closer = closer
+        self._buffer: deque[bytes] = deque()
+        self._transport: asyncio.Transport | None = None
+        self._takes = False  # Whether the transport is to be written to.
+        self._was_full = False
+
+    def push(self, frame: bytes) -> bool:
+        """Add a frame to the buffer; False if that is full."""
+        if len(self._buffer) >= BUFFER:
+            return False
+        self._buffer.append(frame)
+        return True
+
+    def waiting(self) -> int:
+        """Frames in the buffer."""
+        return len(self._buffer)
+
+    def queued(self, to_come: int) -> int:
+        """Frames in the buffer, once `to_come` more have been sent.
+
+        However the connection is, no more than WINDOW of them leave at once: so a machine that sends until its buffer
+        is full comes to an end, and the rest is lost if the connection has ended.
+        """
+        is_clear = (self._takes and not self._buffer) or not self.is_open
+        room = WINDOW if is_clear else 0
+        return len(self._buffer) + max(0, to_come - room)
+
+    def attach(self, transport: asyncio.Transport) -> None:
+        """That is the connection; nothing goes there before `welcome`."""
+        transport.set_write_buffer_limits(high=_TRANSPORT_BYTES)
+        self._transport = transport
+
+    def welcome(self, life: int) -> None:
+        """From now on what is in the buffer goes out."""
+        self.target_life = life
+        self._takes = True
+        self.flush()
+
+    def flush(self) -> None:
+        """Let TCP have as much as it takes."""
+        buffer, transport = self._buffer, self._transport
+        self._was_full |= len(buffer) > BUFFER // 2
+        while buffer and self._takes and transport is not None:
+            if len(buffer) == 1:
+                transport.write(buffer.popleft())
+            else:
+                transport.write(b"".join([buffer.popleft() for _ in range(min(len(buffer), _WRITE_FRAMES))]))
+        if not buffer:
+            self.probes.clear()
+        if self._was_full and self.is_open and len(buffer) <= BUFFER // 2:
+            self._was_full = False
+            self._closer.drained(self.target)
+
+    def pause(self) -> None:
+        """TCP takes no more."""
+        self._takes = False
+
+    def resume(self) -> None:
+        """TCP takes frames again."""
+        if self.is_open and self.target_life is not None:
+            self._takes = True
+            self.flush()
+
+    def close(self) -> None:
+        """Take no more; what the kernel has may still arrive."""
+        self.is_open = self._takes = False
+        self._buffer.clear()
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
+
+
+class Dialled(asyncio.Protocol):
+    """The connection of a pipe, in which the target says nothing but Welcome."""
+
+    _transport: asyncio.Transport
+    _too_late: asyncio.TimerHandle
+
+    def __init__(self, pipe: Pipe, hello: Hello, closer: Closer) -> None:
+        self._pipe, self._hello, self._closer = pipe, hello, closer
+        self._splitter = Splitter(HANDSHAKE_MAX)
+        self._reason = "nobody said welcome"
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._too_late = asyncio.get_running_loop().call_later(HANDSHAKE_S, transport.abort)
+        if self._pipe.is_open:
+            self._pipe.attach(transport)
+            transport.write(encode_frame(self._hello))
+        else:  # It overflowed meanwhile.
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._splitter.feed(data)
+        try:
+            while self._pipe.is_open and (payload := self._splitter.take()) is not None:
+                if self._pipe.target_life is not None:
+                    raise BadFrame("a second frame came from the target")
+                welcome = decode_as(WELCOME, payload)
+                self._closer.welcomed(self._pipe, welcome)
+                self._too_late.cancel()
+                self._reason = "the connection has ended"
+                self._pipe.welcome(welcome.life)
+        except BadFrame as error:
+            self._reason = str(error)
+            self._transport.abort()
+
+    def pause_writing(self) -> None:
+        self._pipe.pause()
+
+    def resume_writing(self) -> None:
+        self._pipe.resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._too_late.cancel()
+        if self._pipe.is_open:
+            self._closer.pipe_ended(self._pipe, self._reason)
+
+
+class Incoming(asyncio.Protocol):
+    """A connection that somebody else has dialled. A client gets its answers on it, by `answers`."""
+
+    _transport: asyncio.Transport
+    _too_late: asyncio.TimerHandle
+
+    def __init__(self, closer: Closer) -> None:
+        self.source = NodeId("")  # Until it is known.
+        self.life = 0
+        self.is_ended = False
+        self.answers: Pipe | None = None
+        self._closer, self._codec = closer, closer.codec
+        self._splitter = Splitter(HANDSHAKE_MAX)
+        self._unread = 0
+        self._is_full = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._too_late = asyncio.get_running_loop().call_later(HANDSHAKE_S, self._transport.abort)
+
+    def welcome(self, hello: Hello, welcome: Welcome, answers: Pipe | None) -> None:
+        """Take messages of that source from now on."""
+        self.source, self.life, self.answers = hello.source, hello.life, answers
+        self._splitter.limit = DATA_MAX
+        self._too_late.cancel()
+        self._transport.write(encode_frame(welcome))
+        if answers is not None:
+            answers.attach(self._transport)
+            answers.welcome(hello.life)
+
+    def data_received(self, data: bytes) -> None:
+        self._splitter.feed(data)
+        self._hand_on()
+
+    def consumed(self) -> None:
+        """The machine has handled one of the messages."""
+        self._unread -= 1
+        if self._is_full and self._unread <= WINDOW // 2 and not self.is_ended:
+            self._is_full = False
+            self._hand_on()
+            if not self._is_full:
+                self._transport.resume_reading()
+
+    def end(self) -> None:
+        """Hand nothing on any more."""
+        self.is_ended = True
+        self._transport.abort()
+
+    def pause_writing(self) -> None:
+        if self.answers is not None:
+            self.answers.pause()
+
+    def resume_writing(self) -> None:
+        if self.answers is not None:
+            self.answers.resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._too_late.cancel()
+        if not self.is_ended:
+            self.is_ended = True
+            self._closer.incoming_ended(self, is_bad=False)
+
+    def _hand_on(self) -> None:
+        try:
+            while not self.is_ended and (payload := self._splitter.take()) is not None:
+                self._take(payload)
+                if self._unread >= WINDOW:
+                    self._is_full = True
+                    self._transport.pause_reading()
+                    return
+        except BadFrame:
+            self.end()
+            self._closer.incoming_ended(self, is_bad=True)
+
+    def _take(self, payload: bytes) -> None:
+        if not self.source:
+            self._closer.greeted(self, decode_as(HELLO, payload))
+            return
+        message = self._codec.decode(payload)
+        if isinstance(message, ProbeFrame):
+            self._closer.probe_seen(self.source, message.nonce)
+        else:
+            self._unread += 1
+            self._closer.receive(self, message)

@@ -1,0 +1,41 @@
+"""Syncs in the background: in order, and each covers all that was written before it was asked for."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from harness.host.storage import Storage
+
+
+class Syncs:
+    """Calls `done(token)` in the loop for each sync, or once `failed(error)`."""
+
+    def __init__(self, storage: Storage, done: Callable[[int], None], failed: Callable[[OSError], None]) -> None:
+        self._storage, self._done, self._failed = storage, done, failed
+        self._thread = ThreadPoolExecutor(1)
+        self._waiting: list[int] = []
+        self._running: tuple[int, ...] = ()
+
+    def ask(self, token: int) -> None:
+        """Make everything before it durable. Those that wait while another runs share the next."""
+        self._waiting.append(token)
+        if not self._running:
+            self._start()
+
+    def _start(self) -> None:
+        self._running = tuple(self._waiting)
+        self._waiting.clear()
+        asyncio.get_running_loop().run_in_executor(self._thread, self._storage.sync).add_done_callback(self._finish)
+
+    def _finish(self, sync: asyncio.Future[None]) -> None:
+        error = sync.exception()
+        if error is not None:
+            if not isinstance(error, OSError):
+                raise error
+            self._failed(error)
+            return
+        tokens, self._running = self._running, ()
+        if self._waiting:
+            self._start()
+        for token in tokens:
+            self._done(token)
