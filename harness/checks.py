@@ -156,7 +156,7 @@ def _whole(check: Callable[[Path, Bounds, Name], Judgement]) -> Callable[[Subjec
 
 def _invariant(check: Callable[[Sequence[Op]], Judgement]) -> Callable[[Subject], Judgement]:
     """How a check of a simple workload judges, which looks at plain operations."""
-    return lambda subject: _by_generation(subject, lambda history: check(operations(history)))
+    return lambda subject: _by_generation(subject, lambda history: check(operations(history, subject.history)))
 
 
 def _bank(subject: Subject) -> Judgement:

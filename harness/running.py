@@ -53,7 +53,7 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
         checks=decided.workload.checks,
         types=decided.workload.types,
         plan=decided.plan,
-        promises=cluster.promises,
+        promises=(*cluster.promises, *decided.workload.promises),
         stream=cluster.stream,
         subscribers=tuple(str(node.id) for node in cluster.nodes if node.role == "subscriber"),
         goals=(*cluster.goals, *(f"point:{point}" for point in cluster.points)),

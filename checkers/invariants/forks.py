@@ -124,9 +124,9 @@ def _skewers(
     """By pair of keys: who appended to the first of them, and who to the second."""
     found: dict[tuple[Token, Token], tuple[list[Skewer], list[Skewer]]] = {}
     for op in operations:
-        appends = [mop for mop in op.mops or () if mop.element is not None]
         reads = {mop.key: mop.elements for mop in op.mops or () if mop.elements is not None}
-        if not op.is_ok or len(appends) != 1 or len(reads) != 2 or appends[0].key not in reads:
+        appends = [mop for mop in op.mops or () if mop.element is not None and mop.key in reads]
+        if not op.is_ok or len(appends) != 1 or len(reads) != 2:
             continue
         target, element = appends[0].key, appends[0].element
         first, second = sorted(reads, key=lambda key: (isinstance(key, str), key))

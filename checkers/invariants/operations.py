@@ -63,9 +63,12 @@ class Op(NamedTuple):
         return self.number < other.after and other.number < self.after
 
 
-def operations(history: Path) -> tuple[Op, ...]:
-    """All operations of that history, by index. Raises HistoryError if its files are damaged."""
-    mops = _transactions(history)
+def operations(history: Path, names: Path | None = None) -> tuple[Op, ...]:
+    """All operations of that history, by index. Raises HistoryError if its files are damaged.
+
+    `names` is the history of which it is a part, if it is one: the dictionary stands there.
+    """
+    mops = _transactions(history, Dictionary(names or history))
     try:
         return tuple(sorted(_operation(row, mops) for row in rows(history, "ops", _OPS)))
     except (msgspec.DecodeError, RecursionError) as problem:
@@ -85,9 +88,8 @@ def _operation(row: Mapping[str, Any], mops: Mapping[int, list[Mop]]) -> Op:
     )
 
 
-def _transactions(history: Path) -> dict[int, list[Mop]]:
+def _transactions(history: Path, names: Dictionary) -> dict[int, list[Mop]]:
     """The micro-operations on lists, by operation, in their order."""
-    names = Dictionary(history)
     known: dict[int, Token] = {}
 
     def named(identity: int) -> Token:

@@ -92,7 +92,19 @@ class Ndb:
         "the whole cluster was restarted",
     )
     faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "lost-writes")
-    workloads: tuple[str, ...] = ("ndb-mix", "list-append", "list-append-locked", "two-keys", "counter", "churn")
+    workloads: tuple[str, ...] = (
+        "ndb-mix",
+        "list-append",
+        "list-append-locked",
+        "two-keys",
+        "counter",
+        "churn",
+        "bank-locked",
+        "sets",
+        "monotonic",
+        "long-fork-locked",
+        "write-skew-locked",
+    )
     settle_ns: int = 15_000 * MS
 
     def machine(self, node: NodeId) -> Machine:

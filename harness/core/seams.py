@@ -85,7 +85,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """What to ask of the system: `load` under faults, then `final` after healing, until it is exhausted.
 
     `types` are the kinds of operation that must have succeeded for the run to mean something. `checks` names the
-    checkers that can judge the history.
+    checkers that can judge the history. `promises` is what a system promises by offering the workload at all.
     """
 
     name: str
@@ -93,6 +93,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     final: Generator
     types: tuple[str, ...]
     checks: tuple[str, ...]
+    promises: tuple[Promise, ...] = ()
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):

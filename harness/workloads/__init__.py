@@ -5,9 +5,15 @@ from functools import partial
 from types import MappingProxyType
 
 from harness.core.seams import Workload
+from harness.workloads.bank import BANK
+from harness.workloads.grouped import Design, Locking, grouped
 from harness.workloads.list_append import list_append
+from harness.workloads.long_fork import LONG_FORK
+from harness.workloads.monotonic import MONOTONIC
 from harness.workloads.options import WorkloadOptions
 from harness.workloads.populations import CHURN, COUNTER, LIST_APPEND, LIST_APPEND_LOCKED, NDB_MIX, TWO_KEYS, Mix
+from harness.workloads.sets import SETS
+from harness.workloads.write_skew import WRITE_SKEW
 
 __all__ = ["WORKLOADS", "WorkloadOptions"]
 
@@ -21,6 +27,19 @@ _MIXES: Mapping[str, Mix] = MappingProxyType(
         "ndb-mix": NDB_MIX,
     }
 )
+_DESIGNS: Mapping[str, tuple[Design, Locking]] = MappingProxyType(
+    {
+        "bank": (BANK, "none"),
+        "bank-locked": (BANK, "locked"),
+        "sets": (SETS, "none"),
+        "monotonic": (MONOTONIC, "none"),
+        "long-fork": (LONG_FORK, "none"),
+        "long-fork-locked": (LONG_FORK, "locked"),
+        "write-skew": (WRITE_SKEW, "none"),
+        "write-skew-locked": (WRITE_SKEW, "locked"),
+    }
+)
 WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyType(
     {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}
+    | {name: partial(grouped, name, design, locking) for name, (design, locking) in _DESIGNS.items()}
 )

@@ -1,0 +1,148 @@
+"""Loads over groups of keys that give way to new ones: the common shape of the simple workloads.
+
+Operation number n asks something of group n // life, whose keys nobody has used before. So lists stay short, each group
+has its own small history, and final reads show what became of each of them. What is asked is drawn for each operation;
+nothing depends on what the system answers. Where transactions of a workload write a single row, some beside them write
+two keys of their own: what is promised of whole transactions can be told by such only.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from harness.core.combinators import Answer, Event, Stagger, TimeLimit, planned
+from harness.core.dice import Dice
+from harness.core.generator import PENDING, Context, Generator
+from harness.core.promises import Promise
+from harness.core.record import MicroOp
+from harness.core.seams import Invocation, Workload
+from harness.core.until_ok import EachUntilOk
+from harness.workloads.list_append import FINAL_ATTEMPTS, FINAL_PAUSE_NS, planned_key_count
+from harness.workloads.options import WorkloadOptions
+
+Locking = Literal["none", "locked"]  # Whether reads say how they lock; "locked" holds all locks until commit.
+DRAWS = 4
+PAIR_PERCENT = 12  # Operations that write a pair of keys beside the workload's.
+PAIR = 2
+
+
+class Turn(NamedTuple):
+    """What one operation is made from. `place` counts the operations of its group; the draws are below their bounds."""
+
+    number: int
+    group: int
+    place: int
+    keys: tuple[int, ...]
+    percent: int  # Below 100.
+    picks: tuple[int, ...]  # Each below the number of keys.
+    locking: Locking
+
+    def reads(self, keys: tuple[int, ...], written: tuple[int, ...] = ()) -> tuple[MicroOp, ...]:
+        """Reads of those keys. Under lock a key that is written, too, is locked at once for that."""
+        if self.locking == "none":
+            return tuple(MicroOp("r", key) for key in keys)
+        return tuple(MicroOp("r", key, lock="exclusive" if key in written else "shared") for key in keys)
+
+
+class Design(NamedTuple):
+    """A workload over groups of `size` keys, of which each is asked `life` times; what it promises by itself.
+
+    `has_pairs`: each group has two keys more, which are written together now and then.
+    """
+
+    check: str
+    size: int
+    life: int
+    mops: Callable[[Turn], tuple[MicroOp, ...]]
+    promises: tuple[Promise, ...]
+    has_pairs: bool = True
+
+    @property
+    def span(self) -> int:
+        """The keys of a group, those of its pair included."""
+        return self.size + (PAIR if self.has_pairs else 0)
+
+
+def grouped(name: str, design: Design, locking: Locking, options: WorkloadOptions) -> Workload:
+    """That load at an open loop of `rate_per_s`; at the end each group is read whole until that succeeds."""
+    source = Groups(design, locking, Dice.named(options.seed, f"workload-{design.check}"))
+    paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
+    load = TimeLimit(paced, options.duration_ns)
+    return Workload(
+        name=name,
+        load=load,
+        final=FinalReads(load, design, locking),
+        types=("txn",),
+        checks=("list-append", design.check),
+        promises=design.promises,
+    )
+
+
+def promise(design: str, number: int, text: str, *forbids: str, check: str | None = None) -> Promise:
+    """What a workload asks of any system that offers it."""
+    source = f"harness/workloads/{design.replace('-', '_')}.py"
+    return Promise(id=f"{design.upper()}-{number}", text=text, source=source, forbids=forbids, check=check or design)
+
+
+class Groups(msgspec.Struct, frozen=True):
+    """An endless source of transactions, one group after the other."""
+
+    design: Design
+    locking: Locking
+    dice: Dice
+    number: int = 0
+
+    def op(self, context: Context) -> Answer:
+        if not context.free:
+            return PENDING, self
+        design = self.design
+        drawn, dice = self.dice.each_below((100, 100, *[design.size] * DRAWS))
+        group, place = divmod(self.number, design.life)
+        first = group * design.span
+        after = Groups(design, self.locking, dice, self.number + 1)
+        if design.has_pairs and drawn[0] < PAIR_PERCENT:
+            pair = range(first + design.size, first + design.span)
+            mops = tuple(MicroOp("append", key, self.number) for key in pair)
+            return planned(context, Invocation(f="txn", mops=mops)), after
+        turn = Turn(
+            number=self.number,
+            group=group,
+            place=place,
+            keys=tuple(range(first, first + design.size)),
+            percent=drawn[1],
+            picks=tuple(drawn[2:]),
+            locking=self.locking,
+        )
+        return planned(context, Invocation(f="txn", mops=design.mops(turn))), after
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self
+
+
+class FinalReads(msgspec.Struct, frozen=True):
+    """Reads of all keys that `load` would use were it never late: those of a group at once, then its pair."""
+
+    load: Generator
+    design: Design
+    locking: Locking
+
+    def op(self, context: Context) -> Answer:
+        if not context.free:
+            return PENDING, self
+        size, span = self.design.size, self.design.span
+        groups = -(-planned_key_count(self.load) // span)
+        reads = (
+            self._read(range(group * span + begin, group * span + end))
+            for group in range(groups)
+            for begin, end in ((0, size), (size, span))
+            if begin < end
+        )
+        return EachUntilOk(tuple(reads), FINAL_ATTEMPTS, FINAL_PAUSE_NS).op(context)
+
+    def _read(self, keys: Iterable[int]) -> Invocation:
+        lock = "shared" if self.locking == "locked" else None
+        return Invocation(f="txn", mops=tuple(MicroOp("r", key, lock=lock) for key in keys))
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self

@@ -1,0 +1,28 @@
+"""Write skew: transactions read two keys and write one of them, so that each depends on what others write.
+
+In any serial order each sees all that those before it have written. Snapshots allow two of them to miss each other.
+"""
+
+from harness.core.record import MicroOp
+from harness.workloads.grouped import Design, Turn, promise
+
+LIFE = 8
+
+
+def write_skew(turn: Turn) -> tuple[MicroOp, ...]:
+    """Reads of both keys, then an append to one; neighbours write to different keys, mostly."""
+    target = turn.keys[(turn.place + (turn.percent < 20)) % 2]
+    return (*turn.reads(turn.keys, (target,)), MicroOp("append", target, turn.number))
+
+
+WRITE_SKEW = Design(
+    check="write-skew",
+    size=2,
+    life=LIFE,
+    mops=write_skew,
+    promises=(
+        promise(
+            "write-skew", 1, "Of two transactions that read both keys one sees what the other wrote.", "write-skew"
+        ),
+    ),
+)
