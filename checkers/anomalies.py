@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from checkers.kernels import KeyRows
-from checkers.ragged import expand, first_of_each
+from checkers.ragged import distinct, expand, first_of_each
 from checkers.sightings import Report, Sighting, seen
 from checkers.versions import Inference, Versions, inference, resolved
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
@@ -59,7 +59,7 @@ def _tally(versions: Versions) -> Counter[str]:
     is_ok = rows.append_outcome == OK
     is_placed = np.zeros(len(rows.append_op) + 1, np.bool_)
     is_placed[versions.writer] = True
-    read_keys = len(np.unique(code[versions.read_length > 0]))
+    read_keys = len(distinct(code[versions.read_length > 0]))
     return Counter(
         {
             "keys": len(versions.keys),
@@ -82,7 +82,7 @@ def _incompatible_order(versions: Versions) -> tuple[Sighting, ...]:
     code = versions.read_code[odd]
     longest = rows.list_op[versions.longest[code]].astype(np.int64)
     ops = rows.read_op[odd].astype(np.int64)
-    return seen("incompatible-order", len(np.unique(code)), op=ops, key=versions.keys[code], other=longest)
+    return seen("incompatible-order", len(distinct(code)), op=ops, key=versions.keys[code], other=longest)
 
 
 def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from checkers.delivery import closing_place, expected_pairs, first_of_each
-from checkers.stream_index import GroupIndex, codes, count_so_far, distinct, max_so_far
+from checkers.ragged import distinct
+from checkers.stream_index import GroupIndex, codes, count_so_far, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER
 

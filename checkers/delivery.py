@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checkers.stream_index import codes, distinct, max_so_far
+from checkers.ragged import distinct
+from checkers.stream_index import codes, max_so_far
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of, unit_of
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s

@@ -17,7 +17,7 @@ import numpy as np
 
 from checkers.chunks import Source, load
 from checkers.edges import OPEN_END, Int32s
-from checkers.ragged import codes, common_prefix, expand, first_of_each
+from checkers.ragged import codes, common_prefix, distinct, expand, first_of_each, ordered
 from checkers.sightings import Report, Sighting, seen, union
 from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
 from harness.core.errors import HistoryError
@@ -112,8 +112,7 @@ class _Repeated:
 
 def _repeated(mops: _Mops) -> _Repeated:
     pair = mops.owner * max(1, len(mops.keys)) + mops.code
-    order = np.argsort(pair, kind="stable")
-    sorted_pair = pair[order]
+    order, sorted_pair = ordered(pair)
     is_first = first_of_each(sorted_pair)
     is_alone = is_first & np.append(is_first[1:], True)
     return _Repeated(order[~is_alone], sorted_pair[~is_alone])
@@ -204,16 +203,16 @@ def _future_reads(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...
     pair_append = np.repeat(at[append], earlier)
     length = mops.length[read]
     is_hit = mops.elements[expand(mops.start[read], length)] == np.repeat(mops.value[pair_append], length)
-    hit = np.unique(np.repeat(np.arange(len(read)), length)[is_hit])
+    hit = distinct(np.repeat(np.arange(len(read)), length)[is_hit])
     ops = mops.op(pair_append[hit])
     sightings = seen(
         "future-read",
-        len(np.unique(ops)),
+        len(distinct(ops)),
         op=ops,
         key=mops.key[pair_append[hit]],
         element=mops.value[pair_append[hit]],
     )
-    return sightings, Counter({"future-read": len(np.unique(read))})
+    return sightings, Counter({"future-read": len(distinct(read))})
 
 
 def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools) -> KeyRows:

@@ -33,6 +33,7 @@ from checkers.explain import CHECKER, Explainer, Name, evidence, longest_reads, 
 from checkers.graph import COMPONENTS, Search, residual, search
 from checkers.kernels import rows_by_key
 from checkers.names import CYCLES, ORDERS, TRANSACTIONAL
+from checkers.ragged import distinct
 from checkers.sightings import Report, Sighting, union
 from checkers.versions import Inference
 from harness.core.columns import OK, Int64s
@@ -133,7 +134,7 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: slices
         return Cycles(Search((), 0, ()), 0, 0, None)
     total, count, windows = _affordable(inferred, windows, known, options.residual_edges)
     edges = all_edges(inferred.map(partial(slices.inside, windows=windows, known=known)).collect())
-    nodes = np.unique(np.concatenate((edges.source, edges.target)).astype(np.int64))
+    nodes = distinct(np.concatenate((edges.source, edges.target)).astype(np.int64))
     parts = chunks.map(partial(processes, op=nodes)).collect()
     op = np.concatenate([op for op, _ in parts])
     order = np.argsort(op)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex, distinct
+from checkers.ragged import distinct
+from checkers.stream_index import GroupIndex
 from harness.core.columns import CLOSE, END, ERROR, GAP, NEVER, OPEN, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from checkers.ragged import distinct
 from harness.core.columns import NEVER, Bools, Int64s
 from harness.core.errors import HistoryError
 
@@ -14,13 +15,6 @@ def codes(*columns: Int64s) -> Int64s:
         changed[1:] |= column[order][1:] != column[order][:-1]
     result = np.empty(len(order), np.int64)
     result[order] = np.cumsum(changed)
-    return result
-
-
-def distinct(numbers: Int64s) -> Int64s:
-    """Each of the numbers once, ascending. Sorting is some times as fast as NumPy's `unique`, which hashes."""
-    ordered = np.sort(numbers)
-    result: Int64s = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
     return result
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.files import DAMAGE, damaged, ints_of
-from checkers.ragged import common_prefix, expand
-from checkers.stream_index import codes, distinct
+from checkers.ragged import common_prefix, distinct, expand
+from checkers.stream_index import codes
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Int64s, SourceWrites
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from checkers.edges import RW, WR, WW, Edges, Int32s, Tail, all_edges
 from checkers.kernels import KeyRows, concatenated, subset
-from checkers.ragged import codes, common_prefix, expand, first_of_each
+from checkers.ragged import codes, common_prefix, distinct, expand, first_of_each
 from checkers.sightings import Example, Report, Sighting, union
 from harness.core.columns import FAIL, Bools, Int64s
 
@@ -48,7 +48,7 @@ class Slots:
         self._pairs = np.empty(0, np.int64)
         if not self._is_dense:
             self._elements, rank = codes(element)
-            self._pairs = np.unique(code * len(self._elements) + rank)
+            self._pairs = distinct(code * len(self._elements) + rank)
         self.count = int(width.sum()) if self._is_dense else len(self._pairs)
 
     def of(self, code: Int64s, element: Int64s) -> Int64s:
@@ -164,7 +164,7 @@ def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:
     versions = Versions(rows)
     if not len(versions.duplicates):
         return versions, None
-    bad = versions.keys[np.unique(versions.append_code[versions.duplicates])]
+    bad = versions.keys[distinct(versions.append_code[versions.duplicates])]
     where = versions.duplicates
     example = min(
         Example(int(rows.append_op[row]), int(rows.append_key[row]), int(rows.append_value[row])) for row in where

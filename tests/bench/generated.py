@@ -24,6 +24,8 @@ from harness.core.columns import (
     NEVER,
     OK,
     READ,
+    Bools,
+    Int8s,
     Int64s,
     Transactions,
 )
@@ -31,7 +33,6 @@ from harness.formats.schema import SCHEMAS
 
 ACTIVE_KEYS, PROCESSES = 10, 20
 PLANTED_KEY: Final = 1 << 40  # From here up keys belong to planted anomalies.
-MOP_SLOTS: Final = 8  # Values are numbered as if each transaction had so many micro-operations.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,7 @@ class _Lanes:
         self._draw = np.random.default_rng(shape.seed)
         self._had = np.zeros(ACTIVE_KEYS, np.int64)
         self._recent = [np.empty(0, np.int64) for _ in range(ACTIVE_KEYS)]
+        self._asked = np.zeros(ACTIVE_KEYS, np.int64)
         self._unclear = np.zeros(PROCESSES, np.int64)
 
     def next(self, index: Int64s) -> Transactions:
@@ -90,10 +92,9 @@ class _Lanes:
         owner = np.repeat(order, mop_count[order])  # From here on micro-operations stand in the order of their effect.
         size = len(owner)
         mop_start = np.concatenate(([0], np.cumsum(mop_count)))
-        place = expand(np.zeros(count, np.int64), mop_count[order])  # Of each micro-operation in its transaction,
-        value = index[owner] * MOP_SLOTS + place  # so that values are unique, and close together within a key.
         lane = draw.integers(0, ACTIVE_KEYS, size)
         is_append = draw.random(size) < 0.5
+        value = self._values(lane, is_append)
         had, start, kept = self._versions(lane, is_append & happens[owner], value)
 
         is_known = ~is_append & (outcome[owner] == OK)
@@ -116,9 +117,16 @@ class _Lanes:
             elements=kept[expand(start[back], lengths)],
         )
 
-    def _versions(
-        self, lane: Int64s, stays: np.ndarray[tuple[int], np.dtype[np.bool_]], value: Int64s
-    ) -> tuple[Int64s, Int64s, Int64s]:
+    def _values(self, lane: Int64s, is_append: Bools) -> Int64s:
+        """What each micro-operation appends: the number of appends asked of its lane, successful or not."""
+        value = np.empty(len(lane), np.int64)
+        for number in range(ACTIVE_KEYS):
+            rows = np.flatnonzero(lane == number)
+            value[rows] = self._asked[number] + np.cumsum(is_append[rows])
+            self._asked[number] += int(np.count_nonzero(is_append[rows]))
+        return value
+
+    def _versions(self, lane: Int64s, stays: Bools, value: Int64s) -> tuple[Int64s, Int64s, Int64s]:
         """For each micro-operation how many elements its lane had, and where those of its key begin in the third."""
         had, start = np.empty(len(lane), np.int64), np.empty(len(lane), np.int64)
         pools, base, size = [], 0, self._shape.key_elements
@@ -135,7 +143,7 @@ class _Lanes:
             base += len(pool)
         return had, start, np.concatenate(pools)
 
-    def _processes(self, index: Int64s, outcome: np.ndarray[tuple[int], np.dtype[np.int8]]) -> Int64s:
+    def _processes(self, index: Int64s, outcome: Int8s) -> Int64s:
         """Twenty threads in turn; each takes a new number after an operation without a clear answer."""
         thread = index % PROCESSES
         first = int(index[0]) // PROCESSES
@@ -153,7 +161,7 @@ def _planted(whole: Transactions, count: int, number: int) -> Transactions:
     is_ok = whole.outcome == OK
     pairs = np.flatnonzero(is_ok[:-1] & is_ok[1:])
     pairs = pairs[:: max(1, len(pairs) // (3 * count))][: 3 * count]
-    pairs = pairs[np.concatenate(([True], np.diff(pairs) > 1))]
+    pairs = pairs[np.diff(pairs, prepend=-2) > 1]
     rows = [
         (int(pair) + at, f, key, read)
         for turn, pair in enumerate(pairs.tolist())

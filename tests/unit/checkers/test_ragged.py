@@ -57,6 +57,15 @@ def test_codes_are_places_among_the_distinct_values(values: list[int]) -> None:
 
 
 @settings(deadline=None, max_examples=200)
+@given(values=st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**62), 2**62))))
+def test_ordered_is_a_stable_sort_and_distinct_has_each_value_once(values: list[int]) -> None:
+    order, ascending = ragged.ordered(np.array(values, np.int64))
+    assert order.tolist() == sorted(range(len(values)), key=lambda at: values[at])
+    assert ascending.tolist() == sorted(values)
+    assert ragged.distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
+
+
+@settings(deadline=None, max_examples=200)
 @given(some=intervals, others=intervals)
 def test_merged_intervals_hold_the_same_points_and_meet_the_same(
     some: list[tuple[int, int]], others: list[tuple[int, int]]
