@@ -11,7 +11,7 @@ import numpy as np
 
 from checkers.kernels import KeyRows
 from checkers.ragged import distinct, expand, first_of_each
-from checkers.sightings import Report, Sighting, seen
+from checkers.sightings import NONE, Report, Sighting, seen
 from checkers.versions import Inference, Versions, inference, resolved
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
 
@@ -31,6 +31,7 @@ def anomalies(versions: Versions) -> Report:
         *_incompatible_order(versions),
         *_duplicate_elements(versions, odd),
         *_aborted_reads(versions, odd),
+        *_garbage_reads(versions, odd),
         *_intermediate_reads(versions),
         *_dirty_updates(versions),
         *_lost_updates(versions, odd),
@@ -66,6 +67,7 @@ def _tally(versions: Versions) -> Counter[str]:
             "appends-ok": int(np.count_nonzero(is_ok)),
             "appends-placed": int(np.count_nonzero(is_ok & is_placed[:-1])),
             "elements-without-writer": int(np.count_nonzero(versions.writer < 0)),
+            "garbage-read": int(np.count_nonzero(versions.read_length)),
             "G1a": int(np.count_nonzero(has_failed[code])),
             "G1b": int(np.count_nonzero(has_passing[code])),
             "incompatible-order": int(np.count_nonzero(versions.read_length)) - read_keys,
@@ -111,23 +113,34 @@ def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, .
 
 def _aborted_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
     """Reads that show an element of a failed transaction, anywhere."""
-    rows = versions.rows
-    is_failed = np.append(rows.append_outcome == FAIL, False)  # The last answers for writer -1.
-    places = np.flatnonzero(is_failed[versions.seen_writer])
+    return _reads_showing("G1a", versions, odd, np.append(versions.rows.append_outcome == FAIL, False))
+
+
+def _garbage_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
+    """Reads that show an element which nobody appended, anywhere."""
+    return _reads_showing(
+        "garbage-read", versions, odd, np.append(np.zeros(len(versions.rows.append_op), np.bool_), True)
+    )
+
+
+def _reads_showing(anomaly: str, versions: Versions, odd: _OddReads, is_bad: Bools) -> tuple[Sighting, ...]:
+    """Reads with an element of a bad writer: a row of appends, or the last answer for no writer."""
+    places = np.flatnonzero(is_bad[versions.seen_writer])
     first = np.full(len(versions.keys), _FAR)
     np.minimum.at(first, versions.seen_code[places], places)
     reach = versions.seen_start[versions.read_code] + versions.read_length
     plain = np.flatnonzero(versions.is_version & (reach > first[versions.read_code]))
-    plain_writers = versions.seen_writer[first[versions.read_code[plain]]]
+    plain_place = first[versions.read_code[plain]]
 
     writer = versions.writer_of_slot[odd.slot]
-    hit = np.flatnonzero(is_failed[writer])
+    hit = np.flatnonzero(is_bad[writer])
     hit = hit[first_of_each(odd.owner[hit])]
     return _reads_of(
-        "G1a",
+        anomaly,
         versions,
         np.concatenate((plain, odd.read[odd.owner[hit]])),
-        np.concatenate((plain_writers, writer[hit])),
+        np.concatenate((versions.seen_writer[plain_place], writer[hit])),
+        np.concatenate((versions.seen[plain_place], odd.elements[hit])),
     )
 
 
@@ -138,18 +151,20 @@ def _intermediate_reads(versions: Versions) -> tuple[Sighting, ...]:
     reads = np.flatnonzero(is_passing[versions.last_writer])
     writers = versions.last_writer[reads]
     is_other = rows.append_op[writers] != rows.read_op[reads]
-    return _reads_of("G1b", versions, reads[is_other], writers[is_other])
+    return _reads_of("G1b", versions, reads[is_other], writers[is_other], rows.append_value[writers[is_other]])
 
 
-def _reads_of(anomaly: str, versions: Versions, reads: Int64s, writers: Int64s) -> tuple[Sighting, ...]:
+def _reads_of(
+    anomaly: str, versions: Versions, reads: Int64s, writers: Int64s, elements: Int64s
+) -> tuple[Sighting, ...]:
     rows = versions.rows
     return seen(
         anomaly,
         len(reads),
         op=rows.read_op[reads].astype(np.int64),
         key=versions.keys[versions.read_code[reads]],
-        element=rows.append_value[writers],
-        other=rows.append_op[writers].astype(np.int64),
+        element=elements,
+        other=np.append(rows.append_op, np.int32(NONE))[writers].astype(np.int64),
     )
 
 

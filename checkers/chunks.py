@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.core.columns import APPEND, NEVER, READ, Bools, Int64s, Transactions
+from harness.core.columns import APPEND, NEVER, NOTHING, OK, READ, UNKNOWN, WRITE, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
 
-_OPS: Final = ["index", "process", "outcome", "after", "is_txn"]
+_OPS: Final = ["index", "process", "outcome", "after", "is_txn", "has_result", "commit_ts"]
 _MOPS: Final = ["op", "f", "key", "value", "read"]
 
 
@@ -62,18 +62,23 @@ def read_chunk(chunk: Chunk) -> Transactions:
     if mop_start[0] != 0 or not np.array_equal(np.repeat(index, np.diff(mop_start)), owner):
         raise HistoryError(f"{chunk.directory}/mops.parquet, row group {chunk.group}: a row without its operation")
     element_start, elements, is_known = _lists(mops["read"])
+    f = _ints(mops["f"]).astype(np.int8)
+    outcome = _ints(ops["outcome"])[is_txn].astype(np.int8)
+    has_result = _bools(ops["has_result"])[is_txn] if "has_result" in ops.column_names else outcome == OK
+    is_empty = ~is_known & np.repeat(has_result, np.diff(mop_start))
     return Transactions(
         index=index,
         process=_ints(ops["process"])[is_txn],
-        outcome=_ints(ops["outcome"])[is_txn].astype(np.int8),
+        outcome=outcome,
         after=_ints(ops["after"])[is_txn],
         mop_start=mop_start,
-        f=_ints(mops["f"]).astype(np.int8),
+        f=f,
         key=_ints(mops["key"]),
-        value=_ints(mops["value"]),
+        value=_values(mops["value"], f == READ, is_empty),
         is_known=is_known,
         element_start=element_start,
         elements=elements,
+        commit=_positions(ops["commit_ts"])[is_txn] if "commit_ts" in ops.column_names else _NONE,
     )
 
 
@@ -91,6 +96,25 @@ class Append(NamedTuple):
     element: int
 
 
+class Load(NamedTuple):
+    """A read of a register; `value` is NOTHING where none was ever written. Without a result it is a `Read`."""
+
+    key: int
+    value: int
+
+
+class Store(NamedTuple):
+    """A write of a register."""
+
+    key: int
+    value: int
+
+
+Mop = Read | Append | Load | Store
+_KINDS: Final = {Read: READ, Load: READ, Append: APPEND, Store: WRITE}
+_NONE: Final = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One transaction in plain Python. The columns of `Transactions` explain the fields."""
@@ -99,7 +123,8 @@ class Operation:
     process: int
     outcome: int
     after: int
-    mops: tuple[Read | Append, ...]
+    mops: tuple[Mop, ...]
+    commit: int = NEVER
 
 
 def to_transactions(operations: Sequence[Operation]) -> Transactions:
@@ -112,12 +137,13 @@ def to_transactions(operations: Sequence[Operation]) -> Transactions:
         outcome=np.array([operation.outcome for operation in operations], np.int8),
         after=np.array([operation.after for operation in operations], np.int64),
         mop_start=_starts(len(operation.mops) for operation in operations),
-        f=np.array([READ if isinstance(mop, Read) else APPEND for mop in mops], np.int8),
+        f=np.array([_KINDS[type(mop)] for mop in mops], np.int8),
         key=np.array([mop.key for mop in mops], np.int64),
-        value=np.array([mop.element if isinstance(mop, Append) else 0 for mop in mops], np.int64),
+        value=np.array([UNKNOWN if isinstance(mop, Read) else mop[1] for mop in mops], np.int64),
         is_known=np.array([isinstance(mop, Read) and mop.elements is not None for mop in mops], np.bool_),
         element_start=_starts(len(read) for read in reads),
         elements=np.array([element for read in reads for element in read], np.int64),
+        commit=np.array([operation.commit for operation in operations], np.int64),
     )
 
 
@@ -132,6 +158,7 @@ def to_operations(transactions: Transactions) -> list[Operation]:
             int(transactions.outcome[row]),
             int(transactions.after[row]),
             tuple(mops[bounds[row] : bounds[row + 1]]),
+            int(transactions.commit[row]) if transactions.commit.size else NEVER,
         )
         for row in range(len(transactions.index))
     ]
@@ -153,15 +180,16 @@ def select(transactions: Transactions, rows: Int64s) -> Transactions:
         is_known=transactions.is_known[mops],
         element_start=element_start,
         elements=transactions.elements[elements],
+        commit=transactions.commit[rows] if transactions.commit.size else transactions.commit,
     )
 
 
-def _mop(transactions: Transactions, row: int) -> Read | Append:
-    key = int(transactions.key[row])
-    if transactions.f[row] == APPEND:
-        return Append(key, int(transactions.value[row]))
+def _mop(transactions: Transactions, row: int) -> Mop:
+    key, value = int(transactions.key[row]), int(transactions.value[row])
+    if transactions.f[row] != READ:
+        return Append(key, value) if transactions.f[row] == APPEND else Store(key, value)
     if not transactions.is_known[row]:
-        return Read(key, None)
+        return Read(key, None) if value == UNKNOWN else Load(key, value)
     run = slice(transactions.element_start[row], transactions.element_start[row + 1])
     return Read(key, tuple(transactions.elements[run].tolist()))
 
@@ -202,6 +230,21 @@ def _ints(column: pa.ChunkedArray) -> Int64s:
     whole = column.combine_chunks()
     filled = whole.fill_null(0) if whole.null_count else whole
     return cast("Int64s", filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
+
+
+def _values(column: pa.ChunkedArray, is_read: Bools, is_empty: Bools) -> Int64s:
+    """Values; where a read has none, NOTHING if it `is_empty`, for a register that was never written, or UNKNOWN."""
+    values = _ints(column)
+    if not column.null_count:
+        return values
+    is_missing = is_read & column.combine_chunks().is_null().to_numpy(zero_copy_only=False)
+    return np.where(is_missing, np.where(is_empty, NOTHING, UNKNOWN), values)
+
+
+def _positions(column: pa.ChunkedArray) -> Int64s:
+    """Positions, NEVER for none; nothing at all if there is none."""
+    whole = column.combine_chunks()
+    return cast("Int64s", whole.fill_null(NEVER).to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
 
 
 def _bools(column: pa.ChunkedArray) -> Bools:

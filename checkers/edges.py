@@ -18,6 +18,8 @@ Int32s = NDArray[np.int32]
 OPEN_END: Final = np.iinfo(np.int32).max  # The end of an operation that may take effect at any time.
 
 WW, WR, RW, PROCESS, REALTIME = 1, 2, 4, 8, 16  # Kinds of edges, as bits.
+# Edges that count like rw, but only in models with the order of processes, or with real time (register_order, rule 6).
+BY_PROCESS, BY_REALTIME = 32, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,8 @@ def all_edges(parts: Sequence[Edges]) -> Edges:
 class Tail:
     """Edges rw that are not written out: every reader of a group precedes every other writer of it.
 
-    A group is a key. Its readers saw the newest version that anybody saw; its writers appended something that nobody
-    saw, which comes later than that. Written out they would be readers times writers. Writers are sorted by group and
-    index, readers by group.
+    A group is a version of a key. Its readers saw it; its writers made later ones: of a list, elements that nobody saw.
+    Written out they would be readers times writers. Writers are sorted by group and index, readers by group.
     """
 
     reader_group: Int32s
@@ -82,3 +83,15 @@ class Tail:
     def writer_spans(self) -> tuple[Int64s, Int64s]:
         """For each reader, the first of its group's writers and the one behind the last."""
         return spans(self.writer_group.astype(np.int64), self.reader_group.astype(np.int64))
+
+    def beside(self, other: "Tail") -> "Tail":
+        """This tail and another, whose groups are numbered on behind those of this one."""
+        base = np.int32(max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 1)
+        return Tail(
+            np.concatenate((self.reader_group, other.reader_group + base)),
+            np.concatenate((self.reader, other.reader)),
+            np.concatenate((self.reader_after, other.reader_after)),
+            np.concatenate((self.writer_group, other.writer_group + base)),
+            np.concatenate((self.writer, other.writer)),
+            np.concatenate((self.writer_after, other.writer_after)),
+        )

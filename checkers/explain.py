@@ -7,23 +7,20 @@ from typing import Final, Literal
 
 import numpy as np
 
-from checkers.chunks import Append, Operation, Read, Source, load, select, to_operations
+from checkers.chunks import Append, Load, Operation, Read, Source, Store, load, select, to_operations
 from checkers.edges import PROCESS, REALTIME, RW, WR, WW
 from checkers.graph import Cycle
 from checkers.names import TRANSACTIONAL
+from checkers.register_order import ORDER
+from checkers.register_sentences import RegisterSentences, Seen
 from checkers.sightings import NONE, Example, Sighting
 from harness.core.columns import NAMED, OK, READ, Int64s
 from harness.core.verdict import Finding, Step
 
 CHECKER: Final = "serializability"
 _SHOWN: Final = 4  # A longer list is shown by its end.
-_RELATIONS: Final[Mapping[int, Literal["ww", "wr", "rw", "process", "realtime"]]] = {
-    WW: "ww",
-    WR: "wr",
-    RW: "rw",
-    PROCESS: "process",
-    REALTIME: "realtime",
-}
+Relation = Literal["ww", "wr", "rw", "process", "realtime"]
+_RELATIONS: Final[Mapping[int, Relation]] = {WW: "ww", WR: "wr", RW: "rw", PROCESS: "process", REALTIME: "realtime"}
 Name = Callable[[int], str]  # How a key or element is shown.
 EpochName = Callable[[int], str]  # How an epoch is shown.
 
@@ -84,8 +81,9 @@ def longest_reads(source: Source, *, key: Int64s) -> Evidence:
 class Explainer:
     """Makes findings of sightings and cycles, with the evidence for them at hand."""
 
-    def __init__(self, parts: Iterable[Evidence], name: Name) -> None:
+    def __init__(self, parts: Iterable[Evidence], name: Name, seen: Seen | None = None) -> None:
         self._name = name
+        self._registers = RegisterSentences(seen or Seen((), ORDER), name)
         self._operations: dict[int, Operation] = {}
         longest: dict[int, tuple[int, int, tuple[int, ...]]] = {}
         for part in parts:
@@ -99,15 +97,7 @@ class Explainer:
     def cycle(self, anomaly: str, count: int, cycle: Cycle) -> Finding:
         """The finding of a cycle, with the reason of every step."""
         pairs = zip(cycle.ops, (*cycle.ops[1:], cycle.ops[0]), cycle.kinds, strict=True)
-        steps = tuple(
-            Step(
-                source=f"T{source}",
-                target=f"T{target}",
-                relation=_RELATIONS[kind],
-                sentence=self._reason(source, target, kind),
-            )
-            for source, target, kind in pairs
-        )
+        steps = tuple(self._step(source, target, kind) for source, target, kind in pairs)
         around = " before ".join([*(f"T{op}" for op in cycle.ops), f"T{cycle.ops[0]}"])
         reasons = "; ".join(step.sentence for step in steps)
         return Finding(
@@ -133,14 +123,25 @@ class Explainer:
             ops=ops,
         )
 
-    def _reason(self, source: int, target: int, kind: int) -> str:
+    def _step(self, source: int, target: int, kind: int) -> Step:
         before, after = self._operations[source], self._operations[target]
+        relation, sentence = next(self._reasons(before, after, kind))
+        return Step(source=f"T{source}", target=f"T{target}", relation=relation, sentence=sentence)
+
+    def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, str]]:
+        """All reasons for a step. One by a timed order of versions is between writers, or from a reader."""
         if kind == PROCESS:
-            return f"process {before.process} ran T{source} before T{target}"
+            yield "process", f"process {before.process} ran T{before.index} before T{after.index}"
         if kind == REALTIME:
-            return f"T{source} had ended before T{target} began"
-        reasons = {WW: self._ww, WR: self._wr, RW: self._rw}[kind]
-        return next(reasons(before, after))
+            yield "realtime", f"T{before.index} had ended before T{after.index} began"
+        for relation, number, of_lists, of_registers in (
+            (_RELATIONS[WW], WW, self._ww, self._registers.ww),
+            (_RELATIONS[WR], WR, self._wr, self._registers.wr),
+            (_RELATIONS[RW], RW, self._rw, self._registers.rw),
+        ):
+            if kind == number or (kind not in _RELATIONS and number != WR):
+                yield from ((relation, reason) for reason in of_lists(before, after))
+                yield from ((relation, reason) for reason in of_registers(before, after))
 
     def _ww(self, before: Operation, after: Operation) -> Iterator[str]:
         for append in _appends(after):
@@ -185,12 +186,15 @@ class Explainer:
 
     def _sentence(self, anomaly: str, example: Example) -> str:
         """What happened, in one sentence. Each takes what its example holds (checkers/anomalies.py)."""
+        operation = self._operations[example.op]
+        if any(isinstance(mop, Load | Store) and mop.key == example.key for mop in operation.mops):
+            return self._registers.sighting(anomaly, example, operation)
         op, other = f"T{example.op}", f"T{example.other}"
         key = self._name(example.key)
         element = self._name(example.element) if example.element != NONE else "nothing"
         match anomaly:
             case "internal":
-                return self._contradiction(self._operations[example.op], example.key)
+                return self._contradiction(operation, example.key)
             case "future-read":
                 return f"{op} read {element} in {key} before it appended it."
             case "duplicate-elements":
@@ -207,6 +211,8 @@ class Explainer:
                     f"{op} read {key} as {self._seen(example)}, but {other}, which appended {element}, "
                     f"appended more to {key} after that: an intermediate state."
                 )
+            case "garbage-read":
+                return f"{op} read {key} as {self._seen(example)}, but nobody appended {element}."
             case "dirty-update":
                 return f"{op} committed {element} in {key} on top of what {other} appended, which failed."
             case "lost-update":

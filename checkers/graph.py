@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
+from checkers.edges import BY_PROCESS, BY_REALTIME, OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
 from checkers.models import implied
 from checkers.ragged import codes
 from harness.core.columns import Bools, Int8s, Int64s
@@ -28,7 +28,9 @@ _TRIES: Final = 16  # How many edges of a class are tried for the shortest cycle
 _PATH_EDGES: Final = 30_000  # A graph with more is searched in growing ranges of time first.
 _REACH_BUDGET: Final = 300_000_000  # Nodes and edges visited to decide on G-single, which no component decides.
 _STEP: Final = 1_000_000  # The weight of an edge, so that no chain of real time outweighs one.
-_DEPENDENCIES: Final = (WW, WR, RW)
+_TIMED: Final = BY_PROCESS | BY_REALTIME
+_DEPENDENCIES: Final = (WW, WR, RW, BY_PROCESS, BY_REALTIME)
+_MISSES: Final = {0: RW, PROCESS: RW | BY_PROCESS, REALTIME: RW | _TIMED}  # What counts as rw, by the order in force.
 _UNORDERED: Final = np.iinfo(np.int64).min  # The process of an operation that stands in no process's order.
 
 
@@ -87,8 +89,9 @@ def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
     pair, group = np.unique(source * max(1, len(index)) + target, return_inverse=True)
     kinds = np.zeros(len(pair), np.int8)
     np.bitwise_or.at(kinds, group, edges.kinds)
-    # What is ordered by ww or wr is not weaker for an rw beside it, and must not be named by that.
-    kinds[kinds & (WW | WR) != 0] &= ~RW
+    # What is ordered by ww or wr is not weaker for an rw beside it, and must not be named by that; nor an rw for time.
+    kinds[kinds & (WW | WR) != 0] &= ~(RW | _TIMED)
+    kinds[kinds & RW != 0] &= ~_TIMED
     processes = np.full(len(index), _UNORDERED)
     at = np.minimum(np.searchsorted(op, index), max(0, len(op) - 1))
     if len(op):
@@ -146,13 +149,14 @@ class _Steps:
 
     def __init__(self, graph: Residual, kinds: int, order: int, *, alternates: bool = False) -> None:
         count = len(graph.index)
+        kinds |= _MISSES[order] if kinds & RW else 0
         self.graph, self.kinds, self.order, self.alternates = graph, kinds, order, alternates
         self.layers = 2 if alternates else 1
-        plain_kinds = kinds & ~RW if alternates else kinds
+        plain_kinds = kinds & ~_MISSES[order] if alternates else kinds
         plain = np.flatnonzero(graph.kinds & plain_kinds)
         parts = [(graph.source[plain] + layer * count, graph.target[plain], _STEP) for layer in range(self.layers)]
         if alternates:
-            missed = np.flatnonzero(graph.kinds & RW)
+            missed = np.flatnonzero(graph.kinds & _MISSES[order])
             parts.append((graph.source[missed], graph.target[missed] + count, _STEP))
         if order == PROCESS:
             parts += self._process_steps()
@@ -246,7 +250,8 @@ class _Classes:
         if self._is_known(anomaly):
             return
         label = steps.labels()
-        edges = self._by_span(self.graph.kinds & required != 0, order=steps.order)
+        wanted = _MISSES[steps.order] if required == RW else required
+        edges = self._by_span(self.graph.kinds & wanted != 0, order=steps.order)
         inside = edges[label[self.graph.source[edges]] == label[self.graph.target[edges]]]
         self._show(anomaly, steps, inside[:_TRIES], required)
 
@@ -290,7 +295,7 @@ class _Classes:
         """The edges rw that lie on a closed walk without two rw in a row, those of short time first."""
         steps = _Steps(self.graph, WW | WR | RW, order, alternates=True)
         label = steps.labels()
-        edges = self._by_span(self.graph.kinds & RW != 0, order=order)
+        edges = self._by_span(self.graph.kinds & _MISSES[order] != 0, order=order)
         is_closed: Bools = label[self.graph.source[edges]] == label[self.graph.target[edges] + len(self.graph.index)]
         return edges[is_closed]
 
@@ -315,6 +320,8 @@ class _Classes:
             if node < count * steps.layers:  # The rest are moments, which real time passes.
                 kinds.append(self._kind(steps, before, node))
                 places.append(node % count)
+        if kind == RW:
+            kind = _least(self._pairs[goal, start] & _MISSES[steps.order])
         places, kinds = _simple(places, [*kinds, kind])
         return _from_least([int(self.graph.index[place]) for place in places], kinds)
 
@@ -323,23 +330,33 @@ class _Classes:
         count = len(self.graph.index)
         if before >= count * steps.layers:
             return REALTIME
+        pair = self._pairs.get((before % count, node % count), 0)
         if node >= count:
-            return RW
-        allowed = steps.kinds & ~RW if steps.alternates else steps.kinds
-        kinds = self._pairs.get((before % count, node), 0) & allowed
-        return next((kind for kind in _DEPENDENCIES if kinds & kind), PROCESS)
+            return _least(pair & _MISSES[steps.order])
+        allowed = steps.kinds & ~_MISSES[steps.order] if steps.alternates else steps.kinds
+        return _least(pair & allowed) or PROCESS
+
+
+def _least(kinds: int) -> int:
+    """The strongest of those dependencies, 0 for none."""
+    return next((kind for kind in _DEPENDENCIES if kinds & kind), 0)
 
 
 def name(cycle: Cycle) -> str:
     """The class of a cycle, by its steps."""
     kinds = cycle.kinds
-    missed = [kind == RW for kind in kinds]
-    suffix = "-realtime" if REALTIME in kinds else "-process" if PROCESS in kinds else ""
+    missed = [_is_miss(kind) for kind in kinds]
+    is_real_time = REALTIME in kinds or BY_REALTIME in kinds
+    suffix = "-realtime" if is_real_time else "-process" if PROCESS in kinds or BY_PROCESS in kinds else ""
     if not any(missed):
         return ("G1c" if WR in kinds else "G0") + suffix
     if sum(missed) == 1:
         return "G-single" + suffix
     return ("G2-item" if _has_adjacent(missed) else "G-nonadjacent") + suffix
+
+
+def _is_miss(kind: int) -> bool:
+    return kind & _MISSES[REALTIME] != 0
 
 
 def _has_adjacent(missed: Sequence[bool]) -> bool:
@@ -358,7 +375,7 @@ def _simple(places: list[int], kinds: list[int]) -> tuple[list[int], list[int]]:
         again = last[places[at]]
         inner = places[at:again], kinds[at:again]
         outer = places[again:] + places[:at], kinds[again:] + kinds[:at]
-        places, kinds = outer if _has_adjacent([kind == RW for kind in inner[1]]) else inner
+        places, kinds = outer if _has_adjacent(list(map(_is_miss, inner[1]))) else inner
     return places, kinds
 
 

@@ -24,9 +24,11 @@ ORDERS: Final = {
 TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
     {
         "internal": "A transaction contradicts its own earlier reads or writes.",
-        "future-read": "A transaction reads what it appends only later.",
+        "future-read": "A transaction reads what it writes only later.",
         "duplicate-elements": "A read shows the same element twice.",
         "incompatible-order": "Two reads of one key disagree on the order of its elements.",
+        "cyclic-versions": "The versions of a register come before each other in a circle.",
+        "garbage-read": "A transaction reads what nobody wrote.",
         "G1a": "A transaction reads what a failed transaction wrote.",
         "G1b": "A transaction reads an intermediate state of another.",
         "dirty-update": "A committed write builds on a write of a failed transaction.",

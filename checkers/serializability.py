@@ -1,19 +1,21 @@
-"""Whether a history of list-append transactions keeps a consistency model, from chunks to findings.
+"""Whether a history of transactions on lists and registers keeps a consistency model, from chunks to findings.
 
-The chain: `kernels` (each chunk by itself) -> shuffle by key -> `anomalies` and `versions` (each partition of keys) ->
-shuffle by slice -> `slices` (a certificate without a search) -> what has none, to `graph` (cycles by name) ->
-`explain`. The driver holds windows, counts and the residual graph, never the history.
+The chain: `kernels` and `register_rows` (each chunk by itself) -> shuffle by key (`shares`) -> `versions`, `registers`
+and what they use (each partition of keys) -> shuffle by slice -> `slices` (a certificate without a search) -> what has
+none, to `graph` (cycles by name) -> `explain`. The driver holds windows, counts and the residual graph, never the
+history.
 
 Witnesses, by anomaly: how often there was something that could have shown it.
 - internal: reads of a key that their transaction had touched before. future-read: reads before an own append.
 - duplicate-elements: reads of two elements or more. incompatible-order: reads beside the longest of their key.
 - G1a: reads of keys to which a failed transaction appended. G1b: of keys to which a transaction appended repeatedly.
-- dirty-update: ok appends to keys to which a failed transaction appended. lost-update: reads before an own append.
+- dirty-update: ok appends to keys to which a failed transaction appended. lost-update: reads before an own write.
+- cyclic-versions: pairs of versions whose order a source gives. garbage-read: reads that show something.
 - Cycles: the edges without which there is none of the class: ww for G0, wr for G1c, rw for the others. To G1c the rw
   count as well: a read that missed a write might have seen it. For -process and -realtime the same ones: every
-  dependency can contradict an order.
+  dependency can contradict an order. Of registers these count as well what follows from a timed order of versions.
 
-Not checked: predicates, registers (a history with writes of registers is unknown), what info operations read.
+Not checked: predicates, what info operations read.
 """
 
 from collections import Counter
@@ -25,24 +27,34 @@ from typing import Final
 import numpy as np
 
 from checkers import models, slices
-from checkers.anomalies import infer
 from checkers.chunks import Chunk, Source, load
 from checkers.edges import Edges, all_edges
 from checkers.engine import Dataset, Engine
-from checkers.explain import CHECKER, Explainer, Name, evidence, longest_reads, number
+from checkers.explain import CHECKER, Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.graph import COMPONENTS, Search, residual, search
-from checkers.kernels import rows_by_key
 from checkers.names import CYCLES, ORDERS, TRANSACTIONAL
 from checkers.ragged import distinct
-from checkers.sightings import Report, Sighting, union
+from checkers.register_order import ORDER, Order
+from checkers.register_sentences import Seen, seen_versions, versions_of
+from checkers.shares import infer, shares
+from checkers.sightings import Example, Report, Sighting, union
 from checkers.versions import Inference
-from harness.core.columns import OK, Int64s
+from harness.core.columns import NOTHING, OK, Int64s
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
 RESIDUAL_EDGES: Final = 1_000_000  # More are not brought to the driver: then the answer is for a part, and unknown.
 _OPS_PER_PARTITION: Final = 500_000
-_SIZES: Final = ("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys")
+_SIZES: Final = (
+    *("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys"),
+    *("registers", "register-writes", "registers-read", "values-without-writer"),
+)
+_ANYWAY: Final = frozenset({"internal", "future-read"})  # Found in a transaction by itself, whatever its keys are.
+_LEFT_OUT: Final = {
+    "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
+    "duplicate-writes": "{element} was written to {key} more than once (T{op})",
+    "mixed-key": "{key} is used as a list (T{op}) and as a register",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +64,8 @@ class Options:
     model: str = models.DEFAULT
     prohibited: frozenset[str] | None = None
     name: Name = number  # How keys and elements are shown.
+    order: Order = ORDER  # What tells the order of a register's versions.
+    nothing: int = NOTHING  # What makes a register, when written, as it was at first.
     is_empty_unknown: bool = False  # Elle's convention: without any dependency there is no verdict.
     slice_ids: int = slices.SLICE_IDS
     partitions: int | None = None
@@ -69,7 +83,7 @@ class Summary:
     """What the driver must know of one partition of keys."""
 
     report: Report
-    duplicate: Sighting | None
+    left_out: tuple[Sighting, ...]
     open_sources: Edges
     last_index: int
 
@@ -93,14 +107,14 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
     forbidden = options.forbidden()
     chunks = engine.over(sources)
     partitions = options.partitions or max(engine.parallelism, _op_count(sources) // _OPS_PER_PARTITION)
-    route = partial(rows_by_key, partitions=partitions)
-    inferred = chunks.shuffle(route, infer, partitions=partitions).keep()
+    route = partial(shares, partitions=partitions, nothing=options.nothing)
+    inferred = chunks.shuffle(route, partial(infer, order=options.order), partitions=partitions).keep()
     summaries = inferred.map(summary).collect()
     report = union(one.report for one in summaries)
     last = max((one.last_index for one in summaries), default=0)
     known = slices.ends([one.open_sources for one in summaries], last=last)
     cycles = _cycles(chunks, inferred, known, options)
-    findings = _findings(chunks, report, cycles.search, options.name)
+    findings = _findings(chunks, report, cycles.search, options)
     told = _told([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
     return Judgement(
         checker=CHECKER,
@@ -113,7 +127,7 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
 
 def summary(inference: Inference) -> Summary:
     """What the driver must know of one partition."""
-    return Summary(inference.report, inference.duplicate, slices.open_sources(inference), slices.last_index(inference))
+    return Summary(inference.report, inference.left_out, slices.open_sources(inference), slices.last_index(inference))
 
 
 def processes(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
@@ -158,7 +172,7 @@ def _count(inferred: Dataset[Inference], windows: slices.Windows, known: slices.
     return sum(inferred.map(partial(slices.inside_count, windows=windows, known=known)).collect())
 
 
-def _findings(chunks: Dataset[Source], report: Report, found: Search, name: Name) -> list[Finding]:
+def _findings(chunks: Dataset[Source], report: Report, found: Search, options: Options) -> list[Finding]:
     """All findings, prohibited or not, explained with the operations that they speak of."""
     if not report.sightings and not found.named:
         return []
@@ -168,16 +182,30 @@ def _findings(chunks: Dataset[Source], report: Report, found: Search, name: Name
     operations = chunks.map(partial(evidence, op=np.array(sorted(ops), np.int64))).collect()
     keys = {mop.key for part in operations for operation in part.operations for mop in operation.mops}
     longest = chunks.map(partial(longest_reads, key=np.array(sorted(keys), np.int64))).collect()
-    explainer = Explainer([*operations, *longest], name)
+    explainer = Explainer([*operations, *longest], options.name, _seen(chunks, operations, examples, options))
     return [
         *(explainer.sighting(sighting) for sighting in report.sightings),
         *(explainer.cycle(named.anomaly, named.count, named.example) for named in found.named),
     ]
 
 
+def _seen(
+    chunks: Dataset[Source], operations: Sequence[Evidence], examples: Sequence[Example], options: Options
+) -> Seen:
+    """Who met and left the versions that are spoken of."""
+    spoken = {version for part in operations for operation in part.operations for version in versions_of(operation)}
+    spoken |= {(example.key, value) for example in examples for value in example.versions}
+    if not spoken:
+        return Seen((), options.order)
+    columns = np.array(sorted(spoken), np.int64).T
+    route = partial(seen_versions, key=columns[0], value=columns[1], nothing=options.nothing)
+    return Seen([row for part in chunks.map(route).collect() for row in part], options.order)
+
+
 def _witnesses(tally: Counter[str]) -> dict[str, int]:
     needed = {"G0": tally["ww"], "G1c": tally["wr"] + tally["rw"]}
-    counts = {base + order: needed.get(base, tally["rw"]) for base in CYCLES for order in ORDERS}
+    timed = {"-process": tally["timed-process"], "-realtime": tally["timed-process"] + tally["timed-realtime"]}
+    counts = {base + order: needed.get(base, tally["rw"] + timed.get(order, 0)) for base in CYCLES for order in ORDERS}
     return {name: counts.get(name, tally[name]) for name in TRANSACTIONAL}
 
 
@@ -193,12 +221,10 @@ def _unknown(report: Report, summaries: Sequence[Summary], cycles: Cycles, optio
         reasons |= dict.fromkeys(by_cycle, size)
     for name in cycles.search.undecided:
         reasons[name] = f"search-too-long: a component of the residual graph has too many edges to decide on {name}"
-    duplicates = [one.duplicate for one in summaries if one.duplicate]
-    if duplicates:
-        reasons |= dict.fromkeys(set(TRANSACTIONAL) - {"internal", "future-read"}, _duplicate(duplicates, options.name))
-    if tally["register-writes"]:
-        registers = f"register-writes: {tally['register-writes']} writes of registers, which this check cannot judge"
-        reasons |= dict.fromkeys(TRANSACTIONAL, registers)
+    left_out = union(Report(one.left_out, Counter()) for one in summaries).sightings
+    if left_out:
+        reason = "; ".join(_reason(one, options.name) for one in left_out)
+        reasons |= dict.fromkeys(set(TRANSACTIONAL) - _ANYWAY, reason)
     found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
     return {name: reasons[name] for name in TRANSACTIONAL if name in reasons and name in forbidden - found}
 
@@ -208,13 +234,12 @@ def _has_order(report: Report, forbidden: frozenset[str]) -> bool:
     return report.tally["ok"] > 1 and any(name.endswith(("-process", "-realtime")) for name in forbidden)
 
 
-def _duplicate(duplicates: Sequence[Sighting], name: Name) -> str:
-    least = min(one.example for one in duplicates)
-    count = sum(one.count for one in duplicates)
-    return (
-        f"duplicate-appends: {name(least.element)} was appended to {name(least.key)} more than once (T{least.op}); "
-        f"nothing follows for {count} such keys"
-    )
+def _reason(left_out: Sighting, name: Name) -> str:
+    """Why nothing follows for some keys."""
+    example = left_out.example
+    element = "nothing" if example.element < 0 else name(example.element)
+    told = _LEFT_OUT[left_out.anomaly].format(element=element, key=name(example.key), op=example.op)
+    return f"{left_out.anomaly}: {told}; nothing follows for {left_out.count} such keys"
 
 
 def _told(findings: Sequence[Finding], found: Search) -> list[Finding]:
@@ -233,18 +258,26 @@ def _told(findings: Sequence[Finding], found: Search) -> list[Finding]:
 
 
 def _facts(report: Report, cycles: Cycles, options: Options) -> dict[str, Json]:
-    tally, appends = report.tally, report.tally["appends-ok"]
+    tally = report.tally
+    writes, placed = (tally[f"appends-{what}"] + tally[f"writes-{what}"] for what in ("ok", "placed"))
     sizes: dict[str, Json] = {name: tally[name] for name in _SIZES}
     return {
         "model": options.model if options.prohibited is None else None,
         "sizes": sizes,
         "edges": {kind: tally[kind] for kind in ("ww", "wr", "rw")},
-        "version_order_known_permille": 1000 * tally["appends-placed"] // appends if appends else None,
+        "version_order_known_permille": 1000 * placed // writes if writes else None,
         "windows": cycles.window_count,
         "residual_edges": cycles.residual_edges,
         "components": cycles.search.component_count,
         "components_searched": min(COMPONENTS, cycles.search.component_count),
+        **(_order_of_versions(tally, options.order) if tally["registers"] else {}),
     }
+
+
+def _order_of_versions(tally: Counter[str], order: Order) -> dict[str, Json]:
+    """Where the order of registers' versions is from, and of how many pairs each sort of order is known."""
+    pairs: dict[str, Json] = {name: tally[f"pairs-{name}"] for name in ("given", "process", "real-time")}
+    return {"version_order": dict[str, Json](order.words()), "version_pairs": pairs}
 
 
 def _consequences(findings: Sequence[Finding], told: Sequence[Finding], forbidden: frozenset[str]) -> dict[str, Json]:

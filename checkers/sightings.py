@@ -13,12 +13,16 @@ NONE = -1  # The missing field of an example.
 
 @dataclass(frozen=True, slots=True, order=True)
 class Example:
-    """One instance of an anomaly: operations by index, key and element by id. Examples are ordered by `op` first."""
+    """One instance of an anomaly: operations by index, key and element by id. Examples are ordered by `op` first.
+
+    `versions` are the values of a register that come before each other in a circle.
+    """
 
     op: int
     key: int = NONE
     element: int = NONE
     other: int = NONE
+    versions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ def seen(
     if op.size == 0:
         return ()
     missing = np.full(op.size, NONE, np.int64)
-    columns = (op, key, missing if element is None else element, missing if other is None else other)
-    least = np.lexsort(columns[::-1])[0]
-    return (Sighting(anomaly, count, Example(*(int(column[least]) for column in columns))),)
+    element, other = missing if element is None else element, missing if other is None else other
+    least = np.lexsort((other, element, key, op))[0]
+    example = Example(int(op[least]), int(key[least]), int(element[least]), int(other[least]))
+    return (Sighting(anomaly, count, example),)

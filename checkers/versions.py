@@ -150,12 +150,12 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """What follows for the keys of one partition. `duplicate` is the least key with an element appended twice."""
+    """What follows for the keys of one partition. `left_out` says of how many keys nothing does, and why: by reason."""
 
     edges: Edges
     tail: Tail
     report: Report
-    duplicate: Sighting | None
+    left_out: tuple[Sighting, ...]
 
 
 def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:
@@ -270,4 +270,4 @@ def inference(versions: Versions, duplicate: Sighting | None, anomalies: Report)
     """All that follows, with the anomalies found and everything counted."""
     edges, tail = dependencies(versions)
     report = union((versions.rows.report, anomalies, Report((), edge_tally(edges, tail))))
-    return Inference(edges, tail, report, duplicate)
+    return Inference(edges, tail, report, () if duplicate is None else (duplicate,))

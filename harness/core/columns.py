@@ -8,7 +8,7 @@ ops.parquet and mops.parquet are cut into row groups alike: row group i of both 
 GROUP_OPS of them with at most GROUP_ELEMENTS elements read. That pair is a *chunk*, the unit that engines distribute.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,7 @@ GROUP_ELEMENTS: Final = 4_000_000
 
 OK, FAIL, INFO = 0, 1, 2  # Outcomes, as int8.
 READ, APPEND, WRITE = 0, 1, 2  # Micro-operations, as int8.
+NOTHING, UNKNOWN = -1, -2  # In place of the value of a register: none was ever written; what was read is not known.
 
 # Column names and types ("?" for nullable), in the order of the files. Files may gain columns; a number never changes.
 OPS_COLUMNS: Final = {
@@ -88,6 +89,7 @@ class Transactions:
     Micro-operations stand in the order of their transactions, and in their own order inside one; those of operation i
     are mop_start[i]:mop_start[i + 1]. The elements of read j are elements[element_start[j]:element_start[j + 1]].
     A `fail` or `info` operation has what its invocation asked for; its reads are not known unless it said so.
+    Whether a key is a list or a register says what is done to it; what was read is a list if `is_known`, or `value`.
     """
 
     index: Int64s  # (n,) ascending, unique over the whole history
@@ -98,10 +100,13 @@ class Transactions:
     mop_start: Int64s  # (n + 1,)
     f: Int8s  # (m,) READ, APPEND or WRITE
     key: Int64s  # (m,)
-    value: Int64s  # (m,) the element appended or written; 0 for a read of a list
-    is_known: Bools  # (m,) False for a read without result
+    # (m,) what was appended, written, or read in a register: NOTHING, UNKNOWN; any number for a list that is known.
+    value: Int64s
+    is_known: Bools  # (m,) True for a read of a list with its result
     element_start: Int64s  # (m + 1,)
     elements: Int64s  # (r,)
+    # (n,) where the system says that the operation stands in the order of its commits, or NEVER; empty if nobody asked.
+    commit: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
         n, m = len(self.index), len(self.f)

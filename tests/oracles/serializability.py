@@ -124,6 +124,7 @@ def others(operations: Sequence[Operation]) -> dict[str, int]:
         "incompatible-order": len(
             {key for _, key, seen in reads(clean) if longest(clean, key)[: len(seen)] != seen},
         ),
+        "garbage-read": garbage(clean),
         "G1a": aborted(clean),
         "G1b": intermediate(clean),
         "dirty-update": dirty(clean),
@@ -139,7 +140,7 @@ def contradicts_itself(op: Operation) -> bool:
         is_whole, end = known.get(mop.key, (False, ()))
         if isinstance(mop, Append):
             known[mop.key] = (is_whole, (*end, mop.element))
-        elif mop.elements is not None:
+        elif isinstance(mop, Read) and mop.elements is not None:
             if mop.elements != end if is_whole else mop.elements[len(mop.elements) - len(end) :] != end:
                 return True
             if not is_whole and len(mop.elements) < len(end):
@@ -162,6 +163,12 @@ def aborted(operations: Sequence[Operation]) -> int:
     """How many reads show an element of a failed operation."""
     failed = {(key, element) for op, key, element in appends(operations) if op.outcome == FAIL}
     return sum(any((key, element) in failed for element in seen) for _, key, seen in reads(operations))
+
+
+def garbage(operations: Sequence[Operation]) -> int:
+    """How many reads show an element that nobody appended."""
+    known = {(key, element) for _, key, element in appends(operations)}
+    return sum(any((key, element) not in known for element in seen) for _, key, seen in reads(operations))
 
 
 def intermediate(operations: Sequence[Operation]) -> int:
@@ -189,7 +196,12 @@ def lost(operations: Sequence[Operation]) -> int:
     versions: list[tuple[int, tuple[int, ...]]] = []
     for op in operations:
         for key in {mop.key for mop in op.mops}:
-            known = [mop for mop in op.mops if mop.key == key and (isinstance(mop, Append) or mop.elements is not None)]
-            if op.outcome == OK and known and isinstance(known[0], Read) and len({type(mop) for mop in known}) > 1:
-                versions.append((key, known[0].elements or ()))
+            known = [
+                mop
+                for mop in op.mops
+                if mop.key == key and (isinstance(mop, Append) or (isinstance(mop, Read) and mop.elements is not None))
+            ]
+            first = known[0] if known else None
+            if op.outcome == OK and isinstance(first, Read) and len({type(mop) for mop in known}) > 1:
+                versions.append((key, first.elements or ()))
     return sum(versions.count(version) > 1 for version in set(versions))

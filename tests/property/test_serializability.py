@@ -29,7 +29,9 @@ MODELS = (
     "strong-snapshot-isolation",
     "strict-serializable",
 )
-ALL = frozenset({"G2-realtime", "G1-realtime", "internal", "lost-update", "duplicate-elements", "cyclic-versions"})
+ALL = frozenset(
+    {"G2-realtime", "G1-realtime", "internal", "lost-update", "duplicate-elements", "cyclic-versions", "garbage-read"}
+)
 seeds = st.integers(0, 2**48)
 
 

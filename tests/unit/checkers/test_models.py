@@ -26,7 +26,9 @@ RULED_OUT = {
     "G2-item-process": ({"strong-session-serializable"}, 2),
     "G2-item-realtime": ({"strict-serializable"}, 1),
     "dirty-update": ({"read-committed"}, 22),
+    "cyclic-versions": ({"read-uncommitted"}, 25),
     "duplicate-elements": ({"read-uncommitted"}, 25),
+    "garbage-read": (set[str](), 0),  # Of what was there before the history began no model speaks.
     "future-read": ({"read-committed"}, 22),
     "incompatible-order": ({"read-committed"}, 22),
     "internal": ({"read-atomic"}, 11),

@@ -8,7 +8,7 @@ import pytest
 from checkers.chunks import Operation, to_transactions
 from checkers.engine import LocalEngine
 from checkers.serializability import Options, check
-from harness.core.columns import NEVER, WRITE
+from harness.core.columns import NEVER
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement
 from tests.bench import generated
@@ -128,12 +128,6 @@ def test_a_key_with_an_element_appended_twice_is_unknown_and_the_others_are_judg
     assert "internal" not in twice.unknown
     beside = judged(concurrent("ax1", "ax1", "rx1", "ry ay1", "ry ay2"))
     assert {finding.anomaly for finding in beside.findings} == {"lost-update", "G2-item"}
-
-
-def test_registers_are_not_judged() -> None:
-    whole = to_transactions(sequential("ax1", "rx1"))
-    judgement = check([replace(whole, f=np.full(2, WRITE, np.int8))], ENGINE)
-    assert judgement.unknown["G1a"].startswith("register-writes: 2 ")
 
 
 def test_an_empty_graph_is_valid_unless_elles_convention_is_asked_for() -> None:

@@ -21,7 +21,7 @@ def inference(nodes: list[Node], pairs: list[tuple[int, int]]) -> Inference:
     end = np.array([end for _, end in nodes], np.int32)
     nothing = np.empty(0, np.int32)
     edges = Edges(source, target, end[source], end[target], np.full(len(pairs), WW, np.int8))
-    return Inference(edges, Tail(*[nothing] * 6), Report((), Counter()), None)
+    return Inference(edges, Tail(*[nothing] * 6), Report((), Counter()), ())
 
 
 def windows(inferred: Inference, slice_ids: int) -> slices.Windows:
@@ -100,7 +100,7 @@ def test_the_tail_is_written_out_where_real_time_does_not_imply_it() -> None:
         np.array(writers, np.int32),
         np.array([1, 3, 6, 6], np.int32),
     )
-    inferred = Inference(inference([(0, 1)], []).edges, tail, Report((), Counter()), None)
+    inferred = Inference(inference([(0, 1)], []).edges, tail, Report((), Counter()), ())
     nobody = slices.ends([], last=9)
     shares = [share for _, share in slices.route(inferred, known=nobody, slice_ids=100)]
     routed = {pair for one in shares for pair in zip(one.edges.source.tolist(), one.edges.target.tolist(), strict=True)}

@@ -1,0 +1,113 @@
+"""Anomalies of registers that need no cycle of transactions: what reads show that nobody may see, and odd orders."""
+
+from collections import Counter
+
+import numpy as np
+
+from checkers.ragged import first_of_each
+from checkers.register_order import Circle, Orders, spans_of
+from checkers.register_rows import ABSENT
+from checkers.register_versions import NOBODY, Registers
+from checkers.sightings import Example, Report, Sighting, seen
+from harness.core.columns import FAIL, OK, Bools
+
+_SHOWN = 8  # So many versions of a circle are told.
+
+
+def anomalies(registers: Registers, known: Orders) -> Report:
+    """Every anomaly of single registers, and how often there was one to see."""
+    reads = _Reads(registers)
+    sightings = (
+        *reads.seen("G1a", reads.outcome == FAIL),
+        *reads.seen("G1b", reads.is_passing & (reads.writer_op != reads.op)),
+        *reads.seen("garbage-read", reads.is_value & (reads.writer_op == NOBODY)),
+        *_lost_updates(registers),
+        *_circles(registers, known.circles),
+    )
+    return Report(sightings, _tally(registers, reads, known))
+
+
+class _Reads:
+    """What ok transactions read of others, each with who wrote it: columns of one length."""
+
+    def __init__(self, registers: Registers) -> None:
+        touches, passing, odd = registers.rows.touches, registers.rows.passing, registers.rows.odd
+        rows = np.flatnonzero((touches.outcome == OK) & (touches.read != ABSENT))
+        self.version = np.concatenate((registers.read_version[rows], registers.odd_version))
+        self.op = np.concatenate((touches.op[rows], odd.op)).astype(np.int64)
+        self.key = np.concatenate((touches.key[rows], odd.key))
+        self.value = np.concatenate((touches.read[rows], odd.value))
+        self.is_value = self.value >= 0
+        final, passer = registers.writer[self.version], registers.passer[self.version]
+        self.is_passing = (final == NOBODY) & (passer != NOBODY)
+        ops, outcomes = np.append(touches.op, NOBODY), np.append(touches.outcome, np.int8(NOBODY))
+        passing_ops = np.append(passing.op, NOBODY)
+        passing_outcomes = np.append(passing.outcome, np.int8(NOBODY))
+        self.writer_op = np.where(self.is_passing, passing_ops[passer], ops[final]).astype(np.int64)
+        self.outcome = np.where(self.is_passing, passing_outcomes[passer], outcomes[final])
+
+    def seen(self, anomaly: str, is_hit: Bools) -> tuple[Sighting, ...]:
+        """The reads for which that is true."""
+        rows = np.flatnonzero(is_hit)
+        return seen(
+            anomaly,
+            len(rows),
+            op=self.op[rows],
+            key=self.key[rows],
+            element=self.value[rows],
+            other=self.writer_op[rows],
+        )
+
+
+def _tally(registers: Registers, reads: _Reads, known: Orders) -> Counter[str]:
+    touches, passing = registers.rows.touches, registers.rows.passing
+    failed = np.concatenate((touches.key[touches.outcome == FAIL], passing.key[passing.outcome == FAIL]))
+    placed = np.zeros(registers.size, np.bool_)
+    for pairs in (known.given, known.process, known.real_time):
+        placed[pairs.earlier] = placed[pairs.later] = True
+    placed[reads.version] = True
+    is_ok = (touches.outcome == OK) & (registers.write_version >= 0)
+    return Counter(
+        {
+            "keys": len(registers.keys),
+            "registers": len(registers.keys),
+            "writes-ok": int(np.count_nonzero(is_ok)),
+            "writes-placed": int(np.count_nonzero(placed[registers.write_version[is_ok]])),
+            "pairs-given": len(known.given.earlier),
+            "pairs-process": len(known.process.earlier),
+            "pairs-real-time": len(known.real_time.earlier),
+            "values-without-writer": len(np.unique(reads.version[reads.is_value & (reads.writer_op == NOBODY)])),
+            "G1a": int(np.count_nonzero(np.isin(reads.key, failed))),
+            "G1b": int(np.count_nonzero(np.isin(reads.key, passing.key))),
+            "garbage-read": int(np.count_nonzero(reads.is_value)),
+            "cyclic-versions": len(known.given.earlier),
+        }
+    )
+
+
+def _lost_updates(registers: Registers) -> tuple[Sighting, ...]:
+    """Versions that two or more ok transactions read before they wrote the register; the count is of versions."""
+    touches = registers.rows.touches
+    rows = np.flatnonzero((touches.outcome == OK) & (touches.read != ABSENT) & (touches.write != ABSENT))
+    rows = rows[np.lexsort((touches.op[rows], registers.read_version[rows]))]
+    is_first = first_of_each(registers.read_version[rows])
+    at = np.flatnonzero(is_first[:-1] & ~is_first[1:])
+    one, other = rows[at], rows[at + 1]
+    return seen("lost-update", len(at), op=registers.op(one), key=touches.key[one], other=registers.op(other))
+
+
+def _circles(registers: Registers, circles: tuple[Circle, ...]) -> tuple[Sighting, ...]:
+    """Versions that come before each other. Of many those met last are told: by real time two of these always do."""
+    if not circles:
+        return ()
+    touches = registers.rows.touches
+    _, met = spans_of(registers)
+    least = np.full(registers.size, np.iinfo(np.int64).max)
+    for versions in (registers.first, registers.last):
+        np.minimum.at(least, versions, touches.op)
+    examples = []
+    for circle in circles:
+        late = circle.versions[np.lexsort((registers.value[circle.versions], -met[circle.versions]))][:_SHOWN]
+        op, key = int(least[late].min()), int(registers.keys[registers.code[late[0]]])
+        examples.append(Example(op, key, versions=tuple(registers.value[late].tolist())))
+    return (Sighting("cyclic-versions", len(circles), min(examples)),)

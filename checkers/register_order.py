@@ -1,0 +1,252 @@
+"""In which order the versions of a register came, from each source that can tell.
+
+Theory of operation.
+1. The *initial state* comes before every version; that needs no edge here.
+2. *Writes follow reads*: what a transaction wrote comes after what it read.
+3. *Commits*: final writes in the order that the system itself reports.
+4. *Process* and *real time*: where a transaction that left version v ended before another began that met version w,
+   v comes before w. For real time all pairs are meant: v before w iff the least end of those that left v is not beyond
+   the greatest index of those that met w. The edges kept reach whatever all pairs reach: from v in the order of ends,
+   to the next version u whose last meeting is not before v's end, and to all that were met before u's end.
+5. A source that is *given* orders versions for every model. If with it versions come before each other in a circle,
+   that is an anomaly, and the source is not used for that register. Source: jepsen.rw-register.
+6. An order that is only *timed* is that of models which have the order of processes, or real time. Were v not before w,
+   dependencies would lead from the second transaction to the first: with the order of time a circle with one rw. So
+   what a circle with such an edge proves is no more than if the edge were an rw and the order of time were passed.
+   A value without known writer has no place in a timed order: the history does not tell all.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from checkers.edges import OPEN_END, Int32s
+from checkers.ragged import codes, expand, first_of_each
+from checkers.register_rows import ABSENT
+from checkers.register_versions import Registers
+from harness.core.columns import NEVER, OK, Bools, Int64s
+
+_HIGH: Final = 32  # A register in the high half and an index in the low one make one ascending column.
+
+
+class Trust(Enum):
+    """How far an order of time is one of versions: not at all, only as in theory of operation 6, or for every model."""
+
+    NONE = "not used"
+    TIMED = "timed"
+    GIVEN = "given"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """The sources of the order of versions. The initial state is always one."""
+
+    writes_follow_reads: bool = True
+    commits: bool = False
+    process: Trust = Trust.TIMED
+    real_time: Trust = Trust.TIMED
+
+    def words(self) -> dict[str, str]:
+        """Each source, and how it is used."""
+        return {
+            "initial-state": Trust.GIVEN.value,
+            "commits": (Trust.GIVEN if self.commits else Trust.NONE).value,
+            "writes-follow-reads": (Trust.GIVEN if self.writes_follow_reads else Trust.NONE).value,
+            "process": self.process.value,
+            "real-time": self.real_time.value,
+        }
+
+
+ORDER: Final = Order()
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """Version `earlier[i]` comes before version `later[i]`. Columns of shape (n,), no pair twice."""
+
+    earlier: Int64s
+    later: Int64s
+
+    def only(self, rows: Bools) -> "Before":
+        """Those pairs."""
+        return Before(self.earlier[rows], self.later[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """Versions of one register that come before each other, with the sources used so far."""
+
+    versions: Int64s
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What is known of the order: for every model, and for those with an order of processes, or with real time."""
+
+    given: Before
+    process: Before
+    real_time: Before
+    circles: tuple[Circle, ...]
+
+
+def orders(registers: Registers, order: Order) -> Orders:
+    """The order of all versions, by those sources."""
+    given, circles = _none(), list[Circle]()
+    for source, more in _given(registers, order):
+        new, found = _without_circles(registers, given, more, source)
+        given = union(given, new)
+        circles += found
+    is_told = _is_told(registers)
+    return Orders(
+        given,
+        by_process(registers, is_told) if order.process is Trust.TIMED else _none(),
+        by_real_time(registers, is_told) if order.real_time is Trust.TIMED else _none(),
+        tuple(circles),
+    )
+
+
+def _given(registers: Registers, order: Order) -> Iterator[tuple[str, Before]]:
+    everything = np.ones(registers.size, np.bool_)
+    if order.commits:
+        yield "commits", by_commits(registers)
+    if order.writes_follow_reads:
+        yield "writes-follow-reads", by_reads(registers)
+    if order.process is Trust.GIVEN:
+        yield "process", by_process(registers, everything)
+    if order.real_time is Trust.GIVEN:
+        yield "real-time", by_real_time(registers, everything)
+
+
+def _is_told(registers: Registers) -> Bools:
+    """The versions whose writer is known, and may have happened."""
+    result: Bools = registers.is_vertex[registers.writer[:-1]]
+    result[registers.count :] = False  # The state at first comes first, whatever time says.
+    return result
+
+
+def by_commits(registers: Registers) -> Before:
+    """From each final write to the next in the order of commits; equal positions have no order."""
+    touches = registers.rows.touches
+    rows = np.flatnonzero((registers.write_version >= 0) & (touches.commit != NEVER) & registers.is_vertex[:-1])
+    rows = rows[np.lexsort((touches.commit[rows], registers.touch_code[rows]))]
+    code, commit = registers.touch_code[rows], touches.commit[rows]
+    follows = np.flatnonzero((code[1:] == code[:-1]) & (commit[1:] > commit[:-1]))
+    return _pairs(registers, registers.write_version[rows[follows]], registers.write_version[rows[follows + 1]])
+
+
+def by_reads(registers: Registers) -> Before:
+    """From what a transaction read to what it wrote."""
+    touches = registers.rows.touches
+    rows = np.flatnonzero((touches.outcome == OK) & (touches.read != ABSENT) & (touches.write != ABSENT))
+    return _pairs(registers, registers.read_version[rows], registers.write_version[rows])
+
+
+def by_process(registers: Registers, is_told: Bools) -> Before:
+    """From what a process left in a register to what it met there the next time."""
+    touches = registers.rows.touches
+    rows = np.flatnonzero((touches.outcome == OK) & is_told[registers.last] & is_told[registers.first])
+    _, process = codes(touches.process[rows])
+    pair = process * max(1, len(registers.keys)) + registers.touch_code[rows]
+    order = np.argsort(pair, kind="stable")
+    rows, pair = rows[order], pair[order]
+    # A process does one thing after the other; where a history has it do two at once, these have no order.
+    is_next = (pair[1:] == pair[:-1]) & (touches.after[rows[:-1]] <= touches.op[rows[1:]])
+    return _pairs(registers, registers.last[rows[:-1][is_next]], registers.first[rows[1:][is_next]])
+
+
+def by_real_time(registers: Registers, is_told: Bools) -> Before:
+    """Theory of operation 4, real time: the edges kept. O(n log n), plus n times the operations in flight at a time."""
+    left, met = spans_of(registers)
+    source = np.flatnonzero((left != OPEN_END) & is_told)
+    source = source[np.lexsort((left[source], registers.code[source]))]
+    target = np.flatnonzero((met >= 0) & is_told)
+    base = registers.code << _HIGH
+    height = base + np.maximum(met, 0)
+    target = target[np.argsort(height[target], kind="stable")]
+    following = _next(registers.code[source], left[source].astype(np.int64), met[source].astype(np.int64))
+    stop = np.where(following >= 0, left[source[following]], OPEN_END)
+    heights = height[target]
+    first = np.searchsorted(heights, base[source] + left[source])
+    last = np.maximum(first, np.searchsorted(heights, base[source] + stop))
+    near = Before(np.repeat(source, last - first), target[expand(first, last - first)])
+    # The next one stands among the near ones already, unless it was met again after its own end.
+    apart = np.flatnonzero((following >= 0) & (met[source[following]] >= stop))
+    pairs = Before(
+        np.concatenate((near.earlier, source[apart])), np.concatenate((near.later, source[following[apart]]))
+    )
+    return pairs.only(pairs.earlier != pairs.later)
+
+
+def spans_of(registers: Registers) -> tuple[Int32s, Int32s]:
+    """For each version the least end of who left it, OPEN_END if nobody did, and the greatest index of who met it."""
+    touches = registers.rows.touches
+    left = np.full(registers.size, OPEN_END, np.int32)
+    ok = np.flatnonzero(touches.outcome == OK)
+    np.minimum.at(left, registers.last[ok], touches.after[ok])
+    met = np.full(registers.size, -1, np.int32)
+    live = np.flatnonzero(registers.is_vertex[:-1])
+    np.maximum.at(met, registers.first[live], touches.op[live])
+    return left, met
+
+
+def _next(code: Int64s, left: Int64s, met: Int64s) -> Int64s:
+    """For each version, in the order of code and end, the place of the next of its register met not before its end."""
+    result = np.full(len(code), -1, np.int64)
+    waiting, ahead = np.arange(len(code)), 1
+    while len(waiting):
+        waiting = waiting[waiting + ahead < len(code)]
+        candidate = waiting + ahead
+        is_same = code[candidate] == code[waiting]
+        waiting, candidate = waiting[is_same], candidate[is_same]
+        is_met = met[candidate] >= left[waiting]
+        result[waiting[is_met]] = candidate[is_met]
+        waiting = waiting[~is_met]
+        ahead += 1
+    return result
+
+
+def _pairs(registers: Registers, earlier: Int64s, later: Int64s) -> Before:
+    """Each pair of two versions once."""
+    pair = np.unique(earlier[earlier != later] * registers.size + later[earlier != later])
+    return Before(pair // max(1, registers.size), pair % max(1, registers.size))
+
+
+def union(one: Before, other: Before) -> Before:
+    """All pairs of both, once."""
+    if not len(one.earlier) or not len(other.earlier):
+        return other if not len(one.earlier) else one
+    earlier, later = np.concatenate((one.earlier, other.earlier)), np.concatenate((one.later, other.later))
+    order = np.lexsort((later, earlier))
+    earlier, later = earlier[order], later[order]
+    is_new = first_of_each(earlier) | first_of_each(later)
+    return Before(earlier[is_new], later[is_new])
+
+
+def _without_circles(registers: Registers, known: Before, more: Before, source: str) -> tuple[Before, list[Circle]]:
+    """The pairs of a source in the registers where no circle comes of them, and the circles of the others."""
+    first = np.arange(registers.count)
+    both = union(known, more)
+    earlier = np.concatenate((both.earlier, registers.count + registers.code[: registers.count]))
+    later = np.concatenate((both.later, first))
+    graph = coo_array((np.ones(len(earlier), np.int8), (earlier, later)), (registers.size, registers.size))
+    _, label = connected_components(graph.tocsr(), directed=True, connection="strong")
+    size = np.bincount(label)
+    if not (size > 1).any():
+        return more, []
+    is_bad = np.zeros(len(registers.keys), np.bool_)
+    inside = np.flatnonzero(size[label] > 1)
+    is_bad[registers.code[inside]] = True
+    inside = inside[np.argsort(label[inside], kind="stable")]
+    groups = np.split(inside, np.flatnonzero(np.diff(label[inside])) + 1)
+    circles = [Circle(group, source) for group in groups]
+    return more.only(~is_bad[registers.code[more.earlier]]), circles
+
+
+def _none() -> Before:
+    return Before(np.empty(0, np.int64), np.empty(0, np.int64))

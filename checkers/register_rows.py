@@ -1,0 +1,188 @@
+"""The first half of the check of registers: what one chunk of transactions says of each register it touches.
+
+Theory of operation.
+1. A transaction touches a register. What it saw of others is its *external read*, the read before which it did nothing
+   to that register; what others can see of it is its *final write*. One row holds both: a `Touch`.
+2. Writes before the final one must be seen by nobody else: they travel as `Passed`, to show who did.
+3. A later read must show what the transaction itself read or wrote last. One that does not contradicts its transaction,
+   and travels as a `Passed` read, as somebody may have written what it shows.
+4. Reads count only in ok transactions, as for lists. A failed transaction is kept for what it wrote.
+
+Arrays in, arrays out; no loop over transactions.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, TypeVar
+
+import numpy as np
+
+from checkers.edges import OPEN_END, Int32s
+from checkers.kernels import partition_of
+from checkers.ragged import codes, first_of_each
+from checkers.sightings import Report, Sighting, seen, union
+from harness.core.columns import NEVER, NOTHING, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
+
+ABSENT: Final = -2  # In place of a value: the transaction did not read, or write, the register.
+
+
+@dataclass(frozen=True, slots=True)
+class Touches:
+    """What each transaction did to each register: n rows. `after` is OPEN_END where nothing certain ended."""
+
+    key: Int64s
+    op: Int32s
+    after: Int32s
+    process: Int64s
+    commit: Int64s
+    outcome: Int8s
+    read: Int64s  # The external read: a value, NOTHING, or ABSENT.
+    write: Int64s  # The final write: a value, NOTHING (it was emptied), or ABSENT.
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Writes that are not final, or reads that are not external and show something new."""
+
+    key: Int64s
+    op: Int32s
+    outcome: Int8s
+    value: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterRows:
+    """What one chunk says about some registers."""
+
+    touches: Touches
+    passing: Passed
+    odd: Passed
+    report: Report
+
+
+Columns = TypeVar("Columns", Touches, Passed)
+
+
+def chosen(columns: Columns, rows: Bools | Int64s) -> Columns:
+    """Those rows of all columns."""
+    return type(columns)(*(getattr(columns, field.name)[rows] for field in fields(columns)))
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """The rows of all parts, one after the other."""
+    names = [field.name for field in fields(parts[0])]
+    return type(parts[0])(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def concatenated(parts: Sequence[RegisterRows]) -> RegisterRows:
+    """The rows of several chunks in the order of their operations, and the union of their reports."""
+    touches = joined([part.touches for part in parts])
+    return RegisterRows(
+        chosen(touches, np.argsort(touches.op, kind="stable")),
+        joined([part.passing for part in parts]),
+        joined([part.odd for part in parts]),
+        union(part.report for part in parts),
+    )
+
+
+def register_rows(transactions: Transactions, *, nothing: int = NOTHING) -> RegisterRows:
+    """All that the chunk says about registers. To write `nothing` is to make a register as it was at first."""
+    owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
+    is_read = (transactions.f == READ) & ~transactions.is_known & (transactions.value >= NOTHING)
+    is_read &= transactions.outcome[owner] == OK
+    rows = np.flatnonzero(is_read | (transactions.f == WRITE))
+    value = transactions.value[rows]
+    if nothing != NOTHING:
+        value = np.where(value == nothing, NOTHING, value)
+    return _Grouped(transactions, owner[rows], transactions.key[rows], value, is_read[rows]).rows()
+
+
+class _Grouped:
+    """The micro-operations on registers, those of one transaction on one register together, in their order."""
+
+    def __init__(self, transactions: Transactions, owner: Int64s, key: Int64s, value: Int64s, is_read: Bools) -> None:
+        keys, code = codes(key)
+        pair = owner * max(1, len(keys)) + code
+        order = np.argsort(pair, kind="stable")
+        self.transactions = transactions
+        self.owner, self.key, self.value, self.is_read = owner[order], key[order], value[order], is_read[order]
+        self.is_first = first_of_each(pair[order])
+        self.group = np.cumsum(self.is_first) - 1
+        self.start = np.flatnonzero(self.is_first)
+        self.place = np.arange(len(order))
+        stop = np.append(self.start[1:], len(order))[: len(self.start)]
+        last_write = np.maximum.accumulate(np.where(self.is_read, -1, self.place))[stop - 1]
+        self.last_write = np.where(last_write >= self.start, last_write, -1)  # For each group.
+
+    def rows(self) -> RegisterRows:
+        """The rows, with what the chunk shows by itself."""
+        value_before = np.concatenate(([ABSENT], self.value))[:-1]
+        is_later = self.is_read & ~self.is_first
+        odd = np.flatnonzero(is_later & (self.value != value_before))
+        passing = np.flatnonzero(~self.is_read & (self.place != self.last_write[self.group]))
+        report = Report((*self._internal(odd), *self._future_reads()), self._tally(is_later))
+        return RegisterRows(self._touches(), self._passed(passing), self._passed(odd), report)
+
+    def _touches(self) -> Touches:
+        whole, start = self.transactions, self.start
+        owner = self.owner[start]
+        outcome = whole.outcome[owner]
+        has_write = self.last_write >= 0
+        after = np.where(outcome == OK, np.minimum(whole.after[owner], OPEN_END - 1), OPEN_END)
+        return Touches(
+            key=self.key[start],
+            op=whole.index[owner].astype(np.int32),
+            after=after.astype(np.int32),
+            process=whole.process[owner],
+            commit=whole.commit[owner] if whole.commit.size else np.full(len(owner), NEVER),
+            outcome=outcome,
+            read=np.where(self.is_read[start], self.value[start], ABSENT),
+            write=np.where(has_write, self.value[self.last_write], ABSENT),
+        )
+
+    def _passed(self, rows: Int64s) -> Passed:
+        owner = self.owner[rows]
+        index, outcome = self.transactions.index[owner], self.transactions.outcome[owner]
+        return Passed(self.key[rows], index.astype(np.int32), outcome, self.value[rows])
+
+    def _internal(self, odd: Int64s) -> tuple[Sighting, ...]:
+        """Transactions that contradict themselves, each once, by the first read that does."""
+        first = np.sort(odd)
+        first = first[first_of_each(self.owner[first])]
+        return seen("internal", len(first), op=self.transactions.index[self.owner[first]], key=self.key[first])
+
+    def _future_reads(self) -> tuple[Sighting, ...]:
+        """Ok transactions that read a value before they write it."""
+        size = np.bincount(self.group, minlength=len(self.start))
+        rows = np.flatnonzero((size[self.group] > 1) & (self.transactions.outcome[self.owner] == OK))
+        rows = rows[np.lexsort((rows, self.value[rows], self.group[rows]))]
+        is_same = (self.group[rows][1:] == self.group[rows][:-1]) & (self.value[rows][1:] == self.value[rows][:-1])
+        hit = rows[1:][is_same & self.is_read[rows[:-1]] & ~self.is_read[rows[1:]]]
+        op = self.transactions.index[self.owner[hit]]
+        return seen("future-read", len(np.unique(op)), op=op, key=self.key[hit], element=self.value[hit])
+
+    def _tally(self, is_later: Bools) -> Counter[str]:
+        is_ok = self.transactions.outcome[self.owner] == OK
+        read_first = self.is_read[self.start] & (self.last_write >= 0)
+        is_before = self.is_read & is_ok & (self.place < self.last_write[self.group])
+        return Counter(
+            {
+                "internal": int(np.count_nonzero(is_later)),
+                "future-read": int(np.count_nonzero(is_before)),
+                "lost-update": int(np.count_nonzero(read_first)),
+                "registers-read": int(np.count_nonzero(self.is_read)),
+            }
+        )
+
+
+def parted(whole: RegisterRows, *, partitions: int) -> Iterator[RegisterRows]:
+    """The rows about the keys of each partition; the report goes with the first."""
+    columns = (whole.touches, whole.passing, whole.odd)
+    places = [partition_of(each.key, partitions) for each in columns]
+    for number in range(partitions):
+        touches, passing, odd = (place == number for place in places)
+        report = whole.report if number == 0 else Report((), Counter())
+        yield RegisterRows(
+            chosen(whole.touches, touches), chosen(whole.passing, passing), chosen(whole.odd, odd), report
+        )

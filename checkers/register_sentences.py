@@ -1,0 +1,259 @@
+"""What findings about registers say: who saw which version, and why one version comes before another."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.chunks import Load, Operation, Source, Store, load
+from checkers.ragged import first_of_each
+from checkers.register_order import Order, Trust
+from checkers.register_rows import ABSENT, Touches, chosen, register_rows
+from checkers.sightings import Example
+from harness.core.columns import FAIL, NEVER, NOTHING, OK, Int64s
+
+Name = Callable[[int], str]
+Version = tuple[int, int]  # A key and a value of it.
+
+
+class Meeting(NamedTuple):
+    """A transaction on a register, as in `register_rows.Touches`."""
+
+    key: int
+    op: int
+    after: int
+    process: int
+    commit: int
+    outcome: int
+    read: int
+    write: int
+
+    @property
+    def met(self) -> int:
+        """The version that it met."""
+        return self.write if self.read == ABSENT else self.read
+
+    @property
+    def left(self) -> int:
+        """The version that it left."""
+        return self.read if self.write == ABSENT else self.write
+
+
+def versions_of(operation: Operation) -> Iterator[Version]:
+    """The versions that an operation read or wrote."""
+    yield from ((mop.key, mop.value) for mop in operation.mops if isinstance(mop, Load | Store))
+
+
+def seen_versions(source: Source, *, key: Int64s, value: Int64s, nothing: int) -> list[Meeting]:
+    """Who met and left those versions in this chunk: all who wrote, and for each process the first and last reader."""
+    touches = register_rows(load(source), nothing=nothing).touches
+    is_spoken = np.isin(touches.read, value) | np.isin(touches.write, value)
+    touches = chosen(touches, np.flatnonzero(np.isin(touches.key, key) & is_spoken & (touches.outcome != FAIL)))
+    touches = chosen(touches, _telling(touches))
+    rows = zip(*(column.tolist() for column in _columns(touches)), strict=True)
+    wanted = set(zip(key.tolist(), value.tolist(), strict=True))
+    meetings = (Meeting(*row) for row in rows)
+    return [each for each in meetings if {(each.key, each.read), (each.key, each.write)} & wanted]
+
+
+def _columns(touches: Touches) -> Sequence[Int64s]:
+    return [getattr(touches, name) for name in Meeting._fields]
+
+
+def _telling(touches: Touches) -> Int64s:
+    """The rows without which no order of time could be told."""
+    writes = np.flatnonzero(touches.write != ABSENT)
+    reads = np.flatnonzero(touches.write == ABSENT)
+    kept = [writes]
+    for time in (touches.after, -touches.op):
+        order = reads[np.lexsort((time[reads], touches.read[reads], touches.key[reads], touches.process[reads]))]
+        columns = (touches.process[order], touches.key[order], touches.read[order])
+        kept.append(order[np.any([first_of_each(column) for column in columns], axis=0)])
+    return np.unique(np.concatenate(kept))
+
+
+class Seen:
+    """Who met and left which versions, and what follows for their order."""
+
+    def __init__(self, meetings: Iterable[Meeting], order: Order) -> None:
+        self._order = order
+        self._met: dict[Version, list[Meeting]] = {}
+        self._left: dict[Version, list[Meeting]] = {}
+        for meeting in sorted(meetings):
+            self._met.setdefault((meeting.key, meeting.met), []).append(meeting)
+            self._left.setdefault((meeting.key, meeting.left), []).append(meeting)
+
+    def reason(self, key: int, earlier: int, later: int, name: Name) -> str | None:
+        """Why one version comes before the other; None if nothing says so."""
+        if earlier == NOTHING:
+            return f"{name(key)} was empty at first"
+        left, met = self._left.get((key, earlier), []), self._met.get((key, later), [])
+        for both in self._met.get((key, earlier), ()):
+            if self._order.writes_follow_reads and both.left == later and both.met == earlier:
+                return f"T{both.op} read {_shown(earlier, name)} before it wrote {_shown(later, name)}"
+        pairs = [(one, other) for one in left for other in met if one.outcome == OK and one.after <= other.op]
+        for one, other in pairs:
+            if self._order.process is not Trust.NONE and one.process == other.process:
+                then = f"before T{other.op}, which {_did(other.read, later, name)}"
+                return f"process {one.process} ran T{one.op}, which {_did(one.write, earlier, name, 'left')}, {then}"
+        for one, other in pairs:
+            if self._order.real_time is not Trust.NONE:
+                then = f"ended before T{other.op} began, which {_did(other.read, later, name)}"
+                return f"T{one.op}, which {_did(one.write, earlier, name, 'left')}, {then}"
+        if self._order.commits and _is_committed_before(left, met):
+            return f"the system committed {_shown(earlier, name)} before {_shown(later, name)}"
+        return None
+
+
+def _did(part: int, version: int, name: Name, role: str = "met") -> str:
+    """How a transaction met a version (it read it, if it read at all) or left it (it wrote it, if it wrote)."""
+    has_part = part != ABSENT
+    verb = "read" if has_part == (role == "met") else "wrote"
+    return f"{verb} {_shown(version, name)}"
+
+
+def _shown(version: int, name: Name) -> str:
+    return "nothing" if version == NOTHING else name(version)
+
+
+def _is_committed_before(left: Sequence[Meeting], met: Sequence[Meeting]) -> bool:
+    positions = [
+        [each.commit for each in side if each.write != ABSENT and each.commit != NEVER] for side in (left, met)
+    ]
+    return all(positions) and min(positions[0]) < max(positions[1])
+
+
+class RegisterSentences:
+    """Sentences about registers: steps of cycles, and anomalies without one."""
+
+    def __init__(self, seen: Seen, name: Name) -> None:
+        self._seen, self._name = seen, name
+
+    def ww(self, before: Operation, after: Operation) -> Iterator[str]:
+        """Why one wrote what comes before what the other wrote."""
+        for store in _final(after):
+            for earlier in _final(before):
+                why = self._why(store, earlier)
+                if why is not None:
+                    yield (
+                        f"T{before.index} wrote {self._name(earlier.value)} to {self._name(store.key)}, and "
+                        f"T{after.index} wrote the later {self._name(store.value)} ({why})"
+                    )
+
+    def wr(self, before: Operation, after: Operation) -> Iterator[str]:
+        """What one read of the other."""
+        for load_ in _external(after):
+            if Store(load_.key, load_.value) in list(_final(before)):
+                yield (
+                    f"T{after.index} read {self._name(load_.key)} as {self._name(load_.value)}, "
+                    f"which T{before.index} wrote"
+                )
+
+    def rw(self, before: Operation, after: Operation) -> Iterator[str]:
+        """What one did not see of the other."""
+        for store in _final(after):
+            for load_ in _external(before):
+                why = self._why(store, load_)
+                if why is not None:
+                    yield (
+                        f"T{before.index} read {self._name(store.key)} as {_shown(load_.value, self._name)}, and "
+                        f"T{after.index} wrote the later {self._name(store.value)} ({why})"
+                    )
+
+    def _why(self, store: Store, earlier: Load | Store) -> str | None:
+        if store.key != earlier.key or store.value == earlier.value:
+            return None
+        return self._seen.reason(store.key, earlier.value, store.value, self._name)
+
+    def sighting(self, anomaly: str, example: Example, operation: Operation) -> str:
+        """What happened, in one sentence."""
+        op, other, key = f"T{example.op}", f"T{example.other}", self._name(example.key)
+        value = _shown(example.element, self._name)
+        match anomaly:
+            case "internal":
+                return self._contradiction(operation, example.key)
+            case "future-read":
+                return f"{op} read {key} as {value} before it wrote that."
+            case "G1a":
+                return f"{op} read {key} as {value}, but {other}, which wrote {value}, failed."
+            case "G1b":
+                return f"{op} read {key} as {value}, but {other} wrote that and then more: an intermediate state."
+            case "garbage-read":
+                return f"{op} read {key} as {value}, which nobody wrote."
+            case "cyclic-versions":
+                return self._circle(example)
+            case _:
+                read = next((each.value for each in _external(operation) if each.key == example.key), NOTHING)
+                return (
+                    f"{op} and {other} both read {key} as {_shown(read, self._name)}, and both wrote to it: "
+                    "one did not see the other's update."
+                )
+
+    def _contradiction(self, operation: Operation, key: int) -> str:
+        mops = [mop for mop in operation.mops if isinstance(mop, Load | Store) and mop.key == key]
+        for known, mop in pairwise(mops):
+            if isinstance(mop, Load) and mop.value != known.value:
+                verb = "read" if isinstance(known, Load) else "written"
+                return (
+                    f"T{operation.index} read {self._name(key)} as {_shown(mop.value, self._name)}, "
+                    f"but it had itself {verb} {_shown(known.value, self._name)}."
+                )
+        return f"T{operation.index} contradicts itself about {self._name(key)}."
+
+    def _circle(self, example: Example) -> str:
+        """Why each version of a circle comes before the next, and the last before the first."""
+        name, key = self._name, example.key
+        steps = {
+            (one, other): why
+            for one in example.versions
+            for other in example.versions
+            if one != other and (why := self._seen.reason(key, one, other, name)) is not None
+        }
+        circle = _shortest_circle(example.versions, steps)
+        if not circle:
+            listed = ", ".join(_shown(version, name) for version in example.versions)
+            return f"The versions of {name(key)} come before each other in a circle, {listed} among them."
+        pairs = list(zip(circle, [*circle[1:], circle[0]], strict=True))
+        reasons = "; ".join(
+            f"{_shown(one, name)} is before {_shown(other, name)}, as {steps[one, other]}" for one, other in pairs
+        )
+        return f"The versions of {name(key)} have no order: {reasons}."
+
+
+def _shortest_circle(versions: Sequence[int], steps: Iterable[tuple[int, int]]) -> list[int]:
+    """A shortest circle, from its least version on; empty if there is none."""
+    following: dict[int, list[int]] = {}
+    for one, other in steps:
+        following.setdefault(one, []).append(other)
+    circles = []
+    for start in versions:
+        ways = [[start]]
+        for _ in versions:
+            closed = [way for way in ways if start in following.get(way[-1], [])]
+            if closed:
+                circles.append(closed[0])
+                break
+            ends = dict[int, list[int]]()
+            for way in ways:
+                for version in following.get(way[-1], []):
+                    ends.setdefault(version, [*way, version])
+            ways = list(ends.values())
+    least = min(circles, key=len, default=[])
+    at = least.index(min(least)) if least else 0
+    return least[at:] + least[:at]
+
+
+def _final(operation: Operation) -> Iterator[Store]:
+    """The last write of each register."""
+    last = {mop.key: mop for mop in operation.mops if isinstance(mop, Store)}
+    yield from sorted(last.values())
+
+
+def _external(operation: Operation) -> Iterator[Load]:
+    """The reads of registers to which the operation had done nothing before."""
+    first: dict[int, Load | Store] = {}
+    for mop in operation.mops:
+        if isinstance(mop, Load | Store):
+            first.setdefault(mop.key, mop)
+    yield from (mop for _, mop in sorted(first.items()) if isinstance(mop, Load))

@@ -1,0 +1,132 @@
+"""The versions of registers: which values there are, who wrote them, who read them.
+
+A *version* is a value of a register. Versions have numbers: 0 .. count - 1 in no order of meaning, and behind them one
+for each register as it was before anybody wrote it. A register is left out, and reported, if a value that was read has
+two writers, or if lists are kept under the same key: nobody can say what its reads show. Of a value that nobody read
+and that has two writers, only the writes are left out.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from checkers.edges import Int32s
+from checkers.ragged import codes
+from checkers.register_rows import ABSENT, RegisterRows, chosen
+from checkers.sightings import Sighting, seen
+from checkers.versions import Slots
+from harness.core.columns import FAIL, NOTHING, Bools, Int64s
+
+NOBODY = -1
+
+
+class Registers:
+    """What the rows say about their registers, worked out. `rows` holds no register that is left out.
+
+    Rows of touches: `read_version` and `write_version` (NOBODY for none), `first` and `last` (the version that the
+    transaction met, and the one that it left). By version: `code` of its register, `writer` (a row of touches) and
+    `passer` (a row of passing writes), NOBODY if there is none; the last entry of these two answers for NOBODY.
+    """
+
+    def __init__(self, rows: RegisterRows) -> None:
+        touches = rows.touches
+        self.rows = rows
+        parts = (touches.key, rows.passing.key, rows.odd.key)
+        self.keys, code = codes(np.concatenate(parts))
+        bounds = np.cumsum([len(part) for part in parts])
+        self.touch_code, self.passing_code, odd_code = np.split(code, bounds[:-1])
+        is_value = [column >= 0 for column in (touches.read, touches.write, rows.passing.value, rows.odd.value)]
+        values = (touches.read, touches.write, rows.passing.value, rows.odd.value)
+        owners = (self.touch_code, self.touch_code, self.passing_code, odd_code)
+        self._slots = Slots(
+            np.concatenate([owner[kept] for owner, kept in zip(owners, is_value, strict=True)]),
+            np.concatenate([value[kept] for value, kept in zip(values, is_value, strict=True)]),
+            len(self.keys),
+        )
+        self.count = self._slots.count
+        self.size = self.count + len(self.keys)
+        numbers = [self._numbers(owner, value) for owner, value in zip(owners, values, strict=True)]
+        self.read_version, self.write_version, self.passing_version, self.odd_version = numbers
+        self.first = np.where(self.read_version >= 0, self.read_version, self.write_version)
+        self.last = np.where(self.write_version >= 0, self.write_version, self.read_version)
+        self.is_vertex = np.append(touches.outcome != FAIL, False)  # The last answers for NOBODY.
+        self.writer, self.passer = self._rows_of(self.write_version), self._rows_of(self.passing_version)
+        self.code = np.zeros(self.size, np.int64)
+        self.value = np.full(self.size, NOTHING)
+        for version, owner, value in zip(numbers, owners, values, strict=True):
+            self.code[version[version >= 0]] = owner[version >= 0]
+            self.value[version[version >= 0]] = value[version >= 0]
+        self.code[self.count :] = np.arange(len(self.keys))
+
+    def _numbers(self, code: Int64s, value: Int64s) -> Int64s:
+        known = self._slots.of(code, value)
+        return np.where(value >= 0, known, np.where(value == NOTHING, self.count + code, NOBODY))
+
+    def _rows_of(self, version: Int64s) -> Int64s:
+        rows = np.full(self.size + 1, NOBODY, np.int64)
+        known = np.flatnonzero(version >= 0)
+        rows[version[known]] = known
+        return rows
+
+    def op(self, row: Int64s) -> Int64s:
+        """The operations of those rows of touches."""
+        return self.rows.touches.op[row].astype(np.int64)
+
+    def end(self, row: Int64s) -> Int32s:
+        """Their ends."""
+        return self.rows.touches.after[row]
+
+
+def resolved(rows: RegisterRows) -> tuple[Registers, Sighting | None]:
+    """The registers in those rows, without those left out; these are counted, with an example."""
+    registers = Registers(rows)
+    ambiguous = _written_twice(registers)
+    if not ambiguous.any():
+        return registers, None
+    is_read = np.zeros(registers.size + 1, np.bool_)
+    for version in (registers.read_version, registers.odd_version):
+        is_read[version] = True
+    bad = ambiguous & is_read[:-1]
+    is_bad = np.zeros(len(registers.keys), np.bool_)
+    is_bad[registers.code[bad]] = True
+    duplicate = _example(rows, np.append(bad, False), registers, int(np.count_nonzero(is_bad)))
+    return Registers(_clean(registers, ambiguous, is_bad)), duplicate
+
+
+def _written_twice(registers: Registers) -> Bools:
+    """Which versions have two writers. That a register was never written, counts as one of its state at first."""
+    versions = np.concatenate((registers.write_version, registers.passing_version))
+    counts = np.bincount(versions[versions >= 0], minlength=registers.size)
+    counts[registers.count :] += 1
+    result: Bools = counts > 1
+    return result
+
+
+def _example(rows: RegisterRows, is_bad: Bools, registers: Registers, count: int) -> Sighting | None:
+    final, passing = is_bad[registers.write_version], is_bad[registers.passing_version]
+    touches, others = chosen(rows.touches, final), chosen(rows.passing, passing)
+    ops, keys = np.concatenate((touches.op, others.op)), np.concatenate((touches.key, others.key))
+    values = np.concatenate((touches.write, others.value))
+    examples = seen("duplicate-writes", count, op=ops.astype(np.int64), key=keys, element=values)
+    return examples[0] if examples else None
+
+
+def _clean(registers: Registers, ambiguous: Bools, is_bad: Bools) -> RegisterRows:
+    """The rows without the registers that are bad, and without writes of values that have two writers."""
+    rows = registers.rows
+    is_lost = np.append(ambiguous, False)
+    touches = replace(rows.touches, write=np.where(is_lost[registers.write_version], ABSENT, rows.touches.write))
+    kept = (touches.read != ABSENT) | (touches.write != ABSENT)
+    passing = ~is_lost[registers.passing_version]
+    left = RegisterRows(chosen(touches, kept), chosen(rows.passing, passing), rows.odd, rows.report)
+    return without(left, registers.keys[is_bad])
+
+
+def without(rows: RegisterRows, keys: Int64s) -> RegisterRows:
+    """The rows without those about these registers."""
+    if not len(keys):
+        return rows
+    is_kept = [~np.isin(columns.key, keys) for columns in (rows.touches, rows.passing, rows.odd)]
+    return RegisterRows(
+        chosen(rows.touches, is_kept[0]), chosen(rows.passing, is_kept[1]), chosen(rows.odd, is_kept[2]), rows.report
+    )

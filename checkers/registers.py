@@ -1,0 +1,134 @@
+"""The second half of the check of registers: dependencies and anomalies of all transactions on some registers.
+
+Theory of operation. Versions and their order: `register_versions`, `register_order`.
+1. wr: from the writer of a version to those whose external read shows it.
+2. ww: from the writer of a version to that of a later one. rw: from its readers to the writer of a later one.
+3. Who reads a register before anybody wrote it, precedes every writer of it. These rw are left as a `Tail`, and so are
+   those of any version with many readers and many versions after it: written out they would be readers times writers.
+4. What follows from a timed order only is an edge rw that counts in models with that order (BY_PROCESS, BY_REALTIME).
+5. Failed operations are no nodes. One without clear answer is: if it did not happen, nobody saw anything of it, no edge
+   leads away from it, and so it is in no cycle. If somebody did, it happened, with all that it wrote.
+"""
+
+from collections import Counter
+from typing import Final
+
+import numpy as np
+
+from checkers.edges import BY_PROCESS, BY_REALTIME, RW, WR, WW, Edges, Tail, all_edges
+from checkers.ragged import expand
+from checkers.register_anomalies import anomalies
+from checkers.register_order import Before, Order, orders
+from checkers.register_rows import RegisterRows
+from checkers.register_versions import Registers, resolved
+from checkers.sightings import Report, union
+from checkers.versions import Inference
+from harness.core.columns import OK, Bools, Int64s
+
+# A version with r readers and w later writers has r times w edges; these are written out up to so many times r + w.
+_SPARSE: Final = 4
+_TIMED: Final = ("timed-process", "timed-realtime")
+
+
+def infer_registers(rows: RegisterRows, order: Order) -> Inference:
+    """All that follows from all that the chunks say about the registers of one partition."""
+    registers, duplicate = resolved(rows)
+    known = orders(registers, order)
+    readers = _Readers(registers)
+    is_wide = _wide(registers, readers, known.given)
+    narrow = known.given.only(~is_wide[known.given.earlier])
+    timed = (
+        _timed(registers, readers, known.process, BY_PROCESS),
+        _timed(registers, readers, known.real_time, BY_REALTIME),
+    )
+    plain = (
+        _wr(registers),
+        _between_writers(registers, known.given, WW),
+        _from_readers(registers, readers, narrow, RW),
+    )
+    tail = _tail(registers, readers, known.given, is_wide)
+    tally = Counter({name: len(edges.source) for name, edges in zip(("wr", "ww", "rw"), plain, strict=True)})
+    tally["rw"] += len(tail.reader)
+    tally |= Counter({name: len(edges.source) for name, edges in zip(_TIMED, timed, strict=True)})
+    report = union((registers.rows.report, anomalies(registers, known), Report((), tally)))
+    return Inference(all_edges([*plain, *timed]), tail, report, () if duplicate is None else (duplicate,))
+
+
+class _Readers:
+    """The ok transactions (rows of touches) whose external read shows a version: those of v are a run of `row`."""
+
+    def __init__(self, registers: Registers) -> None:
+        rows = np.flatnonzero((registers.rows.touches.outcome == OK) & (registers.read_version >= 0))
+        version = registers.read_version[rows]
+        self.row = rows[np.argsort(version, kind="stable")]
+        self.count = np.bincount(version, minlength=registers.size)
+        self.start = np.cumsum(self.count) - self.count
+
+
+def _wide(registers: Registers, readers: _Readers, pairs: Before) -> Bools:
+    """The versions whose rw are not written out."""
+    later = np.bincount(pairs.earlier, minlength=registers.size)
+    result: Bools = readers.count * later > _SPARSE * (readers.count + later)
+    result[registers.count :] = True
+    return result
+
+
+def _wr(registers: Registers) -> Edges:
+    reader = np.flatnonzero((registers.rows.touches.outcome == OK) & registers.is_vertex[_writer_read(registers)])
+    return _edges(registers, _writer_read(registers)[reader], reader, WR)
+
+
+def _writer_read(registers: Registers) -> Int64s:
+    """For each touch the row that wrote what it read."""
+    return registers.writer[registers.read_version]
+
+
+def _between_writers(registers: Registers, pairs: Before, kind: int) -> Edges:
+    source, target = registers.writer[pairs.earlier], registers.writer[pairs.later]
+    is_edge = registers.is_vertex[source] & registers.is_vertex[target]
+    return _edges(registers, source[is_edge], target[is_edge], kind)
+
+
+def _from_readers(registers: Registers, readers: _Readers, pairs: Before, kind: int) -> Edges:
+    pairs = pairs.only(registers.is_vertex[registers.writer[pairs.later]])
+    count = readers.count[pairs.earlier]
+    source = readers.row[expand(readers.start[pairs.earlier], count)]
+    return _edges(registers, source, np.repeat(registers.writer[pairs.later], count), kind)
+
+
+def _timed(registers: Registers, readers: _Readers, pairs: Before, kind: int) -> Edges:
+    """The edges of a timed order. What real time implies anyway says no more by real time."""
+    parts = (_between_writers(registers, pairs, kind), _from_readers(registers, readers, pairs, kind))
+    edges = all_edges(parts)
+    return edges.only(edges.source_after > edges.target) if kind == BY_REALTIME else edges
+
+
+def _edges(registers: Registers, source: Int64s, target: Int64s, kind: int) -> Edges:
+    op, after = registers.rows.touches.op, registers.rows.touches.after
+    kinds = np.full(len(source), kind, np.int8)
+    edges = Edges(op[source], op[target], after[source], after[target], kinds)
+    return edges.only(edges.source != edges.target)
+
+
+def _tail(registers: Registers, readers: _Readers, given: Before, is_wide: Bools) -> Tail:
+    """The rw of versions with many pairs, and of registers that nobody had written."""
+    wide = given.only(is_wide[given.earlier] & (given.earlier < registers.count))
+    writes = np.flatnonzero(registers.write_version >= 0)
+    group = np.concatenate((wide.earlier, registers.count + registers.touch_code[writes]))
+    writer = np.concatenate((registers.writer[wide.later], writes))
+    is_pair = registers.is_vertex[writer] & (readers.count[group] > 0)
+    group, writer = group[is_pair], writer[is_pair]
+    order = np.lexsort((registers.op(writer), group))
+    group, writer = group[order], writer[order]
+    has_writer = np.zeros(registers.size, np.bool_)
+    has_writer[group] = True
+    wanted = readers.row[has_writer[registers.read_version[readers.row]]]
+    touches = registers.rows.touches
+    return Tail(
+        registers.read_version[wanted].astype(np.int32),
+        touches.op[wanted],
+        touches.after[wanted],
+        group.astype(np.int32),
+        touches.op[writer],
+        touches.after[writer],
+    )
