@@ -113,7 +113,7 @@ def judged(
             continue
         decided += 1
         operations += len(acts)
-        witnesses += witness_count(acts)
+        witnesses += max(witness_count(acts), answer.verdict == "not-linearizable")
         if answer.dead_end is not None and answer.verdict == "not-linearizable":
             problems.append(problem_of(life, acts, answer.dead_end))
     return Tally(

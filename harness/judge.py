@@ -19,6 +19,7 @@ from checkers.compose import Composition, PlannedFault, PromiseVerdict, RunFacts
 from checkers.engine import Engine
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.names import TRANSACTIONAL
+from checkers.register_models import Register
 from harness.checks import Subject, anomalies_of, chosen
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Promise
@@ -150,7 +151,15 @@ def _subject(
         prohibited=prohibited,
         bounds=declared.bounds if declared is not None else Bounds(),
         contract=declared.stream if declared is not None else None,
+        register=_register(declared),
     )
+
+
+def _register(declared: RunFile | Promised | None) -> Register:
+    """How registers are to be read: ours hold nothing at first, and a read of them that answers nil says so."""
+    if isinstance(declared, RunFile):
+        return Register(is_initial_known=True, nil="absent")
+    return Register() if declared is None or declared.register is None else declared.register
 
 
 def _judgements(subject: Subject, exposure: Exposure, budget: Budget, log: Path) -> tuple[list[Judgement], list[str]]:

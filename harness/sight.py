@@ -12,10 +12,13 @@ import msgspec
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from checkers import linearizability
 from checkers.files import DAMAGE, damaged
 from checkers.invariants import bank, causal, counter, forks, ids, monotonic, queues, sets
 from checkers.invariants.causal import sequence
 from checkers.invariants.operations import collection, pairs
+from checkers.linearizability_acts import form_of
+from checkers.register_models import Register
 from harness.core.columns import OK
 from harness.core.promises import Promise
 from harness.core.record import Json
@@ -56,7 +59,10 @@ def sighted(history: Path) -> tuple[Promise, ...]:
     shape = _shape(history)
     if shape is None:
         return ()
+    registers = form_of(history, Register())
     kind = next((kind for kind in KINDS if kind.is_like(shape)), None)
+    if registers is not None and (kind is None or registers.is_keyed):  # Who names keys everywhere reads no lists.
+        kind = REGISTERS
     if kind is None:
         return ()
     name = kind.check.upper()
@@ -112,6 +118,12 @@ def _is_sight(value: Json) -> bool:
     return _is_number(value) or (isinstance(value, list) and len(value) == 2 and _is_number(value[1]))
 
 
+REGISTERS: Final = Kind(
+    lambda shape: shape.has_only("read", "write", "cas", "get", "put", "append", "acquire", "release"),
+    linearizability.CHECKER,
+    linearizability.ANOMALIES,
+    "Each register is linearizable: one order of its operations explains every answer.",
+)
 KINDS: Final = (
     Kind(
         lambda shape: shape.has_only("read", "transfer") and shape.all_reads(lambda value: pairs(value) is not None),

@@ -1,8 +1,9 @@
 """A promise file: what a system promised whose history comes from elsewhere, as a person writes it down, in TOML.
 
-`model` is a consistency model, [stream] the contract of a change stream, [bounds] the numbers to judge by, and each
-[[promise]] says what must not happen. The fields are those of `harness.core.promises`. A mistake is one line that says
-where it is and what to write instead.
+`model` is a consistency model, [register] says how registers are to be read, which must then be linearizable, [stream]
+is the contract of a change stream, [bounds] the numbers to judge by, and each [[promise]] says what must not happen.
+The fields are those of `harness.core.promises` and `checkers.register_models`. A mistake is one line that says where it
+is and what to write instead.
 """
 
 import tomllib
@@ -14,16 +15,17 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origi
 
 import msgspec
 
-from checkers import models
+from checkers import linearizability, models
 from checkers.explain import CHECKER as TRANSACTIONS
+from checkers.register_models import Register
 from harness.core.errors import ScenarioError
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json
 
 SIZE_MAX: Final = 1 << 20
 PROBLEM_MAX: Final = 500  # Characters.
-T = TypeVar("T", Bounds, Promise, StreamContract)
-_PARTS: Final = ("model", "stream", "bounds", "promise")
+T = TypeVar("T", Bounds, Promise, Register, StreamContract)
+_PARTS: Final = ("model", "register", "stream", "bounds", "promise")
 
 
 class Looked(NamedTuple):
@@ -35,10 +37,11 @@ class Looked(NamedTuple):
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):
-    """What was promised. `stream` is None where there is none."""
+    """What was promised. `stream` is None where there is none, `register` where nothing is said of registers."""
 
     promises: tuple[Promise, ...]
     stream: StreamContract | None = None
+    register: Register | None = None
     bounds: Bounds = Bounds()
 
 
@@ -50,8 +53,9 @@ def read_promise_file(path: Path, checks: Sequence[Looked]) -> Promised:
             _known(name, _PARTS, "part of a promise file")
         stream = _struct("[stream]", parts["stream"], StreamContract) if "stream" in parts else None
         promised = Promised(
-            promises=(*_of_model(parts), *_promises(path, parts, checks)),
+            promises=(*_of_model(parts), *_of_register(parts), *_promises(path, parts, checks)),
             stream=stream,
+            register=_register(parts["register"]) if "register" in parts else None,
             bounds=_struct("[bounds]", parts.get("bounds", {}), Bounds),
         )
         _require_sense(promised, checks)
@@ -83,6 +87,21 @@ def _of_model(parts: dict[str, Any]) -> list[Promise]:
     models.canonical(model)
     text = f"Transactions are {model}."
     return [Promise(id="MODEL", text=text, source="model", forbids=(model,), check=TRANSACTIONS)]
+
+
+def _of_register(parts: dict[str, Any]) -> list[Promise]:
+    """The promise that registers are linearizable, if the file says how to read them."""
+    if "register" not in parts:
+        return []
+    text = "Each register is linearizable: one order of its operations explains every answer."
+    check = linearizability.CHECKER
+    return [Promise(id="REGISTER", text=text, source="[register]", forbids=linearizability.ANOMALIES, check=check)]
+
+
+def _register(given: object) -> Register:
+    """How registers are to be read; who says what they hold at first, knows it."""
+    register = _struct("[register]", given, Register)
+    return msgspec.structs.replace(register, is_initial_known=register.is_initial_known or register.initial is not None)
 
 
 def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Looked]) -> list[Promise]:

@@ -55,6 +55,26 @@ def judged(seamark: Seamark, tmp_path: Path, *, is_late: bool, promises: str = P
     return outcome.code, {str(each["id"]): str(each["verdict"]) for each in promised if isinstance(each, dict)}
 
 
+@pytest.mark.parametrize(
+    ("initial", "verdict"), [("", "unknown"), ("initial = 7", "violated"), ("initial = 3", "holds")]
+)
+def test_a_register_is_read_as_the_file_says(seamark: Seamark, tmp_path: Path, initial: str, verdict: str) -> None:
+    told: list[Evidence] = [Invoke(0, 0, 0, 0, "read"), Complete(0, 1, "ok", 3)]
+    told += [
+        Invoke(1, 2, 2, 0, "write", 5),
+        Complete(1, 3, "ok", 5),
+        Invoke(2, 4, 4, 0, "read"),
+        Complete(2, 5, "ok", 5),
+    ]
+    write_jsonl(told, tmp_path / "h.jsonl")
+    (tmp_path / "p.toml").write_text(f"[register]\n{initial}\n")
+    outcome = seamark("check", "h.jsonl", "--promises", "p.toml", "--engine", "local", "--json")
+    promised = outcome.json["promises"]
+    assert isinstance(promised, list)
+    assert [each["verdict"] for each in promised if isinstance(each, dict)] == [verdict]
+    assert outcome.code == {"unknown": 2, "violated": 1, "holds": 0}[verdict]
+
+
 def test_a_broken_promise_of_a_foreign_stream_is_found(seamark: Seamark, tmp_path: Path) -> None:
     assert judged(seamark, tmp_path, is_late=True)[1] == {"MODEL": "holds", "WATCH-1": "violated"}
 
@@ -82,6 +102,7 @@ def test_what_the_stream_shows_is_read_as_the_contract_says(seamark: Seamark, tm
         ("model =", "modle =", "'modle' is no part of a promise file: did you mean 'model'?"),
         ('"serializable"', '"serialisable"', "did you mean serializable"),
         ('"serializable"', "7", "model is one text"),
+        ("[stream]", "[register]\nmodl = 1\n[stream]", "[register]: 'modl' is no field of it: did you mean 'model'?"),
         ("closed =", "close =", "[stream]: 'close' is no field of it: did you mean 'closed'?"),
         ('closed = "<="\n', "", '[stream]: it has no closed: write closed = "<" or closed = "<="'),
         ('"revision"', '"revisions"', "[stream]: 'revisions' is no position: did you mean 'revision'?"),
