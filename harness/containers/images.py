@@ -94,10 +94,12 @@ def is_there(engine: docker.DockerClient, tag: str) -> bool:
     return True
 
 
-def remove_images(engine: docker.DockerClient) -> tuple[str, ...]:
-    """The tags that were removed: all of ours but those that a container uses."""
+def remove_images(engine: docker.DockerClient, name: str | None = None) -> tuple[str, ...]:
+    """The tags that were removed: all of ours (of that name) but those that a container or another image needs."""
     removed = []
-    for found in engine.images.list(filters={"label": CONTENT_LABEL}):
+    for found in engine.images.list(
+        name, filters={"label": CONTENT_LABEL}
+    ):  # The latest first: none before what it needs.
         for tag in found.tags:
             try:
                 engine.images.remove(tag)

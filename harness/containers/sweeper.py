@@ -120,6 +120,6 @@ KINDS = (
         "volume",
         lambda api, filters: api.volumes(filters=filters)["Volumes"] or [],
         lambda row: row["Name"],
-        lambda api, row: api.remove_volume(row["Name"], force=True),
+        lambda api, row: api.remove_volume(row["Name"]),
     ),
 )

@@ -10,6 +10,13 @@ from harness.containers.engine import connect
 from harness.core.errors import DeployError
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The SDK leaves connections of answers that it streams to the garbage collector, which comes when it likes."""
+    config.addinivalue_line(
+        "filterwarnings", r"ignore:unclosed <socket\.socket .*raddr=\S*docker\.sock:ResourceWarning"
+    )
+
+
 @pytest.fixture(scope="session")
 def engine() -> Iterator[docker.DockerClient]:
     """A client of the engine that this machine has."""

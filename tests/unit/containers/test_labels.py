@@ -1,0 +1,122 @@
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.containers.labels import (
+    PID,
+    START,
+    Fate,
+    Owner,
+    folder_fate,
+    labels_for,
+    owner_of,
+    start_of,
+    temporary_folder,
+    this_process,
+)
+from harness.containers.sweeper import sweep_folders
+
+
+@contextmanager
+def child(program: str | Path = "sleep") -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([program, "60"])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def as_owner(pid: int) -> Owner:
+    return replace(this_process(), pid=pid, start=start_of(pid) or 0)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_labels_lead_back_to_this_process_which_is_alive() -> None:
+    labels = labels_for("r1")
+    assert labels["seamark.run"] == "r1"
+    assert owner_of(labels) == this_process()
+    assert this_process().fate() is Fate.ALIVE
+
+
+def test_a_process_that_was_killed_is_gone_even_before_it_is_reaped() -> None:
+    with child() as process:
+        owner = as_owner(process.pid)
+        assert owner.fate() is Fate.ALIVE
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # Dead, and still in the table of processes.
+        assert owner.fate() is Fate.GONE
+    assert owner.fate() is Fate.GONE
+
+
+def test_a_number_used_again_by_a_later_process_is_another_owner() -> None:
+    assert replace(this_process(), start=this_process().start - 1).fate() is Fate.GONE
+
+
+def test_an_owner_of_an_earlier_boot_is_gone() -> None:
+    assert replace(this_process(), boot="another").fate() is Fate.GONE
+
+
+def test_an_owner_on_another_machine_cannot_be_judged_from_here() -> None:
+    assert replace(this_process(), host="elsewhere/1").fate() is Fate.ELSEWHERE
+
+
+def test_a_program_whose_name_looks_like_the_fields_after_it_has_its_own_start(tmp_path: Path) -> None:
+    odd = shutil.copy(shutil.which("sleep") or "", tmp_path / "a) Z 1 (b")
+    before = start_of(os.getpid()) or 0
+    with child(odd) as process:
+        assert (start_of(process.pid) or 0) >= before
+
+
+@pytest.mark.parametrize("spoiled", [{PID: "x"}, {START: ""}, {PID: "-1.5"}])
+def test_spoiled_labels_name_no_owner(spoiled: dict[str, str]) -> None:
+    assert owner_of(labels_for("r1") | spoiled) is None
+
+
+def test_labels_of_somebody_else_name_no_owner() -> None:
+    assert owner_of({"com.example": "1", PID: "1"}) is None
+
+
+def test_a_folder_s_name_tells_its_owner(temporary: Path) -> None:
+    assert folder_fate(temporary_folder("build").name) is Fate.ALIVE
+
+
+@pytest.mark.parametrize(
+    "name", ["seamark-", "seamark-images-0.lock", "seamark-build-1-2-3", "other", "seamark-a-b-c-d-e-f"]
+)
+def test_a_folder_that_we_did_not_name_is_nobody_s(name: str) -> None:
+    assert folder_fate(name) is Fate.ELSEWHERE
+
+
+def test_folders_of_the_dead_are_removed_and_nothing_else(temporary: Path) -> None:
+    mine = temporary_folder("build")
+    dead_name = mine.name.replace(f"-{this_process().start}-", "-1-")
+    dead = temporary / dead_name
+    (dead / "deep").mkdir(parents=True)
+    (dead / "deep" / "file").write_text("x", encoding="utf-8")
+    foreign = temporary / "seamark-of-somebody"
+    foreign.mkdir()
+    pointed_at = temporary / "pointed-at"
+    pointed_at.mkdir()
+    (temporary / f"{dead_name}x").symlink_to(pointed_at)
+    (temporary / f"{dead_name}y").write_text("a file", encoding="utf-8")
+
+    assert [Path(each.name) for each in sweep_folders()] == [dead]
+    assert not dead.exists()
+    assert mine.exists()
+    assert foreign.exists()
+    assert pointed_at.exists()
+    assert (temporary / f"{dead_name}y").exists()
+    assert sweep_folders() == ()
