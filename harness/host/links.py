@@ -27,6 +27,7 @@ _CONNECT_S: Final = 1.0  # A proxy is one hop away: it answers at once, or packe
 _PAUSE_MS_MIN: Final = 10
 _PAUSE_MS_MAX: Final = 500
 _PAUSE_DOUBLINGS: Final = 6
+_TOGETHER_S: Final = 0.005
 _CLIENT: Final = "client"
 
 
@@ -272,10 +273,10 @@ class Links:
         self._will_tell(incoming.source, answers)
 
     def _will_tell(self, peer: NodeId, pipe: Pipe | None) -> None:
-        """Tell the machine in the next step of the loop, which lets both ends of a pair that died be one `Closed`."""
+        """Tell the machine a moment later, so that both directions to a peer that died are one `Closed`."""
         if peer not in self._ended:
             self._ended[peer] = []
-            asyncio.get_running_loop().call_soon(self._tell_closed, peer)
+            asyncio.get_running_loop().call_later(_TOGETHER_S, self._tell_closed, peer)
         if pipe is not None:
             self._ended[peer].append(pipe)
 
