@@ -17,9 +17,10 @@ from harness.core.columns import Bools, Int8s, Int64s
 Int32s = NDArray[np.int32]
 OPEN_END: Final = np.iinfo(np.int32).max  # The end of an operation that may take effect at any time.
 
-WW, WR, RW, PROCESS, REALTIME = 1, 2, 4, 8, 16  # Kinds of edges, as bits.
-# Edges that count like rw, but only in models with the order of processes, or with real time (register_order, rule 6).
-BY_PROCESS, BY_REALTIME = 32, 64
+WW, WR, RW = 1, 2, 4  # Kinds of edges, as bits.
+# The same by a timed order of versions: for models with the order of processes, or real time (register_order, rule 6).
+WW_BY_PROCESS, RW_BY_PROCESS, WW_BY_REALTIME, RW_BY_REALTIME = 8, 16, 32, 64
+PROCESS, REALTIME = 128, 256  # Steps of a cycle that are no dependencies. They are never written out as edges.
 
 
 @dataclass(frozen=True, slots=True)

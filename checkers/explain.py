@@ -1,15 +1,16 @@
 """Findings as sentences: what an engineer must know to see the contradiction in the operations themselves."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from typing import Final, Literal
 
 import numpy as np
 
 from checkers.chunks import Append, Load, Operation, Read, Source, Store, load, select, to_operations
-from checkers.edges import PROCESS, REALTIME, RW, WR, WW
-from checkers.graph import Cycle
+from checkers.cycles import MISSES, WRITES, Cycle
+from checkers.edges import PROCESS, REALTIME, WR
 from checkers.names import TRANSACTIONAL
 from checkers.register_order import ORDER
 from checkers.register_sentences import RegisterSentences, Seen
@@ -20,7 +21,6 @@ from harness.core.verdict import Finding, Step
 CHECKER: Final = "serializability"
 _SHOWN: Final = 4  # A longer list is shown by its end.
 Relation = Literal["ww", "wr", "rw", "process", "realtime"]
-_RELATIONS: Final[Mapping[int, Relation]] = {WW: "ww", WR: "wr", RW: "rw", PROCESS: "process", REALTIME: "realtime"}
 Name = Callable[[int], str]  # How a key or element is shown.
 EpochName = Callable[[int], str]  # How an epoch is shown.
 
@@ -129,19 +129,17 @@ class Explainer:
         return Step(source=f"T{source}", target=f"T{target}", relation=relation, sentence=sentence)
 
     def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, str]]:
-        """All reasons for a step. One by a timed order of versions is between writers, or from a reader."""
+        """All reasons for a step."""
         if kind == PROCESS:
             yield "process", f"process {before.process} ran T{before.index} before T{after.index}"
         if kind == REALTIME:
             yield "realtime", f"T{before.index} had ended before T{after.index} began"
-        for relation, number, of_lists, of_registers in (
-            (_RELATIONS[WW], WW, self._ww, self._registers.ww),
-            (_RELATIONS[WR], WR, self._wr, self._registers.wr),
-            (_RELATIONS[RW], RW, self._rw, self._registers.rw),
-        ):
-            if kind == number or (kind not in _RELATIONS and number != WR):
-                yield from ((relation, reason) for reason in of_lists(before, after))
-                yield from ((relation, reason) for reason in of_registers(before, after))
+        if kind & WRITES[REALTIME]:
+            yield from (("ww", reason) for reason in chain(self._ww(before, after), self._registers.ww(before, after)))
+        if kind == WR:
+            yield from (("wr", reason) for reason in chain(self._wr(before, after), self._registers.wr(before, after)))
+        if kind & MISSES[REALTIME]:
+            yield from (("rw", reason) for reason in chain(self._rw(before, after), self._registers.rw(before, after)))
 
     def _ww(self, before: Operation, after: Operation) -> Iterator[str]:
         for append in _appends(after):

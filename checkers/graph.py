@@ -6,7 +6,7 @@ is the acyclicity test of the models that prohibit it; the search is only for a 
 by one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from checkers.edges import BY_PROCESS, BY_REALTIME, OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
+from checkers.cycles import DEPENDENCIES, MISSES, TIMED, WRITES, Cycle, from_least, name, simple, strongest
+from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
 from checkers.models import implied
 from checkers.ragged import codes
 from harness.core.columns import Bools, Int8s, Int64s
@@ -28,9 +29,6 @@ _TRIES: Final = 16  # How many edges of a class are tried for the shortest cycle
 _PATH_EDGES: Final = 30_000  # A graph with more is searched in growing ranges of time first.
 _REACH_BUDGET: Final = 300_000_000  # Nodes and edges visited to decide on G-single, which no component decides.
 _STEP: Final = 1_000_000  # The weight of an edge, so that no chain of real time outweighs one.
-_TIMED: Final = BY_PROCESS | BY_REALTIME
-_DEPENDENCIES: Final = (WW, WR, RW, BY_PROCESS, BY_REALTIME)
-_MISSES: Final = {0: RW, PROCESS: RW | BY_PROCESS, REALTIME: RW | _TIMED}  # What counts as rw, by the order in force.
 _UNORDERED: Final = np.iinfo(np.int64).min  # The process of an operation that stands in no process's order.
 
 
@@ -47,14 +45,6 @@ class Residual:
     source: Int64s  # (e,)
     target: Int64s
     kinds: Int8s
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Cycle:
-    """Operations, each of which must precede the next and the last the first, and why (WW, WR, RW, ...)."""
-
-    ops: tuple[int, ...]
-    kinds: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +80,8 @@ def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
     kinds = np.zeros(len(pair), np.int8)
     np.bitwise_or.at(kinds, group, edges.kinds)
     # What is ordered by ww or wr is not weaker for an rw beside it, and must not be named by that; nor an rw for time.
-    kinds[kinds & (WW | WR) != 0] &= ~(RW | _TIMED)
-    kinds[kinds & RW != 0] &= ~_TIMED
+    kinds[kinds & (WW | WR) != 0] &= WW | WR
+    kinds[kinds & RW != 0] &= ~(TIMED & ~WRITES[REALTIME])
     processes = np.full(len(index), _UNORDERED)
     at = np.minimum(np.searchsorted(op, index), max(0, len(op) - 1))
     if len(op):
@@ -119,7 +109,7 @@ def search(graph: Residual) -> Search:
 
 def _components(graph: Residual) -> Iterator[Residual]:
     """The strongly connected components of more than one node, real time counted, the smallest first."""
-    whole = _Steps(graph, WW | WR | RW, REALTIME)
+    whole = _Steps(graph, WRITES[REALTIME] | WR | MISSES[REALTIME], REALTIME)
     label = whole.labels()[: len(graph.index)]
     size = np.bincount(label)
     inside = np.flatnonzero(label[graph.source] == label[graph.target])
@@ -143,21 +133,20 @@ def _components(graph: Residual) -> Iterator[Residual]:
 class _Steps:
     """A graph to walk in: dependencies of some kinds, and an order (0, PROCESS or REALTIME).
 
-    Its nodes are the operations; if `alternates`, a second time, n places on, for "came here by rw", from where no rw
-    leads on; and for real time a line of moments, so that an order of n operations needs 3 n edges.
+    Its nodes are the operations; if some kinds are `missed`, a second time, n places on, for "came here by such an
+    edge", from where none of them leads on; and for real time a line of moments, so that an order of n operations needs
+    3 n edges.
     """
 
-    def __init__(self, graph: Residual, kinds: int, order: int, *, alternates: bool = False) -> None:
+    def __init__(self, graph: Residual, kinds: int, order: int, *, missed: int = 0) -> None:
         count = len(graph.index)
-        kinds |= _MISSES[order] if kinds & RW else 0
-        self.graph, self.kinds, self.order, self.alternates = graph, kinds, order, alternates
-        self.layers = 2 if alternates else 1
-        plain_kinds = kinds & ~_MISSES[order] if alternates else kinds
-        plain = np.flatnonzero(graph.kinds & plain_kinds)
+        self.graph, self.kinds, self.order, self.missed = graph, kinds, order, missed
+        self.layers = 2 if missed else 1
+        plain = np.flatnonzero(graph.kinds & kinds)
         parts = [(graph.source[plain] + layer * count, graph.target[plain], _STEP) for layer in range(self.layers)]
-        if alternates:
-            missed = np.flatnonzero(graph.kinds & _MISSES[order])
-            parts.append((graph.source[missed], graph.target[missed] + count, _STEP))
+        if missed:
+            apart = np.flatnonzero(graph.kinds & missed)
+            parts.append((graph.source[apart], graph.target[apart] + count, _STEP))
         if order == PROCESS:
             parts += self._process_steps()
         if order == REALTIME:
@@ -240,18 +229,18 @@ class _Classes:
             self._closed("G1c" + suffix, _Steps(graph, WW | WR, order), WR)
             self._single("G-single" + suffix, order)
             self._nonadjacent("G-nonadjacent" + suffix, order)
-            self._closed("G2-item" + suffix, _Steps(graph, WW | WR | RW, order), RW)
+            every = WRITES[order] | WR | MISSES[order]
+            self._closed("G2-item" + suffix, _Steps(graph, every, order), MISSES[order])
 
     def _is_known(self, anomaly: str) -> bool:
         return anomaly in implied(self.found)
 
     def _closed(self, anomaly: str, steps: _Steps, required: int) -> None:
-        """A class whose cycles are those of `steps` through an edge of the kind required."""
+        """A class whose cycles are those of `steps` through an edge of a kind required."""
         if self._is_known(anomaly):
             return
         label = steps.labels()
-        wanted = _MISSES[steps.order] if required == RW else required
-        edges = self._by_span(self.graph.kinds & wanted != 0, order=steps.order)
+        edges = self._by_span(self.graph.kinds & required != 0, order=steps.order)
         inside = edges[label[self.graph.source[edges]] == label[self.graph.target[edges]]]
         self._show(anomaly, steps, inside[:_TRIES], required)
 
@@ -265,14 +254,21 @@ class _Classes:
         """Whether a step of the cycle is one of order, between operations that have a dependency as well."""
         places = np.searchsorted(self.graph.index, np.array(cycle.ops)).tolist()
         steps = zip(places, [*places[1:], places[0]], cycle.kinds, strict=True)
-        return any(kind not in _DEPENDENCIES and (source, target) in self._pairs for source, target, kind in steps)
+        return any(kind not in DEPENDENCIES and (source, target) in self._pairs for source, target, kind in steps)
 
     def _single(self, anomaly: str, order: int) -> None:
-        """Cycles with exactly one rw: a way from where an rw leads, by other edges, to where it begins."""
+        """Cycles with exactly one rw: a way from where an rw leads, by other edges, to where it begins.
+
+        If one of the other edges is timed, there may be no rw.
+        """
         if self._is_known(anomaly):
             return
+        steps = _Steps(self.graph, WRITES[order] | WR, order)
+        if WRITES[order] != WW:
+            self._closed(anomaly, steps, WRITES[order] & TIMED)
+        if anomaly in self.found:
+            return
         candidates = self._alternating(order)
-        steps = _Steps(self.graph, WW | WR, order)
         cost = len(steps.source) + steps.size
         affordable = candidates[: max(_TRIES, _REACH_BUDGET // cost)]
         hits = [
@@ -282,20 +278,19 @@ class _Classes:
         ][:_TRIES]
         if not hits and len(affordable) < len(candidates):
             self.undecided.add(anomaly)
-        self._show(anomaly, steps, np.array(hits, np.int64), RW)
+        self._show(anomaly, steps, np.array(hits, np.int64), MISSES[order])
 
     def _nonadjacent(self, anomaly: str, order: int) -> None:
         """Cycles with two or more rw, none right after another."""
         if self._is_known(anomaly):
             return
-        candidates = self._alternating(order)
-        self._show(anomaly, _Steps(self.graph, WW | WR | RW, order, alternates=True), candidates[:_TRIES], RW)
+        steps = _Steps(self.graph, WRITES[order] | WR, order, missed=MISSES[order])
+        self._show(anomaly, steps, self._alternating(order)[:_TRIES], MISSES[order])
 
     def _alternating(self, order: int) -> Int64s:
         """The edges rw that lie on a closed walk without two rw in a row, those of short time first."""
-        steps = _Steps(self.graph, WW | WR | RW, order, alternates=True)
-        label = steps.labels()
-        edges = self._by_span(self.graph.kinds & _MISSES[order] != 0, order=order)
+        label = _Steps(self.graph, WRITES[order] | WR, order, missed=MISSES[order]).labels()
+        edges = self._by_span(self.graph.kinds & MISSES[order] != 0, order=order)
         is_closed: Bools = label[self.graph.source[edges]] == label[self.graph.target[edges] + len(self.graph.index)]
         return edges[is_closed]
 
@@ -308,11 +303,11 @@ class _Classes:
             back |= graph.end[target] <= graph.index[source]
         return rows[np.lexsort((target, source, np.abs(target - source), ~back))]
 
-    def _through(self, steps: _Steps, edge: int, kind: int) -> Cycle | None:
-        """A short cycle through that edge, taken as one of that kind."""
+    def _through(self, steps: _Steps, edge: int, required: int) -> Cycle | None:
+        """A short cycle through that edge, taken as one of a kind required."""
         count = len(self.graph.index)
         start, goal = int(self.graph.target[edge]), int(self.graph.source[edge])
-        walk = steps.path(start + count if steps.alternates else start, goal)
+        walk = steps.path(start + count if steps.missed else start, goal)
         if walk is None:
             return None
         places, kinds = [start], list[int]()
@@ -320,10 +315,8 @@ class _Classes:
             if node < count * steps.layers:  # The rest are moments, which real time passes.
                 kinds.append(self._kind(steps, before, node))
                 places.append(node % count)
-        if kind == RW:
-            kind = _least(self._pairs[goal, start] & _MISSES[steps.order])
-        places, kinds = _simple(places, [*kinds, kind])
-        return _from_least([int(self.graph.index[place]) for place in places], kinds)
+        places, kinds = simple(places, [*kinds, strongest(self._pairs[goal, start] & required)])
+        return from_least([int(self.graph.index[place]) for place in places], kinds)
 
     def _kind(self, steps: _Steps, before: int, node: int) -> int:
         """As what a step counts: the strongest dependency that it may be, else the order that it follows."""
@@ -331,64 +324,4 @@ class _Classes:
         if before >= count * steps.layers:
             return REALTIME
         pair = self._pairs.get((before % count, node % count), 0)
-        if node >= count:
-            return _least(pair & _MISSES[steps.order])
-        allowed = steps.kinds & ~_MISSES[steps.order] if steps.alternates else steps.kinds
-        return _least(pair & allowed) or PROCESS
-
-
-def _least(kinds: int) -> int:
-    """The strongest of those dependencies, 0 for none."""
-    return next((kind for kind in _DEPENDENCIES if kinds & kind), 0)
-
-
-def name(cycle: Cycle) -> str:
-    """The class of a cycle, by its steps."""
-    kinds = cycle.kinds
-    missed = [_is_miss(kind) for kind in kinds]
-    is_real_time = REALTIME in kinds or BY_REALTIME in kinds
-    suffix = "-realtime" if is_real_time else "-process" if PROCESS in kinds or BY_PROCESS in kinds else ""
-    if not any(missed):
-        return ("G1c" if WR in kinds else "G0") + suffix
-    if sum(missed) == 1:
-        return "G-single" + suffix
-    return ("G2-item" if _has_adjacent(missed) else "G-nonadjacent") + suffix
-
-
-def _is_miss(kind: int) -> bool:
-    return kind & _MISSES[REALTIME] != 0
-
-
-def _has_adjacent(missed: Sequence[bool]) -> bool:
-    return any(one and other for one, other in zip(missed, [*missed[1:], missed[0]], strict=True))
-
-
-def _simple(places: list[int], kinds: list[int]) -> tuple[list[int], list[int]]:
-    """A cycle that passes no place twice, cut out of a closed walk; of two, that without two rw in a row.
-
-    A walk that alternates may meet an operation twice, once by rw and once not. One of the two circles between begins
-    and ends there without rw.
-    """
-    while len(set(places)) < len(places):
-        last = {place: at for at, place in enumerate(places)}
-        at = next(at for at, place in enumerate(places) if last[place] > at)
-        again = last[places[at]]
-        inner = places[at:again], kinds[at:again]
-        outer = places[again:] + places[:at], kinds[again:] + kinds[:at]
-        places, kinds = outer if _has_adjacent(list(map(_is_miss, inner[1]))) else inner
-    return places, kinds
-
-
-def _from_least(ops: list[int], kinds: list[int]) -> Cycle:
-    """The cycle as it is written: from its least operation on, with steps of order in a row as one."""
-    first = next(at for at, kind in enumerate(kinds) if kind in _DEPENDENCIES) + 1
-    ops, kinds = ops[first:] + ops[:first], kinds[first:] + kinds[:first]
-    kept, steps = list[int](), list[int]()
-    for op, kind in zip(ops, kinds, strict=True):
-        if steps and steps[-1] not in _DEPENDENCIES and kind not in _DEPENDENCIES:
-            steps[-1] = max(steps[-1], kind)
-        else:
-            kept.append(op)
-            steps.append(kind)
-    at = kept.index(min(kept))
-    return Cycle(tuple(kept[at:] + kept[:at]), tuple(steps[at:] + steps[:at]))
+        return strongest(pair & (steps.missed if node >= count else steps.kinds)) or PROCESS

@@ -5,7 +5,7 @@ Theory of operation. Versions and their order: `register_versions`, `register_or
 2. ww: from the writer of a version to that of a later one. rw: from its readers to the writer of a later one.
 3. Who reads a register before anybody wrote it, precedes every writer of it. These rw are left as a `Tail`, and so are
    those of any version with many readers and many versions after it: written out they would be readers times writers.
-4. What follows from a timed order only is an edge rw that counts in models with that order (BY_PROCESS, BY_REALTIME).
+4. What follows from a timed order only is an edge of a kind of its own, which counts in models with that order.
 5. Failed operations are no nodes. One without clear answer is: if it did not happen, nobody saw anything of it, no edge
    leads away from it, and so it is in no cycle. If somebody did, it happened, with all that it wrote.
 """
@@ -15,7 +15,18 @@ from typing import Final
 
 import numpy as np
 
-from checkers.edges import BY_PROCESS, BY_REALTIME, RW, WR, WW, Edges, Tail, all_edges
+from checkers.edges import (
+    RW,
+    RW_BY_PROCESS,
+    RW_BY_REALTIME,
+    WR,
+    WW,
+    WW_BY_PROCESS,
+    WW_BY_REALTIME,
+    Edges,
+    Tail,
+    all_edges,
+)
 from checkers.ragged import expand
 from checkers.register_anomalies import anomalies
 from checkers.register_order import Before, Order, orders
@@ -38,8 +49,8 @@ def infer_registers(rows: RegisterRows, order: Order) -> Inference:
     is_wide = _wide(registers, readers, known.given)
     narrow = known.given.only(~is_wide[known.given.earlier])
     timed = (
-        _timed(registers, readers, known.process, BY_PROCESS),
-        _timed(registers, readers, known.real_time, BY_REALTIME),
+        _timed(registers, readers, known.process, WW_BY_PROCESS, RW_BY_PROCESS),
+        _without_implied(_timed(registers, readers, known.real_time, WW_BY_REALTIME, RW_BY_REALTIME)),
     )
     plain = (
         _wr(registers),
@@ -96,11 +107,13 @@ def _from_readers(registers: Registers, readers: _Readers, pairs: Before, kind: 
     return _edges(registers, source, np.repeat(registers.writer[pairs.later], count), kind)
 
 
-def _timed(registers: Registers, readers: _Readers, pairs: Before, kind: int) -> Edges:
-    """The edges of a timed order. What real time implies anyway says no more by real time."""
-    parts = (_between_writers(registers, pairs, kind), _from_readers(registers, readers, pairs, kind))
-    edges = all_edges(parts)
-    return edges.only(edges.source_after > edges.target) if kind == BY_REALTIME else edges
+def _timed(registers: Registers, readers: _Readers, pairs: Before, ww: int, rw: int) -> Edges:
+    return all_edges([_between_writers(registers, pairs, ww), _from_readers(registers, readers, pairs, rw)])
+
+
+def _without_implied(edges: Edges) -> Edges:
+    """The edges without those that real time implies anyway: it says as much by itself."""
+    return edges.only(edges.source_after > edges.target)
 
 
 def _edges(registers: Registers, source: Int64s, target: Int64s, kind: int) -> Edges:
