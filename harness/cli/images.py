@@ -40,5 +40,5 @@ def images(
     for image in wanted:
         ensure(engine, image, way=forced or way_of(engine, image), tell=tell)
     built_s = sum(ready.seconds for ready in told.values())
-    console.print(plain(f"{len(told)} images are ready; building took {built_s:.1f} s"))
+    console.print(plain(f"ready: {len(told)}; building took {built_s:.1f} s"))
     return 0

@@ -97,18 +97,21 @@ def is_there(engine: docker.DockerClient, tag: str) -> bool:
 def remove_images(engine: docker.DockerClient, name: str | None = None) -> tuple[str, ...]:
     """The tags that were removed: all of ours (of that name) but those that a container or another image needs."""
     removed = []
-    for found in engine.images.list(
-        name, filters={"label": CONTENT_LABEL}
-    ):  # The latest first: none before what it needs.
-        for tag in found.tags:
-            try:
-                engine.images.remove(tag)
-            except APIError as error:
-                if error.status_code not in PASSED_OVER:
-                    raise DeployError(f"the image {tag} could not be removed: {error}") from error
-            else:
-                removed.append(tag)
+    with _one_builder():
+        # The latest comes first: none before what it needs. Those without a tag are what failed builds left.
+        for found in engine.images.list(name, filters={"label": CONTENT_LABEL}):
+            removed += [tag for tag in found.tags or [str(found.id)] if _is_removed(engine, tag)]
     return tuple(removed)
+
+
+def _is_removed(engine: docker.DockerClient, tag: str) -> bool:
+    try:
+        engine.images.remove(tag)
+    except APIError as error:
+        if error.status_code not in PASSED_OVER:
+            raise DeployError(f"the image {tag} could not be removed: {error}") from error
+        return False
+    return True
 
 
 def _is_in_reach(engine: docker.DockerClient, reference: str) -> bool:

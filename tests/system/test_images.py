@@ -6,6 +6,7 @@ import docker
 import msgspec
 import pytest
 
+from harness.cli.images import images
 from harness.containers.catalogue import IMAGES, NODE, NODE_BASE, TOXIPROXY_SERVER, Base, Image, Way, tag_of
 from harness.containers.images import Ready, ensure, image_for, is_there, remove_images, way_of
 from harness.containers.labels import labels_for
@@ -165,3 +166,18 @@ def test_postgres_starts_and_answers(engine: docker.DockerClient) -> None:
         " n=$((n + 1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"
     )
     assert said(engine, tag, "-c", asked, entrypoint=["sh"]) == "logical"
+
+
+def test_the_command_says_of_each_image_what_became_of_it(
+    engine: docker.DockerClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tag = image_for("seamark-toxiproxy", engine)
+    assert images(["seamark-toxiproxy"]) == 0
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.split() == [tag, way_of(engine, IMAGES["seamark-toxiproxy"]).value, "there", "already"]
+    assert last == "ready: 1; building took 0.0 s"
+
+
+def test_two_ways_at_once_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="choose one"):
+        images(["seamark-toxiproxy"], published=True, debian=True)
