@@ -6,12 +6,14 @@ from types import MappingProxyType
 
 from harness.core.seams import Workload
 from harness.workloads.bank import BANK
+from harness.workloads.cas_register import cas_register
+from harness.workloads.counter import counter
 from harness.workloads.grouped import Design, Locking, grouped
 from harness.workloads.list_append import list_append
 from harness.workloads.long_fork import LONG_FORK
 from harness.workloads.monotonic import MONOTONIC
 from harness.workloads.options import WorkloadOptions
-from harness.workloads.populations import CHURN, COUNTER, LIST_APPEND, LIST_APPEND_LOCKED, NDB_MIX, TWO_KEYS, Mix
+from harness.workloads.populations import CHURN, LIST_APPEND, LIST_APPEND_LOCKED, NDB_MIX, TWO_KEYS, Mix
 from harness.workloads.sets import SETS
 from harness.workloads.write_skew import WRITE_SKEW
 
@@ -22,7 +24,6 @@ _MIXES: Mapping[str, Mix] = MappingProxyType(
         "list-append": LIST_APPEND,
         "list-append-locked": LIST_APPEND_LOCKED,
         "two-keys": TWO_KEYS,
-        "counter": COUNTER,
         "churn": CHURN,
         "ndb-mix": NDB_MIX,
     }
@@ -40,6 +41,7 @@ _DESIGNS: Mapping[str, tuple[Design, Locking]] = MappingProxyType(
     }
 )
 WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyType(
-    {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}
+    {"counter": counter, "cas-register": cas_register}
+    | {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}
     | {name: partial(grouped, name, design, locking) for name, (design, locking) in _DESIGNS.items()}
 )
