@@ -10,6 +10,7 @@ from typing import Literal, Self
 
 from checkers.engine import Engine, LocalEngine
 from harness.core.errors import SeamarkError
+from harness.ownership import folder_prefix
 
 EngineName = Literal["spark", "local"]
 
@@ -35,7 +36,7 @@ class EngineStart:
         self._name: EngineName = name
         self._master, self._remote, self._also = master, remote, also
         self._started: Future[Engine] = Future()
-        self._folder = tempfile.TemporaryDirectory(prefix="seamark-spark-", ignore_cleanup_errors=True)
+        self._folder = tempfile.TemporaryDirectory(prefix=folder_prefix("spark"), ignore_cleanup_errors=True)
         self._stop: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Self:

@@ -15,6 +15,7 @@ from harness.formats.parquet import is_history
 from harness.formats.promise_file import Promised
 from harness.judge import Budget, history_identity, judge, plan_sha256
 from harness.live import LiveLine
+from harness.ownership import folder_prefix
 from harness.replay import Repetition, repeat
 from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_report, to_json
@@ -106,7 +107,7 @@ def judge_foreign(
 
     Raises ScenarioError if the page cannot be written.
     """
-    with tempfile.TemporaryDirectory(prefix="seamark-check-") as folder:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix("check")) as folder:
         loaded = load(path, Path(folder), engine)
         report = judge(loaded, engine(), promised=promised, model=model, budget=budget)
         sha256, _ = history_identity(loaded.history)

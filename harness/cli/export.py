@@ -18,6 +18,7 @@ from harness.formats.jsonl import write_jsonl
 from harness.formats.load import Loaded, format_of, load
 from harness.formats.parquet import records_of
 from harness.journal import read_journal
+from harness.ownership import folder_prefix
 from harness.report.screen import plain
 from harness.store import JOURNAL, RUN_FILE, is_run
 
@@ -33,7 +34,7 @@ def export(
     """Write a history in another format. EDN has operations only: what it leaves out is counted on standard error."""
     if output is not None and output.exists():
         raise ScenarioError(f"{output}: it is there already; choose another file with --output, or remove it")
-    with tempfile.TemporaryDirectory(prefix="seamark-export-") as folder:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix("export")) as folder:
         # Whatever is wrong with the history is said before anything is written.
         loaded = load(path, Path(folder), LocalEngine)
         counted = _Counted(_records(path, loaded), is_edn=file_format == "edn")

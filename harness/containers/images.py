@@ -38,9 +38,9 @@ from harness.containers.catalogue import (
 )
 from harness.containers.commands import Log, apt_mirror, run
 from harness.containers.engine import connect
-from harness.containers.labels import temporary_folder
 from harness.containers.sweeper import PASSED_OVER
 from harness.core.errors import DeployError
+from harness.ownership import folder_prefix
 from harness.scenario import known
 
 REGISTRY_WITHIN_S = 4
@@ -151,7 +151,7 @@ def _ensure(engine: docker.DockerClient, image: Buildable, way: Way, tell: Tell)
 
 
 def _build(engine: docker.DockerClient, image: Buildable, way: Way, arguments: dict[str, str]) -> None:
-    log = Log(image.name, temporary_folder("build"))
+    log = Log(image.name, Path(tempfile.mkdtemp(prefix=folder_prefix("build"))))
     build = Build(engine=engine, tag=tag_of(image, way), way=way, log=log, labels=labels_of(image, way))
     try:
         match image:

@@ -1,61 +1,16 @@
-"""Who owns what we made in an engine or a temporary folder: labels, and names of folders, that tell a dead owner.
+"""What marks the containers, networks and volumes of a run as ours, and says which process owns them."""
 
-A process is its boot, its number and the time at which it started: numbers are used again, and after a reboot all of
-them are. `host` keeps machines apart that share one engine, and containers that share one machine.
-"""
-
-import os
-import re
-import socket
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
-from hashlib import blake2b
-from pathlib import Path
 
-PREFIX = "seamark."
-RUN, BOOT, PID, START, HOST = (f"{PREFIX}{name}" for name in ("run", "boot", "pid", "start", "host"))
-_FOLDER = re.compile(r"seamark-[a-z]+-([0-9a-f]{8})-([0-9a-f]{8}|none)-(\d+)-(\d+)-")
+from harness.ownership import Owner, this_process
+
+RUN, BOOT, PID, START, HOST = (f"seamark.{name}" for name in ("run", "boot", "pid", "start", "host"))
 
 
-class Fate(Enum):
-    """What became of an owner. Only what is GONE may be removed unasked."""
-
-    ALIVE = "alive"
-    GONE = "gone"
-    ELSEWHERE = "elsewhere"  # Of another machine, or of a process that cannot be seen from here.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """A process on some machine."""
-
-    host: str
-    boot: str
-    pid: int
-    start: int  # In clock ticks since boot: field 22 of /proc/PID/stat.
-
-    def labels(self, run_id: str) -> dict[str, str]:
-        """What marks a container, network or volume as this owner's."""
-        return {RUN: run_id, HOST: self.host, BOOT: self.boot, PID: str(self.pid), START: str(self.start)}
-
-    def fate(self) -> Fate:
-        """Is it still there, as far as this process can see?"""
-        if self.host != host_id():
-            return Fate.ELSEWHERE
-        is_alive = self.boot == boot_id() and self.start == start_of(self.pid)
-        return Fate.ALIVE if is_alive else Fate.GONE
-
-
-def labels_for(run_id: str) -> dict[str, str]:
-    """Labels for everything that this process makes for one run."""
-    return this_process().labels(run_id)
-
-
-def this_process() -> Owner:
-    """The owner that we are."""
-    return Owner(host=host_id(), boot=boot_id(), pid=os.getpid(), start=start_of(os.getpid()) or 0)
+def labels_for(run_id: str, owner: Owner | None = None) -> dict[str, str]:
+    """Labels for everything that a process, by default this one, makes for one run."""
+    owner = owner or this_process()
+    return {RUN: run_id, HOST: owner.host, BOOT: owner.boot, PID: str(owner.pid), START: str(owner.start)}
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner | None:
@@ -64,67 +19,3 @@ def owner_of(labels: Mapping[str, str]) -> Owner | None:
         return Owner(host=labels[HOST], boot=labels[BOOT], pid=int(labels[PID]), start=int(labels[START]))
     except (KeyError, ValueError):
         return None
-
-
-def host_id() -> str:
-    """The place in which process numbers mean something: a machine's name, and its namespace of processes."""
-    try:
-        namespace = os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        namespace = 0
-    return f"{socket.gethostname()}/{namespace}"
-
-
-def boot_id() -> str:
-    """What the kernel draws anew at each boot; "none" where there is no such thing."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return "none"
-
-
-def start_of(pid: int) -> int | None:
-    """When a process started, in ticks since boot; None if there is none, or it is dead and not yet reaped."""
-    try:
-        line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return _start_without_proc(pid)
-    except OSError:
-        return None
-    fields = line[line.rindex(")") + 2 :].split()  # The name before may hold spaces and brackets.
-    return None if fields[0] in "ZX" else int(fields[19])
-
-
-def _start_without_proc(pid: int) -> int | None:
-    if Path("/proc/self/stat").exists():
-        return None
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        return 0
-    return 0
-
-
-def temporary_folder(purpose: str) -> Path:
-    """A new folder that is this process's own, under a name which tells `seamark clean` whose it was."""
-    owner = this_process()
-    prefix = f"seamark-{purpose}-{_short(owner.host)}-{owner.boot[:8]}-{owner.pid}-{owner.start}-"
-    return Path(tempfile.mkdtemp(prefix=prefix))
-
-
-def folder_fate(name: str) -> Fate:
-    """What became of the owner of a temporary folder; ELSEWHERE if the name is none that we give."""
-    match = _FOLDER.match(name)
-    if match is None:
-        return Fate.ELSEWHERE
-    host, boot, pid, start = match.groups()
-    if host != _short(host_id()):
-        return Fate.ELSEWHERE
-    is_alive = boot == boot_id()[:8] and start_of(int(pid)) == int(start)
-    return Fate.ALIVE if is_alive else Fate.GONE
-
-
-def _short(host: str) -> str:
-    return blake2b(host.encode(), digest_size=4).hexdigest()

@@ -15,8 +15,9 @@ from typing import Any
 import docker
 from docker.errors import APIError, DockerException
 
-from harness.containers.labels import RUN, Fate, folder_fate, owner_of
+from harness.containers.labels import RUN, owner_of
 from harness.core.errors import DeployError
+from harness.ownership import Fate, folder_fate
 
 PASSED_OVER = {403, 404, 409}  # Still in use by something that another is removing; gone; being removed.
 

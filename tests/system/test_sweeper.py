@@ -10,8 +10,9 @@ import pytest
 
 from harness.cli.clean import clean
 from harness.containers.images import image_for
-from harness.containers.labels import PID, Owner, labels_for, start_of, this_process
+from harness.containers.labels import PID, labels_for
 from harness.containers.sweeper import Swept, remove_run, sweep
+from harness.ownership import Owner, start_of, this_process
 
 pytestmark = pytest.mark.docker
 
@@ -81,7 +82,7 @@ def test_what_a_live_harness_owns_is_kept_and_goes_when_its_run_ends(engine: doc
 def test_what_a_killed_harness_left_is_removed_paused_and_attached_things_too(
     engine: docker.DockerClient, run_id: str, dead: Owner
 ) -> None:
-    make(engine, run_id, dead.labels(run_id))
+    make(engine, run_id, labels_for(run_id, dead))
     assert of_run(sweep(engine), run_id) == KINDS
     assert left(engine, run_id) == []
     assert of_run(sweep(engine), run_id) == []
@@ -90,7 +91,7 @@ def test_what_a_killed_harness_left_is_removed_paused_and_attached_things_too(
 def test_what_another_machine_made_is_kept_until_everything_is_asked_for(
     engine: docker.DockerClient, run_id: str, dead: Owner
 ) -> None:
-    labels = replace(dead, host="another/1").labels(run_id)
+    labels = labels_for(run_id, replace(dead, host="another/1"))
     volume = engine.volumes.create(f"seamark-{run_id}", labels=labels)
     assert of_run(sweep(engine), run_id) == []
     assert engine.volumes.get(volume.name).attrs["Labels"] == labels
@@ -99,7 +100,7 @@ def test_what_another_machine_made_is_kept_until_everything_is_asked_for(
 
 
 def test_what_carries_spoiled_labels_is_left_alone(engine: docker.DockerClient, run_id: str, dead: Owner) -> None:
-    engine.volumes.create(f"seamark-{run_id}", labels=dead.labels(run_id) | {PID: "x"})
+    engine.volumes.create(f"seamark-{run_id}", labels=labels_for(run_id, dead) | {PID: "x"})
     assert of_run(sweep(engine, everything=True), run_id) == []
     assert left(engine, run_id) == ["volume"]
 
@@ -107,7 +108,7 @@ def test_what_carries_spoiled_labels_is_left_alone(engine: docker.DockerClient, 
 def test_two_sweepers_at_once_remove_everything_between_them(
     engine: docker.DockerClient, run_id: str, dead: Owner
 ) -> None:
-    make(engine, run_id, dead.labels(run_id))
+    make(engine, run_id, labels_for(run_id, dead))
     with ThreadPoolExecutor(3) as several:
         swept = list(several.map(lambda _: sweep(engine), range(3)))
     again = sweep(engine)  # What was in use by something that another was removing is passed over the first time.
@@ -119,7 +120,7 @@ def test_two_sweepers_at_once_remove_everything_between_them(
 def test_the_command_says_what_it_removed(
     engine: docker.DockerClient, run_id: str, dead: Owner, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make(engine, run_id, dead.labels(run_id))
+    make(engine, run_id, labels_for(run_id, dead))
     assert clean() == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[1] for line in lines if line[-1] == run_id] == KINDS

@@ -1,6 +1,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,19 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.containers.labels import (
-    PID,
-    START,
-    Fate,
-    Owner,
-    folder_fate,
-    labels_for,
-    owner_of,
-    start_of,
-    temporary_folder,
-    this_process,
-)
+from harness.containers.labels import PID, START, labels_for, owner_of
 from harness.containers.sweeper import sweep_folders
+from harness.ownership import Fate, Owner, folder_fate, folder_prefix, start_of, this_process
 
 
 @contextmanager
@@ -36,6 +27,10 @@ def child(program: str | Path = "sleep") -> Iterator[subprocess.Popen[bytes]]:
 
 def as_owner(pid: int) -> Owner:
     return replace(this_process(), pid=pid, start=start_of(pid) or 0)
+
+
+def new_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix=folder_prefix("build")))
 
 
 @pytest.fixture
@@ -90,7 +85,7 @@ def test_labels_of_somebody_else_name_no_owner() -> None:
 
 
 def test_a_folder_s_name_tells_its_owner(temporary: Path) -> None:
-    assert folder_fate(temporary_folder("build").name) is Fate.ALIVE
+    assert folder_fate(new_folder().name) is Fate.ALIVE
 
 
 @pytest.mark.parametrize(
@@ -101,7 +96,7 @@ def test_a_folder_that_we_did_not_name_is_nobody_s(name: str) -> None:
 
 
 def test_folders_of_the_dead_are_removed_and_nothing_else(temporary: Path) -> None:
-    mine = temporary_folder("build")
+    mine = new_folder()
     dead_name = mine.name.replace(f"-{this_process().start}-", "-1-")
     dead = temporary / dead_name
     (dead / "deep").mkdir(parents=True)
@@ -120,3 +115,17 @@ def test_folders_of_the_dead_are_removed_and_nothing_else(temporary: Path) -> No
     assert pointed_at.exists()
     assert (temporary / f"{dead_name}y").exists()
     assert sweep_folders() == ()
+
+
+def test_the_folder_of_an_engine_goes_when_its_harness_was_killed(temporary: Path) -> None:
+    code = "import sys; from harness.engines import EngineStart; start = EngineStart('local'); print(1, flush=True); input()"
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    ) as harness:
+        assert harness.stdout is not None
+        assert harness.stdout.readline() == b"1\n"
+        assert sweep_folders() == ()
+        harness.kill()
+    assert [Path(each.name).name.split("-")[:2] for each in sweep_folders()] == [["seamark", "spark"]]
+    assert list(temporary.iterdir()) == []

@@ -7,9 +7,10 @@ import pytest
 from docker.errors import APIError
 from requests import Response
 
-from harness.containers.labels import Fate, Owner, labels_for, this_process
+from harness.containers.labels import labels_for
 from harness.containers.sweeper import remove_run, sweep
 from harness.core.errors import DeployError
+from harness.ownership import Fate, Owner, this_process
 
 ELSEWHERE = replace(this_process(), host="another/1")
 DEAD = replace(this_process(), start=1)
@@ -20,7 +21,11 @@ class FakeApi:
 
     def __init__(self, *owners: Owner | dict[str, str] | None, status: int | None = None) -> None:
         self.rows = [
-            {"Id": f"i{n}", "Names": [f"/c{n}"], "Labels": owner.labels("r1") if isinstance(owner, Owner) else owner}
+            {
+                "Id": f"i{n}",
+                "Names": [f"/c{n}"],
+                "Labels": labels_for("r1", owner) if isinstance(owner, Owner) else owner,
+            }
             for n, owner in enumerate(owners)
         ]
         self.status = status

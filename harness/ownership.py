@@ -1,0 +1,108 @@
+"""Who owns what a harness makes and may leave behind when it is killed: names of folders that tell a dead owner.
+
+A process is its boot, its number and the time at which it started: numbers are used again, and after a reboot all of
+them are. `host` keeps machines apart that share one engine, and containers that share one machine.
+"""
+
+import os
+import re
+import socket
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import blake2b
+from pathlib import Path
+
+_FOLDER = re.compile(r"seamark-[a-z]+-([0-9a-f]{8})-([0-9a-f]{8}|none)-(\d+)-(\d+)-")
+
+
+class Fate(Enum):
+    """What became of an owner. Only what is GONE may be removed unasked."""
+
+    ALIVE = "alive"
+    GONE = "gone"
+    ELSEWHERE = "elsewhere"  # Of another machine, or of a process that cannot be seen from here.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A process on some machine."""
+
+    host: str
+    boot: str
+    pid: int
+    start: int  # In clock ticks since boot: field 22 of /proc/PID/stat.
+
+    def fate(self) -> Fate:
+        """Is it still there, as far as this process can see?"""
+        if self.host != host_id():
+            return Fate.ELSEWHERE
+        is_alive = self.boot == boot_id() and self.start == start_of(self.pid)
+        return Fate.ALIVE if is_alive else Fate.GONE
+
+
+def this_process() -> Owner:
+    """The owner that we are."""
+    return Owner(host=host_id(), boot=boot_id(), pid=os.getpid(), start=start_of(os.getpid()) or 0)
+
+
+def host_id() -> str:
+    """The place in which process numbers mean something: a machine's name, and its namespace of processes."""
+    try:
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        namespace = 0
+    return f"{socket.gethostname()}/{namespace}"
+
+
+def boot_id() -> str:
+    """What the kernel draws anew at each boot; "none" where there is no such thing."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return "none"
+
+
+def start_of(pid: int) -> int | None:
+    """When a process started, in ticks since boot; None if there is none, or it is dead and not yet reaped."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return _start_without_proc(pid)
+    except OSError:
+        return None
+    fields = line[line.rindex(")") + 2 :].split()  # The name before may hold spaces and brackets.
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def _start_without_proc(pid: int) -> int | None:
+    if Path("/proc/self/stat").exists():
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        return 0
+    return 0
+
+
+def folder_prefix(purpose: str) -> str:
+    """How the name of a temporary folder of this process begins, so that `seamark clean` can tell whose it was."""
+    owner = this_process()
+    return f"seamark-{purpose}-{_short(owner.host)}-{owner.boot[:8]}-{owner.pid}-{owner.start}-"
+
+
+def folder_fate(name: str) -> Fate:
+    """What became of the owner of a temporary folder; ELSEWHERE if the name is none that we give."""
+    match = _FOLDER.match(name)
+    if match is None:
+        return Fate.ELSEWHERE
+    host, boot, pid, start = match.groups()
+    if host != _short(host_id()):
+        return Fate.ELSEWHERE
+    is_alive = boot == boot_id()[:8] and start_of(int(pid)) == int(start)
+    return Fate.ALIVE if is_alive else Fate.GONE
+
+
+def _short(host: str) -> str:
+    return blake2b(host.encode(), digest_size=4).hexdigest()
