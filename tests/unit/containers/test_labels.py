@@ -118,7 +118,7 @@ def test_folders_of_the_dead_are_removed_and_nothing_else(temporary: Path) -> No
 
 
 def test_the_folder_of_an_engine_goes_when_its_harness_was_killed(temporary: Path) -> None:
-    code = "import sys; from harness.engines import EngineStart; start = EngineStart('local'); print(1, flush=True); input()"
+    code = "from harness.engines import EngineStart; kept = EngineStart('local'); print(1, flush=True); input()"
     environment = os.environ | {"TMPDIR": str(temporary)}
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
