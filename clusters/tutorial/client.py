@@ -1,6 +1,11 @@
 """Speaks to the tutorial for one process: finds the primary, and says honestly what is not known."""
 
-from clusters.tutorial.messages import DATA_NODES, Done, Refused, Transact
+from typing import Literal, cast
+
+import msgspec
+
+from clusters.tutorial.messages import DATA_NODES, Done, Held, Operate, Refused, Transact
+from harness.core.record import Json
 from harness.core.seams import CallFailed, Completion, Connection, Invocation
 
 
@@ -13,12 +18,12 @@ class TutorialClient:
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
         """Ask each data node at most once. Only a node that may have begun the transaction makes it `info`."""
-        assert invocation.mops is not None  # All workloads of this cluster are transactions.
+        request = _request(invocation)
         reason = "no data node leads"
         for _ in DATA_NODES:
             node = self._target
             try:
-                answer = await self._connection.call(node, Transact(invocation.mops), timeout_ns)
+                answer = await self._connection.call(node, request, timeout_ns)
             except CallFailed as failure:
                 reason = f"{node}: {failure}"
                 if not failure.is_definite:
@@ -27,9 +32,34 @@ class TutorialClient:
                 match answer:
                     case Done(position, mops):
                         return Completion(outcome="ok", mops=mops, node=node, commit_ts=position)
+                    case Held():
+                        return _held(invocation, answer, node)
                     case Refused():
                         reason = f"{node}: not the primary, or too busy"
                     case _:
                         return Completion(outcome="info", error=f"{node}: deposed meanwhile", node=node)
             self._target = DATA_NODES[1 - DATA_NODES.index(node)]
         return Completion(outcome="fail", error=reason)
+
+
+def _request(invocation: Invocation) -> Transact | Operate:
+    """What to ask of a node: a transaction, or an operation whose value is [key, value], with [old, new] for a cas."""
+    if invocation.mops is not None:
+        return Transact(invocation.mops)
+    f = cast('Literal["read", "write", "cas"]', invocation.f)
+    key, value = cast("list[Json]", invocation.value)
+    if f != "cas":
+        return Operate(f, key, value)
+    old, new = cast("list[Json]", value)
+    return Operate(f, key, new, old)
+
+
+def _held(invocation: Invocation, held: Held, node: str) -> Completion:
+    """How an operation on a register ended: a read saw what was held, a cas that found something else did nothing."""
+    done = Completion(outcome="ok", value=invocation.value, node=node, commit_ts=held.position)
+    if not held.is_done:
+        return msgspec.structs.replace(done, outcome="fail", error=f"the register held {held.value}")
+    if invocation.f != "read":
+        return done
+    key, _ = cast("list[Json]", invocation.value)
+    return msgspec.structs.replace(done, value=[key, held.value])

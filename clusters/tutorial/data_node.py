@@ -18,6 +18,8 @@ from clusters.tutorial.messages import (
     Done,
     Entry,
     Heartbeat,
+    Held,
+    Operate,
     Refused,
     Replicate,
     Replicated,
@@ -67,8 +69,8 @@ class DataNode:
 
     def handle(self, event: Event, context: Context) -> None:
         match event:
-            case Received(sender, Call(number, Transact(mops))):
-                self._transact(sender, number, mops, context)
+            case Received(sender, Call(number, Transact() | Operate() as request)):
+                self._transact(sender, number, request, context)
             case Received(_, Replicate(view, start, entries)):
                 if view == self.view.number and self.next_view is self.view:
                     self._replicate(start, entries, context)
@@ -103,24 +105,28 @@ class DataNode:
         """Forget what is known within one view only. The whole log is durable at this moment."""
         self.node = context.node
         self.lists: dict[Json, list[Json]] = {}
+        self.registers: dict[Json, Json] = {}
         for entry in self.log:
             for mop in entry.mops:
                 if mop.f == "append":
                     self.lists.setdefault(mop.key, []).append(mop.value)
-        self.pending: dict[int, tuple[NodeId, int, tuple[MicroOp, ...]]] = {}
+            if entry.operate is not None:
+                self._operate(entry.operate)
+        self.pending: dict[int, tuple[NodeId, int, Done | Held]] = {}
         self.durable_length = self.inherited = len(self.log)  # The backup is caught up when it has the inherited ones.
         self.backup_length = self.send_from = 0  # What the backup has; where to go on sending.
         self.matched = 0
         self.committed = 0
         self._commit(context)
 
-    def _transact(self, client: NodeId, number: int, mops: tuple[MicroOp, ...], context: Context) -> None:
+    def _transact(self, client: NodeId, number: int, request: Transact | Operate, context: Context) -> None:
         if not self.is_primary or self.next_view is not self.view or len(self.pending) >= OPEN_MAX:
             context.send(client, Answer(number, Refused(None if self.is_primary else self.view.primary)))
             return
-        entry = Entry(self.view.number, mops)
+        mops, operate = (request.mops, None) if isinstance(request, Transact) else ((), request)
+        entry = Entry(self.view.number, mops, operate)
         self.log.append(entry)
-        self.pending[len(self.log)] = (client, number, self._apply(entry))
+        self.pending[len(self.log)] = (client, number, self._apply(len(self.log), entry))
         context.append("log", entry)
         context.sync(self._token(len(self.log)))
 
@@ -159,9 +165,9 @@ class DataNode:
         while self.committed < length:
             self.committed += 1
             if self.committed in self.pending:
-                client, number, mops = self.pending.pop(self.committed)
+                client, number, done = self.pending.pop(self.committed)
                 context.point("before-answer")
-                context.send(client, Answer(number, Done(self.committed, mops)))
+                context.send(client, Answer(number, done))
         self.feed.pump(self.log, self.committed, context)
 
     def _replicate(self, start: int, entries: tuple[Entry, ...], context: Context) -> None:
@@ -227,8 +233,11 @@ class DataNode:
             entries = tuple(self.log[self.send_from : self.durable_length])
             context.send(self.view.backup, Replicate(self.view.number, self.send_from, entries))
 
-    def _apply(self, entry: Entry) -> tuple[MicroOp, ...]:
-        """The transaction's micro-operations with its reads filled in; its appends are in the lists from now on."""
+    def _apply(self, position: int, entry: Entry) -> Done | Held:
+        """The answer to what is at that position, once it is committed; lists and registers have it from now on."""
+        if entry.operate is not None:
+            held, is_done = self._operate(entry.operate)
+            return Held(position, held, is_done)
         done = []
         for mop in entry.mops:
             elements = self.lists.setdefault(mop.key, [])
@@ -237,4 +246,12 @@ class DataNode:
                 done.append(mop)
             else:
                 done.append(MicroOp("r", mop.key, list(elements)))
-        return tuple(done)
+        return Done(position, tuple(done))
+
+    def _operate(self, operate: Operate) -> tuple[Json, bool]:
+        """What the register held before that operation, and whether it was carried out."""
+        held = self.registers.get(operate.key)
+        is_done = operate.f != "cas" or held == operate.old
+        if operate.f != "read" and is_done:
+            self.registers[operate.key] = operate.value
+        return held, is_done

@@ -1,5 +1,7 @@
 """What the nodes of the tutorial say to each other, and what they keep on disk."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from harness.core.machine import NodeId
@@ -27,11 +29,27 @@ class Heartbeat(Struct, frozen=True, tag=True):
     clock_ns: int
 
 
+class Operate(Struct, frozen=True, tag=True):
+    """A client asks for one operation on a register: to read it, to write `value`, or to do that if it holds `old`.
+
+    Registers are beside the lists, and what is done to them is in no stream.
+    """
+
+    f: Literal["read", "write", "cas"]
+    key: Json
+    value: Json = None
+    old: Json = None
+
+
 class Entry(Struct, frozen=True, tag=True):
-    """One transaction in the log; its position is its index + 1. `view` is the one in which it was appended."""
+    """One transaction in the log, or one operation on a register; its position is its index + 1.
+
+    `view` is the one in which it was appended.
+    """
 
     view: int
     mops: tuple[MicroOp, ...]
+    operate: Operate | None = None
 
 
 class Replicate(Struct, frozen=True, tag=True):
@@ -60,6 +78,14 @@ class Done(Struct, frozen=True, tag=True):
 
     position: int
     mops: tuple[MicroOp, ...]
+
+
+class Held(Struct, frozen=True, tag=True):
+    """It was committed at `position`, and the register held `value` before. Not `is_done`: so it was left as it is."""
+
+    position: int
+    value: Json
+    is_done: bool
 
 
 class Refused(Struct, frozen=True, tag=True):
