@@ -5,7 +5,7 @@ much time as holds no more than OPS_MAX operations and EVENTS_MAX events. Where 
 is drawn is thinned evenly, never the evidence itself, and `notes` say so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -30,6 +30,17 @@ SHARES: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0
 PAD_MAX_NS: Final = 2_000_000_000
 MARKED_MAX: Final = 24  # Operations and events in the table of one finding.
 LINE_MAX: Final = 1_000  # Characters of one raw record.
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """How positions of the change stream are called and written: as in the sentences of the checks."""
+
+    word: str = "position"
+    text: Callable[[int], str] = str
+
+
+PLAIN: Final = Positions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +79,7 @@ class Slice:
     raw: tuple[Raw, ...]
     edn: str
     notes: tuple[str, ...]
+    positions: Positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +125,7 @@ def choice(series: Series, finding: Finding, prefix: str) -> Choice | None:
     )
 
 
-def slices(history: Path, choices: Sequence[Choice], *, is_order: bool) -> list[Slice]:
+def slices(history: Path, choices: Sequence[Choice], *, is_order: bool, positions: Positions = PLAIN) -> list[Slice]:
     """The slices, from one reading of the history: of a large one that is what takes time."""
     ops = sorted({index for each in choices for index in each.ops})
     seqs = sorted({seq for each in choices for seq in each.events})
@@ -124,18 +136,19 @@ def slices(history: Path, choices: Sequence[Choice], *, is_order: bool) -> list[
             by_op.setdefault(record.index, []).append((seq, record))
         else:
             by_seq[seq] = (seq, record)
-    return [
-        _slice(each, [*chain(*(by_op[index] for index in each.ops)), *(by_seq[seq] for seq in each.events)], is_order)
-        for each in choices
-    ]
+    found = []
+    for each in choices:
+        records = [*chain(*(by_op[index] for index in each.ops)), *(by_seq[seq] for seq in each.events)]
+        found.append(_slice(each, records, is_order=is_order, positions=positions))
+    return found
 
 
-def _slice(chosen: Choice, records: list[tuple[int, Evidence]], is_order: bool) -> Slice:
+def _slice(chosen: Choice, records: list[tuple[int, Evidence]], *, is_order: bool, positions: Positions) -> Slice:
     records.sort(key=lambda each: each[0])
     completed = {record.index: record for _, record in records if isinstance(record, Complete)}
     operations = [(each, completed.get(each.index)) for _, each in records if isinstance(each, Invoke)]
     events = [(seq, record) for seq, record in records if isinstance(record, StreamEvent)]
-    rows = tuple(_rows(operations, events, chosen, is_order=is_order))
+    rows = tuple(_rows(operations, events, chosen, is_order=is_order, positions=positions))
     return Slice(
         low_ns=chosen.low_ns,
         high_ns=chosen.high_ns,
@@ -148,6 +161,7 @@ def _slice(chosen: Choice, records: list[tuple[int, Evidence]], is_order: bool) 
         raw=tuple(_raw(seq, record, chosen) for seq, record in records),
         edn="\n".join(_cut(line) for line in edn_lines(record for _, record in records)),
         notes=chosen.notes,
+        positions=positions,
     )
 
 
@@ -208,16 +222,17 @@ def _rows(
     chosen: Choice,
     *,
     is_order: bool,
+    positions: Positions,
 ) -> Iterator[Row]:
     """The evidence in order of time: an operation when it was answered."""
     found: list[tuple[int, str, str, str]] = []
     for invoke, complete in operations:
         if (name := f"op {invoke.index}") in chosen.marked:
             ns = invoke.time_ns if complete is None else complete.time_ns
-            found.append((ns, name, _where(invoke, complete), operation_text(invoke, complete)))
+            found.append((ns, name, _where(invoke, complete), operation_text(invoke, complete, positions)))
     for seq, event in events:
         if (name := f"event {seq}") in chosen.marked:
-            found.append((event.time_ns, name, event.subscriber, event_text(event)))
+            found.append((event.time_ns, name, event.subscriber, event_text(event, positions)))
     for number, (ns, name, where, what) in enumerate(sorted(found, key=lambda each: each[0]), 1):
         anchor = _anchor(chosen, name)
         yield Row(number=number, name=name, when=moment(ns, is_order=is_order), where=where, what=what, anchor=anchor)
@@ -228,13 +243,15 @@ def _where(invoke: Invoke, complete: Complete | None) -> str:
     return f"client {invoke.process}{node}"
 
 
-def operation_text(invoke: Invoke, complete: Complete | None) -> str:
+def operation_text(invoke: Invoke, complete: Complete | None, positions: Positions = PLAIN) -> str:
     """What an operation did, and how it ended."""
     mops = (complete.mops if complete is not None else None) or invoke.mops or ()
     done = "; ".join(map(mop_text, mops)) if mops else f"{invoke.f} {short(invoke.value)}"
     if complete is None:
         return f"T{invoke.index}: {done}: never answered"
-    place = f", position {complete.commit_ts}" if complete.commit_ts is not None else ""
+    place = ""
+    if complete.commit_ts is not None:
+        place = f", {positions.word} {positions.text(complete.commit_ts)}"
     why = f" ({short(complete.error)})" if complete.error else ""
     return f"T{invoke.index}: {done}: {'unknown' if complete.outcome == 'info' else complete.outcome}{place}{why}"
 
@@ -247,12 +264,13 @@ def mop_text(mop: MicroOp) -> str:
     return f"{'append' if mop.f == 'append' else 'write'} {short(mop.value, 24)} to {key}"
 
 
-def event_text(event: StreamEvent) -> str:
+def event_text(event: StreamEvent, positions: Positions = PLAIN) -> str:
     """What a subscriber received."""
-    place = "" if event.position is None else f" at position {event.position}"
+    position = None if event.position is None else positions.text(event.position)
+    place = "" if position is None else f" at {positions.word} {position}"
     where = "" if event.span is None else f" on {event.span}"
     if event.kind == "watermark":
-        return f"watermark {event.position}{where}"
+        return f"watermark {position}{where}"
     if event.key is None and event.value is None:
         return f"{event.kind}{place}{where}"
     return f"{event.kind} {short(event.key, 24)}: {short(event.value, 32)}{place}{where}"

@@ -6,6 +6,7 @@ from typing import Final
 
 from harness.core.verdict import Verdict
 from harness.report.evidence import Row
+from harness.report.exclusions import Exclusion
 from harness.report.model import FindingRow, Report
 from harness.report.screen import commands, visible
 
@@ -31,7 +32,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return lines + [f"| {' | '.join(row)} |" for row in rows]
 
 
-def issue(report: Report, finding: FindingRow, rows: Sequence[Row]) -> str:
+def issue(report: Report, finding: FindingRow, rows: Sequence[Row], excluded: Sequence[Exclusion] = ()) -> str:
     """What to file for a finding."""
     promise = next((each for each in report.promises if each.id == finding.promise), None)
     lines = [f"### {escaped(finding.anomaly)}: {escaped(finding.sentence)}", ""]
@@ -54,6 +55,12 @@ def issue(report: Report, finding: FindingRow, rows: Sequence[Row]) -> str:
     if rows:
         cells = [(str(row.number), row.when, escaped(row.where), escaped(row.what)) for row in rows]
         lines += ["", "**Evidence**", "", *table(("", "when", "where", "what"), cells)]
+    if excluded:
+        lines += ["", "**What it is not**", ""]
+        lines += [
+            f"- {each.explanation}: {'excluded' if each.is_excluded else 'not excluded'}, {escaped(each.because)}"
+            for each in excluded
+        ]
     return "\n".join([*lines, "", "**To repeat it**", "", *_repeating(report), ""])
 
 

@@ -7,6 +7,7 @@ pointer, and buttons that copy. What a report says is never left out; the drawin
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -17,23 +18,28 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from checkers.explain import epoch_name
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Verdict
 from harness.report.cycle import Drawing, cycle_drawing
-from harness.report.evidence import Slice, choice, first_moment, slices
+from harness.report.evidence import PLAIN, Positions, Slice, choice, first_moment, slices
+from harness.report.exclusions import Exclusion, Writes, exclusions, read_writes
 from harness.report.markdown import issue
 from harness.report.model import WHERE, FindingRow, PromiseRow, Report
+from harness.report.planned import Planned, planned_steps, read_refusals
 from harness.report.plots import Overview, fault_colours, in_force, overview
 from harness.report.scale import WIDTH, duration
 from harness.report.screen import commands, visible
 from harness.report.series import Series, read_series
 from harness.report.timeline import Timeline, timeline
+from harness.report.track_record import TrackRecord, track_records
 from harness.store import RunFile
 
 TEXT_MAX: Final = 2_000  # Characters of one value; a megabyte in a key must not make the page unreadable.
 DRAWN_MAX: Final = 12  # Findings with drawings; the others have their sentence, proof and fingerprint.
 FLAG_MAX: Final = 4  # Numbers on one flag.
+FAULTS_NAMED: Final = 4  # Faults at the time of a finding; of more only the kinds are told.
 NEAR: Final = 3.0  # Percent of the width: flags closer than this are one.
 AFTERMATH_NS: Final = 1_000_000_000
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
@@ -58,7 +64,7 @@ class Guide:
     def text(self) -> str:
         """The numbers; of many, the first and the last."""
         numbers = [str(number) for number in sorted(self.numbers)]
-        return " ".join(numbers if len(numbers) <= FLAG_MAX else (numbers[0], "…", numbers[-1]))
+        return ", ".join(numbers) if len(numbers) <= FLAG_MAX else f"{numbers[0]} … {numbers[-1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,8 @@ class Shown:
     found: Slice | None
     picture: Timeline | None
     faults: tuple[str, ...]  # In force while it came about.
+    excluded: tuple[Exclusion, ...]
+    track: TrackRecord | None
     issue: str
 
 
@@ -81,6 +89,8 @@ class Story:
 
     series: Series | None = None
     overview: Overview | None = None
+    planned: tuple[Planned, ...] = ()
+    writes: Writes = field(default_factory=Writes)
     slices: Mapping[int, Slice] = field(default_factory=dict)  # Around the findings, by their number.
     problem: str | None = None
 
@@ -98,7 +108,7 @@ def page(
     Without `history` it has no drawings, and says the `problem`.
     """
     story = _story(report, history, run_file) if history is not None else Story(problem=problem)
-    shown = _shown_findings(report, story)
+    shown = _shown_findings(report, story, run_file)
     guides = _guides(report, story)
     styles = fault_colours(story.overview.kinds if story.overview else ())
     return rendered(
@@ -121,7 +131,7 @@ def page(
         facts=list(_facts(report)),
         notes=_notes(report),
         models=_models(report),
-        outcomes=OUTCOME_WORDS,
+        outcomes=[(word, report.operations[kind]) for kind, word in OUTCOME_WORDS.items() if kind in report.operations],
     )
 
 
@@ -177,19 +187,29 @@ def _story(report: Report, history: Path, run_file: RunFile | None) -> Story:
     """What the drawings need. A history that cannot be drawn is no reason to have no page."""
     try:
         series = read_series(history, run_file)
-        found = _slices(report, history, series)
+        found = _slices(report, history, series, _positions(run_file))
+        planned = _planned(history, series, run_file)
+        writes = read_writes(history) if found else Writes()
     except HistoryError as error:
         return Story(problem=f"The history cannot be drawn: {error}")
     stream = run_file.stream if run_file is not None else None
     is_closed = stream is not None and stream.closed == "<="
-    return Story(series=series, overview=overview(series, is_closed=is_closed), slices=found)
+    drawn = overview(series, is_closed=is_closed, planned=planned)
+    return Story(series=series, overview=drawn, planned=planned, writes=writes, slices=found)
 
 
-def _shown_findings(report: Report, story: Story) -> list[Shown]:
+def _planned(history: Path, series: Series, run_file: RunFile | None) -> tuple[Planned, ...]:
+    if run_file is None:
+        return ()
+    return planned_steps(run_file.plan, series.windows, read_refusals(history), series.phases.get("load", 0))
+
+
+def _shown_findings(report: Report, story: Story, run_file: RunFile | None) -> list[Shown]:
     promises = {row.id: row for row in report.promises}
     shown = []
-    for number, finding in enumerate(report.findings, 1):
+    for number, (finding, track) in enumerate(zip(report.findings, track_records(report), strict=True), 1):
         found = story.slices.get(number)
+        excluded = _excluded(report, finding, story, found, run_file) if found else ()
         operations = {invoke.index: (invoke, complete) for invoke, complete in found.operations} if found else {}
         shown.append(
             Shown(
@@ -200,17 +220,33 @@ def _shown_findings(report: Report, story: Story) -> list[Shown]:
                 found=found,
                 picture=_picture(found, story) if found else None,
                 faults=_faults(found, story) if found else (),
-                issue=issue(report, finding, found.rows if found else ()),
+                excluded=excluded,
+                track=track,
+                issue=issue(report, finding, found.rows if found else (), excluded),
             )
         )
     return shown
 
 
-def _slices(report: Report, history: Path, series: Series) -> dict[int, Slice]:
+def _excluded(
+    report: Report, finding: FindingRow, story: Story, found: Slice, run_file: RunFile | None
+) -> tuple[Exclusion, ...]:
+    if story.series is None:
+        return ()
+    return exclusions(report, finding, found, series=story.series, writes=story.writes, run_file=run_file)
+
+
+def _positions(run_file: RunFile | None) -> Positions:
+    if run_file is None or run_file.stream is None or run_file.stream.position != "epoch":
+        return PLAIN
+    return Positions("epoch", epoch_name(run_file.bounds.saved_bits))
+
+
+def _slices(report: Report, history: Path, series: Series, positions: Positions) -> dict[int, Slice]:
     """The evidence of each finding that names some, by its number."""
     every = {n: choice(series, finding, f"f{n}") for n, finding in enumerate(report.findings[:DRAWN_MAX], 1)}
     chosen = {number: each for number, each in every.items() if each is not None}
-    found = slices(history, list(chosen.values()), is_order=series.is_order)
+    found = slices(history, list(chosen.values()), is_order=series.is_order, positions=positions)
     return dict(zip(chosen, found, strict=True))
 
 
@@ -223,6 +259,9 @@ def _picture(found: Slice, story: Story) -> Timeline | None:
 def _faults(found: Slice, story: Story) -> tuple[str, ...]:
     """The faults in force while it came about, and those that had just ended: their aftermath counts."""
     windows = in_force(story.series.windows if story.series else (), found.first_ns - AFTERMATH_NS, found.last_ns)
+    if len(windows) > FAULTS_NAMED:
+        counts = Counter(window.kind for window in windows)
+        return tuple(f"{count} of {kind}" for kind, count in counts.items())
     texts = list[str]()
     for window in windows:
         ended = f", ended {duration(found.first_ns - window.end_ns)} before" if window.end_ns < found.first_ns else ""

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.record import Json
 from harness.exposure import FOREVER, Window
+from harness.report.planned import Planned
 from harness.report.scale import SECOND, WIDTH, Tick, TimeAxis, duration, moment, nice_ceiling
 from harness.report.series import Series, lag_ns
 from nemesis.package import PACKAGES
@@ -67,6 +68,7 @@ class Overview:
     axis: TimeAxis
     kinds: tuple[str, ...]
     bands: tuple[Band, ...]
+    planned: tuple[Band, ...]
     plots: tuple[Plot, ...]
     ticks: tuple[Tick, ...]
     phases: tuple[tuple[float, str], ...]
@@ -75,10 +77,10 @@ class Overview:
     hover: dict[str, Json] = field(default_factory=dict)
 
 
-def overview(series: Series, *, is_closed: bool) -> Overview:
-    """The plots of a run."""
+def overview(series: Series, *, is_closed: bool, planned: Sequence[Planned] = ()) -> Overview:
+    """The plots of a run, with what was planned behind what happened."""
     axis = TimeAxis(low_ns=0, high_ns=max(1, series.end_ns), is_order=series.is_order)
-    kinds = fault_kinds(series.windows)
+    kinds = tuple(dict.fromkeys([*fault_kinds(series.windows), *(step.kind for step in planned)]))
     size = len(series.outcome)
     columns = int(np.clip(size // 15, *COLUMNS))
     edges = np.linspace(0, axis.high_ns, columns + 1).astype(np.int64)
@@ -92,6 +94,7 @@ def overview(series: Series, *, is_closed: bool) -> Overview:
         axis=axis,
         kinds=kinds,
         bands=tuple(band(each, axis, kinds) for each in series.windows),
+        planned=tuple(_planned_band(each, axis, kinds) for each in planned),
         plots=tuple(plots),
         ticks=tuple(axis.ticks()),
         phases=tuple((axis.percent(ns), name) for name, ns in series.phases.items() if name in ("healing", "final")),
@@ -138,6 +141,18 @@ def band(window: Window, axis: TimeAxis, kinds: Sequence[str]) -> Band:
         title=f"{window.kind} of {window.targets}: {moment(window.begin_ns)} to {until}; {effect}",
         begin_ns=window.begin_ns,
         end_ns=end_ns,
+    )
+
+
+def _planned_band(step: Planned, axis: TimeAxis, kinds: Sequence[str]) -> Band:
+    x = axis.x(step.begin_ns)
+    return Band(
+        kind=kinds.index(step.kind),
+        x=x,
+        width=max(0.5, round(axis.x(step.end_ns) - x, 2)),
+        title=step.title,
+        begin_ns=step.begin_ns,
+        end_ns=step.end_ns,
     )
 
 

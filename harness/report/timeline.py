@@ -161,7 +161,8 @@ class _Drawing:
         end_ns = self.axis.high_ns if complete is None else complete.time_ns
         is_marked = name in self.found.numbers
         lane = self.lanes.get(("client", str(invoke.process)))
-        title = f"{operation_text(invoke, complete)}\n{moment(invoke.time_ns, is_order=self.axis.is_order)}"
+        began = moment(invoke.time_ns, is_order=self.axis.is_order)
+        title = f"{operation_text(invoke, complete, self.found.positions)}\n{began}"
         if complete is not None and not self.axis.is_order:
             title += f", took {duration(complete.time_ns - invoke.time_ns)}"
         if lane is not None:
@@ -192,9 +193,8 @@ class _Drawing:
             is_mark = event.kind in WATERMARKS and event.position is not None
             if is_mark:
                 steps.append(f"H{x}V{y}" if steps else f"M{x} {y}")
-            title = (
-                f"{event_text(event)}\n{visible(event.subscriber)}, session {event.session}, {moment(event.time_ns)}"
-            )
+            where = f"{visible(event.subscriber)}, session {event.session}, {moment(event.time_ns)}"
+            title = f"{event_text(event, self.found.positions)}\n{where}"
             is_marked = f"event {seq}" in self.found.numbers
             kind = "mark" if is_mark else "row" if event.kind in ("row", "backfill") else "other"
             self._dot(f"{kind}{' marked' if is_marked else ''}", title, event.time_ns, y)

@@ -1,0 +1,119 @@
+"""How often the findings of a run were seen before: in the other runs of the same test in its store, by release.
+
+A finding's fingerprint names its operations, so it comes back only where the run does. What is counted is therefore the
+anomaly together with the promise that it breaks.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from harness.core.verdict import Verdict
+from harness.report.model import REPORT_FILE, FindingRow, Report
+
+RUNS_MAX: Final = 400  # The latest ones; each costs a file to read.
+_BYTES_MAX: Final = 4 << 20
+_TESTED: Final = (Verdict.VALID.value, Verdict.INVALID.value, Verdict.UNKNOWN.value)
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """A finding of another run; what else a report says is passed over."""
+
+    anomaly: str
+    promise: str | None = None
+
+
+class _Past(msgspec.Struct, frozen=True):
+    """Another run."""
+
+    verdict: str
+    started_utc: str | None = None
+    versions: dict[str, str] = {}
+    bugs: tuple[str, ...] = ()
+    findings: tuple[_Seen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One release of what was tested: in how many of its runs the finding was seen, first and last (UTC)."""
+
+    name: str
+    seen: int
+    runs: int
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackRecord:
+    """What the store says of one finding. `is_all`: no older run was left out."""
+
+    releases: tuple[Release, ...]
+    is_all: bool
+
+    @property
+    def seen(self) -> int:
+        """In how many runs, this one among them."""
+        return sum(each.seen for each in self.releases)
+
+    @property
+    def runs(self) -> int:
+        """How many there are that tested something."""
+        return sum(each.runs for each in self.releases)
+
+
+def track_records(report: Report) -> list[TrackRecord | None]:
+    """One for each finding of the report, which need not be stored yet; None if the run has no store."""
+    if report.run is None or not report.findings:
+        return [None] * len(report.findings)
+    run = Path(report.run)
+    others = sorted((each for each in _folders(run.parent) if each.name != run.name), key=lambda each: each.name)
+    past = [*_read(others[-RUNS_MAX:]), _this(report)]
+    is_all = len(others) <= RUNS_MAX
+    return [TrackRecord(releases=tuple(_releases(past, each)), is_all=is_all) for each in report.findings]
+
+
+def _folders(test: Path) -> list[Path]:
+    try:
+        return [each for each in test.iterdir() if (each / REPORT_FILE).is_file()]
+    except OSError:  # The store is gone: so be it.
+        return []
+
+
+def _read(runs: Iterable[Path]) -> Iterator[_Past]:
+    """The runs that tested something; a report that cannot be read is no run."""
+    for run in runs:
+        path = run / REPORT_FILE
+        try:
+            if path.stat().st_size <= _BYTES_MAX:
+                found = msgspec.json.decode(path.read_bytes(), type=_Past)
+                if found.verdict in _TESTED:
+                    yield found
+        except (OSError, msgspec.MsgspecError, RecursionError):
+            continue
+
+
+def _this(report: Report) -> _Past:
+    findings = tuple(_Seen(each.anomaly, each.promise) for each in report.findings)
+    return _Past(report.verdict, report.started_utc, report.versions, report.bugs, findings)
+
+
+def _releases(past: Iterable[_Past], finding: FindingRow) -> Iterator[Release]:
+    """The releases in order of their first run."""
+    runs: dict[str, list[_Past]] = {}
+    for each in past:
+        runs.setdefault(_name(each), []).append(each)
+    wanted = _Seen(finding.anomaly, finding.promise)
+    for name, every in runs.items():
+        times = [each.started_utc or "" for each in every if wanted in each.findings]
+        first, last = (min(times), max(times)) if times else ("", "")
+        yield Release(name=name, seen=len(times), runs=len(every), first=first, last=last)
+
+
+def _name(past: _Past) -> str:
+    """What was tested: all versions but those of what runs the test, and what was planted."""
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(past.versions.items()) if name != "python")
+    return " with ".join(filter(None, (versions, ", ".join(past.bugs)))) or "unknown"
