@@ -1,0 +1,96 @@
+"""Carries a fault plan out in containers, and says how much each step did.
+
+1. Steps may overlap: what several of them want of one proxy, packet rule or container is done for the first, and undone
+   after the last.
+2. A fault is probed after it was applied. What a step did is counted by the nodes, by clients, and by rules of iptables
+   in a node's own network namespace; a step that no probe has shown to be in force did nothing.
+3. A step that cannot be brought about, since a container is gone, did nothing, and its note says why. Undoing it works
+   in any case.
+"""
+
+import asyncio
+
+from harness.containers.probing import Prober, way
+from harness.containers.rules import Rules
+from harness.containers.site import GONE, ClientTraffic, Holds, Site, Struck
+from harness.containers.struck_clocks import OnClocks
+from harness.containers.struck_links import OnLinks
+from harness.containers.struck_nodes import Consumer, Crash, FullDisk, Pause
+from harness.core.errors import ScenarioError
+from harness.core.machine import NodeId
+from harness.host.control import LinkCounters
+from nemesis.overlap import LINK_FAULTS
+from nemesis.plan import Effect, Plan, Step
+from nemesis.topology import Topology
+from nemesis.validation import problems
+
+
+def no_traffic(_: NodeId) -> LinkCounters:
+    """Where nobody counts what clients send and receive."""
+    return LinkCounters()
+
+
+class ContainerFaults:
+    """The `FaultRuntime` of containers."""
+
+    def __init__(self, site: Site, topology: Topology, traffic: ClientTraffic = no_traffic) -> None:
+        self._site, self._topology = site, topology
+        self._holds = Holds()
+        self._rules = Rules(site, self._holds)
+        self._prober = Prober(site, traffic)
+        self._struck: list[tuple[Step, Struck]] = []  # All of the run, in order of application.
+        self._in_force: list[tuple[Step, Struck]] = []
+        self._failures: dict[int, str] = {}  # By place in `_struck`.
+
+    def refusal(self, step: Step) -> str | None:
+        """Why containers cannot do that step, in one line, or None."""
+        return "; ".join(problems(Plan(steps=(step,)), self._topology, runtime="docker")) or None
+
+    async def apply(self, step: Step) -> None:
+        """Bring the fault about. Raises ScenarioError if containers refuse it."""
+        refusal = self.refusal(step)
+        if refusal is not None:
+            raise ScenarioError(refusal)
+        number = len(self._struck)
+        struck = self._strike(number, step)
+        self._struck.append((step, struck))
+        self._in_force.append((step, struck))
+        try:
+            await struck.begin()
+        except GONE as error:
+            self._failures[number] = " ".join(str(error).split()) or type(error).__name__
+
+    async def undo(self, step: Step) -> None:
+        """Heal it. Nothing happens if it is healed already. Of equal steps the last applied is undone first."""
+        for entry in reversed(self._in_force):
+            if entry[0] == step:
+                self._in_force.remove(entry)
+                await asyncio.shield(entry[1].end())  # An interrupt that comes meanwhile must not leave half of it.
+                return
+
+    async def effect(self, step: Step) -> Effect:
+        """What it did since it was applied. Of equal steps the last applied answers."""
+        for number, (applied, struck) in reversed(list(enumerate(self._struck))):
+            if applied == step:
+                if number in self._failures:
+                    return Effect(0, f"it could not be brought about: {self._failures[number]}")
+                return await struck.effect()
+        return Effect(0, "it was never applied")
+
+    def _strike(self, number: int, step: Step) -> Struck:
+        site, prober, rules, holds = self._site, self._prober, self._rules, self._holds
+        if step.fault in LINK_FAULTS:
+            ways = [way(target) for target in step.targets]
+            return OnLinks(number, step, ways, site=site, prober=prober, rules=rules, holds=holds)
+        nodes = [NodeId(target) for target in step.targets]
+        match step.fault:
+            case "crash":
+                return Crash(step, nodes, site=site, rules=rules, holds=holds)
+            case "pause":
+                return Pause(step, nodes, site=site, prober=prober, holds=holds)
+            case "consumer":
+                return Consumer(step, nodes, site=site, prober=prober)
+            case "disk-full":
+                return FullDisk(nodes, site=site)
+            case _:
+                return OnClocks(step, nodes, site=site)

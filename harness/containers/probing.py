@@ -1,0 +1,144 @@
+"""Probes on the very path of the data, one way at a time, and what nodes and clients have counted there."""
+
+import asyncio
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from harness.containers.links import Stream
+from harness.containers.site import GONE, ClientTraffic, Site
+from harness.core.machine import NodeId
+from harness.host.control import Counters, LinkCounters
+from harness.host.frames import HANDSHAKE_MAX, WELCOME, BadFrame, Hello, Splitter, decode_as, encode_frame
+from nemesis.overlap import ends
+from nemesis.topology import CLIENT
+
+LOOPBACK: Final = "127.0.0.1"
+ANSWER_S: Final = 1.0
+_READ_BYTES: Final = 1 << 12
+
+
+class Way(NamedTuple):
+    """A directed link, and where in Toxiproxy what it carries passes.
+
+    Between nodes each direction has connections and a proxy of its own. Clients dial nodes, and are answered on the
+    same connection: what a node sends to clients goes down the stream of the proxy that leads to it.
+    """
+
+    name: str
+    source: str
+    target: str
+    proxy: str
+    stream: Stream
+
+    @property
+    def node(self) -> NodeId:
+        """The node that sends; of a link from clients the one that they dial."""
+        return NodeId(self.target if self.source == CLIENT else self.source)
+
+    @property
+    def has_clients(self) -> bool:
+        """Is one of its ends the clients'?"""
+        return CLIENT in (self.source, self.target)
+
+
+class Seen(NamedTuple):
+    """What became of a probe: after what time it arrived; or None, and why it did not."""
+
+    after_s: float | None
+    reason: str
+
+
+class Passed(NamedTuple):
+    """What has gone over a way so far: messages, connections, and those of them that were closed or refused."""
+
+    sent: int = 0
+    received: int = 0
+    opened: int = 0
+    broken: int = 0
+
+
+def way(link: str) -> Way:
+    """The way of a link "n1>n2" or "client>n1"."""
+    source, target = ends(link)
+    if target == CLIENT:
+        return Way(link, source, target, f"{CLIENT}>{source}", "downstream")
+    return Way(link, source, target, link, "upstream")
+
+
+class Prober:
+    """Sends probes, and reads counters."""
+
+    def __init__(self, site: Site, traffic: ClientTraffic) -> None:
+        self._site, self._traffic = site, traffic
+        self._numbers = itertools.count(1)
+
+    async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
+        """What becomes of a probe on each way, all at once, by name."""
+        found = await asyncio.gather(*(self._seen(each, timeout_s) for each in ways))
+        return {each.name: seen for each, seen in zip(ways, found, strict=True)}
+
+    async def passed(self, ways: Sequence[Way]) -> dict[str, Passed]:
+        """What has gone over each way so far, by name. A node that does not answer counts as when it last did."""
+        nodes = dict.fromkeys(NodeId(end) for each in ways for end in (each.source, each.target) if end != CLIENT)
+        counters = await self.counters(nodes)
+        return {each.name: self._passed(each, counters) for each in ways}
+
+    async def counters(self, nodes: Iterable[NodeId]) -> dict[NodeId, Counters]:
+        """What those nodes have counted; of one that does not answer, when it last did."""
+        names = list(nodes)
+        return dict(zip(names, await asyncio.gather(*map(self._counters, names)), strict=True))
+
+    def sent_by_clients(self, node: NodeId) -> int:
+        """How many messages clients have sent to that node."""
+        return self._traffic(node).sent
+
+    def _passed(self, way: Way, counters: Mapping[NodeId, Counters]) -> Passed:
+        if not way.has_clients:
+            near = counters[NodeId(way.source)].links.get(way.target, LinkCounters())
+            far = counters[NodeId(way.target)].links.get(way.source, LinkCounters())
+            return Passed(near.sent, far.received, near.opened, near.closed + near.refused)
+        node, clients = counters[way.node].links.get(CLIENT, LinkCounters()), self._traffic(way.node)
+        if way.source == CLIENT:
+            return Passed(clients.sent, node.received, clients.opened, clients.closed + clients.refused)
+        return Passed(node.sent, clients.received, clients.opened, clients.closed + clients.refused)
+
+    async def _counters(self, node: NodeId) -> Counters:
+        place = self._site.nodes[node]
+        if not place.is_down:
+            with suppress(*GONE):
+                async with asyncio.timeout(ANSWER_S):
+                    return await place.control.counters()
+        return place.control.total()
+
+    async def _seen(self, way: Way, timeout_s: float) -> Seen:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        if way.has_clients:
+            reason = await self._round_trip(way.node, timeout_s)
+        else:
+            reason = await self._site.nodes[NodeId(way.source)].control.probe(NodeId(way.target), timeout_s)
+        return Seen(loop.time() - began_s, "") if reason is None else Seen(None, reason)
+
+    async def _round_trip(self, node: NodeId, timeout_s: float) -> str | None:
+        """Greet a node as a client would: None if it says welcome in time. This takes both directions of its proxy."""
+        writer: asyncio.StreamWriter | None = None
+        try:
+            async with asyncio.timeout(timeout_s):
+                reader, writer = await asyncio.open_connection(LOOPBACK, self._site.client_ports[node])
+                writer.write(encode_frame(Hello(NodeId(f"probe-{next(self._numbers)}"))))
+                splitter = Splitter(HANDSHAKE_MAX)
+                while (payload := splitter.take()) is None:
+                    if not (received := await reader.read(_READ_BYTES)):
+                        return "the connection was closed"
+                    splitter.feed(received)
+                decode_as(WELCOME, payload)
+                return None
+        except TimeoutError:
+            return f"no answer within {timeout_s * 1000:g} ms"
+        except (OSError, BadFrame) as error:
+            return str(error)
+        finally:
+            if writer is not None:
+                writer.transport.abort()

@@ -1,0 +1,85 @@
+"""Silent links: packets vanish in the network namespace of the node that dials, and nobody is told.
+
+A link is known by the port of its proxy: what the node sends there is dropped, and what comes from there. Packets of a
+proxied link carry Toxiproxy's address, so a rule on the peer's address would drop nothing. The rules stand first, so
+that connections which stand already are silent, too.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from harness.containers.site import GONE, Holds, Site
+from harness.core.machine import NodeId
+
+SILENT: Final = "silent"
+_RETRY_S: Final = 0.02
+_COUNTED: Final = re.compile(r"--[ds]port (\d+) -c (\d+) \d+ -j DROP")
+
+
+class Rules:
+    """All silent links of a run."""
+
+    def __init__(self, site: Site, holds: Holds) -> None:
+        self._site, self._holds = site, holds
+        self._ports: dict[NodeId, list[int]] = {}  # What is dropped now.
+
+    async def begin(self, links: Iterable[tuple[NodeId, int]]) -> None:
+        """Drop the packets of those links: nodes, and the ports that they dial."""
+        first = [(node, port) for node, port in links if self._holds.take(SILENT, f"{node}:{port}")]
+        for node, port in first:
+            self._ports.setdefault(node, []).append(port)
+        await asyncio.gather(*(self._silence(node, ports) for node, ports in _by_node(first).items()))
+
+    async def end(self, links: Iterable[tuple[NodeId, int]]) -> None:
+        """Let them through again. A node that is gone has taken its rules with it."""
+        last = [(node, port) for node, port in links if self._holds.drop(SILENT, f"{node}:{port}")]
+        for node, port in last:
+            self._ports[node].remove(port)
+        await asyncio.gather(*(self._forgive(node, ports) for node, ports in _by_node(last).items()))
+
+    async def dropped(self, links: Sequence[tuple[NodeId, int]]) -> int:
+        """How many packets of those links have vanished, as far as their nodes can be asked."""
+        return sum(await asyncio.gather(*(self._count(node, ports) for node, ports in _by_node(links).items())))
+
+    async def start(self, node: NodeId) -> None:
+        """Start that node's container. Its namespace is new: what was silent becomes so again as early as can be."""
+        starting = asyncio.ensure_future(self._site.start(node))
+        try:
+            while self._ports.get(node) and not starting.done():
+                with suppress(*GONE):
+                    await self._silence(node, self._ports[node])
+                    break
+                await asyncio.sleep(_RETRY_S)
+        finally:
+            await starting
+
+    async def _forgive(self, node: NodeId, ports: Sequence[int]) -> None:
+        with suppress(*GONE):
+            await self._site.run_in(node, ["sh", "-c", _script("-D {chain}", ports)])
+
+    async def _silence(self, node: NodeId, ports: Sequence[int]) -> None:
+        await self._site.run_in(node, ["sh", "-ec", _script("-I {chain} 1", ports)])
+
+    async def _count(self, node: NodeId, ports: Sequence[int]) -> int:
+        with suppress(*GONE):
+            told = await self._site.run_in(node, ["iptables", "-w", "-v", "-S"])
+            return sum(int(packets) for port, packets in _COUNTED.findall(told) if int(port) in ports)
+        return 0
+
+
+def _script(verb: str, ports: Sequence[int]) -> str:
+    lines = []
+    for port in ports:
+        for chain, match in (("OUTPUT", "--dport"), ("INPUT", "--sport")):
+            lines.append(f"iptables -w {verb.format(chain=chain)} -p tcp {match} {port} -j DROP")
+    return "\n".join(lines)
+
+
+def _by_node(links: Iterable[tuple[NodeId, int]]) -> dict[NodeId, list[int]]:
+    found: dict[NodeId, list[int]] = {}
+    for node, port in links:
+        found.setdefault(node, []).append(port)
+    return found

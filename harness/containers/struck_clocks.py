@@ -1,0 +1,109 @@
+"""Wrong clocks in containers, by libfaketime: a node's wall clock steps, drifts or stands still.
+
+1. The library reads a file for each reading of the wall clock. What is in it replaces what the node's processes see;
+   CLOCK_MONOTONIC, by which their timers run, is left alone.
+2. The library knows a rate, but it stretches the waiting of select and epoll as well: a node whose clock was slow had
+   slow timers. So a drift is many small steps, written by a loop inside the container.
+3. The file is replaced, never rewritten in place: half of a line would end whoever reads it.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from harness.containers.site import GONE, Site
+from harness.core.machine import NodeId
+from nemesis.plan import Effect, Step
+
+CLOCK_FILE: Final = "/tmp/seamark-clock"  # noqa: S108  In a container of ours.
+# What a node's processes need in their environment; without it their clocks cannot be made wrong.
+FAKED_CLOCK: Final = {
+    "LD_PRELOAD": "/usr/local/lib/libfaketime.so.1",
+    "FAKETIME_TIMESTAMP_FILE": CLOCK_FILE,
+    "FAKETIME_NO_CACHE": "1",
+    "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+}
+_LOOP_FILE: Final = f"{CLOCK_FILE}.loop"
+_WRONG_NS: Final = 1_000_000  # Both clocks are read at once, but not by one instruction.
+_DRIFTING_S: Final = 0.25  # Until a drifting clock shows it.
+_SECOND_NS: Final = 1_000_000_000
+_REPLACE: Final = f"mv {CLOCK_FILE}.new {CLOCK_FILE}"
+# Since /proc/uptime counts hundredths of a second, so do these steps.
+_DRIFT: Final = (
+    'BEGIN { while ((getline line < "/proc/uptime") > 0) { close("/proc/uptime"); split(line, up, " ");'
+    " if (!start) start = up[1];"
+    f' printf "%+.6f\\n", step + rate * (up[1] - start) > "{CLOCK_FILE}.new"; close("{CLOCK_FILE}.new");'
+    f' if (system("{_REPLACE} && sleep 0.05")) exit 1 }} }}'
+)
+
+
+def command(step: Step, realtime_ns: int) -> str:
+    """The shell command that makes a node's clock wrong; `realtime_ns` is what a right one shows now."""
+    offset_s = int(step.args.get("step_ns", 0)) / _SECOND_NS
+    rate = int(step.args.get("drift_ppm", 0)) / 1e6
+    if step.args.get("freeze"):
+        seconds, nanoseconds = divmod(realtime_ns + int(step.args.get("step_ns", 0)), _SECOND_NS)
+        moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+        return f"echo '{moment}.{nanoseconds:09}' >{CLOCK_FILE}.new && {_REPLACE}"
+    if rate:
+        loop = f"awk -v step={offset_s:.6f} -v rate={rate:.6f} '{_DRIFT}'"
+        return f"{loop} >/dev/null 2>&1 & echo $! >{_LOOP_FILE}"
+    return f"echo '{offset_s:+.6f}' >{CLOCK_FILE}.new && {_REPLACE}"
+
+
+HEAL: Final = (
+    f"kill $(cat {_LOOP_FILE} 2>/dev/null) 2>/dev/null; rm -f {_LOOP_FILE}; echo +0 >{CLOCK_FILE}.new; {_REPLACE}"
+)
+
+
+class OnClocks:
+    """The clocks of some nodes. Its effect is what readings of them, by the nodes for the harness, were wrong by."""
+
+    def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site) -> None:
+        self._step, self._nodes, self._site = step, nodes, site
+        self._is_wrong = False
+        self._wrong_readings = 0
+        self._error_ns_max = 0
+        self._right: list[str] = []  # Nodes whose clock was right, when it was last read.
+
+    async def begin(self) -> None:
+        self._is_wrong = True
+        await asyncio.gather(*(self._run(node, command(self._step, time.time_ns())) for node in self._nodes))
+        if self._step.args.get("drift_ppm") or self._step.args.get("freeze"):
+            await asyncio.sleep(_DRIFTING_S)
+        await self._read()
+
+    async def end(self) -> None:
+        if self._is_wrong:
+            self._is_wrong = False
+            await asyncio.gather(*(self._heal(node) for node in self._nodes))
+
+    async def effect(self) -> Effect:
+        if self._is_wrong:
+            await self._read()
+        worst_s = self._error_ns_max / _SECOND_NS
+        note = f"{self._wrong_readings} readings of a clock that was up to {worst_s:.3g} s wrong"
+        return Effect(self._wrong_readings, note + "".join(f"; that of {node} was right" for node in self._right))
+
+    async def _read(self) -> None:
+        errors = await asyncio.gather(*(self._error_ns(node) for node in self._nodes))
+        self._right = [node for node, error in zip(self._nodes, errors, strict=True) if abs(error) < _WRONG_NS]
+        self._wrong_readings += len(self._nodes) - len(self._right)
+        self._error_ns_max = max(self._error_ns_max, *map(abs, errors))
+
+    async def _error_ns(self, node: NodeId) -> int:
+        """How far that node's wall clock is from ours, at the moment at which the node's other clock was read."""
+        with suppress(*GONE):
+            told = await self._site.nodes[node].control.clocks()
+            ours_ns = time.time_ns() - time.monotonic_ns() + told.monotonic_ns
+            return told.realtime_ns - ours_ns
+        return 0
+
+    async def _heal(self, node: NodeId) -> None:
+        with suppress(*GONE):
+            await self._run(node, HEAL)
+
+    async def _run(self, node: NodeId, line: str) -> None:
+        await self._site.run_in(node, ["env", "-u", "LD_PRELOAD", "sh", "-c", line])

@@ -1,0 +1,281 @@
+"""Faults of nodes at work: what each does to containers, undoes, and is seen to do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from harness.containers.probing import Prober
+from harness.containers.rules import Rules
+from harness.containers.site import GONE, SETTLED_S, Holds, Site
+from harness.core.machine import NodeId
+from harness.host.control import Counters, Slow
+from harness.host.storage import CRASH_MODE_FILE
+from nemesis.plan import Effect, Step
+
+FOLDER: Final = "/var/lib/seamark"  # A node's durable state.
+BALLAST: Final = f"{FOLDER}/ballast"
+SILENT_S: Final = 0.3
+_SMALL_KB: Final = 1 << 20  # A disk that is larger is no small volume, but the machine's own: it is never filled.
+_KEPT: Final = "kept"
+_DOWN: Final = "down"
+_PAUSED: Final = "paused"
+
+
+class Crash:
+    """Nodes are killed, at once or one at a failpoint, and started when it ends."""
+
+    def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, rules: Rules, holds: Holds) -> None:
+        self._mode = str(step.args.get("disk", "lost"))
+        self._site, self._rules, self._holds = site, rules, holds
+        self._held: list[NodeId] = []
+        self._lives: dict[NodeId, int] = {}  # Of those that were up and went down.
+        self._strikes = Strikes(step, nodes, site, self._strike)
+
+    async def begin(self) -> None:
+        await self._strikes.begin()
+
+    async def end(self) -> None:
+        await self._strikes.end()
+        held, self._held = self._held, []
+        await asyncio.gather(*(self._restart(node) for node in held if self._holds.drop(_DOWN, node)))
+
+    async def effect(self) -> Effect:
+        await self._strikes.settled()
+        went = f"{', '.join(self._lives)} went down" if self._lives else "no node went down"
+        controls = [(self._site.nodes[node].control, life) for node, life in self._lives.items()]
+        lost = sum(control.lost_records for control, life in controls if control.life > life)
+        return Effect(len(self._lives), f"{went}, {lost} unsynced writes lost")
+
+    async def _strike(self, node: NodeId) -> None:
+        place = self._site.nodes[node]
+        was_up, life = not place.is_down, place.control.life
+        self._held.append(node)
+        if self._holds.take(_DOWN, node):
+            await self._site.kill(node)
+            if was_up:
+                self._lives[node] = life
+
+    async def _restart(self, node: NodeId) -> None:
+        if self._mode != _KEPT:
+            with suppress(*GONE):  # The container has been removed: the start says so, if it matters to anybody.
+                await self._site.put(node, f"{FOLDER}/{CRASH_MODE_FILE}", self._mode.encode())
+        await self._rules.start(node)
+
+
+class Pause:
+    """Nodes handle nothing, at once or one from a failpoint on, until it ends."""
+
+    def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, prober: Prober, holds: Holds) -> None:
+        self._is_at_point = "point" in step.args
+        self._site, self._prober, self._holds = site, prober, holds
+        self._held: list[NodeId] = []
+        self._start: dict[NodeId, int] = {}  # What had come to the nodes that stand still when they began to.
+        self._doubts: list[str] = []
+        self._final: Effect | None = None
+        self._strikes = Strikes(step, nodes, site, self._strike)
+
+    async def begin(self) -> None:
+        await self._strikes.begin()
+
+    async def end(self) -> None:
+        await self._strikes.end()  # A node that stands at the failpoint goes on with that.
+        held, self._held = self._held, []
+        for node in held:
+            if self._holds.drop(_PAUSED, node):
+                with suppress(*GONE):  # Not paused, or not there.
+                    await self._site.unpause(node)
+
+    async def effect(self) -> Effect:
+        await self._strikes.settled()
+        if self._final is None or self._held or self._strikes.struck:
+            came = [await self._came(node) - start for node, start in self._start.items()]
+            doubts = "".join(f"; {doubt}" for doubt in self._doubts)
+            self._final = Effect(sum(came), f"{sum(came)} events had to wait{doubts}")
+            if not self._start:
+                self._final = Effect(0, f"no node stood still{doubts}")
+        return self._final
+
+    async def _strike(self, node: NodeId) -> None:
+        if self._is_at_point and self._strikes.is_at_point(node):
+            self._start[node] = await self._came(node)
+            return
+        self._held.append(node)
+        if self._holds.take(_PAUSED, node):
+            start = await self._came(node)
+            await self._site.pause(node)
+            if await self._answers(node):
+                self._doubts.append(f"{node} goes on answering")
+            else:
+                self._start[node] = start
+
+    async def _answers(self, node: NodeId) -> bool:
+        with suppress(*GONE):
+            async with asyncio.timeout(SILENT_S):
+                await self._site.nodes[node].control.clocks()
+            return True
+        return False
+
+    async def _came(self, node: NodeId) -> int:
+        """How many events have come to a node that cannot handle them: it counts itself at a failpoint, as all of it
+        but the machine goes on there; else others have counted what they sent to it."""
+        if self._is_at_point and self._strikes.is_at_point(node):
+            return (await self._prober.counters([node]))[node].deferred
+        counters = await self._prober.counters([other for other in self._site.nodes if other != node])
+        return self._prober.sent_by_clients(node) + sum(_sent(each, node) for each in counters.values())
+
+
+def _sent(counters: Counters, to: NodeId) -> int:
+    return counters.links[to].sent if to in counters.links else 0
+
+
+class Consumer:
+    """Nodes take longer for each message."""
+
+    def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, prober: Prober) -> None:
+        self._delay_ns = int(step.args["delay_ns"])
+        self._nodes, self._site, self._prober = nodes, site, prober
+        self._start: Mapping[NodeId, Counters] = {}
+        self._is_slow = False
+        self._final = Effect(0, "0 messages took longer")
+
+    async def begin(self) -> None:
+        self._start = await self._prober.counters(self._nodes)
+        self._is_slow = True
+        self._tell(self._delay_ns)
+
+    async def end(self) -> None:
+        if self._is_slow:
+            self._tell(0)
+        self._is_slow = False
+
+    async def effect(self) -> Effect:
+        if self._is_slow:
+            now = await self._prober.counters(self._nodes)
+            count = sum(now[node].delayed - self._start[node].delayed for node in self._nodes)
+            self._final = Effect(count, f"{count} messages took longer")
+        return self._final
+
+    def _tell(self, delay_ns: int) -> None:
+        for node in self._nodes:
+            self._site.nodes[node].control.tell(Slow(delay_ns))
+
+
+class FullDisk:
+    """The disks of nodes are filled; what they hold is kept. A write that finds no room ends a node's life."""
+
+    def __init__(self, nodes: Sequence[NodeId], *, site: Site) -> None:
+        self._nodes, self._site = nodes, site
+        self._lives: dict[NodeId, int] = {}  # Of the nodes whose disks are full, when they became so.
+        self._touched: list[NodeId] = []
+        self._last = "no write was tried"
+
+    async def begin(self) -> None:
+        await asyncio.gather(*(self._fill(node) for node in self._nodes))
+
+    async def end(self) -> None:
+        touched, self._touched = self._touched, []
+        await asyncio.gather(*(self._empty(node) for node in touched))
+
+    async def effect(self) -> Effect:
+        count = sum(self._site.nodes[node].control.life - life for node, life in self._lives.items())
+        return Effect(count, f"{count} writes found no room, and ended the node's process; {self._last}")
+
+    async def _fill(self, node: NodeId) -> None:
+        told = await self._site.run_in(node, ["df", "-P", "-k", FOLDER])
+        size_kb = int(told.splitlines()[-1].split()[1])
+        if size_kb > _SMALL_KB:
+            self._last = f"the disk of {node} has {size_kb} KB: it is no small volume, and was not filled"
+            return
+        life = self._site.nodes[node].control.life
+        self._touched.append(node)
+        # What writes until there is no room ends with an error; a byte into another file then shows that there is none.
+        await self._site.run_in(node, ["sh", "-c", f"dd if=/dev/zero of={BALLAST} bs=4k 2>/dev/null; :"])
+        probe = f"if echo x 2>/dev/null >{BALLAST}.probe; then echo room; else echo none; fi; rm -f {BALLAST}.probe"
+        if await self._site.run_in(node, ["sh", "-c", probe]) == "none":
+            self._lives[node] = life
+            self._last = "a write by the harness found no room either"
+        else:
+            self._last = f"a write by the harness found room on {node}"
+
+    async def _empty(self, node: NodeId) -> None:
+        with suppress(*GONE):
+            await self._site.run_in(node, ["rm", "-f", BALLAST])
+            await self._site.nodes[node].control.ready(SETTLED_S)
+
+
+class Strikes:
+    """Strikes all nodes at once; or, if the step names a failpoint, the first that reaches it, and that one only.
+
+    If none has reached it by half of the step's window, the first node is struck then. A node that reaches it stands
+    still there, so that what befalls it befalls it there.
+    """
+
+    def __init__(
+        self, step: Step, nodes: Sequence[NodeId], site: Site, strike: Callable[[NodeId], Awaitable[None]]
+    ) -> None:
+        self._nodes, self._site, self._strike = nodes, site, strike
+        self._point = step.args.get("point")
+        self._half_s = (step.until_ns - step.at_ns) / 2 / 1e9
+        self._armed: dict[NodeId, int] = {}
+        self._at_point: tuple[NodeId, int] | None = None
+        self._waiting: asyncio.TimerHandle | None = None
+        self._striking: asyncio.Task[None] | None = None
+        self.struck = False
+
+    async def begin(self) -> None:
+        """Strike, or lie in wait."""
+        if self._point is None:
+            self.struck = True
+            await asyncio.gather(*(self._strike(node) for node in self._nodes))
+            return
+        for node in self._nodes:
+            arm = self._site.nodes[node].control.arm
+            self._armed[node] = arm(str(self._point), partial(self._reached, node))
+        self._waiting = asyncio.get_running_loop().call_later(self._half_s, self._strike_anyway)
+
+    async def end(self) -> None:
+        """Strike nobody any more, and let go who stands at the failpoint."""
+        self.struck = False
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._disarm()
+        await self.settled()
+        if self._at_point is not None:
+            node, number = self._at_point
+            self._site.nodes[node].control.release(number)
+
+    async def settled(self) -> None:
+        """Return when no node is being struck."""
+        if self._striking is not None:
+            with suppress(*GONE):
+                await self._striking
+
+    def is_at_point(self, node: NodeId) -> bool:
+        """Was it struck at the failpoint, not at the half of the window?"""
+        return self._at_point is not None and self._at_point[0] == node
+
+    def _reached(self, node: NodeId) -> None:
+        number = self._armed.pop(node)
+        if self._striking is None:
+            self._at_point = (node, number)
+            self._strike_in_time(node)
+        else:
+            self._site.nodes[node].control.release(number)
+
+    def _strike_anyway(self) -> None:
+        if self._striking is None:
+            self._strike_in_time(self._nodes[0])
+
+    def _strike_in_time(self, node: NodeId) -> None:
+        self._disarm()
+        self.struck = True
+        self._striking = asyncio.ensure_future(self._strike(node))
+
+    def _disarm(self) -> None:
+        for node, number in self._armed.items():
+            control = self._site.nodes[node].control
+            control.disarm(number)
+            control.release(number)  # It may have got there while that was under way.
+        self._armed.clear()
