@@ -136,12 +136,12 @@ class Interpreter:
     async def _drive(self, generator: Generator, deadline_ns: int | None) -> bool:
         """Invoke what is planned until all is done and all threads are free. False: the deadline passed."""
         while True:
+            now_ns = self._clock.now_ns()  # Once a round: real time goes on between two readings of it.
             for _, event in self._take_done():
-                generator = generator.update(self._context(), event)
-            now_ns = self._clock.now_ns()
+                generator = generator.update(self._context(now_ns), event)
             if deadline_ns is not None and now_ns >= deadline_ns:
                 return False
-            answer = generator.op(self._context())
+            answer = generator.op(self._context(now_ns))
             wait_ns = LONG_WAIT_NS if deadline_ns is None else deadline_ns - now_ns
             if answer is None:
                 if len(self._free) == self._threads:
@@ -151,7 +151,7 @@ class Interpreter:
                 ahead_ns = self._start_ns + planned.time_ns - now_ns
                 if ahead_ns <= 0:
                     invoke = self._dispatch(planned)
-                    generator = following.update(self._context(), invoke)
+                    generator = following.update(self._context(now_ns), invoke)
                     continue
                 wait_ns = min(ahead_ns, wait_ns)
             await self._wait(wait_ns)
@@ -165,9 +165,8 @@ class Interpreter:
             async with asyncio.timeout(duration_ns / SECOND):
                 await self._wakeup.wait()
 
-    def _context(self) -> Context:
-        now_ns = self._clock.now_ns() - self._start_ns
-        return Context(time_ns=now_ns, free=tuple(self._free), processes=tuple(self._processes))
+    def _context(self, now_ns: int) -> Context:
+        return Context(time_ns=now_ns - self._start_ns, free=tuple(self._free), processes=tuple(self._processes))
 
     def _dispatch(self, planned: Planned) -> Invoke:
         thread = planned.thread

@@ -123,7 +123,7 @@ def read_journal(path: Path) -> Iterator[Record]:
                     if length > RECORD_MAX:
                         why = f"it claims {length:,} bytes, and the limit is {RECORD_MAX:,}"
                         raise _damaged(path, number, offset, why)
-                    if _holds_a_record(file.read()):
+                    if _holds_a_record(file.read(size - offset - _HEAD.size)):  # It may grow while we read.
                         raise _damaged(path, number, offset, "it claims to reach beyond the end, and records follow it")
                     return
                 payload = file.read(length)
