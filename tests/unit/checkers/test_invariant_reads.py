@@ -144,6 +144,12 @@ def test_two_that_write_the_same_key_or_did_not_commit_are_not_skewed() -> None:
     assert found(forks.check_write_skew((skew(0, (1, ()), (2, ()), 10), unclear))) == {}
 
 
+def test_transactions_one_after_the_other_could_not_have_been_skewed() -> None:
+    first = skew(0, (1, ()), (2, ()), 10)._replace(after=1)
+    judgement = forks.check_write_skew((first, skew(1, (2, ()), (1, (10,)), 20)))
+    assert judgement.witnesses == {"write-skew": 0}
+
+
 def test_two_inserts_for_one_key_must_not_both_succeed() -> None:
     both = flat(one("insert", [1, [5, None]]), one("insert", [1, [None, 6]]))
     assert found(forks.check_write_skew(both)) == {"write-skew": 1}

@@ -63,6 +63,11 @@ def test_a_transfer_of_unclear_outcome_can_tear_a_read() -> None:
     assert bank.check(flat(read(balances(5, 5)), unclear, read(balances(5, 5)))).witnesses["wrong-total"] == 1
 
 
+def test_a_transfer_that_overlaps_a_read_can_tear_it() -> None:
+    overlapping = told((1, "invoke", "read", None), *one("transfer", TRANSFER), (1, "ok", "read", balances(5, 5)))
+    assert bank.check(overlapping, total=10).witnesses["wrong-total"] == 1
+
+
 def transfer(number: int, source: int, target: int, amount: int, outcome: int = 0) -> Op:
     after = NEVER if outcome == INFO else None
     return txn(
