@@ -13,7 +13,7 @@ from harness.core.errors import ScenarioError
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload
 from harness.workloads import WORKLOADS, WorkloadOptions
-from nemesis.package import PACKAGES, Topology, draw_plan
+from nemesis.package import IN_CONTAINERS, PACKAGES, Topology, draw_plan
 from nemesis.plan import Plan
 from nemesis.validation import validate
 
@@ -66,7 +66,7 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
     for bug in scenario.bugs:
         known(bug, tuple(cluster.bugs), f"bug of {cluster.name}")
     if plan is not None:
-        validate(plan, topology(cluster), duration_ns=int(scenario.time_s * SECOND))
+        validate(plan, topology(cluster), duration_ns=int(scenario.time_s * SECOND), runtime=scenario.runtime)
     draw = Draw(scenario.seed)
     stream = draw.stream("parameters")
     parameters = {each.name: stream.between(each.low, each.high) for each in cluster.parameters}
@@ -113,11 +113,14 @@ def scenario_file(path: Path) -> dict[str, Any]:
 
 
 def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
-    names = cluster.faults if scenario.nemesis is None else scenario.nemesis
+    usual = (*cluster.faults, *IN_CONTAINERS) if scenario.runtime == "docker" else cluster.faults
+    names = usual if scenario.nemesis is None else scenario.nemesis
     for name in names:
-        known(name, cluster.faults, f"fault of {cluster.name}")
+        known(name, (*cluster.faults, *IN_CONTAINERS), f"fault of {cluster.name}")
     packages = tuple(PACKAGES[name] for name in names)
-    return draw_plan(topology(cluster), packages, draw, duration_ns=int(scenario.time_s * SECOND))
+    plan = draw_plan(topology(cluster), packages, draw, duration_ns=int(scenario.time_s * SECOND))
+    validate(plan, topology(cluster), runtime=scenario.runtime)
+    return plan
 
 
 def _workload(scenario: Scenario, cluster: Cluster, shape: dict[str, int]) -> Workload:

@@ -105,9 +105,12 @@ class ControlLink:
             self._task.cancel()
             self._task = None
 
-    async def ready(self) -> None:
-        """Return when the node has recovered, and is connected."""
-        await self._is_ready.wait()
+    async def ready(self, within_s: float) -> bool:
+        """Has the node recovered and is connected, at the latest when that time has passed?"""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._is_ready.wait()
+        return self._is_ready.is_set()
 
     async def clocks(self) -> Clocks:
         """What its clocks show. Raises DeployError if it does not answer."""

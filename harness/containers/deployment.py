@@ -44,6 +44,7 @@ LOOPBACK: Final = "127.0.0.1"
 FOLDER: Final = "/var/lib/seamark"  # A node's durable state.
 READY_S: Final = 30.0
 POLL_S: Final = 0.02
+START_POLL_S: Final = 0.5
 COUNT_S: Final = 1.0
 CONFLICT: Final = 409
 LOG_TAIL_LINES: Final = 5
@@ -135,12 +136,12 @@ class Deployment:
         await in_thread(each.container.start)
         each.is_down = False
         each.control.at(LOOPBACK, await in_thread(_published, each.container, CONTROL_PORT))
-        try:
-            async with asyncio.timeout(READY_S):
-                await each.control.ready()
-        except TimeoutError:
-            tail = await in_thread(_tail, each.container)
-            raise DeployError(f"node {node} was not ready within {READY_S:g} s; it said: {tail}") from None
+        deadline_s = time.monotonic() + READY_S
+        while not await each.control.ready(START_POLL_S):
+            await in_thread(each.container.reload)
+            if each.container.status != "running" or time.monotonic() > deadline_s:
+                tail = await in_thread(_tail, each.container)
+                raise DeployError(f"node {node} is {each.container.status} and not ready; it said: {tail}")
 
     async def kill(self, node: NodeId) -> None:
         """SIGKILL to all processes of the container."""

@@ -5,12 +5,12 @@ had said `Welcome`. A time-out, or a connection that broke, says nothing about w
 """
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from harness.core.machine import Answer, Call, Message, NodeId
 from harness.core.seams import CallFailed
+from harness.host.control import LinkCounters
 from harness.host.frames import DATA_MAX, WELCOME, BadFrame, Codec, Hello, Splitter, codec_of, decode_as, encode_frame
 
 LOOPBACK: Final = "127.0.0.1"
@@ -18,22 +18,45 @@ READ_BYTES: Final = 1 << 16
 SECOND: Final = 1_000_000_000
 
 
+class Traffic:
+    """What all clients together have exchanged with one node."""
+
+    def __init__(self) -> None:
+        self.sent = self.received = self.opened = self.closed = self.refused = 0
+
+    def counters(self) -> LinkCounters:
+        """As the nodes count theirs."""
+        return LinkCounters(self.sent, self.received, self.opened, self.closed, self.refused)
+
+
 class ContainerNetwork:
     """The `Network` of containers. `ports` are where on loopback each node can be dialled."""
 
     def __init__(self, ports: Mapping[NodeId, int], cluster: str) -> None:
-        self._ports, self._codec = ports, codec_of(cluster)
+        self._ways = {node: _Way(port, codec_of(cluster), Traffic()) for node, port in ports.items()}
 
     def connect(self, address: str) -> "ContainerConnection":
         """A connection under that address."""
-        return ContainerConnection(NodeId(address), self._ports, self._codec)
+        return ContainerConnection(NodeId(address), self._ways)
+
+    def traffic(self, node: NodeId) -> LinkCounters:
+        """What all clients together have exchanged with that node."""
+        return self._ways[node].traffic.counters()
+
+
+class _Way(NamedTuple):
+    """How clients come to one node."""
+
+    port: int
+    codec: Codec
+    traffic: Traffic
 
 
 class ContainerConnection:
     """The `Connection` of one client: at most one TCP connection to each node, dialled when it is needed."""
 
-    def __init__(self, address: NodeId, ports: Mapping[NodeId, int], codec: Codec) -> None:
-        self._address, self._ports, self._codec = address, ports, codec
+    def __init__(self, address: NodeId, ways: Mapping[NodeId, _Way]) -> None:
+        self._address, self._ways = address, ways
         self._lines: dict[NodeId, _Line] = {}
         self._dialling: dict[NodeId, asyncio.Lock] = {}
         self._next_number = 0
@@ -61,24 +84,27 @@ class ContainerConnection:
         async with self._dialling.setdefault(node, asyncio.Lock()):
             line = self._lines.get(node)
             if line is None or not line.is_open:
-                line = self._lines[node] = await _dialled(self._address, self._ports[node], self._codec)
+                line = self._lines[node] = await _dialled(self._address, self._ways[node])
             return line
 
 
 class _Line:
     """One TCP connection to a node, after its Welcome."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, codec: Codec) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: _Way) -> None:
         self.is_open = True
-        self._writer, self._codec = writer, codec
+        self._writer, self._codec, self._traffic = writer, way.codec, way.traffic
+        self._traffic.opened += 1
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._listening = asyncio.create_task(self._listen(reader))
 
     async def call(self, call: Call) -> Message:
         """The answer. Raises CallFailed if the connection ends before it."""
-        answer = self._waiting[call.number] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[call.number] = answer
         try:
             self._writer.write(encode_frame(call))
+            self._traffic.sent += 1
             return await answer
         finally:
             del self._waiting[call.number]
@@ -102,29 +128,38 @@ class _Line:
                     self._hear(self._codec.decode(payload))
         except (OSError, BadFrame) as error:
             reason = f"the connection has ended: {error}"
+        self._traffic.closed += 1
         self.close(reason)
 
     def _hear(self, message: Message) -> None:
+        self._traffic.received += 1
         if isinstance(message, Answer):
             answer = self._waiting.get(message.number)
             if answer is not None and not answer.done():
                 answer.set_result(message.body)
 
 
-async def _dialled(address: NodeId, port: int, codec: Codec) -> _Line:
+async def _dialled(address: NodeId, way: _Way) -> _Line:
     """A connection that the node has welcomed: Toxiproxy accepts also when nobody is behind it."""
-    reader, writer = await asyncio.open_connection(LOOPBACK, port)
     try:
-        writer.write(encode_frame(Hello(address)))
-        splitter = Splitter(DATA_MAX)
-        while (payload := splitter.take()) is None:
-            received = await reader.read(READ_BYTES)
-            if not received:
-                raise ConnectionResetError("nobody answers")
-            splitter.feed(received)
-        decode_as(WELCOME, payload)
-    except BaseException:
-        with contextlib.suppress(OSError):
+        reader, writer = await asyncio.open_connection(LOOPBACK, way.port)
+        try:
+            await _welcomed(address, reader, writer)
+        except BaseException:
             writer.transport.abort()
+            raise
+    except (OSError, BadFrame):
+        way.traffic.refused += 1
         raise
-    return _Line(reader, writer, codec)
+    return _Line(reader, writer, way)
+
+
+async def _welcomed(address: NodeId, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(encode_frame(Hello(address)))
+    splitter = Splitter(DATA_MAX)
+    while (payload := splitter.take()) is None:
+        received = await reader.read(READ_BYTES)
+        if not received:
+            raise ConnectionResetError("nobody answers")
+        splitter.feed(received)
+    decode_as(WELCOME, payload)

@@ -1,0 +1,173 @@
+"""The child process of a run in containers. It deploys the cluster, carries the test out, and writes the journal.
+
+Run as `python -m harness.containers.child RUN_JSON JOURNAL`. Exits 0 once the footer is written and everything that it
+started is gone. SIGINT and SIGTERM, the latter also when the harness dies, end the run early: faults are undone and the
+containers removed, and what was recorded stays readable.
+"""
+
+import asyncio
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from harness.child import die_with_parent, end_with
+from harness.containers.collector import Collector
+from harness.containers.control import Hearers, Probes
+from harness.containers.deployment import Blueprint, Deployment, in_thread
+from harness.containers.engine import connect
+from harness.containers.faults import ContainerFaults
+from harness.containers.network import ContainerNetwork
+from harness.containers.sweeper import sweep
+from harness.core.errors import SeamarkError
+from harness.core.machine import NodeId
+from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
+from harness.core.verdict import EXIT_INTERRUPTED
+from harness.interpreter import Interpreter, Runtime
+from harness.journal import JournalWriter
+from harness.registry import code_of, load_cluster
+from harness.scenario import Decided, Scenario, decide, topology
+from harness.store import LOGS, read_run_file
+
+MS: Final = 1_000_000
+SYNC_S: Final = 0.1
+
+
+class MachineFailed(SeamarkError):
+    """A machine raised an exception, which is a bug of the cluster or of ours; names the node."""
+
+
+class WallClock:
+    """The `Clock` of containers: CLOCK_MONOTONIC, which all of them share with the harness."""
+
+    def __init__(self) -> None:
+        self.epoch_ns, self.epoch_realtime_ns = time.monotonic_ns(), time.time_ns()
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the start of the run."""
+        return time.monotonic_ns() - self.epoch_ns
+
+    async def sleep_ns(self, duration_ns: int) -> None:
+        """Return when that much time has passed."""
+        await asyncio.sleep(max(0, duration_ns) / 1_000_000_000)
+
+
+async def carry_out(
+    blueprint: Blueprint,
+    scenario: Scenario,
+    decided: Decided,
+    clock: WallClock,
+    record: Callable[[Evidence], None],
+    logs: Path,
+) -> str:
+    """Deploy, carry the scenario out, remove everything; why the run ended."""
+    interpreter: Interpreter | None = None
+    failed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def observe(evidence: Evidence) -> None:
+        record(evidence)
+        if isinstance(evidence, StreamEvent) and interpreter is not None:
+            interpreter.observe(evidence)
+
+    def fail(node: NodeId, text: str) -> None:
+        if not failed.done():
+            failed.set_exception(MachineFailed(f"node {node}: {text}"))
+
+    def mark(phase: str, note: str | None) -> Mark:
+        return Mark(clock.now_ns(), phase, {}, deployment.handled(), deployment.goals(), note)
+
+    client = connect()
+    await in_thread(sweep, client)
+    hearers = Hearers(take=Collector(observe, clock.now_ns).take, failed=fail, probes=Probes())
+    deployment = Deployment(client, blueprint, hearers)
+    try:
+        await deployment.open()
+        network = ContainerNetwork(deployment.client_ports, blueprint.code)
+        faults = ContainerFaults(deployment, topology(blueprint.cluster), network.traffic)
+        runtime = Runtime(clock=clock, network=network, faults=faults, record=observe, mark=mark, dump=deployment.dump)
+        interpreter = Interpreter(
+            runtime,
+            cluster=blueprint.cluster,
+            settings=decided.settings,
+            workload=decided.workload,
+            plan=decided.plan,
+            threads=scenario.clients,
+            timeout_ns=scenario.timeout_ms * MS,
+        )
+        return await _first(interpreter.run(), deployment.watch(), deployment.count(), failed)
+    finally:
+        await deployment.close(logs)
+
+
+async def _first(test: Coroutine[None, None, str], *watchers: Awaitable[object]) -> str:
+    """What the test returns, or what a watcher raises before; then none of them goes on."""
+    running = asyncio.ensure_future(test)
+    watching = [asyncio.ensure_future(each) for each in watchers]
+    try:
+        done, _ = await asyncio.wait([running, *watching], return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            each.result()
+        return await running
+    finally:
+        for each in (running, *watching):
+            each.cancel()
+        await asyncio.gather(running, *watching, return_exceptions=True)
+
+
+async def _synced(writer: JournalWriter) -> None:
+    """Let what was recorded survive the machine as well, ten times a second."""
+    while True:
+        await asyncio.sleep(SYNC_S)
+        await in_thread(writer.sync)
+
+
+async def _main(run_json: Path, journal: Path) -> int:
+    run = read_run_file(run_json)
+    scenario = msgspec.convert(run.options, Scenario)
+    cluster = load_cluster(scenario.cluster)
+    decided = decide(scenario, cluster, run.plan)
+    clock = WallClock()
+    blueprint = Blueprint(
+        run_id=secrets.token_hex(4),
+        cluster=cluster,
+        code=code_of(scenario.cluster),
+        settings=decided.settings,
+        seed=scenario.seed,
+        epoch_ns=clock.epoch_ns,
+        epoch_realtime_ns=clock.epoch_realtime_ns,
+        has_small_disks=any(step.fault == "disk-full" for step in decided.plan.steps),
+    )
+    with JournalWriter(journal) as writer:
+        writer.append(Header(SCHEMA, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
+        syncing = asyncio.create_task(_synced(writer))
+        try:
+            reason = await carry_out(blueprint, scenario, decided, clock, writer.append, run_json.parent / LOGS)
+        finally:
+            syncing.cancel()
+        writer.append(Footer(clock.now_ns(), reason))
+        writer.sync()
+    return 0
+
+
+def main() -> int:
+    """Carry out what a run.json says. An interrupt exits with 130, after everything was removed."""
+    run_json, journal = map(Path, sys.argv[1:])
+    die_with_parent(signal.SIGTERM)
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        running = loop.create_task(_main(run_json, journal))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, running.cancel)
+        try:
+            return loop.run_until_complete(running)
+        except asyncio.CancelledError:
+            return EXIT_INTERRUPTED
+
+
+if __name__ == "__main__":
+    end_with(main)
