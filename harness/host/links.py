@@ -27,7 +27,7 @@ _CONNECT_S: Final = 1.0  # A proxy is one hop away: it answers at once, or packe
 _PAUSE_MS_MIN: Final = 10
 _PAUSE_MS_MAX: Final = 500
 _PAUSE_DOUBLINGS: Final = 6
-_TOGETHER_S: Final = 0.005
+_TOGETHER_S: Final = 0.02
 _CLIENT: Final = "client"
 
 

@@ -91,7 +91,9 @@ class Pipe:
     def push(self, frame: bytes) -> bool:
         """Add a frame to the buffer; False if that is full."""
         if len(self._buffer) >= BUFFER:
-            return False
+            self.flush()
+            if len(self._buffer) >= BUFFER + WINDOW:  # `queued` counts WINDOW fewer, as they leave at once.
+                return False
         self._buffer.append(frame)
         return True
 
@@ -123,7 +125,6 @@ class Pipe:
     def flush(self) -> None:
         """Let TCP have as much as it takes."""
         buffer, transport = self._buffer, self._transport
-        self._was_full |= len(buffer) > BUFFER // 2
         while buffer and self._takes and transport is not None:
             if len(buffer) == 1:
                 transport.write(buffer.popleft())
@@ -131,7 +132,9 @@ class Pipe:
                 transport.write(b"".join([buffer.popleft() for _ in range(min(len(buffer), _WRITE_FRAMES))]))
         if not buffer:
             self.probes.clear()
-        if self._was_full and self.is_open and len(buffer) <= BUFFER // 2:
+        if len(buffer) > BUFFER // 2:
+            self._was_full = True
+        elif self._was_full and self.is_open:
             self._was_full = False
             self._closer.drained(self.target)
 

@@ -2,19 +2,30 @@
 
 import asyncio
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from signal import SIGKILL, Signals
 from types import TracebackType
 from typing import Self, TypeVar
 
 from harness.core.machine import Answer, Call, Message, NodeId, Settings
 from harness.host.config import VARIABLE, NodeConfig, encode_config
-from harness.host.control import FROM_NODE, Acknowledge, Delivered, Evidence, FromNode, Item, Open, Ready
+from harness.host.control import (
+    FROM_NODE,
+    Acknowledge,
+    AskCounters,
+    Counters,
+    Delivered,
+    Evidence,
+    FromNode,
+    Item,
+    Open,
+    Ready,
+)
 from harness.host.frames import (
     CONTROL_MAX,
     DATA_MAX,
@@ -65,11 +76,14 @@ class Nodes:
         self.epoch_ns, self.epoch_realtime_ns = time.monotonic_ns(), time.time_ns()
         self._processes: dict[str, subprocess.Popen[str]] = {}
         self._connections: list[asyncio.StreamWriter] = []
+        self.at_end: list[Callable[[], None]] = []
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        for end in self.at_end:
+            end()
         for connection in self._connections:
             connection.transport.abort()
         await asyncio.sleep(0)
@@ -105,11 +119,15 @@ class Nodes:
         )
         return self._processes[name]
 
+    def signal(self, name: str, number: Signals) -> None:
+        """A signal for all of a node's processes."""
+        os.killpg(self._processes[name].pid, number)
+
     def kill(self, name: str) -> str:
         """SIGKILL for the node's processes, as for a container. What they had written to standard error."""
         process = self._processes.pop(name)
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(process.pid, SIGKILL)
         _, log = process.communicate()
         return log
 
@@ -127,6 +145,13 @@ class Nodes:
         for control in controls:
             await control.first(Ready)
         return controls
+
+    async def returned(self, name: str) -> "Control":
+        """The control channel of the next life of a node that is ending."""
+        while True:
+            control = await self.control(name)
+            if await control.is_served():
+                return control
 
     async def client(self, name: str, address: str = "client-1", number: int = 0) -> "Client":
         """A client's connection to that node."""
@@ -150,11 +175,16 @@ class Nodes:
                 return reader, writer
 
 
-def run(folder: Path, scenario: Callable[[Nodes], Awaitable[None]], names: Sequence[str] = ("a", "b")) -> None:
+def run(
+    folder: Path,
+    scenario: Callable[[Nodes], Awaitable[None]],
+    names: Sequence[str] = ("a", "b"),
+    cluster: str = SCRIPTED,
+) -> None:
     """Carry out a scenario with nodes of those names; their processes end with it."""
 
     async def with_nodes() -> None:
-        async with Nodes(folder, names) as nodes:
+        async with Nodes(folder, names, cluster) as nodes:
             await scenario(nodes)
 
     asyncio.run(with_nodes())
@@ -195,10 +225,28 @@ class Control:
         """The first message of that type (or the nth), as soon as it is there."""
 
         def found() -> T | None:
-            assert not self.has_ended, f"the connection has ended after {self.told}"
-            return next(iter([each for each in self.told if isinstance(each, kind)][number - 1 :]), None)
+            told = next(iter([each for each in self.told if isinstance(each, kind)][number - 1 :]), None)
+            assert told or not self.has_ended, f"the connection has ended after {self.told}"
+            return told
 
         return await until(found)
+
+    async def is_served(self) -> bool:
+        """Whether the node says anything before it goes."""
+        await until(lambda: self.told or self.has_ended)
+        return bool(self.told)
+
+    async def carried_out(self, *orders: Message) -> None:
+        """Give orders, and wait until they are obeyed."""
+        for order in orders:
+            self.tell(order)
+        await self.counters()
+
+    async def counters(self) -> Counters:
+        """What the node has counted by now."""
+        asked = len([each for each in self.told if isinstance(each, Counters)]) + 1
+        self.tell(AskCounters(asked))
+        return await self.first(Counters, asked)
 
     def items(self) -> list[Item]:
         """All evidence."""

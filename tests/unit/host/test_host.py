@@ -86,15 +86,14 @@ def test_a_slow_node_takes_longer_for_messages_only(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes) -> None:
         (control,) = await nodes.ready("a")
         client = await nodes.client("a")
-        control.tell(Slow(20_000_000))
+        await control.carried_out(Slow(20_000_000))
         for _ in range(3):
             client.begin(ANSWER)
         for _ in range(3):
             await client.answer()
-        control.tell(Slow(0))
+        await control.carried_out(Slow(0))
         await client.do(ANSWER)
-        control.tell(AskCounters(1))
-        counters = await control.first(Counters)
+        counters = await control.counters()
         assert (counters.handled, counters.delayed) == (4, 3)
 
     run(tmp_path, scenario, ["a"])
@@ -111,8 +110,7 @@ def test_a_machine_that_raises_is_told_to_everyone_who_connects(tmp_path: Path) 
         later = await nodes.control("a")
         assert await later.first(Failed) == failed
         client.begin(ANSWER)
-        later.tell(AskCounters(1))
-        assert (await later.first(Counters)).handled == 1
+        assert (await later.counters()).handled == 1
         assert "no such step" in nodes.kill("a")
 
     run(tmp_path, scenario, ["a"])
