@@ -30,6 +30,7 @@ def anomalies(versions: Versions) -> Report:
     sightings = (
         *_incompatible_order(versions),
         *_duplicate_elements(versions, odd),
+        *_future_reads(versions),
         *_aborted_reads(versions, odd),
         *_garbage_reads(versions, odd),
         *_intermediate_reads(versions),
@@ -109,6 +110,14 @@ def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, .
         key=versions.keys[versions.read_code[reads]],
         element=np.concatenate((plain_elements, element[again])),
     )
+
+
+def _future_reads(versions: Versions) -> tuple[Sighting, ...]:
+    """Ok transactions that read an element before they append it, and nobody else did; the count is of elements."""
+    rows = versions.rows
+    at = np.flatnonzero(rows.is_foreseen)
+    op = rows.append_op[at].astype(np.int64)
+    return seen("future-read", len(at), op=op, key=rows.append_key[at], element=rows.append_value[at])
 
 
 def _aborted_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:

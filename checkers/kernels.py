@@ -29,7 +29,7 @@ class KeyRows:
 
     The elements of list i are elements[list_start[i]:list_start[i + 1]]. Read j saw the first read_length[j] elements
     of list read_list[j]. `is_update`: the transaction read the key before it appended to it. `is_final`: it appended
-    no more to that key.
+    no more to that key. `is_foreseen`: it read the element before it appended that.
     """
 
     list_key: Int64s
@@ -47,6 +47,7 @@ class KeyRows:
     append_after: Int32s
     append_outcome: Int8s
     is_final: Bools
+    is_foreseen: Bools
     report: Report
 
 
@@ -59,9 +60,9 @@ def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRo
     _validate(transactions)
     mops = _Mops(transactions)
     repeated = _repeated(mops)
-    report = _report(mops, repeated)
-    is_update, is_final = _roles(mops, repeated)
-    whole = _key_rows(mops, is_update, is_final)
+    is_foreseen, future_reads = _foreseen(mops, repeated)
+    report = _report(mops, repeated, future_reads)
+    whole = replace(_key_rows(mops, *_roles(mops, repeated)), is_foreseen=is_foreseen[~mops.is_read])
     for partition in range(partitions):
         yield partition, _part(whole, partition, partitions, report if partition == 0 else Report((), Counter()))
 
@@ -133,7 +134,7 @@ def _roles(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Bools]:
     return is_update, is_final
 
 
-def _report(mops: _Mops, repeated: _Repeated) -> Report:
+def _report(mops: _Mops, repeated: _Repeated, future_reads: int) -> Report:
     transactions, is_read = mops.transactions, mops.is_read
     tally = Counter(
         {
@@ -147,8 +148,7 @@ def _report(mops: _Mops, repeated: _Repeated) -> Report:
         }
     )
     internal, internal_tally = _internal(mops, repeated)
-    future, future_tally = _future_reads(mops, repeated)
-    return Report(internal + future, tally + internal_tally + future_tally)
+    return Report(internal, tally + internal_tally + Counter({"future-read": future_reads}))
 
 
 def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Counter[str]]:
@@ -188,8 +188,8 @@ def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], C
     return sightings, Counter({"internal": len(read)})
 
 
-def _future_reads(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Counter[str]]:
-    """Ok transactions that read an element before they append it."""
+def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
+    """Which appends of ok transactions follow a read of theirs that shows the element; and how many reads could."""
     at, group = repeated.at, repeated.group
     is_read = mops.is_read[at]
     reads = at[is_read]
@@ -204,15 +204,9 @@ def _future_reads(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...
     length = mops.length[read]
     is_hit = mops.elements[expand(mops.start[read], length)] == np.repeat(mops.value[pair_append], length)
     hit = distinct(np.repeat(np.arange(len(read)), length)[is_hit])
-    ops = mops.op(pair_append[hit])
-    sightings = seen(
-        "future-read",
-        len(distinct(ops)),
-        op=ops,
-        key=mops.key[pair_append[hit]],
-        element=mops.value[pair_append[hit]],
-    )
-    return sightings, Counter({"future-read": len(distinct(read))})
+    is_foreseen = np.zeros(len(mops.rows), np.bool_)
+    is_foreseen[pair_append[hit]] = True
+    return is_foreseen, len(distinct(read))
 
 
 def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools) -> KeyRows:
@@ -251,6 +245,7 @@ def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools) -> KeyRows:
         append_after=np.where(mops.outcome[append] == OK, after[mops.owner[append]], OPEN_END).astype(np.int32),
         append_outcome=mops.outcome[append],
         is_final=is_final[append],
+        is_foreseen=np.zeros(len(append), np.bool_),
         report=Report((), Counter()),
     )
 
@@ -303,6 +298,7 @@ def subset(whole: KeyRows, is_list: Bools, is_append: Bools) -> KeyRows:
         append_after=whole.append_after[append],
         append_outcome=whole.append_outcome[append],
         is_final=whole.is_final[append],
+        is_foreseen=whole.is_foreseen[append],
         report=whole.report,
     )
 
@@ -329,5 +325,6 @@ def concatenated(parts: Sequence[KeyRows]) -> KeyRows:
         append_after=np.concatenate([part.append_after for part in parts]),
         append_outcome=np.concatenate([part.append_outcome for part in parts]),
         is_final=np.concatenate([part.is_final for part in parts]),
+        is_foreseen=np.concatenate([part.is_foreseen for part in parts]),
         report=union(part.report for part in parts),
     )

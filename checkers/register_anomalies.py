@@ -18,6 +18,7 @@ def anomalies(registers: Registers, known: Orders) -> Report:
     """Every anomaly of single registers, and how often there was one to see."""
     reads = _Reads(registers)
     sightings = (
+        *reads.seen("future-read", reads.is_external & (reads.writer_op == reads.op)),
         *reads.seen("G1a", reads.outcome == FAIL),
         *reads.seen("G1b", reads.is_passing & (reads.writer_op != reads.op)),
         *reads.seen("garbage-read", reads.is_value & (reads.writer_op == NOBODY)),
@@ -38,6 +39,7 @@ class _Reads:
         self.key = np.concatenate((touches.key[rows], odd.key))
         self.value = np.concatenate((touches.read[rows], odd.value))
         self.is_value = self.value >= 0
+        self.is_external = np.arange(len(self.value)) < len(rows)
         final, passer = registers.writer[self.version], registers.passer[self.version]
         self.is_passing = (final == NOBODY) & (passer != NOBODY)
         ops, outcomes = np.append(touches.op, NOBODY), np.append(touches.outcome, np.int8(NOBODY))

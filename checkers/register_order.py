@@ -169,7 +169,9 @@ def by_real_time(registers: Registers, is_told: Bools) -> Before:
     base = registers.code << _HIGH
     height = base + np.maximum(met, 0)
     target = target[np.argsort(height[target], kind="stable")]
-    following = _next(registers.code[source], left[source].astype(np.int64), met[source].astype(np.int64))
+    # Over a version without writer no dependency leads on, so it is not what others are reached by.
+    stations = np.where(_is_told(registers), met, -1)
+    following = _next(registers.code[source], left[source], stations[source])
     stop = np.where(following >= 0, left[source[following]], OPEN_END)
     heights = height[target]
     first = np.searchsorted(heights, base[source] + left[source])
@@ -195,7 +197,7 @@ def spans_of(registers: Registers) -> tuple[Int32s, Int32s]:
     return left, met
 
 
-def _next(code: Int64s, left: Int64s, met: Int64s) -> Int64s:
+def _next(code: Int64s, left: Int32s, met: Int32s) -> Int64s:
     """For each version, in the order of code and end, the place of the next of its register met not before its end."""
     result = np.full(len(code), -1, np.int64)
     waiting, ahead = np.arange(len(code)), 1

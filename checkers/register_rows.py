@@ -121,7 +121,7 @@ class _Grouped:
         is_later = self.is_read & ~self.is_first
         odd = np.flatnonzero(is_later & (self.value != value_before))
         passing = np.flatnonzero(~self.is_read & (self.place != self.last_write[self.group]))
-        report = Report((*self._internal(odd), *self._future_reads()), self._tally(is_later))
+        report = Report(self._internal(odd), self._tally(is_later))
         return RegisterRows(self._touches(), self._passed(passing), self._passed(odd), report)
 
     def _touches(self) -> Touches:
@@ -152,25 +152,13 @@ class _Grouped:
         first = first[first_of_each(self.owner[first])]
         return seen("internal", len(first), op=self.transactions.index[self.owner[first]], key=self.key[first])
 
-    def _future_reads(self) -> tuple[Sighting, ...]:
-        """Ok transactions that read a value before they write it."""
-        size = np.bincount(self.group, minlength=len(self.start))
-        rows = np.flatnonzero((size[self.group] > 1) & (self.transactions.outcome[self.owner] == OK))
-        rows = rows[np.lexsort((rows, self.value[rows], self.group[rows]))]
-        is_same = (self.group[rows][1:] == self.group[rows][:-1]) & (self.value[rows][1:] == self.value[rows][:-1])
-        hit = rows[1:][is_same & self.is_read[rows[:-1]] & ~self.is_read[rows[1:]]]
-        op = self.transactions.index[self.owner[hit]]
-        return seen("future-read", len(np.unique(op)), op=op, key=self.key[hit], element=self.value[hit])
-
     def _tally(self, is_later: Bools) -> Counter[str]:
-        is_ok = self.transactions.outcome[self.owner] == OK
-        read_first = self.is_read[self.start] & (self.last_write >= 0)
-        is_before = self.is_read & is_ok & (self.place < self.last_write[self.group])
+        is_update = self.is_read[self.start] & (self.last_write >= 0)
         return Counter(
             {
                 "internal": int(np.count_nonzero(is_later)),
-                "future-read": int(np.count_nonzero(is_before)),
-                "lost-update": int(np.count_nonzero(read_first)),
+                "future-read": int(np.count_nonzero(is_update)),
+                "lost-update": int(np.count_nonzero(is_update)),
                 "registers-read": int(np.count_nonzero(self.is_read)),
             }
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -80,48 +81,55 @@ class Seen:
         self._order = order
         self._met: dict[Version, list[Meeting]] = {}
         self._left: dict[Version, list[Meeting]] = {}
+        self._commit: dict[Version, int] = {}
         for meeting in sorted(meetings):
+            self._commit[meeting.key, meeting.write] = meeting.commit
             self._met.setdefault((meeting.key, meeting.met), []).append(meeting)
             self._left.setdefault((meeting.key, meeting.left), []).append(meeting)
 
     def reason(self, key: int, earlier: int, later: int, name: Name) -> str | None:
         """Why one version comes before the other; None if nothing says so."""
+        return next(self._reasons(key, earlier, later, name), None)
+
+    def _reasons(self, key: int, earlier: int, later: int, name: Name) -> Iterator[str]:
+        order = self._order
         if earlier == NOTHING:
-            return f"{name(key)} was empty at first"
-        left, met = self._left.get((key, earlier), []), self._met.get((key, later), [])
+            yield f"{name(key)} was empty at first"
         for both in self._met.get((key, earlier), ()):
-            if self._order.writes_follow_reads and both.left == later and both.met == earlier:
-                return f"T{both.op} read {_shown(earlier, name)} before it wrote {_shown(later, name)}"
-        pairs = [(one, other) for one in left for other in met if one.outcome == OK and one.after <= other.op]
-        for one, other in pairs:
-            if self._order.process is not Trust.NONE and one.process == other.process:
-                then = f"before T{other.op}, which {_did(other.read, later, name)}"
-                return f"process {one.process} ran T{one.op}, which {_did(one.write, earlier, name, 'left')}, {then}"
-        for one, other in pairs:
-            if self._order.real_time is not Trust.NONE:
-                then = f"ended before T{other.op} began, which {_did(other.read, later, name)}"
-                return f"T{one.op}, which {_did(one.write, earlier, name, 'left')}, {then}"
-        if self._order.commits and _is_committed_before(left, met):
-            return f"the system committed {_shown(earlier, name)} before {_shown(later, name)}"
-        return None
+            if order.writes_follow_reads and both.read == earlier and both.write == later:
+                yield f"T{both.op} read {_shown(earlier, name)} before it wrote {_shown(later, name)}"
+        left, met = self._left.get((key, earlier), []), self._met.get((key, later), [])
+        for process in sorted({each.process for each in left}) if order.process is not Trust.NONE else ():
+            for one, other in _apart(left, met, process):
+                yield f"process {process} ran {_leaving(one, name)} before {_meeting(other, name)}"
+        for one, other in _apart(left, met) if order.real_time is not Trust.NONE else ():
+            yield f"{_leaving(one, name)} ended before the start of {_meeting(other, name)}"
+        if order.commits and self._commit.get((key, earlier), NEVER) < self._commit.get((key, later), NEVER):
+            yield f"the system committed {_shown(earlier, name)} before {_shown(later, name)}"
 
 
-def _did(part: int, version: int, name: Name, role: str = "met") -> str:
-    """How a transaction met a version (it read it, if it read at all) or left it (it wrote it, if it wrote)."""
-    has_part = part != ABSENT
-    verb = "read" if has_part == (role == "met") else "wrote"
-    return f"{verb} {_shown(version, name)}"
+def _apart(
+    left: Sequence[Meeting], met: Sequence[Meeting], process: int | None = None
+) -> Iterator[tuple[Meeting, Meeting]]:
+    """The first to end of one side and the last to begin of the other, if so they do not overlap."""
+    left = [each for each in left if each.outcome == OK and process in {None, each.process}]
+    met = [each for each in met if process in {None, each.process}]
+    if left and met:
+        one, other = min(left, key=attrgetter("after", "op")), max(met, key=attrgetter("op"))
+        if one.after <= other.op:
+            yield one, other
+
+
+def _leaving(one: Meeting, name: Name) -> str:
+    return f"T{one.op}, which {'read' if one.write == ABSENT else 'wrote'} {_shown(one.left, name)},"
+
+
+def _meeting(other: Meeting, name: Name) -> str:
+    return f"T{other.op}, which {'wrote' if other.read == ABSENT else 'read'} {_shown(other.met, name)}"
 
 
 def _shown(version: int, name: Name) -> str:
     return "nothing" if version == NOTHING else name(version)
-
-
-def _is_committed_before(left: Sequence[Meeting], met: Sequence[Meeting]) -> bool:
-    positions = [
-        [each.commit for each in side if each.write != ABSENT and each.commit != NEVER] for side in (left, met)
-    ]
-    return all(positions) and min(positions[0]) < max(positions[1])
 
 
 class RegisterSentences:

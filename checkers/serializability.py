@@ -49,7 +49,7 @@ _SIZES: Final = (
     *("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys"),
     *("registers", "register-writes", "registers-read", "values-without-writer"),
 )
-_ANYWAY: Final = frozenset({"internal", "future-read"})  # Found in a transaction by itself, whatever its keys are.
+_ANYWAY: Final = frozenset({"internal"})  # Found in a transaction by itself, whatever its keys are.
 _LEFT_OUT: Final = {
     "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
     "duplicate-writes": "{element} was written to {key} more than once (T{op})",

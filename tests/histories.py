@@ -28,12 +28,11 @@ State = dict[int, tuple[int, ...]]
 def _history(
     draw: Random, count: int, keys: int, processes: int, view: Callable[[State, list[State]], State]
 ) -> list[Operation]:
-    intervals = _intervals(draw, count, processes)
     state: State = dict.fromkeys(KEYS[:keys], ())
     past = [dict(state)]
     operations: dict[int, Operation] = {}
     element = 0
-    for index, process, after, _ in sorted(intervals, key=lambda interval: interval[3]):
+    for index, process, after, _ in sorted(intervals(draw, count, processes), key=lambda interval: interval[3]):
         outcome = draw.choices((OK, FAIL, INFO), (8, 1, 1))[0]
         seen = dict(view(state, past))
         mops: list[Read | Append] = []
@@ -54,7 +53,7 @@ def _history(
     return [operations[index] for index in range(count)]
 
 
-def _intervals(draw: Random, count: int, processes: int) -> list[tuple[int, int, int, float]]:
+def intervals(draw: Random, count: int, processes: int) -> list[tuple[int, int, int, float]]:
     """For each operation: index, process, the first index invoked after its end, and the moment of its effect."""
     running: list[tuple[int, int, float]] = []
     ended: list[tuple[int, int, int, float]] = []

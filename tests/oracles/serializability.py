@@ -67,12 +67,18 @@ def labels(operations: Sequence[Operation]) -> Labels:
                     add(reader, op, "rw")
     for reader, key, seen in reads(operations):
         add(writers.get((key, seen[-1])) if seen else None, reader, "wr")
+    return with_time(result, operations)
+
+
+def with_time(pairs: Labels, operations: Sequence[Operation]) -> Labels:
+    """The same pairs, and those that the order of processes and real time make."""
+    result = {pair: set(why) for pair, why in pairs.items()}
     for one in operations:
         for other in operations:
             if one.outcome == OK and other.outcome != FAIL and one.after <= other.index:
-                add(one, other, "realtime")
+                result.setdefault((one.index, other.index), set()).add("realtime")
             if one.outcome == other.outcome == OK and one.process == other.process and one.index < other.index:
-                add(one, other, "process")
+                result.setdefault((one.index, other.index), set()).add("process")
     return result
 
 
@@ -83,7 +89,11 @@ def classes(operations: Sequence[Operation]) -> set[str]:
 
 def classes_by_component(operations: Sequence[Operation]) -> set[tuple[int, str]]:
     """The names of all cycles, each with the least operation of its component."""
-    pairs = labels(without_keys(operations, duplicated_keys(operations)))
+    return classes_of(labels(without_keys(operations, duplicated_keys(operations))))
+
+
+def classes_of(pairs: Labels) -> set[tuple[int, str]]:
+    """The names of all cycles of those pairs, each with the least operation of its component."""
     graph: nx.DiGraph[int] = nx.DiGraph(list(pairs))
     result: set[tuple[int, str]] = set()
     for component in nx.strongly_connected_components(graph):
@@ -95,17 +105,29 @@ def classes_by_component(operations: Sequence[Operation]) -> set[tuple[int, str]
 
 
 def names(pairs: Labels, cycle: list[int]) -> Iterator[str]:
-    """All that the cycle can be called: each step counts as any of its labels, but rw only without ww and wr."""
+    """All that the cycle can be called: each step counts as any of its labels, but a weaker one only by itself."""
     options = [pairs[step] for step in pairwise([*cycle, cycle[0]])]
-    for steps in product(*((step - {"rw"} if step & {"ww", "wr"} else step) for step in options)):
+    for steps in product(*(step - set(weaker(step)) for step in options)):
         if set(steps) - {"process", "realtime"}:
             yield name(steps)
 
 
+def weaker(labels_of_step: set[str]) -> Iterator[str]:
+    """The labels that say no more beside stronger ones: rw beside ww and wr, what follows from time beside both."""
+    timed = {"ww-process", "ww-realtime", "rw-process", "rw-realtime"}
+    if labels_of_step & {"ww", "wr"}:
+        yield from {"rw", *timed}
+    if "rw" in labels_of_step:
+        yield from {"rw-process", "rw-realtime"}
+
+
 def name(steps: tuple[str, ...]) -> str:
     """The class of a cycle with those labels."""
-    suffix = "-realtime" if "realtime" in steps else "-process" if "process" in steps else ""
-    missed = [step == "rw" for step in steps]
+    ends = {step.rpartition("-")[2] for step in steps}
+    suffix = "-realtime" if "realtime" in ends else "-process" if "process" in ends else ""
+    missed = [step.startswith("rw") for step in steps]
+    if sum(missed) == 0 and any(step.startswith("ww-") for step in steps):
+        return "G-single" + suffix
     if sum(missed) == 0:
         return ("G1c" if "wr" in steps else "G0") + suffix
     if sum(missed) == 1:
@@ -119,7 +141,7 @@ def others(operations: Sequence[Operation]) -> dict[str, int]:
     clean = without_keys(operations, keys)
     counts = {
         "internal": sum(op.outcome == OK and contradicts_itself(op) for op in operations),
-        "future-read": sum(op.outcome == OK and reads_the_future(op) for op in operations),
+        "future-read": sum(len(foreseen(op)) for op in clean if op.outcome == OK),
         "duplicate-elements": sum(len(set(seen)) < len(seen) for _, _, seen in reads(clean)),
         "incompatible-order": len(
             {key for _, key, seen in reads(clean) if longest(clean, key)[: len(seen)] != seen},
@@ -149,14 +171,15 @@ def contradicts_itself(op: Operation) -> bool:
     return False
 
 
-def reads_the_future(op: Operation) -> bool:
-    """Whether the transaction reads an element and appends it later."""
-    return any(
-        isinstance(read, Read) and mop.key == read.key and mop.element in (read.elements or ())
+def foreseen(op: Operation) -> set[Append]:
+    """The appends of an operation whose element it read before."""
+    return {
+        mop
         for place, mop in enumerate(op.mops)
         if isinstance(mop, Append)
         for read in op.mops[:place]
-    )
+        if isinstance(read, Read) and mop.key == read.key and mop.element in (read.elements or ())
+    }
 
 
 def aborted(operations: Sequence[Operation]) -> int:

@@ -1,0 +1,80 @@
+"""The check of registers against its slow twin, and against all serial orders, on small random histories."""
+
+from random import Random
+
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from checkers.chunks import Operation
+from checkers.engine import LocalEngine
+from checkers.register_order import Order, Trust
+from checkers.serializability import Options, check
+from harness.core.verdict import Judgement
+from tests import register_transactions as histories
+from tests.oracles import registers as oracle
+from tests.oracles.serializability import classes_of, with_time
+from tests.property.test_serializability import ALL, cut, randomness
+
+ENGINE = LocalEngine(2)
+seeds = st.integers(0, 2**48)
+
+
+def drawn_order(draw: Random) -> Order:
+    return Order(
+        writes_follow_reads=draw.random() < 0.7,
+        commits=draw.random() < 0.3,
+        process=draw.choice(list(Trust)),
+        real_time=draw.choice(list(Trust)),
+    )
+
+
+def judged(draw: Random, operations: list[Operation], options: Options) -> Judgement:
+    return check(cut(draw, operations), ENGINE, options)
+
+
+def drawn_options(draw: Random, order: Order, prohibited: frozenset[str] = ALL) -> Options:
+    return Options(
+        prohibited=prohibited, order=order, slice_ids=draw.choice((1, 2, 3, 100)), partitions=draw.choice((1, 2, 5))
+    )
+
+
+@settings(deadline=None, max_examples=500)
+@given(seed=seeds)
+def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
+    draw = randomness(seed)
+    make = draw.choice((histories.correct, histories.stale))
+    operations = histories.spoiled(draw, make(draw, count=draw.randint(1, 7), keys=draw.randint(1, 3)))
+    order = drawn_order(draw)
+    note("\n".join(map(str, [order, *operations])))
+    judgement = judged(draw, operations, drawn_options(draw, order))
+    clean = oracle.cleaned(operations)
+    pairs, circles = oracle.labels(clean, order)
+    cycles = classes_of(with_time(pairs, clean))
+    counts = {name: sum(name == other for _, other in cycles) for _, name in cycles}
+    expected = {**oracle.others(operations), **counts, **({"cyclic-versions": circles} if circles else {})}
+    restated = judgement.facts["restated_anomalies"]
+    assert isinstance(restated, dict)
+    assert {finding.anomaly: finding.count for finding in judgement.findings} | restated == expected
+    assert bool(judgement.unknown) == bool(oracle.ambiguous(operations)[0])
+
+
+@settings(deadline=None, max_examples=200)
+@given(seed=seeds)
+def test_a_correct_history_has_no_finding_whatever_orders_the_versions(seed: int) -> None:
+    draw = randomness(seed)
+    operations = histories.correct(draw, count=draw.randint(1, 60), processes=draw.randint(1, 8))
+    judgement = judged(draw, operations, drawn_options(draw, drawn_order(draw)))
+    assert judgement.findings == ()
+    assert judgement.unknown == {}
+
+
+@settings(deadline=None, max_examples=150)
+@given(seed=seeds)
+def test_findings_do_not_depend_on_how_the_history_is_cut(seed: int) -> None:
+    draw = randomness(seed)
+    operations = histories.spoiled(draw, histories.stale(draw, count=draw.randint(2, 60), processes=draw.randint(1, 8)))
+    order = drawn_order(draw)
+    one, other = (judged(draw, operations, drawn_options(draw, order)) for _ in range(2))
+    assert one.findings == other.findings
+    assert one.witnesses == other.witnesses
+    assert one.unknown == other.unknown
