@@ -140,7 +140,7 @@ async def _main(run_json: Path, journal: Path) -> int:
         seed=scenario.seed,
         epoch_ns=clock.epoch_ns,
         epoch_realtime_ns=clock.epoch_realtime_ns,
-        has_small_disks=any(step.fault == "disk-full" for step in decided.plan.steps),
+        faults=frozenset(step.fault for step in decided.plan.steps),
     )
     with JournalWriter(journal) as writer:
         writer.append(Header(SCHEMA, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))

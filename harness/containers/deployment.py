@@ -25,6 +25,7 @@ from harness.containers.control import ControlLink, Hearers
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
 from harness.containers.links import Toxiproxy
+from harness.containers.struck_clocks import FAKED_CLOCK
 from harness.containers.sweeper import remove_run
 from harness.containers.wiring import (
     CLIENT,
@@ -58,7 +59,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """What is to be deployed, and under which name. `has_small_disks`: nodes' state in volumes that can be filled."""
+    """What is to be deployed, and under which name. Of `faults`, the kinds to come, some need preparations."""
 
     run_id: str
     cluster: Cluster
@@ -67,7 +68,7 @@ class Blueprint:
     seed: int
     epoch_ns: int  # CLOCK_MONOTONIC at the start of the run,
     epoch_realtime_ns: int  # and CLOCK_REALTIME.
-    has_small_disks: bool = False
+    faults: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -227,7 +228,7 @@ class Deployment:
 
     def _volumes(self) -> dict[NodeId, str]:
         """A volume of its own for each node whose disk may become full; None is made if no disk will."""
-        if not self._blueprint.has_small_disks:
+        if "disk-full" not in self._blueprint.faults:
             return {}
         options = {"type": "tmpfs", "device": "tmpfs", "o": f"size={SMALL_DISK}"}
         names = {node.id: f"{self._prefix}-{node.id}" for node in self._blueprint.cluster.nodes}
@@ -252,7 +253,7 @@ class Deployment:
             self._images[NODE_IMAGE],
             name=f"{self._prefix}-{node}",
             hostname=str(node),
-            environment={VARIABLE: encode_config(config)},
+            environment={VARIABLE: encode_config(config)} | (FAKED_CLOCK if "clock" in blueprint.faults else {}),
             network=network.name,
             networking_config={str(network.name): self._client.api.create_endpoint_config(aliases=[str(node)])},
             ports={f"{CONTROL_PORT}/tcp": (LOOPBACK, 0)},
