@@ -1,0 +1,33 @@
+"""Spark and threads judge registers alike: the same findings, fingerprints, witnesses and facts."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from checkers.engine import LocalEngine
+from checkers.linearizability import Limits, check
+from checkers.linearizability_acts import Deed
+from checkers.register_models import Register
+from checkers.spark import SparkEngine
+from harness.core.record import Json
+from harness.formats.parquet import write_history
+from tests.register_histories import correct, records, spoiled
+
+pytestmark = pytest.mark.spark
+LIMITS = (Limits(), Limits(first=3, shared=100), Limits(first=2, shared=2))
+
+
+@pytest.mark.parametrize("model", ["register", "cas-register"])
+def test_spark_and_threads_say_the_same(spark: SparkEngine, tmp_path: Path, model: str) -> None:
+    draw = Random(5)
+    lives: dict[Json, list[Deed]] = {f"k{key}": correct(draw, model, count=12) for key in range(40)}
+    lives |= {f"x{key}": spoiled(draw, correct(draw, model, count=12)) for key in range(10)}
+    write_history(records(lives), tmp_path / "history")
+    answers = set()
+    for limits in LIMITS:
+        for register in (Register(), Register(initial=0, is_initial_known=True, nil="absent")):
+            ours = check(tmp_path / "history", LocalEngine(3), register, limits)
+            assert check(tmp_path / "history", spark, register, limits) == ours
+            answers.add((bool(ours.findings), bool(ours.unknown), ours.facts["undecided"] == 0))
+    assert len(answers) > 1

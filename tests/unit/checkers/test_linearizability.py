@@ -1,0 +1,276 @@
+"""Registers, by hand: what is allowed, what is not, what is legal and looks odd, and what cannot be decided."""
+
+from pathlib import Path
+
+import pytest
+
+from checkers.engine import LocalEngine
+from checkers.linearizability import NON_LINEARIZABLE, Limits, check
+from checkers.linearizability_acts import Form, form_of
+from checkers.register_models import Register
+from harness.core.errors import HistoryError
+from harness.core.record import Complete, Evidence, Invoke, MicroOp
+from harness.core.verdict import Judgement
+from harness.formats import parquet
+from harness.formats.parquet import write_history
+from tests.register_language import register_history
+
+ENGINE = LocalEngine(2)
+EMPTY = Register(is_initial_known=True, nil="absent")
+
+
+@pytest.fixture(autouse=True)
+def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small histories need not survive the machine."""
+    monkeypatch.setattr(parquet, "sync_folder", Path.exists)
+
+
+def judged(
+    folder: Path, told: str | list[Evidence], register: Register = EMPTY, limits: Limits | None = None
+) -> Judgement:
+    write_history(register_history(told) if isinstance(told, str) else told, folder / "history")
+    return check(folder / "history", ENGINE, register, limits)
+
+
+ALLOWED = {
+    "one after the other": "0:w1 0:ok 0:r 0:ok1 0:c12 0:ok 0:r 0:ok2",
+    "a read beside a write may see it or not": "0:w1 0:ok 0:w2 1:r 2:r 1:ok1 2:ok2 0:ok",
+    "two reads beside a write, the new value first, and never back": "0:w1 0:ok 0:w2 1:r 1:ok2 2:r 2:ok2 0:ok",
+    "two cas of which the second builds on the first": "0:c91 0:fail 0:w1 0:ok 1:c23 2:c12 2:ok 1:ok 0:r 0:ok3",
+    "what is unclear happens late": "0:w1 0:ok 1:w2 1:info 0:r 0:ok1 0:r 0:ok1 0:r 0:ok2",
+    "what is unclear never happens": "0:w1 0:ok 1:w2 1:info 0:r 0:ok1 0:w3 0:ok 0:r 0:ok3",
+    "what never completed happens after all": "0:w1 0:ok 1:w2 0:r 0:ok1 0:r 0:ok2",
+    "an unclear cas enables another": "0:w1 0:ok 1:c12 1:info 2:c23 2:info 0:r 0:ok3",
+    "each of two equal unclear writes": "0:w1 0:ok 1:w2 1:info 2:w2 2:info 0:r 0:ok2 0:w1 0:ok 0:r 0:ok2",
+    "what failed is nobody's": "0:w1 0:ok 1:w2 1:fail 0:r 0:ok1",
+    "an unclear read says nothing": "0:w1 0:ok 1:r 1:info 0:r 0:ok1 0:w2 0:ok",
+    "nil before the first write": "0:r 0:ok- 0:w1 0:ok 0:r 0:ok1",
+    "keys know nothing of each other": "0:a.w1 0:ok 0:b.w2 0:ok 0:a.r 0:ok1 0:b.r 0:ok2",
+    "a lock goes from hand to hand": "0:acquire 1:acquire 0:ok 0:release 1:ok 0:ok 1:release 1:ok",
+}
+FORBIDDEN = {
+    "a stale read": ("0:w1 0:ok 0:w2 0:ok 1:r 1:ok1", 2),
+    "back to the old value": ("0:w1 0:ok 0:w2 1:r 1:ok2 2:r 2:ok1 0:ok", 3),
+    "a cas that found another value": ("0:w1 0:ok 0:c23 0:ok", 1),
+    "both of two cas from one value": ("0:w1 0:ok 1:c12 2:c13 1:ok 2:ok", 2),
+    "an unclear write happens once": ("0:w1 0:ok 1:w2 1:info 0:r 0:ok2 0:w1 0:ok 0:r 0:ok2", 4),
+    "an unclear write before it was asked for": ("0:w1 0:ok 0:r 0:ok2 1:w2 1:info", 1),
+    "what failed was seen": ("0:w1 0:ok 1:w2 1:fail 0:r 0:ok2", 2),
+    "what nobody wrote was seen": ("0:w1 0:ok 0:r 0:ok7", 1),
+    "nil after a write": ("0:w1 0:ok 0:r 0:ok-", 1),
+    "the second key alone": ("0:a.w1 0:ok 0:b.w1 0:ok 0:b.w2 0:ok 0:b.r 0:ok1 0:a.r 0:ok1", 3),
+    "a lock in two hands": ("0:acquire 0:ok 1:acquire 1:ok", 1),
+    "a lock let go twice": ("0:acquire 0:ok 0:release 0:ok 0:release 0:ok", 2),
+}
+
+
+@pytest.mark.parametrize("case", ALLOWED)
+def test_what_some_order_explains_is_no_finding(tmp_path: Path, case: str) -> None:
+    judgement = judged(tmp_path, ALLOWED[case])
+    assert (judgement.findings, judgement.unknown) == ((), {})
+
+
+@pytest.mark.parametrize("case", FORBIDDEN)
+def test_what_no_order_explains_names_the_operation_without_a_place(tmp_path: Path, case: str) -> None:
+    text, op = FORBIDDEN[case]
+    judgement = judged(tmp_path, text)
+    (finding,) = judgement.findings
+    assert (finding.anomaly, finding.count) == (NON_LINEARIZABLE, 1)
+    assert op in finding.ops
+    assert f"T{op} " in finding.sentence.split(",")[0]
+    assert judgement.witnesses[NON_LINEARIZABLE] > 0
+
+
+def test_a_finding_says_what_was_possible_and_what_was_open(tmp_path: Path) -> None:
+    (finding,) = judged(tmp_path, "0:x.w1 0:ok 1:x.w2 2:x.w5 2:info 3:x.r 0:x.w4 0:fail 3:ok4 1:ok").findings
+    assert finding.sentence == (
+        'Key "x": T3 read 4 (process 3, from 0.006 s to 0.009 s), and no order of the operations allows that. '
+        "With all in its place that was answered before, the state can only be 1, 2 or 5. "
+        "One order up to there ends with T0 write 1. "
+        "Only operations that certainly failed had asked to write 4: T4. "
+        "Open at the same time: T1 write 2 (process 1, from 0.003 s to 0.010 s) "
+        "and T2 write 5 (process 2, from 0.004 s, unclear)."
+    )
+    assert finding.ops == (0, 1, 2, 3)
+
+
+def test_of_several_registers_the_first_contradiction_is_told_and_all_are_counted(tmp_path: Path) -> None:
+    late, early = "0:a.w1 0:ok 0:b.w1 0:ok", "0:b.r 0:ok7 0:a.r 0:ok8 0:c.w1 0:ok 0:c.r 0:ok1"
+    judgement = judged(tmp_path, f"{late} {early}")
+    (finding,) = judgement.findings
+    assert finding.count == 2
+    assert finding.sentence.startswith('Key "b": T2 read 7 (')
+    assert "Nobody had asked to write 7" in finding.sentence
+    assert judgement.facts["violated"] == 2
+
+
+def test_one_contradiction_has_one_fingerprint_whatever_follows(tmp_path: Path) -> None:
+    text = "0:a.w1 0:ok 0:a.r 0:ok7"
+    one, other = (judged(tmp_path, each).findings[0] for each in (text, f"{text} 0:a.w3 0:ok 0:b.r 0:ok-"))
+    assert one.fingerprint == other.fingerprint
+    assert judged(tmp_path, text.replace("a.", "b.")).findings[0].fingerprint != one.fingerprint
+
+
+# What is not known
+
+
+@pytest.mark.parametrize(
+    ("text", "start"), [("0:r 0:ok3 0:w1 0:ok", "3"), ("0:c31 0:ok 0:r 0:ok1", "3"), ("1:c32 1:info 0:r 0:ok2", "3")]
+)
+def test_a_value_from_before_the_history_is_unknown_until_somebody_says_it(
+    tmp_path: Path, text: str, start: str
+) -> None:
+    judgement = judged(tmp_path, text, Register())
+    assert judgement.findings == ()
+    assert judgement.unknown[NON_LINEARIZABLE].startswith(
+        f"initial-value: the register is linearizable only if it held {start} "
+    )
+    assert len(judged(tmp_path, text, Register(initial=4, is_initial_known=True)).findings) == 1
+    known = judged(tmp_path, text, Register(initial=3, is_initial_known=True))
+    assert (known.findings, known.unknown) == ((), {})
+
+
+def test_a_failed_write_is_no_excuse_for_a_value_from_nowhere(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, "0:r 1:w3 1:fail 0:ok3", Register())
+    assert len(judgement.findings) == 1
+
+
+def test_a_read_of_nil_says_nothing_unless_it_is_said_what_nil_means(tmp_path: Path) -> None:
+    text = "0:w1 0:ok 0:r 0:ok- 0:r 0:ok1"
+    lenient = judged(tmp_path, text, Register())
+    assert (lenient.findings, lenient.witnesses) == ((), {NON_LINEARIZABLE: 1})
+    assert len(judged(tmp_path, text).findings) == 1
+
+
+def test_a_search_that_is_too_long_is_unknown_and_says_how_far_it_came(tmp_path: Path) -> None:
+    writes = " ".join(f"{process}:w{process}" for process in range(1, 9))
+    text = f"{writes} 9:w1 9:ok 9:r 9:ok0 {' '.join(f'{process}:ok' for process in range(1, 9))}"
+    judgement = judged(tmp_path, text, EMPTY, Limits(first=5, shared=5))
+    assert judgement.findings == ()
+    reason = "search-too-long: the register has 10 operations, of which 5 configurations were searched"
+    assert judgement.unknown == {NON_LINEARIZABLE: reason}
+    assert judgement.witnesses == {NON_LINEARIZABLE: 0}
+    assert judgement.facts["undecided"] == 1
+    assert len(judged(tmp_path, text, EMPTY, Limits(first=5)).findings) == 1
+
+
+def test_what_the_intervals_decide_needs_no_search(tmp_path: Path) -> None:
+    text = "0:w1 0:ok 0:w2 0:ok 1:r 1:ok1 0:w3 0:ok"
+    judgement = judged(tmp_path, text, EMPTY, Limits(first=1, shared=1))
+    assert [finding.sentence for finding in judgement.findings] == [
+        "T2 read 1 (process 1, from 0.005 s to 0.006 s), and no order of the operations allows that."
+    ]
+
+
+def test_witnesses_are_only_answers_that_could_have_been_contradicted(tmp_path: Path) -> None:
+    assert judged(tmp_path, "0:r 0:ok- 0:r 0:ok- 0:w1 0:ok").witnesses == {NON_LINEARIZABLE: 0}
+    assert judged(tmp_path, "0:w1 0:ok 0:r 0:ok1 0:c12 0:ok 0:r 0:info 0:w1 0:fail").witnesses == {NON_LINEARIZABLE: 2}
+    assert judged(tmp_path, "0:acquire 0:ok").witnesses == {NON_LINEARIZABLE: 0}
+
+
+# What is no register
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("0:w1 0:ok 0:r 0:ok1", Form("register", is_keyed=False)),
+        ("0:c12 0:ok 0:r 0:ok1", Form("cas-register", is_keyed=False)),
+        ("0:a.c12 0:ok 0:a.r 0:ok1 0:a.w3 0:ok", Form("cas-register", is_keyed=True)),
+        ("0:acquire 0:ok", Form("mutex", is_keyed=False)),
+        ("0:r 0:ok1", None),
+        ("0:x 0:ok 0:r 0:ok1 0:w1 0:ok", None),
+        ("0:acquire 0:ok 0:w1 0:ok", None),
+    ],
+)
+def test_what_a_history_is_about_is_told_by_its_operations(tmp_path: Path, text: str, form: Form | None) -> None:
+    write_history(register_history(text), tmp_path / "history")
+    assert form_of(tmp_path / "history", Register()) == form
+
+
+def test_reads_of_lists_beside_writes_of_numbers_are_no_register(tmp_path: Path) -> None:
+    told: list[Evidence] = [Invoke(0, 0, 0, 0, "write", 1), Complete(0, 1, "ok", 1)]
+    told += [Invoke(1, 2, 2, 0, "read"), Complete(1, 3, "ok", [1])]
+    write_history(told, tmp_path / "history")
+    assert form_of(tmp_path / "history", Register()) is None
+    told[0], told[1] = Invoke(0, 0, 0, 0, "write", [1]), Complete(0, 1, "ok", [1])
+    write_history(told, tmp_path / "history")
+    assert form_of(tmp_path / "history", Register()) == Form("register", is_keyed=False)
+    judgement = check(tmp_path / "history", ENGINE, EMPTY)
+    assert (judgement.findings, judgement.witnesses) == ((), {NON_LINEARIZABLE: 1})
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "problem"),
+    [
+        (("cas", 5), 5, "operation 1 has the value 5, where a list of two is needed"),
+        (("cas", [1, 2, 3]), None, "operation 1 has the value [1,2,3], where a list of two is needed"),
+    ],
+)
+def test_a_value_that_no_register_has_is_named(
+    tmp_path: Path, asked: tuple[str, object], answered: object, problem: str
+) -> None:
+    told: list[Evidence] = [Invoke(0, 0, 0, 0, "write", 1), Complete(0, 1, "ok", 1)]
+    told += [Invoke(1, 2, 2, 0, asked[0], asked[1]), Complete(1, 3, "ok", answered)]  # type: ignore[arg-type]  # JSON.
+    with pytest.raises(HistoryError, match="operation 1 has") as raised:
+        judged(tmp_path, told)
+    assert str(raised.value) == problem
+
+
+def test_an_answer_about_another_key_is_named(tmp_path: Path) -> None:
+    told: list[Evidence] = [Invoke(0, 0, 0, 0, "write", ["a", 1]), Complete(0, 1, "ok", ["a", 1])]
+    told += [Invoke(1, 2, 2, 0, "read", ["a", None]), Complete(1, 3, "ok", ["b", 1])]
+    with pytest.raises(HistoryError, match='operation 1 asked about key "a" and was answered about "b"'):
+        judged(tmp_path, told)
+
+
+# Several registers at once, and text
+
+
+def transactions(*steps: tuple[str, str]) -> list[Evidence]:
+    """Transactions one after the other: "wx1 ry" as asked, "wx1 ry2" as answered."""
+    told: list[Evidence] = []
+    for number, each in enumerate(steps):
+        asked, answered = (
+            tuple(
+                MicroOp("w" if mop[0] == "w" else "r", mop[1], int(mop[2:]) if mop[2:] else None)
+                for mop in text.split()
+            )
+            for text in each
+        )
+        told += [Invoke(number, 2 * number, 2 * number, 0, "txn", None, asked)]
+        told += [Complete(number, 2 * number + 1, "ok", None, answered)]
+    return told
+
+
+MANY = Register(model="multi-register", initial=0, is_initial_known=True)
+
+
+@pytest.mark.parametrize(("seen", "count"), [("rx1 ry2", 0), ("rx1 ry0", 1), ("ry2", 0), ("rx0", 1)])
+def test_registers_that_are_written_together_are_one(tmp_path: Path, seen: str, count: int) -> None:
+    asked = " ".join(mop[:2] for mop in seen.split())
+    told = transactions(("rx ry", "rx0 ry0"), ("wx1 wy2 rx", "wx1 wy2 rx1"), (asked, seen))
+    assert len(judged(tmp_path, told, MANY).findings) == count
+
+
+def test_the_states_of_several_registers_are_told_by_name(tmp_path: Path) -> None:
+    told = transactions(("wx1 wy2", "wx1 wy2"), ("rx ry", "rx1 ry0"))
+    (finding,) = judged(tmp_path, told, MANY).findings
+    assert 'the state can only be "x" = 1, "y" = 2.' in finding.sentence
+    assert 'T1 r "x" 1, r "y" 0 (process 0)' in finding.sentence
+
+
+def test_a_transaction_that_appends_is_about_no_register(tmp_path: Path) -> None:
+    mops = (MicroOp("append", "x", 1),)
+    with pytest.raises(HistoryError, match="operation 0 appends"):
+        judged(tmp_path, [Invoke(0, 0, 0, 0, "txn", None, mops), Complete(0, 1, "ok", None, mops)], MANY)
+
+
+@pytest.mark.parametrize(("seen", "count"), [("ab", 0), ("ba", 0), ("a", 1), ("", 1)])
+def test_appends_to_a_text_stay_in_it_in_one_order(tmp_path: Path, seen: str, count: int) -> None:
+    told: list[Evidence] = [Invoke(0, 0, 0, 0, "append", ["k", "a"]), Invoke(1, 1, 1, 1, "append", ["k", "b"])]
+    told += [Complete(0, 2, "ok", ["k", "a"]), Complete(1, 3, "ok", ["k", "b"])]
+    told += [Invoke(2, 4, 4, 0, "get", ["k", None]), Complete(2, 5, "ok", ["k", seen])]
+    told += [Invoke(3, 6, 6, 0, "put", ["k", "z"]), Complete(3, 7, "ok", ["k", "z"])]
+    told += [Invoke(4, 8, 8, 0, "get", ["k", None]), Complete(4, 9, "ok", ["k", "z"])]
+    assert len(judged(tmp_path, told).findings) == count
