@@ -6,10 +6,10 @@ would. SIGTERM and SIGINT end child and supervisor.
 
 import gc
 import os
+import select
 import signal
 import struct
 import sys
-import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Final, NoReturn
@@ -46,10 +46,15 @@ def supervise(live: Callable[[Callable[[int, int | None], None]], None]) -> NoRe
         answer = os.read(asked, _AFTER.size)
         os.close(asked)
         if len(answer) == _AFTER.size:
-            time.sleep(_AFTER.unpack(answer)[0] / 1e9)
+            _wait(_AFTER.unpack(answer)[0] / 1e9)
         else:
             print(f"the node's process ended with {_reason(status)}", file=sys.stderr, flush=True)  # noqa: T201
-            time.sleep(_RESTART_S)
+            _wait(_RESTART_S)
+
+
+def _wait(duration_s: float) -> None:
+    """Return when that time has passed. `time.sleep` fails with EINVAL where libfaketime is loaded."""
+    select.select([], [], [], duration_s)
 
 
 def _be_child(live: Callable[[Callable[[int, int | None], None]], None], asking: int) -> NoReturn:
