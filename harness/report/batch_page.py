@@ -10,7 +10,7 @@ from urllib.parse import quote
 from harness.core.verdict import Verdict
 from harness.report.markdown import escaped, table
 from harness.report.model import FindingRow, Report
-from harness.report.page import TITLES, rendered
+from harness.report.page import TITLES, headline, rendered
 
 LINKS_MAX: Final = 8  # Runs that are named beside a class of findings; the list of runs has all.
 PROMISE_WORDS: Final = ("violated", "unknown", "not-exercised", "holds")
@@ -36,6 +36,7 @@ class Class:
     anomaly: str
     promises: tuple[str, ...]
     sentence: str
+    headline: str
     times: int
     runs: tuple[tuple[str, str], ...]  # What a link says, and where it leads.
     run_count: int
@@ -108,7 +109,7 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
 def _title(summary: Summary, classes: Sequence[Class], count: int) -> str:
     if not classes or not classes[0].promises:
         return TITLES[summary.verdict]
-    return f"{classes[0].anomaly} in {classes[0].run_count} of {count} runs: {classes[0].sentence}"
+    return f"{classes[0].anomaly} in {classes[0].run_count} of {count} runs: {classes[0].headline}"
 
 
 def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
@@ -126,6 +127,7 @@ def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
                 anomaly=anomaly,
                 promises=tuple(dict.fromkeys(finding.promise for _, finding in pairs if finding.promise)),
                 sentence=pairs[0][1].sentence,
+                headline=headline(pairs[0][1]),
                 times=sum(finding.count for _, finding in pairs),
                 runs=tuple((f"seed {report.seed}", _link(report, folder)) for report in runs[:LINKS_MAX]),
                 run_count=len(runs),

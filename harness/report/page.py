@@ -28,7 +28,7 @@ from harness.report.exclusions import Exclusion, Writes, exclusions, read_writes
 from harness.report.markdown import issue
 from harness.report.model import WHERE, FindingRow, PromiseRow, Report
 from harness.report.planned import Planned, planned_steps, read_refusals
-from harness.report.plots import Overview, fault_colours, in_force, overview
+from harness.report.plots import STRIP_ROW, Overview, fault_colours, in_force, overview
 from harness.report.scale import WIDTH, duration
 from harness.report.screen import commands, visible
 from harness.report.series import Series, read_series
@@ -38,6 +38,7 @@ from harness.store import RunFile
 
 TEXT_MAX: Final = 2_000  # Characters of one value; a megabyte in a key must not make the page unreadable.
 DRAWN_MAX: Final = 12  # Findings with drawings; the others have their sentence, proof and fingerprint.
+HEADLINE_MAX: Final = 260  # Characters: a longer sentence stands below the title.
 FLAG_MAX: Final = 4  # Numbers on one flag.
 FAULTS_NAMED: Final = 4  # Faults at the time of a finding; of more only the kinds are told.
 NEAR: Final = 3.0  # Percent of the width: flags closer than this are one.
@@ -117,12 +118,13 @@ def page(
         {"hover": story.overview.hover if story.overview else {}},
         report=report,
         word=Verdict(report.verdict).word,
-        title=report.findings[0].sentence if report.findings else TITLES[report.verdict],
+        title=headline(report.findings[0]) if report.findings else TITLES[report.verdict],
         tested=_tested(report, run_file, source),
         shown=shown,
         story=story,
         guides=guides,
         width=WIDTH,
+        strip_row=STRIP_ROW,
         drawn_max=DRAWN_MAX,
         kinds=story.overview.kinds if story.overview else (),
         windows=story.series.windows if story.series else (),
@@ -132,6 +134,17 @@ def page(
         notes=_notes(report),
         models=_models(report),
         outcomes=[(word, report.operations[kind]) for kind, word in OUTCOME_WORDS.items() if kind in report.operations],
+    )
+
+
+def headline(finding: FindingRow) -> str:
+    """What a finding says, for a title: of a long cycle only what is common to all cycles."""
+    if not finding.cycle or len(finding.sentence) <= HEADLINE_MAX:
+        return finding.sentence
+    names = list(dict.fromkeys(step.source for step in finding.cycle))
+    return (
+        f"{len(names)} transactions, {', '.join(names[:3])} and on, each come before the next, and the last before the "
+        "first: no order allows that."
     )
 
 
@@ -261,7 +274,7 @@ def _faults(found: Slice, story: Story) -> tuple[str, ...]:
     windows = in_force(story.series.windows if story.series else (), found.first_ns - AFTERMATH_NS, found.last_ns)
     if len(windows) > FAULTS_NAMED:
         counts = Counter(window.kind for window in windows)
-        return tuple(f"{count} of {kind}" for kind, count in counts.items())
+        return tuple(f"{kind} ({count} time{'s' * (count > 1)})" for kind, count in counts.items())
     texts = list[str]()
     for window in windows:
         ended = f", ended {duration(found.first_ns - window.end_ns)} before" if window.end_ns < found.first_ns else ""

@@ -21,7 +21,7 @@ from nemesis.package import PACKAGES
 
 OUTCOMES: Final = (("ok", OK), ("fail", FAIL), ("unknown", INFO))
 HEIGHT: Final = 96
-STRIP_ROW: Final = 26  # Of the strip of faults: a name, and below it the bars.
+STRIP_ROW: Final = 30  # Of the strip of faults: a name, and below it the bars.
 COLUMNS: Final = (24, 240)  # Of the rate: at least, at most.
 CELLS: Final = (500, 48)  # Of the latency: dots next to each other, and above each other.
 LINES_MAX: Final = 4  # Subscribers with a line of their own; the others share one.
