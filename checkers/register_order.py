@@ -26,7 +26,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from checkers.edges import OPEN_END, Int32s
-from checkers.ragged import codes, expand, first_of_each
+from checkers.ragged import codes, distinct, expand, first_of_each, ordered
 from checkers.register_rows import ABSENT
 from checkers.register_versions import Registers
 from harness.core.columns import NEVER, OK, Bools, Int64s
@@ -153,8 +153,8 @@ def by_process(registers: Registers, is_told: Bools) -> Before:
     rows = np.flatnonzero((touches.outcome == OK) & is_told[registers.last] & is_told[registers.first])
     _, process = codes(touches.process[rows])
     pair = process * max(1, len(registers.keys)) + registers.touch_code[rows]
-    order = np.argsort(pair, kind="stable")
-    rows, pair = rows[order], pair[order]
+    order, pair = ordered(pair)
+    rows = rows[order]
     # A process does one thing after the other; where a history has it do two at once, these have no order.
     is_next = (pair[1:] == pair[:-1]) & (touches.after[rows[:-1]] <= touches.op[rows[1:]])
     return _pairs(registers, registers.last[rows[:-1][is_next]], registers.first[rows[1:][is_next]])
@@ -164,16 +164,15 @@ def by_real_time(registers: Registers, is_told: Bools) -> Before:
     """Theory of operation 4, real time: the edges kept. O(n log n), plus n times the operations in flight at a time."""
     left, met = spans_of(registers)
     source = np.flatnonzero((left != OPEN_END) & is_told)
-    source = source[np.lexsort((left[source], registers.code[source]))]
-    target = np.flatnonzero((met >= 0) & is_told)
     base = registers.code << _HIGH
-    height = base + np.maximum(met, 0)
-    target = target[np.argsort(height[target], kind="stable")]
+    source = source[ordered(base[source] + left[source])[0]]
+    target = np.flatnonzero((met >= 0) & is_told)
+    order, heights = ordered(base[target] + met[target])
+    target = target[order]
     # Over a version without writer no dependency leads on, so it is not what others are reached by.
     stations = np.where(_is_told(registers), met, -1)
     following = _next(registers.code[source], left[source], stations[source])
     stop = np.where(following >= 0, left[source[following]], OPEN_END)
-    heights = height[target]
     first = np.searchsorted(heights, base[source] + left[source])
     last = np.maximum(first, np.searchsorted(heights, base[source] + stop))
     near = Before(np.repeat(source, last - first), target[expand(first, last - first)])
@@ -215,7 +214,7 @@ def _next(code: Int64s, left: Int32s, met: Int32s) -> Int64s:
 
 def _pairs(registers: Registers, earlier: Int64s, later: Int64s) -> Before:
     """Each pair of two versions once."""
-    pair = np.unique(earlier[earlier != later] * registers.size + later[earlier != later])
+    pair = distinct((earlier * registers.size + later)[earlier != later])
     return Before(pair // max(1, registers.size), pair % max(1, registers.size))
 
 

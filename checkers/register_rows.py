@@ -20,7 +20,7 @@ import numpy as np
 
 from checkers.edges import OPEN_END, Int32s
 from checkers.kernels import partition_of
-from checkers.ragged import codes, first_of_each
+from checkers.ragged import codes, first_of_each, ordered
 from checkers.sightings import Report, Sighting, seen, union
 from harness.core.columns import NEVER, NOTHING, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
 
@@ -79,7 +79,7 @@ def concatenated(parts: Sequence[RegisterRows]) -> RegisterRows:
     """The rows of several chunks in the order of their operations, and the union of their reports."""
     touches = joined([part.touches for part in parts])
     return RegisterRows(
-        chosen(touches, np.argsort(touches.op, kind="stable")),
+        chosen(touches, ordered(touches.op.astype(np.int64))[0]),
         joined([part.passing for part in parts]),
         joined([part.odd for part in parts]),
         union(part.report for part in parts),
@@ -104,10 +104,10 @@ class _Grouped:
     def __init__(self, transactions: Transactions, owner: Int64s, key: Int64s, value: Int64s, is_read: Bools) -> None:
         keys, code = codes(key)
         pair = owner * max(1, len(keys)) + code
-        order = np.argsort(pair, kind="stable")
+        order, pair = ordered(pair)
         self.transactions = transactions
         self.owner, self.key, self.value, self.is_read = owner[order], key[order], value[order], is_read[order]
-        self.is_first = first_of_each(pair[order])
+        self.is_first = first_of_each(pair)
         self.group = np.cumsum(self.is_first) - 1
         self.start = np.flatnonzero(self.is_first)
         self.place = np.arange(len(order))

@@ -27,7 +27,7 @@ from checkers.edges import (
     Tail,
     all_edges,
 )
-from checkers.ragged import expand
+from checkers.ragged import expand, ordered
 from checkers.register_anomalies import anomalies
 from checkers.register_order import Before, Order, orders
 from checkers.register_rows import RegisterRows
@@ -71,7 +71,7 @@ class _Readers:
     def __init__(self, registers: Registers) -> None:
         rows = np.flatnonzero((registers.rows.touches.outcome == OK) & (registers.read_version >= 0))
         version = registers.read_version[rows]
-        self.row = rows[np.argsort(version, kind="stable")]
+        self.row = rows[ordered(version)[0]]
         self.count = np.bincount(version, minlength=registers.size)
         self.start = np.cumsum(self.count) - self.count
 

@@ -22,8 +22,11 @@ from harness.core.columns import (
     GROUP_OPS,
     INFO,
     NEVER,
+    NOTHING,
     OK,
     READ,
+    UNKNOWN,
+    WRITE,
     Bools,
     Int8s,
     Int64s,
@@ -156,6 +159,21 @@ class _Lanes:
         return thread + PROCESSES * before
 
 
+def registers_of(whole: Transactions) -> Transactions:
+    """The same history on registers: each append is a write, and each read shows the last element of its list."""
+    length = np.diff(whole.element_start)
+    last = np.append(whole.elements, 0)[np.maximum(whole.element_start[1:], 1) - 1]
+    seen = np.where(whole.is_known, np.where(length > 0, last, NOTHING), UNKNOWN)
+    return replace(
+        whole,
+        f=np.where(whole.f == APPEND, WRITE, READ).astype(np.int8),
+        value=np.where(whole.f == READ, seen, whole.value),
+        is_known=np.zeros(len(whole.f), np.bool_),
+        element_start=np.zeros(len(whole.f) + 1, np.int64),
+        elements=np.empty(0, np.int64),
+    )
+
+
 def _planted(whole: Transactions, count: int, number: int) -> Transactions:
     """The slice with micro-operations on keys of their own added to ok transactions that stand side by side."""
     is_ok = whole.outcome == OK
@@ -256,7 +274,8 @@ def _mops(part: Transactions) -> pa.Table:
         "position": expand(np.zeros(len(counts), np.int64), counts).astype(np.int32),
         "f": part.f,
         "key": part.key,
-        "value": pa.array(part.value, mask=part.f == READ),
+        # Of reads only those of registers have a value, from 1 up.
+        "value": pa.array(part.value, mask=(part.f == READ) & (part.is_known | (part.value <= 0))),
         "read": pa.ListArray.from_arrays(offsets, pa.array(part.elements)),
     }
     return _table("mops", columns, len(part.f))

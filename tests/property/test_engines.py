@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from checkers.anomalies import infer
 from checkers.chunks import Source, chunks, select, to_transactions
 from checkers.edges import Edges, all_edges
 from checkers.engine import Engine, LocalEngine
-from checkers.kernels import rows_by_key
+from checkers.register_order import ORDER
 from checkers.serializability import Options, check
+from checkers.shares import infer, shares
 from checkers.spark import SparkEngine
 from checkers.versions import Inference
-from tests import histories
+from tests import histories, register_transactions
 from tests.bench import generated
 from tests.property.test_serializability import randomness
 
@@ -30,16 +30,18 @@ def inferred_edges(inference: Inference) -> Edges:
 
 def edges(sources: list[Source], engine: Engine) -> list[tuple[int, ...]]:
     """All edges that an engine infers, in order."""
-    inferred = engine.over(sources).shuffle(partial(rows_by_key, partitions=3), infer, partitions=3)
+    follow = partial(infer, order=ORDER)
+    inferred = engine.over(sources).shuffle(partial(shares, partitions=3), follow, partitions=3)
     every = all_edges(inferred.map(inferred_edges).collect())
     columns = (every.source, every.target, every.source_after, every.target_after, every.kinds)
     return sorted(zip(*(column.tolist() for column in columns), strict=True))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_spark_and_threads_find_the_same_in_spoiled_histories(spark: SparkEngine, seed: int) -> None:
     draw = randomness(seed)
-    operations = histories.spoiled(draw, histories.stale(draw, count=60, processes=6))
+    kind = (histories, register_transactions)[seed % 2]
+    operations = kind.spoiled(draw, kind.stale(draw, count=60, processes=6))
     whole = to_transactions(operations)
     sources: list[Source] = [select(whole, np.arange(25)), select(whole, np.arange(25, 60))]
     options = Options(prohibited=FORBIDDEN, slice_ids=16, partitions=3)
@@ -49,8 +51,12 @@ def test_spark_and_threads_find_the_same_in_spoiled_histories(spark: SparkEngine
     assert ours.findings or ours.unknown
 
 
-def test_spark_reads_chunks_from_their_descriptors(spark: SparkEngine, tmp_path: Path) -> None:
-    generated.write(tmp_path, generated.transactions(20_000, seed=5, stale_permille=1))
+@pytest.mark.parametrize("is_of_registers", [False, True])
+def test_spark_reads_chunks_from_their_descriptors(
+    spark: SparkEngine, tmp_path: Path, *, is_of_registers: bool
+) -> None:
+    whole = generated.transactions(20_000, seed=5, stale_permille=1)
+    generated.write(tmp_path, generated.registers_of(whole) if is_of_registers else whole)
     sources = chunks(tmp_path)
     ours, theirs = check(sources, spark), check(sources, LOCAL)
     assert ours == theirs
