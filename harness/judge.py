@@ -30,9 +30,9 @@ from harness.formats.load import Loaded
 from harness.formats.names import named_values
 from harness.formats.parquet import footer_of, hash_of
 from harness.formats.promise_file import Promised
+from harness.formats.sight import sighted
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, told
-from harness.sight import sighted
 from harness.store import RunFile
 
 SECOND = 1_000_000_000

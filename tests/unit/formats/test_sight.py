@@ -9,8 +9,8 @@ from harness.core.record import Json
 from harness.formats.jepsen import records_of_maps
 from harness.formats.load import Loaded
 from harness.formats.parquet import write_history
+from harness.formats.sight import sighted
 from harness.judge import judge
-from harness.sight import sighted
 
 Told = tuple[tuple[str, Json, Json], ...]  # f, what was asked, what was answered.
 STEPS: Json = [["r", 1, 5], ["r", 2, None]]
