@@ -86,7 +86,6 @@ class Deployment:
     """The containers of one run. `open` before anything else, `close` in any case."""
 
     proxies: Toxiproxy
-    toxiproxy_ip: str
 
     def __init__(self, client: docker.DockerClient, blueprint: Blueprint, hearers: Hearers) -> None:
         self._client, self._blueprint, self._hearers = client, blueprint, hearers
@@ -265,14 +264,14 @@ class Deployment:
         )
 
     def _start_toxiproxy(self, nodes: Network, control: Network, volumes: Mapping[NodeId, str]) -> None:
-        published = [PROXY_API_PORT, *(wire.port for wire in self._wires if wire.source == CLIENT)]
+        ports = [PROXY_API_PORT, *(wire.port for wire in self._wires if wire.source == CLIENT)]
         container = self._toxiproxy = self._client.containers.create(
             self._images[PROXY_IMAGE],
             # It listens in the first network only: the nodes come to know the second.
             ["sh", "-c", f'exec toxiproxy-server -host "$(hostname -i)" -port {PROXY_API_PORT}'],
             name=f"{self._prefix}-{PROXY_HOST}",
             network=control.name,
-            ports={f"{port}/tcp": (LOOPBACK, 0) for port in published},
+            ports={f"{port}/tcp": (LOOPBACK, 0) for port in ports},
             # A tmpfs volume is empty again once nobody has it mounted: Toxiproxy outlives the nodes' crashes.
             volumes={volume: {"bind": f"/keep/{node}"} for node, volume in volumes.items()},
             sysctls=PROXY_SYSCTLS,
@@ -281,14 +280,14 @@ class Deployment:
             **LIMITS,
         )
         container.start()
-        nodes.connect(container, aliases=[PROXY_HOST])
         container.reload()
-        found = container.attrs["NetworkSettings"]
-        self.toxiproxy_ip = found["Networks"][nodes.name]["IPAddress"]
-        ports = {int(name.partition("/")[0]): int(each[0]["HostPort"]) for name, each in found["Ports"].items() if each}
-        self.client_ports = {wire.target: ports[wire.port] for wire in self._wires if wire.source == CLIENT}
-        self.proxies = Toxiproxy(LOOPBACK, ports[PROXY_API_PORT])
-        self._await_proxies(container)
+        published = {
+            int(name.partition("/")[0]): int(each[0]["HostPort"]) for name, each in container.ports.items() if each
+        }
+        self.client_ports = {wire.target: published[wire.port] for wire in self._wires if wire.source == CLIENT}
+        self.proxies = Toxiproxy(LOOPBACK, published[PROXY_API_PORT])
+        self._await_proxies(container)  # It looks up its address before it is in two networks.
+        nodes.connect(container, aliases=[PROXY_HOST])
         for wire in self._wires:
             self.proxies.create(wire.name, f"0.0.0.0:{wire.port}", wire.upstream)
 
