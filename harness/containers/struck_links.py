@@ -188,7 +188,8 @@ class OnLinks:
                 self._shown[name] = self._told(name, seen)
             else:
                 self._last = f"a probe {self._told(name, seen)}, and {arrived} messages arrived"
-            self._own[name] += seen.after_s is None and name in self._dialled
+            if seen.after_s is None and name in self._dialled:
+                self._own[name] += min(1, after[name].broken - before[name].broken)
 
     def _patience_s(self) -> float:
         late_s = (int(self._step.args.get("latency_ns", 0)) + int(self._step.args.get("jitter_ns", 0))) / 1e9
