@@ -23,6 +23,7 @@ from harness.core.record import Evidence, Footer, Header, Record
 
 MAGIC: Final = b"seamark journal 1\n"
 RECORD_MAX: Final = 16 << 20  # Bytes of one record's payload.
+OBJECTS_MAX: Final = 4_000_000  # Texts, lists and the like in one record: an empty list is a byte there, 70 in memory.
 _HEAD: Final = struct.Struct(">II")
 _ENCODER: Final = msgspec.msgpack.Encoder()
 # An object's names have no order as evidence: Parquet files keep them sorted.
@@ -51,6 +52,8 @@ class JournalWriter:
         length = len(buffer) - _HEAD.size
         if length > RECORD_MAX:
             raise HistoryError(f"a record of {length:,} bytes passes the limit of {RECORD_MAX:,} bytes for one record")
+        if length > OBJECTS_MAX and _has_too_many_objects(bytes(buffer[_HEAD.size :])):
+            raise HistoryError(f"a record holds more than {OBJECTS_MAX:,} values, the limit for one record")
         with memoryview(buffer) as view:
             _HEAD.pack_into(view, 0, length, zlib.crc32(view[_HEAD.size :]))
             written = os.write(self._file, view)
@@ -181,10 +184,45 @@ def _holds_a_record(rest: bytes) -> bool:
 
 
 def _decoded(path: Path, number: int, offset: int, payload: bytes) -> Record:
+    if _has_too_many_objects(payload):
+        raise _damaged(path, number, offset, f"it holds more than {OBJECTS_MAX:,} values, the limit")
     try:
         return _DECODER.decode(payload)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise _damaged(path, number, offset, str(error)) from None
+
+
+# What msgpack's first bytes say. Numbers, nil and booleans cost little memory; all others are objects.
+_NO_OBJECTS: Final = bytes([*range(0x80), 0xC0, 0xC2, 0xC3, *range(0xCA, 0xD4), *range(0xE0, 0x100)])
+_IS_OBJECT: Final = [byte not in _NO_OBJECTS for byte in range(256)]
+# How many bytes follow a first byte: the size of a number, a text, a count.
+_FOLLOWING: Final = (
+    dict.fromkeys(range(256), 0)
+    | {0xA0 + size: size for size in range(32)}
+    | {0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
+    | {0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
+)
+# Of texts, bytes and extensions: how wide the number is that says how many bytes follow, and how many more do.
+_SIZED: Final = (
+    {0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0)}
+    | {0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1)}
+    | {0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0)}
+)
+
+
+def _has_too_many_objects(payload: bytes) -> bool:
+    """Are there more than OBJECTS_MAX objects in a record? Each takes a byte at least, so most need no look."""
+    if len(payload) <= OBJECTS_MAX or len(payload.translate(None, _NO_OBJECTS)) <= OBJECTS_MAX:
+        return False
+    count = place = 0
+    while place < len(payload) and count <= OBJECTS_MAX:
+        first = payload[place]
+        count += _IS_OBJECT[first]
+        place += 1 + _FOLLOWING[first]
+        if first in _SIZED:
+            width, more = _SIZED[first]
+            place += width + more + int.from_bytes(payload[place : place + width])
+    return count > OBJECTS_MAX
 
 
 def _damaged(path: Path, number: int, offset: int, why: str) -> HistoryError:

@@ -183,3 +183,53 @@ def test_a_killed_process_loses_no_record_that_it_had_appended(tmp_path: Path, s
     assert isinstance(found[0], Header)
     assert indexes == list(range(len(indexes)))
     assert reported <= len(indexes) <= reported + 1
+
+
+def test_a_record_of_millions_of_empty_lists_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "journal.log"
+    silly = b"\x97\xa6invoke\x00\x00\x00\x00\xa1f\xdd\x00\x9f\x00\x00" + b"\x90" * 0x9F0000
+    path.write_bytes(MAGIC + struct.pack(">II", len(silly), zlib.crc32(silly)) + silly)
+    with pytest.raises(HistoryError, match=r"record 0 at byte 18 is damaged \(it holds more than 4,000,000 values"):
+        list(read_journal(path))
+
+
+def test_a_record_that_nobody_could_read_is_not_written(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "journal.log") as writer:
+        with pytest.raises(HistoryError, match="more than 4,000,000 values"):
+            writer.append(Invoke(0, 0, 0, 0, "f", [""] * 4_000_001))
+        writer.append(Invoke(0, 0, 0, 0, "f"))
+    assert len(list(read_journal(tmp_path / "journal.log"))) == 1
+
+
+@pytest.mark.parametrize(
+    "value", ["я" * 3_000_000, [1] * 5_000_000, [300] * 3_000_000, ["abcdefgh"] * 600_000, [-0.5] * 500_000]
+)
+def test_a_large_record_of_few_values_is_read(value: Json, tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "journal.log") as writer:
+        writer.append(Invoke(0, 0, 0, 0, "f", value))
+    [found] = read_journal(tmp_path / "journal.log")
+    assert isinstance(found, Invoke)
+    assert found.value == value
+
+
+@pytest.mark.parametrize("length", [0, 31, 32, 255, 256, 65_535, 65_536])
+def test_values_are_counted_past_texts_of_every_length(
+    length: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    value: list[Json] = [
+        "é" * (length // 2) + "a" * (length % 2),
+        -70_000,
+        2.5,
+        {"a": [None] * 20, "b": 1 << 40},
+        [0] * 70_000,
+    ]
+    count = 10  # The record, its type, its f, the value; a text, an object with two names, and its list; a list.
+    path = tmp_path / "journal.log"
+    with JournalWriter(path) as writer:
+        writer.append(Invoke(0, 0, 0, 0, "f", value))
+    monkeypatch.setattr("harness.journal.OBJECTS_MAX", count)
+    monkeypatch.setattr("harness.journal._NO_OBJECTS", b"")  # So that every record is looked through.
+    assert len(list(read_journal(path))) == 1
+    monkeypatch.setattr("harness.journal.OBJECTS_MAX", count - 1)
+    with pytest.raises(HistoryError, match="more than"):
+        list(read_journal(path))
