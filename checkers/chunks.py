@@ -7,12 +7,13 @@ chunks, never rows: reading them is part of the kernel's work.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.arrow import flags, integers, lists, validity
 from harness.core.columns import APPEND, NEVER, NOTHING, OK, READ, UNKNOWN, WRITE, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
 
@@ -54,31 +55,31 @@ def read_chunk(chunk: Chunk) -> Transactions:
     Raises HistoryError if a file is damaged, or if a micro-operation belongs to no transaction of the chunk.
     """
     ops = _row_group(chunk, "ops.parquet", _OPS)
-    is_txn = _bools(ops["is_txn"])
-    index = _ints(ops["index"])[is_txn]
+    is_txn = flags(ops["is_txn"])
+    index = integers(ops["index"])[is_txn]
     mops = _row_group(chunk, "mops.parquet", _MOPS)
-    owner = _ints(mops["op"])
+    owner = integers(mops["op"])
     mop_start = np.searchsorted(owner, np.append(index, NEVER)).astype(np.int64)
     if mop_start[0] != 0 or not np.array_equal(np.repeat(index, np.diff(mop_start)), owner):
         raise HistoryError(f"{chunk.directory}/mops.parquet, row group {chunk.group}: a row without its operation")
-    element_start, elements, is_known = _lists(mops["read"])
-    f = _ints(mops["f"]).astype(np.int8)
-    outcome = _ints(ops["outcome"])[is_txn].astype(np.int8)
-    has_result = _bools(ops["has_result"])[is_txn] if "has_result" in ops.column_names else outcome == OK
+    element_start, elements, is_known = lists(mops["read"])
+    f = integers(mops["f"]).astype(np.int8)
+    outcome = integers(ops["outcome"])[is_txn].astype(np.int8)
+    has_result = flags(ops["has_result"])[is_txn] if "has_result" in ops.column_names else outcome == OK
     is_empty = ~is_known & np.repeat(has_result, np.diff(mop_start))
     return Transactions(
         index=index,
-        process=_ints(ops["process"])[is_txn],
+        process=integers(ops["process"])[is_txn],
         outcome=outcome,
-        after=_ints(ops["after"])[is_txn],
+        after=integers(ops["after"])[is_txn],
         mop_start=mop_start,
         f=f,
-        key=_ints(mops["key"]),
+        key=integers(mops["key"]),
         value=_values(mops["value"], f == READ, is_empty),
         is_known=is_known,
         element_start=element_start,
         elements=elements,
-        commit=_positions(ops["commit_ts"])[is_txn] if "commit_ts" in ops.column_names else _NONE,
+        commit=integers(ops["commit_ts"], NEVER)[is_txn] if "commit_ts" in ops.column_names else _NONE,
     )
 
 
@@ -225,39 +226,9 @@ def _first_line(problem: Exception) -> str:
     return (str(problem).splitlines() or [type(problem).__name__])[0]
 
 
-def _ints(column: pa.ChunkedArray) -> Int64s:
-    """An integer column as int64; null becomes 0."""
-    whole = column.combine_chunks()
-    filled = whole.fill_null(0) if whole.null_count else whole
-    return cast("Int64s", filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
-
-
 def _values(column: pa.ChunkedArray, is_read: Bools, is_empty: Bools) -> Int64s:
     """Values; where a read has none, NOTHING if it `is_empty`, for a register that was never written, or UNKNOWN."""
-    values = _ints(column)
+    values = integers(column)
     if not column.null_count:
         return values
-    is_missing = is_read & column.combine_chunks().is_null().to_numpy(zero_copy_only=False)
-    return np.where(is_missing, np.where(is_empty, NOTHING, UNKNOWN), values)
-
-
-def _positions(column: pa.ChunkedArray) -> Int64s:
-    """Positions, NEVER for none; nothing at all if there is none."""
-    whole = column.combine_chunks()
-    return cast("Int64s", whole.fill_null(NEVER).to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
-
-
-def _bools(column: pa.ChunkedArray) -> Bools:
-    return cast("Bools", column.combine_chunks().to_numpy(zero_copy_only=False).astype(np.bool_, copy=False))
-
-
-def _lists(column: pa.ChunkedArray) -> tuple[Int64s, Int64s, Bools]:
-    """Where each row's elements begin, the elements, and which rows are not null."""
-    whole = column.combine_chunks()
-    if len(whole) == 0:
-        return np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
-    lengths = whole.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    starts = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    is_known = whole.is_valid().to_numpy(zero_copy_only=False)
-    # `flatten` leaves out what lies below a null, so that the elements are those which the lengths count.
-    return starts, whole.flatten().to_numpy(zero_copy_only=False).astype(np.int64, copy=False), is_known
+    return np.where(is_read & ~validity(column), np.where(is_empty, NOTHING, UNKNOWN), values)

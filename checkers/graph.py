@@ -10,19 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from checkers.cycles import DEPENDENCIES, MISSES, TIMED, WRITES, Cycle, from_least, name, simple, strongest
 from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
 from checkers.models import implied
 from checkers.ragged import codes
 from harness.core.columns import Bools, Int8s, Int64s
+
+if TYPE_CHECKING:
+    # Loading scipy and networkx takes half a second, in every process of an engine: for histories without a window, and
+    # in workers, which find none, for nothing. So those who search load them.
+    from scipy.sparse import csr_array
 
 COMPONENTS: Final = 256  # How many components are searched for names, the smallest first. All are counted.
 _TRIES: Final = 16  # How many edges of a class are tried for the shortest cycle through them.
@@ -174,17 +176,23 @@ class _Steps:
         return [*steps, (line[:-1], line[1:], 1), (line, np.arange(count), 1)]
 
     @cached_property
-    def _matrix(self) -> csr_array:
+    def _matrix(self) -> "csr_array":
+        from scipy.sparse import coo_array  # noqa: PLC0415  See `csr_array` above.
+
         ones = np.ones(len(self.source), np.int8)
         return coo_array((ones, (self.source, self.target)), (self.size, self.size)).tocsr()
 
     def labels(self) -> NDArray[np.int32]:
         """The component of each node."""
+        from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  See `csr_array` above.
+
         _, labels = connected_components(self._matrix, directed=True, connection="strong")
         return labels
 
     def reaches(self, start: int, goal: int) -> bool:
         """Whether a way leads from one node to the other."""
+        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415  See `csr_array` above.
+
         reached = breadth_first_order(self._matrix, start, return_predecessors=False)
         return bool(np.any(reached == goal))
 
@@ -203,6 +211,8 @@ class _Steps:
         count = len(self.graph.index)
         from_, to = self.source % count, self.target % count
         near = np.flatnonzero((low <= from_) & (from_ <= high) & (low <= to) & (to <= high))
+        import networkx as nx  # noqa: PLC0415  See `csr_array` above.
+
         graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from((start, goal))
         columns = (self.source[near].tolist(), self.target[near].tolist(), self.weight[near].tolist())

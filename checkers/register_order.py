@@ -22,8 +22,6 @@ from enum import Enum
 from typing import Final
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from checkers.edges import OPEN_END, Int32s
 from checkers.ragged import codes, distinct, expand, first_of_each, ordered
@@ -235,6 +233,10 @@ def _without_circles(registers: Registers, known: Before, more: Before, source: 
     both = union(known, more)
     earlier = np.concatenate((both.earlier, registers.count + registers.code[: registers.count]))
     later = np.concatenate((both.later, first))
+    # Loading scipy takes a quarter of a second, in every process of an engine; so only who needs it does.
+    from scipy.sparse import coo_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     graph = coo_array((np.ones(len(earlier), np.int8), (earlier, later)), (registers.size, registers.size))
     _, label = connected_components(graph.tocsr(), directed=True, connection="strong")
     size = np.bincount(label)

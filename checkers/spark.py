@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Final, Generic, TypeVar
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
+import numpy as np
 import pyarrow as pa
 from pyspark import SparkConf, SparkContext, StorageLevel
 from pyspark.java_gateway import launch_gateway
@@ -171,7 +172,11 @@ def _context_settings(work_dir: Path, *, is_local: bool) -> dict[str, str]:
 
 def _batch(number: int, item: object) -> pa.RecordBatch:
     blob = pickle.dumps(item, protocol=5)
-    return pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), pa.array([blob], pa.binary())], schema=_ARROW)
+    # Not pa.array: before it takes a list, it asks pandas what it is, and half a second goes with importing that.
+    numbers = pa.Array.from_buffers(pa.int32(), 1, [None, pa.py_buffer(np.int32(number).tobytes())])
+    offsets = pa.py_buffer(np.array([0, len(blob)], np.int32).tobytes())
+    blobs = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(blob)])
+    return pa.RecordBatch.from_arrays([numbers, blobs], schema=_ARROW)
 
 
 class _Messages(Generic[T]):
@@ -216,6 +221,7 @@ def _count(items: Sequence[int]) -> int:
 
 
 if __name__ == "__main__":
+    import pyspark.worker  # noqa: F401  What it imports, no worker has to.
     from pyspark.daemon import manager
 
     manager()
