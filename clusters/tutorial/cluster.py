@@ -53,7 +53,16 @@ class Tutorial:
         "a watermark waited for a full buffer",
     )
     faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "clock", "lost-writes")
-    workloads: tuple[str, ...] = ("list-append", "bank", "sets", "monotonic", "long-fork", "write-skew", "cas-register")
+    workloads: tuple[str, ...] = (
+        "list-append",
+        "bank",
+        "sets",
+        "monotonic",
+        "long-fork",
+        "write-skew",
+        "cas-register",
+        "rw-register",
+    )
     settle_ns: int = 10_000_000_000
 
     def machine(self, node: NodeId) -> Machine:

@@ -108,8 +108,8 @@ class DataNode:
         self.registers: dict[Json, Json] = {}
         for entry in self.log:
             for mop in entry.mops:
-                if mop.f == "append":
-                    self.lists.setdefault(mop.key, []).append(mop.value)
+                if mop.f != "r":
+                    self._done(mop)
             if entry.operate is not None:
                 self._operate(entry.operate)
         self.pending: dict[int, tuple[NodeId, int, Done | Held]] = {}
@@ -238,15 +238,21 @@ class DataNode:
         if entry.operate is not None:
             held, is_done = self._operate(entry.operate)
             return Held(position, held, is_done)
-        done = []
-        for mop in entry.mops:
-            elements = self.lists.setdefault(mop.key, [])
-            if mop.f == "append":
-                elements.append(mop.value)
-                done.append(mop)
-            else:
-                done.append(MicroOp("r", mop.key, list(elements)))
-        return Done(position, tuple(done))
+        return Done(position, tuple(self._done(mop) for mop in entry.mops))
+
+    def _done(self, mop: MicroOp) -> MicroOp:
+        """The micro-operation once it is done, a read with what it saw: of a register, if its key is text."""
+        match mop.f:
+            case "append":
+                self.lists.setdefault(mop.key, []).append(mop.value)
+                return mop
+            case "w":
+                self.registers[mop.key] = mop.value
+                return mop
+            case "r" if isinstance(mop.key, str):
+                return MicroOp("r", mop.key, self.registers.get(mop.key), lock=mop.lock)
+            case _:
+                return MicroOp("r", mop.key, list(self.lists.setdefault(mop.key, [])), lock=mop.lock)
 
     def _operate(self, operate: Operate) -> tuple[Json, bool]:
         """What the register held before that operation, and whether it was carried out."""

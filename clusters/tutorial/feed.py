@@ -58,12 +58,12 @@ class Feed:
 
     def _send(self, subscriber: NodeId, session: int, position: int, entry: Entry, context: Context) -> bool:
         """Send the rows of one transaction; False if the buffer was full before the last of them."""
-        appends = [mop for mop in entry.mops if mop.f == "append"]
-        for ordinal in range(self._part[subscriber], len(appends)):
+        writes = [mop for mop in entry.mops if mop.f != "r"]
+        for ordinal in range(self._part[subscriber], len(writes)):
             if self._is_torn and context.queued(subscriber) >= QUEUE_MAX:
                 self._part[subscriber] = ordinal
                 return False
-            mop = appends[ordinal]
-            context.send(subscriber, Row(session, position, ordinal, len(appends), mop.key, mop.value))
+            mop = writes[ordinal]
+            context.send(subscriber, Row(session, position, ordinal, len(writes), mop.key, mop.value))
         self._part[subscriber] = 0
         return True

@@ -32,7 +32,7 @@ class Heartbeat(Struct, frozen=True, tag=True):
 class Operate(Struct, frozen=True, tag=True):
     """A client asks for one operation on a register: to read it, to write `value`, or to do that if it holds `old`.
 
-    Registers are beside the lists, and what is done to them is in no stream.
+    Registers are beside the lists, and what is done to them so is in no stream.
     """
 
     f: Literal["read", "write", "cas"]
@@ -106,7 +106,7 @@ class Subscribe(Struct, frozen=True, tag=True):
 
 
 class Row(Struct, frozen=True, tag=True):
-    """One append of the transaction at `position`, which has `rows` of them; this one is number `ordinal`."""
+    """One append or write of the transaction at `position`, which has `rows` of them; this one is number `ordinal`."""
 
     session: int
     position: int

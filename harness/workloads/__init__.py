@@ -14,6 +14,7 @@ from harness.workloads.long_fork import LONG_FORK
 from harness.workloads.monotonic import MONOTONIC
 from harness.workloads.options import WorkloadOptions
 from harness.workloads.populations import CHURN, LIST_APPEND, LIST_APPEND_LOCKED, NDB_MIX, TWO_KEYS, Mix
+from harness.workloads.rw_register import rw_register
 from harness.workloads.sets import SETS
 from harness.workloads.write_skew import WRITE_SKEW
 
@@ -41,7 +42,7 @@ _DESIGNS: Mapping[str, tuple[Design, Locking]] = MappingProxyType(
     }
 )
 WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyType(
-    {"counter": counter, "cas-register": cas_register}
+    {"counter": counter, "cas-register": cas_register, "rw-register": rw_register}
     | {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}
     | {name: partial(grouped, name, design, locking) for name, (design, locking) in _DESIGNS.items()}
 )
