@@ -2,8 +2,8 @@
 
 1. What a step did is counted in messages and connections, as in the simulation, from what the nodes themselves and the
    clients have counted at both ends; and only on ways on which a probe has shown that the fault is in force.
-2. A way shows it only if a probe came through before, or messages did, behind which the probe may stand in a queue:
-   else what keeps probes off may be something else. And where nothing should arrive, no message may.
+2. A way on which nothing arrives shows it only if a probe came through before, or messages did, behind which the probe
+   may stand in a queue: else what keeps probes off may be something else. And no message may arrive there either.
 3. Connections that only our own probes opened, or were refused, are no effect.
 """
 
@@ -210,7 +210,9 @@ class OnLinks:
                 return True  # The connections that it closes show it.
             case "delay":
                 certain_s = int(self._step.args["latency_ns"]) * _CERTAIN_PERCENT / 100 / 1e9
-                return before_s is not None and (after_s is None or after_s >= max(certain_s, _NOTICEABLE_S))
+                if after_s is None:
+                    return before_s is not None
+                return after_s >= max(certain_s, _NOTICEABLE_S)
             case "bandwidth":
                 return before_s is not None and (after_s is None or after_s >= before_s + _NOTICEABLE_S)
             case _:
