@@ -105,7 +105,7 @@ def test_a_server_that_is_gone_cannot_be_reached(server: Recorder) -> None:
     with Recorder() as other:
         port = other.server_port
     with pytest.raises(DeployError, match="cannot be reached"):
-        Toxiproxy("127.0.0.1", port).version()
+        Toxiproxy("127.0.0.1", port).proxies()
 
 
 def test_two_servers_in_one_process_are_kept_apart(server: Recorder, proxies: Toxiproxy) -> None:
