@@ -37,7 +37,7 @@ class ContainerFaults:
         self._site, self._topology = site, topology
         self._holds = Holds()
         self._rules = Rules(site, self._holds)
-        self._prober = Prober(site, traffic)
+        self._prober = Prober(site, traffic, self._holds)
         self._struck: list[tuple[Step, Struck]] = []  # All of the run, in order of application.
         self._in_force: list[tuple[Step, Struck]] = []
         self._failures: dict[int, str] = {}  # By place in `_struck`.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from harness.containers.links import Stream
-from harness.containers.site import GONE, ClientTraffic, Site
+from harness.containers.site import GONE, PAUSED, ClientTraffic, Holds, Site
 from harness.core.machine import NodeId
 from harness.host.control import Counters, LinkCounters
 from harness.host.frames import HANDSHAKE_MAX, WELCOME, BadFrame, Hello, Splitter, decode_as, encode_frame
@@ -70,8 +70,8 @@ def way(link: str) -> Way:
 class Prober:
     """Sends probes, and reads counters."""
 
-    def __init__(self, site: Site, traffic: ClientTraffic) -> None:
-        self._site, self._traffic = site, traffic
+    def __init__(self, site: Site, traffic: ClientTraffic, holds: Holds) -> None:
+        self._site, self._traffic, self._holds = site, traffic, holds
         self._numbers = itertools.count(1)
 
     async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
@@ -106,7 +106,7 @@ class Prober:
 
     async def _counters(self, node: NodeId) -> Counters:
         place = self._site.nodes[node]
-        if not place.is_down:
+        if not place.is_down and not self._holds.has(PAUSED, node):
             with suppress(*GONE):
                 async with asyncio.timeout(ANSWER_S):
                     return await place.control.counters()

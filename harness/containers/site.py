@@ -12,6 +12,7 @@ from harness.host.control import Clocks, Counters, FromHarness, LinkCounters
 from nemesis.plan import Effect
 
 GONE: Final = (DeployError, DockerException, TimeoutError)  # What a container that is gone, or does not answer, raises.
+PAUSED: Final = "paused"
 SETTLED_S: Final = 5.0  # What was healed answers within that, or is left to those who watch the deployment.
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.containers.probing import Prober
 from harness.containers.rules import Rules
-from harness.containers.site import GONE, SETTLED_S, Holds, Site
+from harness.containers.site import GONE, PAUSED, SETTLED_S, Holds, Site
 from harness.core.machine import NodeId
 from harness.host.control import Counters, Slow
 from harness.host.storage import CRASH_MODE_FILE
@@ -20,14 +20,13 @@ SILENT_S: Final = 0.3
 _SMALL_KB: Final = 1 << 20  # A disk that is larger is no small volume, but the machine's own: it is never filled.
 _KEPT: Final = "kept"
 _DOWN: Final = "down"
-_PAUSED: Final = "paused"
 
 
 class Crash:
     """Nodes are killed, at once or one at a failpoint, and started when it ends."""
 
     def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, rules: Rules, holds: Holds) -> None:
-        self._mode = str(step.args.get("disk", "lost"))
+        self._mode, self._nodes = str(step.args.get("disk", "lost")), nodes
         self._site, self._rules, self._holds = site, rules, holds
         self._held: list[NodeId] = []
         self._lives: dict[NodeId, int] = {}  # Of those that were up and went down.
@@ -43,7 +42,11 @@ class Crash:
 
     async def effect(self) -> Effect:
         await self._strikes.settled()
-        went = f"{', '.join(self._lives)} went down" if self._lives else "no node went down"
+        went = (
+            f"{', '.join(node for node in self._nodes if node in self._lives)} went down"
+            if self._lives
+            else "no node went down"
+        )
         controls = [(self._site.nodes[node].control, life) for node, life in self._lives.items()]
         lost = sum(control.lost_records for control, life in controls if control.life > life)
         return Effect(len(self._lives), f"{went}, {lost} unsynced writes lost")
@@ -83,14 +86,15 @@ class Pause:
         await self._strikes.end()  # A node that stands at the failpoint goes on with that.
         held, self._held = self._held, []
         for node in held:
-            if self._holds.drop(_PAUSED, node):
+            if self._holds.drop(PAUSED, node):
                 with suppress(*GONE):  # Not paused, or not there.
                     await self._site.unpause(node)
 
     async def effect(self) -> Effect:
         await self._strikes.settled()
-        if self._final is None or self._held or self._strikes.struck:
-            came = [await self._came(node) - start for node, start in self._start.items()]
+        if self._final is None or self._held or self._strikes.is_in_force:
+            now = await asyncio.gather(*map(self._came, self._start))
+            came = [count - start for count, start in zip(now, self._start.values(), strict=True)]
             doubts = "".join(f"; {doubt}" for doubt in self._doubts)
             self._final = Effect(sum(came), f"{sum(came)} events had to wait{doubts}")
             if not self._start:
@@ -102,7 +106,7 @@ class Pause:
             self._start[node] = await self._came(node)
             return
         self._held.append(node)
-        if self._holds.take(_PAUSED, node):
+        if self._holds.take(PAUSED, node):
             start = await self._came(node)
             await self._site.pause(node)
             if await self._answers(node):
@@ -225,12 +229,12 @@ class Strikes:
         self._at_point: tuple[NodeId, int] | None = None
         self._waiting: asyncio.TimerHandle | None = None
         self._striking: asyncio.Task[None] | None = None
-        self.struck = False
+        self.is_in_force = False
 
     async def begin(self) -> None:
         """Strike, or lie in wait."""
         if self._point is None:
-            self.struck = True
+            self.is_in_force = True
             await asyncio.gather(*(self._strike(node) for node in self._nodes))
             return
         for node in self._nodes:
@@ -240,7 +244,7 @@ class Strikes:
 
     async def end(self) -> None:
         """Strike nobody any more, and let go who stands at the failpoint."""
-        self.struck = False
+        self.is_in_force = False
         if self._waiting is not None:
             self._waiting.cancel()
         self._disarm()
@@ -273,7 +277,7 @@ class Strikes:
 
     def _strike_in_time(self, node: NodeId) -> None:
         self._disarm()
-        self.struck = True
+        self.is_in_force = True
         self._striking = asyncio.ensure_future(self._strike(node))
 
     def _disarm(self) -> None:

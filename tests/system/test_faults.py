@@ -16,6 +16,7 @@ from harness.containers.deployment import Blueprint, Deployment
 from harness.containers.faults import ContainerFaults
 from harness.containers.network import ContainerNetwork
 from harness.containers.probing import Prober, way
+from harness.containers.site import Holds
 from harness.core.machine import NodeId
 from harness.core.seams import CallFailed
 from harness.registry import code_of, load_cluster
@@ -60,7 +61,7 @@ class Deployed:
         await self.deployment.open()
         self.network = ContainerNetwork(self.deployment.client_ports, self.code)
         self.faults = ContainerFaults(self.deployment, self.topology, self.network.traffic)
-        self.prober = Prober(self.deployment, self.network.traffic)
+        self.prober = Prober(self.deployment, self.network.traffic, Holds())
         self._clients = [asyncio.create_task(self._write(number)) for number in range(2)]
         await asyncio.sleep(0.5)
 
