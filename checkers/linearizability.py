@@ -35,7 +35,7 @@ CHECKER: Final = "linearizability"
 NON_LINEARIZABLE: Final = "non-linearizable"
 ANOMALIES: Final = (NON_LINEARIZABLE,)
 FIRST_LIMIT: Final = 20_000  # Configurations for each register at first,
-SHARED_LIMIT: Final = 2_000_000  # and for all those together that need more.
+SHARED_LIMIT: Final = 1_000_000  # and for all those together that need more.
 STARTS_MAX: Final = 8  # Values from before the history that are tried.
 OPS_SHOWN: Final = 10  # Of those that were open beside the one that has no place.
 

@@ -19,9 +19,12 @@ _BEFORE_ALL: Final = -1
 
 
 def is_linearizable(acts: Iterable[Act], initial: str) -> bool | None:
-    """Is there an order? None where this test cannot tell: a value may come from two writes, or one depends on it."""
+    """Is there an order? None where this test cannot tell: a value may come from two writes, or one depends on it.
+
+    No step has `more`.
+    """
     every = list(acts)
-    if any(step.more is not None or (step.needs is not None and step.leads is not None) for _, _, step, _ in every):
+    if any(step.needs is not None and step.leads is not None for _, _, step, _ in every):
         return None
     live = [act for act in every if act.end != NEVER]
     kept = needed([act for act in every if act.end == NEVER], [act.step for act in live])

@@ -15,6 +15,7 @@ from checkers.linearizability import Limits, check, judged, witness_count
 from checkers.linearizability_acts import Deed, Form, Life, acts_of
 from checkers.linearizability_intervals import first_misfit, is_linearizable
 from checkers.linearizability_search import Answer, search
+from checkers.linearizability_sentences import problem_of
 from checkers.register_models import OneRegister, Register, model_of
 from harness.core.record import Json
 from harness.formats import parquet
@@ -70,6 +71,9 @@ def test_the_dead_end_is_where_the_history_ceases_to_be_linearizable(model: str)
         before = oracle.known_at([deed for deed in deeds if deed.op != op], end)
         possible = {str(state) for state in oracle.final_states(before, INITIAL[model])}
         assert possible.issuperset(answer.dead_end.states), f"seed {seed}: {deeds}"
+        life = Life(None, tuple(deeds))
+        told = problem_of(life, acts_of(life, register(model)), answer.dead_end)
+        assert model == "key-value" or possible.issubset(told.states), f"seed {seed}: {deeds}"
 
 
 def test_the_test_by_intervals_agrees_with_all_orders() -> None:

@@ -94,6 +94,30 @@ def test_a_finding_says_what_was_possible_and_what_was_open(tmp_path: Path) -> N
     assert finding.ops == (0, 1, 2, 3)
 
 
+def test_the_end_of_one_order_is_told_and_not_all_of_it(tmp_path: Path) -> None:
+    text = " ".join(f"0:w{value} 0:ok" for value in range(1, 8))
+    (finding,) = judged(tmp_path, f"{text} 0:r 0:ok7 1:r 1:ok3").findings
+    tail = "One order up to there ends with T4 write 5, T5 write 6, T6 write 7 and T7 read 7."
+    assert tail in finding.sentence
+    assert finding.ops == (4, 5, 6, 7, 8)
+
+
+def test_what_was_open_is_counted_beyond_the_first_few(tmp_path: Path) -> None:
+    many = " ".join(f"{process}:w{process % 4}" for process in range(1, 13))
+    (finding,) = judged(tmp_path, f"0:w1 0:ok {many} 0:r 0:ok9").findings
+    told = finding.sentence.partition("Open at the same time: ")[2]
+    assert (told.count("T"), told.endswith(" and 8 more.")) == (4, True)
+    assert len(finding.ops) == 12
+
+
+def test_unclear_writes_that_nobody_saw_cost_nothing(tmp_path: Path) -> None:
+    unclear = " ".join(f"{process}:w{process % 8} {process}:info" for process in range(2, 40))
+    text = f"0:w1 0:ok {unclear} 0:w1 0:ok 0:r 0:ok1 0:r 0:ok9"
+    judgement = judged(tmp_path, text, EMPTY, Limits(first=30, shared=30))
+    assert [finding.count for finding in judgement.findings] == [1]
+    assert judgement.facts["most_configurations"] == 3
+
+
 def test_of_several_registers_the_first_contradiction_is_told_and_all_are_counted(tmp_path: Path) -> None:
     late, early = "0:a.w1 0:ok 0:b.w1 0:ok", "0:b.r 0:ok7 0:a.r 0:ok8 0:c.w1 0:ok 0:c.r 0:ok1"
     judgement = judged(tmp_path, f"{late} {early}")
