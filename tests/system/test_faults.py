@@ -17,6 +17,7 @@ from harness.containers.faults import ContainerFaults
 from harness.containers.network import ContainerNetwork
 from harness.containers.probing import Prober, way
 from harness.containers.site import Holds
+from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.core.seams import CallFailed
 from harness.registry import code_of, load_cluster
@@ -190,6 +191,29 @@ def test_a_fault_has_its_effect_and_ends(play: Callable[[Test], None], fault: St
         await subject.is_well("n1>s1", "s1>n1", "n2>s1", "n1>n2", "client>n1")
         for node in (N1, N2):
             assert abs(await subject.clock_error_ns(node)) < 5 * MS, f"the clock of {node} is still wrong"
+
+    play(test)
+
+
+DIAL = """
+import socket, sys
+with socket.create_connection(("toxiproxy", int(sys.argv[1])), 2) as dialled:
+    dialled.sendall(b"anybody?")
+    dialled.recv(1)
+"""
+
+
+@pytest.mark.parametrize(("fault", "error"), [("cut", "ConnectionRefusedError"), ("reset", "ConnectionResetError")])
+def test_a_cut_refuses_connections_and_a_reset_resets_them(
+    play: Callable[[Test], None], fault: str, error: str
+) -> None:
+    async def test(subject: Deployed) -> None:
+        await subject.is_well("n1>s1")
+        await subject.faults.apply(step(fault, "n1>s1"))
+        port = str(subject.deployment.port_of("n1", "s1"))
+        with pytest.raises(DeployError, match=error):
+            await subject.deployment.run_in(N1, ["python", "-c", DIAL, port])
+        await subject.faults.undo(step(fault, "n1>s1"))
 
     play(test)
 
