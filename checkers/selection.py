@@ -51,7 +51,7 @@ def is_whole(part: Part) -> bool:
 def write_part(history: Path, folder: Path, part: Part) -> None:
     """Write ops.parquet and mops.parquet of that part into `folder`, chunk by chunk. Raises HistoryError.
 
-    With `is_locked` no transaction is left out, only what reads without lock saw. A transaction holds its exclusive
+    With `is_locked` no transaction is left out, only its reads without lock. A transaction holds its exclusive
     locks until commit whatever it reads, so its writes stand in one order with all that others read and write under
     lock; and what it read without lock is no part of that. Nobody's elements lose their writer.
     """
@@ -77,7 +77,8 @@ def _chosen(ops: pa.Table, mops: pa.Table, part: Part) -> tuple[pa.Table, pa.Tab
         ops = _as_unclear(ops, chosen).filter(pa.array(chosen.kept))
         mops = mops.filter(pc.is_in(mops["op"], value_set=ops["index"].combine_chunks()))
     if part.is_locked:
-        mops = _with(mops, "read", _only(mops["read"], is_locked(mops)))
+        is_read = pc.equal(mops["f"], READ).to_numpy().astype(np.bool_, copy=False)
+        mops = mops.filter(pa.array(~is_read | is_locked(mops)))
     return ops, mops
 
 
@@ -94,12 +95,6 @@ def _as_unclear(ops: pa.Table, chosen: Members) -> pa.Table:
     for name, value in (("outcome", INFO), ("after", NEVER)):
         ops = _with(ops, name, pc.if_else(unclear, pa.scalar(value, ops.schema.field(name).type), ops[name]))
     return ops
-
-
-def _only(column: pa.ChunkedArray, kept: Bools) -> pa.Array:
-    """The column, with null where it is not kept."""
-    rows = pa.array(np.arange(len(kept)), mask=~kept)
-    return column.combine_chunks().take(rows)
 
 
 def _with(table: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:

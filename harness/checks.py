@@ -32,6 +32,7 @@ from checkers import (
 )
 from checkers.chunks import chunks
 from checkers.engine import Engine
+from checkers.evidence import Dictionary
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.explain import Name
 from checkers.generations import merged, restarts
@@ -127,7 +128,11 @@ def _transactions_locked(subject: Subject) -> Judgement:
 
 
 def _serializability(history: Path, subject: Subject, check: str) -> Judgement:
-    options = serializability.Options(prohibited=subject.prohibited.get(check, frozenset()), name=subject.name)
+    options = serializability.Options(
+        prohibited=subject.prohibited.get(check, frozenset()),
+        name=subject.name,
+        nothing=Dictionary(subject.history).identity(None),
+    )
     return serializability.check(chunks(history), subject.engine, options)
 
 
