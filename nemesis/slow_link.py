@@ -15,10 +15,10 @@ def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
 
 
 def draw_flaky_link(topology: Topology, stream: Stream) -> Strike:
-    """The connections of some links close again and again, after a few messages or a few dozen."""
+    """The connections of some links close again and again, after a few messages: heartbeats must come to so much."""
     links = tuple(link for link in _some_links(topology, stream) if topology.kind(*ends(link)) == FIFO)
     return Strike(
-        fault="limit-data", targets=links or topology.all_links(FIFO), args={"bytes": stream.between(500, 5000)}
+        fault="limit-data", targets=links or topology.all_links(FIFO), args={"bytes": stream.between(100, 300)}
     )
 
 

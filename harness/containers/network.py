@@ -40,8 +40,9 @@ class ContainerNetwork:
         return ContainerConnection(NodeId(address), self._ways)
 
     def traffic(self, node: NodeId) -> LinkCounters:
-        """What all clients together have exchanged with that node."""
-        return self._ways[node].traffic.counters()
+        """What all clients together have exchanged with that node; nothing, if it is none of theirs."""
+        way = self._ways.get(node)
+        return LinkCounters() if way is None else way.traffic.counters()
 
 
 class _Way(NamedTuple):

@@ -98,14 +98,14 @@ def test_a_refusal_is_told_in_one_line_with_the_server_s_own_words(
 def test_another_server_on_that_port_is_no_toxiproxy(server: Recorder, proxies: Toxiproxy) -> None:
     server.answer = b"<html>"
     with pytest.raises(DeployError, match="not Toxiproxy's"):
-        proxies.version()
+        proxies.proxies()
 
 
 def test_a_server_that_is_gone_cannot_be_reached(server: Recorder) -> None:
     with Recorder() as other:
         port = other.server_port
     with pytest.raises(DeployError, match="cannot be reached"):
-        Toxiproxy("127.0.0.1", port).proxies()
+        Toxiproxy("127.0.0.1", port).version()
 
 
 def test_two_servers_in_one_process_are_kept_apart(server: Recorder, proxies: Toxiproxy) -> None:
