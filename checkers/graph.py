@@ -249,8 +249,10 @@ class _Classes:
         """A class whose cycles are those of `steps` through an edge of a kind required."""
         if self._is_known(anomaly):
             return
-        label = steps.labels()
         edges = self._by_span(self.graph.kinds & required != 0, order=steps.order)
+        if not len(edges):
+            return
+        label = steps.labels()
         inside = edges[label[self.graph.source[edges]] == label[self.graph.target[edges]]]
         self._show(anomaly, steps, inside[:_TRIES], required)
 
@@ -273,12 +275,8 @@ class _Classes:
         """
         if self._is_known(anomaly):
             return
-        steps = _Steps(self.graph, WRITES[order] | WR, order)
-        if WRITES[order] != WW:
-            self._closed(anomaly, steps, WRITES[order] & TIMED)
-        if anomaly in self.found:
-            return
         candidates = self._alternating(order)
+        steps = _Steps(self.graph, WRITES[order] | WR, order)
         cost = len(steps.source) + steps.size
         affordable = candidates[: max(_TRIES, _REACH_BUDGET // cost)]
         hits = [
@@ -289,6 +287,7 @@ class _Classes:
         if not hits and len(affordable) < len(candidates):
             self.undecided.add(anomaly)
         self._show(anomaly, steps, np.array(hits, np.int64), MISSES[order])
+        self._closed(anomaly, steps, WRITES[order] & TIMED)
 
     def _nonadjacent(self, anomaly: str, order: int) -> None:
         """Cycles with two or more rw, none right after another."""
