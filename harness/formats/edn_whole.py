@@ -23,7 +23,7 @@ from harness.formats.parquet import HistoryWriter
 from harness.formats.stitching import Stitcher
 from harness.journal import canonical
 
-PART_BYTES: Final = 8 << 20
+PART_BYTES: Final = 4 << 20
 _BEGINNING: Final = re.compile(rb"[\s,]*+(?:\{|#jepsen\.history\.Op)")  # Not of a vector that is all of the file.
 _MAPS: Final = (b"\n{", b"\n#jepsen.history.Op")
 _INVOCATION: Final = b":type :invoke"

@@ -17,7 +17,7 @@ from checkers.engine import Engine
 T = TypeVar("T")
 R = TypeVar("R")
 
-_AHEAD: Final = 2  # Items for each process that are under way, or done and not taken yet.
+_AHEAD: Final = 4  # Items for each process that are under way, or done and not taken yet.
 
 
 def spread(engine: Engine, kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
