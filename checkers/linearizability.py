@@ -114,7 +114,7 @@ def judged(
         decided += 1
         operations += len(acts)
         witnesses += max(witness_count(acts), answer.verdict == "not-linearizable")
-        if answer.dead_end is not None and answer.verdict == "not-linearizable":
+        if answer.dead_end is not None:
             problems.append(problem_of(life, acts, answer.dead_end))
     return Tally(
         decided=decided,

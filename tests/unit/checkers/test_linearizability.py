@@ -169,13 +169,28 @@ def test_a_read_of_nil_says_nothing_unless_it_is_said_what_nil_means(tmp_path: P
 def test_a_search_that_is_too_long_is_unknown_and_says_how_far_it_came(tmp_path: Path) -> None:
     writes = " ".join(f"{process}:w{process}" for process in range(1, 9))
     text = f"{writes} 9:w1 9:ok 9:r 9:ok0 {' '.join(f'{process}:ok' for process in range(1, 9))}"
-    judgement = judged(tmp_path, text, EMPTY, Limits(first=5, shared=5))
+    judgement = judged(tmp_path, text, EMPTY, Limits(first=5, shared=3))
     assert judgement.findings == ()
     reason = "search-too-long: the register has 10 operations, of which 5 configurations were searched"
     assert judgement.unknown == {NON_LINEARIZABLE: reason}
     assert judgement.witnesses == {NON_LINEARIZABLE: 0}
     assert judgement.facts["undecided"] == 1
     assert len(judged(tmp_path, text, EMPTY, Limits(first=5)).findings) == 1
+
+
+def test_each_register_is_open_for_its_own_reason(tmp_path: Path) -> None:
+    writes = " ".join(f"{process}:b.w{process}" for process in range(1, 9))
+    text = f"0:a.r 0:ok3 0:a.w1 0:ok {writes} 9:b.w1 9:ok 9:b.r 9:ok5"
+    text += " ".join(["", *(f"{process}:ok" for process in range(1, 9))])
+    judgement = judged(tmp_path, text, Register(), Limits(first=5))
+    assert judgement.unknown[NON_LINEARIZABLE].startswith(
+        'initial-value: register "a" is linearizable only if it held 3 '
+    )
+    assert judgement.unknown[NON_LINEARIZABLE].endswith("under [register]")
+    assert (judgement.facts["undecided"], judgement.facts["registers"], judgement.findings) == (1, 2, ())
+    short = judged(tmp_path, text, Register(), Limits(first=5, shared=5))
+    assert short.unknown[NON_LINEARIZABLE].endswith("; so it is with 1 more")
+    assert short.facts["undecided"] == 2
 
 
 def test_what_the_intervals_decide_needs_no_search(tmp_path: Path) -> None:
