@@ -1,5 +1,6 @@
 """A file of EDN read in parts is the same history, byte for byte, as read in one go, wherever it is cut."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from harness.formats.edn_whole import NotInParts, write_in_parts
 from harness.formats.load import format_of, load
 from harness.formats.spread import spread
 
+SPOILED = int(os.environ.get("SEAMARK_FUZZ_COUNT", "300"))
 Kernel = Callable[[Part], Digest | None]
 
 
@@ -113,6 +115,45 @@ def test_the_files_are_the_same_wherever_the_text_is_cut(tmp_path: Path) -> None
         assert whole.notes == ((f"{left_out} nemesis operations skipped",) if left_out else ())
         cuts += len(places) - 1
     assert cuts > 200
+
+
+PIECES = (
+    *('"', ";", "#_", "[", "]", "{", "}", "\n", "\n{", ":type :invoke", ":type :ok", "#jepsen.history.Op", " ", "é"),
+    *(
+        ":process 1",
+        ":process :nemesis",
+        ":index 3",
+        ":time 0",
+        "\n{}",
+        "\n{:type :ok}",
+        "(",
+        "#",
+        "\\\n",
+        "\r\n",
+        "\n;\n",
+    ),
+)
+
+
+def test_of_a_spoiled_file_parts_say_the_same_or_nothing(tmp_path: Path) -> None:
+    path, same, silent = tmp_path / "history.edn", 0, 0
+    for seed in range(SPOILED):
+        random = Random(seed)
+        text = history(seed)
+        for _ in range(random.randint(1, 2)):
+            at = random.randint(0, len(text))
+            text = text[:at] + random.choice([*PIECES, "", ""]) + text[at + random.choice([0, 0, 1, 5, 120]) :]
+        path.write_text(text, encoding="utf-8")
+        try:
+            write_in_parts(path, tmp_path / "parts", here, part_bytes=random.randint(50, 1500))
+        except NotInParts:
+            silent += 1
+            continue
+        found = load(path, tmp_path / "whole")
+        assert contents(tmp_path / "parts") == contents(found.history), seed
+        same += 1
+    assert same > SPOILED // 20
+    assert silent > SPOILED // 20
 
 
 @pytest.mark.usefixtures("small_chunks")
