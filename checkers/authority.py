@@ -26,7 +26,7 @@ from harness.core.verdict import Finding, Judgement
 
 CHECKER = "authority"
 SPLIT = "split-brain"
-CRASHES = ("crash", "lost-writes")
+CRASHES = ("crash", "lost-writes", "full-disk")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ class NemesisProcess:
         await self._faults.undo(step)
         after = await self._faults.effect(step)
         del self._ledger[number]
-        self._note(number, step, "effect", max(before, after, key=lambda effect: effect.count))
+        self._note(number, step, "effect", max(after, before, key=lambda effect: effect.count))
         self._note(number, step, "end", None)
 
     def _note(self, number: int, step: Step, phase: Phase, effect: Effect | None) -> None:

@@ -136,7 +136,7 @@ _ALL = (
     ),
     Package(
         name="flaky-link",
-        summary="connections close after a few thousand bytes, again and again",
+        summary="connections close after a few messages, again and again",
         heals="connections last",
         probe="connections closed",
         colour="#ddcc77",

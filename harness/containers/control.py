@@ -207,7 +207,9 @@ class ControlLink:
                 self.tell(Acknowledge(sequence))
             case Reached(number=number):
                 reached = self._armed.pop(number, None)
-                if reached is not None:
+                if reached is None:  # It was disarmed while the node said this.
+                    self.release(number)
+                else:
                     reached()
             case ProbeSeen(nonce=nonce):
                 self._hearers.probes.told(nonce, None)
