@@ -17,7 +17,7 @@ import numpy as np
 
 from checkers.chunks import Source, load
 from checkers.edges import OPEN_END, Int32s
-from checkers.ragged import codes, common_prefix, distinct, expand, first_of_each, ordered
+from checkers.ragged import codes, common_prefix, distinct, expand, first_of_each, groups, ordered
 from checkers.sightings import Report, Sighting, seen, union
 from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
 from harness.core.errors import HistoryError
@@ -63,8 +63,7 @@ def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRo
     is_foreseen, future_reads = _foreseen(mops, repeated)
     report = _report(mops, repeated, future_reads)
     whole = replace(_key_rows(mops, *_roles(mops, repeated)), is_foreseen=is_foreseen[~mops.is_read])
-    for partition in range(partitions):
-        yield partition, _part(whole, partition, partitions, report if partition == 0 else Report((), Counter()))
+    yield from enumerate(_parted(replace(whole, report=report), partitions))
 
 
 def _validate(transactions: Transactions) -> None:
@@ -271,23 +270,30 @@ def partition_of(key: Int64s, partitions: int) -> Int64s:
     return ((mixed >> np.uint64(33)) % np.uint64(partitions)).astype(np.int64)
 
 
-def _part(whole: KeyRows, partition: int, partitions: int, report: Report) -> KeyRows:
-    is_list = partition_of(whole.list_key, partitions) == partition
-    is_append = partition_of(whole.append_key, partitions) == partition
-    return replace(subset(whole, is_list, is_append), report=report)
+def _parted(whole: KeyRows, partitions: int) -> Iterator[KeyRows]:
+    """The rows about the keys of each partition, the report with the first. Cost: as if there were one partition."""
+    place = partition_of(whole.list_key, partitions)
+    lists, reads = groups(place, partitions), groups(place[whole.read_list], partitions)
+    appends = groups(partition_of(whole.append_key, partitions), partitions)
+    for number, rows in enumerate(zip(lists, reads, appends, strict=True)):
+        yield _only(whole, *rows, whole.report if number == 0 else Report((), Counter()))
 
 
 def subset(whole: KeyRows, is_list: Bools, is_append: Bools) -> KeyRows:
     """The rows of those lists, with the reads that refer to them, and of those appends."""
-    lists, append = np.flatnonzero(is_list), np.flatnonzero(is_append)
-    read = np.flatnonzero(is_list[whole.read_list])
+    lists, read, append = np.flatnonzero(is_list), np.flatnonzero(is_list[whole.read_list]), np.flatnonzero(is_append)
+    return _only(whole, lists, read, append, whole.report)
+
+
+def _only(whole: KeyRows, lists: Int64s, read: Int64s, append: Int64s, report: Report) -> KeyRows:
+    """Those rows, ascending; the reads refer to no other lists."""
     length = np.diff(whole.list_start)[lists]
     return KeyRows(
         list_key=whole.list_key[lists],
         list_op=whole.list_op[lists],
         list_start=np.concatenate(([0], np.cumsum(length))),
         elements=whole.elements[expand(whole.list_start[lists], length)],
-        read_list=(np.cumsum(is_list) - 1)[whole.read_list[read]].astype(np.int32),
+        read_list=np.searchsorted(lists, whole.read_list[read]).astype(np.int32),
         read_op=whole.read_op[read],
         read_after=whole.read_after[read],
         read_length=whole.read_length[read],
@@ -299,7 +305,7 @@ def subset(whole: KeyRows, is_list: Bools, is_append: Bools) -> KeyRows:
         append_outcome=whole.append_outcome[append],
         is_final=whole.is_final[append],
         is_foreseen=whole.is_foreseen[append],
-        report=whole.report,
+        report=report,
     )
 
 

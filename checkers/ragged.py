@@ -90,6 +90,13 @@ def first_of_each(group: NDArray[Scalar]) -> Bools:
     return is_first
 
 
+def groups(place: Int64s, count: int) -> list[Int64s]:
+    """The rows at each place from 0 to count - 1, ascending. O(n) for any number of places."""
+    order, ascending = ordered(place)
+    bounds = np.searchsorted(ascending, np.arange(count + 1))
+    return [order[low:high] for low, high in pairwise(bounds.tolist())]
+
+
 def spans(sorted_group: Int64s, groups: Int64s) -> tuple[Int64s, Int64s]:
     """Where the rows of each of `groups` begin and end in an ascending column."""
     return np.searchsorted(sorted_group, groups, side="left"), np.searchsorted(sorted_group, groups, side="right")

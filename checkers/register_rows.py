@@ -20,7 +20,7 @@ import numpy as np
 
 from checkers.edges import OPEN_END, Int32s
 from checkers.kernels import partition_of
-from checkers.ragged import codes, first_of_each, ordered
+from checkers.ragged import codes, first_of_each, groups, ordered
 from checkers.sightings import Report, Sighting, seen, union
 from harness.core.columns import NEVER, NOTHING, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
 
@@ -167,9 +167,8 @@ class _Grouped:
 def parted(whole: RegisterRows, *, partitions: int) -> Iterator[RegisterRows]:
     """The rows about the keys of each partition; the report goes with the first."""
     columns = (whole.touches, whole.passing, whole.odd)
-    places = [partition_of(each.key, partitions) for each in columns]
-    for number in range(partitions):
-        touches, passing, odd = (place == number for place in places)
+    rows = [groups(partition_of(each.key, partitions), partitions) for each in columns]
+    for number, (touches, passing, odd) in enumerate(zip(*rows, strict=True)):
         report = whole.report if number == 0 else Report((), Counter())
         yield RegisterRows(
             chosen(whole.touches, touches), chosen(whole.passing, passing), chosen(whole.odd, odd), report

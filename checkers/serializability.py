@@ -143,7 +143,8 @@ def _op_count(sources: Sequence[Source]) -> int:
 
 def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: slices.Ends, options: Options) -> Cycles:
     route = partial(slices.route, known=known, slice_ids=options.slice_ids)
-    windows = slices.union(inferred.shuffle(route, slices.certify).collect())
+    slice_count = known.last // options.slice_ids + 1
+    windows = slices.union(inferred.shuffle(route, slices.certify, partitions=slice_count).collect())
     if not len(windows.start):
         return Cycles(Search((), 0, ()), 0, 0, None)
     total, count, windows = _affordable(inferred, windows, known, options.residual_edges)

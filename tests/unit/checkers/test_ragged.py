@@ -65,6 +65,13 @@ def test_ordered_is_a_stable_sort_and_distinct_has_each_value_once(values: list[
     assert ragged.distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
 
 
+@settings(deadline=None, max_examples=100)
+@given(places=st.lists(st.integers(0, 4)))
+def test_groups_are_the_rows_of_each_place(places: list[int]) -> None:
+    found = [rows.tolist() for rows in ragged.groups(np.array(places, np.int64), 6)]
+    assert found == [[row for row, place in enumerate(places) if place == wanted] for wanted in range(6)]
+
+
 @settings(deadline=None, max_examples=200)
 @given(some=intervals, others=intervals)
 def test_merged_intervals_hold_the_same_points_and_meet_the_same(
