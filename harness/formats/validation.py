@@ -71,9 +71,10 @@ class _Once:
     def take(self, numbers: Int64s, path: Path) -> None:
         inside = (numbers >= 0) & (numbers < len(self._is_taken))
         _require(inside.all(), path, f"a {self._word} is beyond the number of records")
-        is_new = not self._is_taken[numbers].any() and len(np.unique(numbers)) == len(numbers)
+        ascending = np.sort(numbers)
+        is_new = not self._is_taken[ascending].any() and (np.diff(ascending) > 0).all()
         _require(is_new, path, f"a {self._word} is there twice")
-        self._is_taken[numbers] = True
+        self._is_taken[ascending] = True
 
 
 def _check_ends(ops: pa.Table, count: int, path: Path) -> None:
