@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 import checkers
 import checkers.serializability
 import harness.core
+from checkers import spark_classes
 from checkers.engine import Dataset
 
 T = TypeVar("T")
@@ -32,7 +33,14 @@ R = TypeVar("R")
 
 _SCHEMA: Final = "number int, blob binary"
 _ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
-_DRIVER_MEMORY: Final = "1g"
+_CONTEXT_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.maxResultSize": "0",
+    "spark.driver.memory": "1g",
+}
+# Short jobs: a better compiler and a parallel collector cost more than they save.
+_JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 _SESSION_SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # A record may hold tens of megabytes.
     "spark.sql.adaptive.enabled": "false",
@@ -40,13 +48,18 @@ _SESSION_SETTINGS: Final = {
 
 
 def start_session(
-    work_dir: Path, master: str | None = None, remote: str | None = None, *, also: Sequence[ModuleType] = ()
+    work_dir: Path,
+    master: str | None = None,
+    remote: str | None = None,
+    *,
+    also: Sequence[ModuleType] = (),
+    java_options: str | None = None,
 ) -> SparkSession:
     """A session of Spark with our code on its workers, `also` what other kernels need; it writes below `work_dir`.
 
     Without `master` (spark://...) and `remote` (sc://...) it runs here on all cores, on the loopback interface, and
-    takes nothing from an installation or a configuration of the user's. What Java says goes to spark.log. Raises
-    whatever Spark raises if it cannot start.
+    takes nothing from an installation or a configuration of the user's; `java_options` take the place of those for the
+    archive of classes. What Java says goes to spark.log. Raises whatever Spark raises if it cannot start.
     """
     work_dir.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -54,6 +67,8 @@ def start_session(
         for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
             os.environ.pop(name, None)
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        # Of the Java that only works out how to start the other one.
+        os.environ["SPARK_LAUNCHER_OPTS"] = _JAVA_OPTIONS
     package = packed(work_dir, also)
     if remote is not None:
         builder = SparkSession.builder.remote(remote)
@@ -63,7 +78,15 @@ def start_session(
         session.addArtifacts(str(package), pyfile=True)
         return session
     conf = SparkConf().setAppName("seamark").setMaster(master or "local[*]")
-    conf.setAll([*_SESSION_SETTINGS.items(), *_context_settings(work_dir, is_local=master is None).items()])
+    conf.setAll([*_SESSION_SETTINGS.items(), *_CONTEXT_SETTINGS.items()])
+    if master is None:
+        conf.setAll(
+            list(
+                _local_settings(
+                    work_dir, spark_classes.java_options() if java_options is None else java_options
+                ).items()
+            )
+        )
     with (work_dir / "spark.log").open("ab") as log:
         # The one way that pyspark has to keep Java's own words off the screen.
         gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": log})
@@ -71,6 +94,14 @@ def start_session(
     context.setLogLevel("ERROR")
     context.addPyFile(str(package))
     return SparkSession(context)
+
+
+def stop_java(session: SparkSession, timeout_s: float) -> None:
+    """Stop a session that runs here, and Java with it, which would else live as long as this process."""
+    java = session.sparkContext._gateway.proc
+    session.stop()
+    java.stdin.close()
+    java.wait(timeout_s)
 
 
 def warm_up(session: SparkSession) -> None:
@@ -148,26 +179,17 @@ class _SparkDataset(Dataset[T]):
         return _SparkDataset(frame, self._parallelism)
 
 
-def _context_settings(work_dir: Path, *, is_local: bool) -> dict[str, str]:
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.maxResultSize": "0",
-        "spark.driver.memory": _DRIVER_MEMORY,
+def _local_settings(work_dir: Path, java_options: str) -> dict[str, str]:
+    return {
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": str(work_dir),
+        "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
+        "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {java_options}",
+        # This file: it has imported all that kernels need when it forks a worker.
+        "spark.python.daemon.module": "checkers.spark",
     }
-    if is_local:
-        settings |= {
-            "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.local.dir": str(work_dir),
-            "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
-            # Short jobs: a better compiler and a parallel collector cost more than they save.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
-            # This file: it has imported all that kernels need when it forks a worker.
-            "spark.python.daemon.module": "checkers.spark",
-        }
-    return settings
 
 
 def _batch(number: int, item: object) -> pa.RecordBatch:
