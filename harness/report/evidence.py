@@ -34,7 +34,7 @@ LINE_MAX: Final = 1_000  # Characters of one raw record.
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """How positions of the change stream are called and written: as in the sentences of the checks."""
+    """How positions of the change stream are called and written, to be found in the sentences of the checks."""
 
     word: str = "position"
     text: Callable[[int], str] = str

@@ -252,7 +252,8 @@ def _excluded(
 def _positions(run_file: RunFile | None) -> Positions:
     if run_file is None or run_file.stream is None or run_file.stream.position != "epoch":
         return PLAIN
-    return Positions("epoch", epoch_name(run_file.bounds.saved_bits))
+    name = epoch_name(run_file.bounds.saved_bits)
+    return Positions("epoch", lambda epoch: f"{name(epoch)} ({epoch})")  # Some checks say the one, some the other.
 
 
 def _slices(report: Report, history: Path, series: Series, positions: Positions) -> dict[int, Slice]:

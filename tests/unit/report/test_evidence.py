@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from harness.core.record import Fault, Invoke, Record, State
 from harness.core.verdict import Finding, Step
 from harness.report.cycle import cycle_drawing
-from harness.report.evidence import EVENTS_MAX, OPS_MAX, Slice, choice, first_moment, slices
+from harness.report.evidence import EVENTS_MAX, OPS_MAX, Positions, Slice, choice, first_moment, slices
 from harness.report.series import Series, read_series
 from harness.report.timeline import CLIENTS_MAX, timeline
 from tests.unit.report.conftest import MS, Written, operation, row, watermark
@@ -140,3 +140,20 @@ def test_what_is_not_known_of_a_cycle_is_drawn_by_its_name() -> None:
     assert drawing is not None
     assert [box.lines for box in drawing.boxes] == [(), ()]
     assert cycle_drawing((), {}) is None
+
+
+def test_positions_are_called_as_the_checks_call_them(written: Written) -> None:
+    folder = written([*operation(0, 100, 200, position=5), row(210, 0, 0, 5), watermark(220, 9, 1)])
+    series = read_series(folder, None)
+    chosen = choice(series, finding(ops=(0,), events=(2, 3)), "f1")
+    assert chosen is not None
+    positions = Positions("epoch", lambda position: f"{position >> 2}/{position & 3}")
+    (found,) = slices(folder, [chosen], is_order=series.is_order, positions=positions)
+    assert [row.what for row in found.rows] == [
+        "T0: append 0 to 0: ok, epoch 1/1",
+        "row 0: 0 at epoch 1/1",
+        "watermark 2/1",
+    ]
+    drawn = timeline(found, series, ())
+    assert any("epoch 1/1" in bar.title for bar in drawn.bars)
+    assert any("watermark 2/1" in dot.title for dot in drawn.dots)
