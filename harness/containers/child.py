@@ -6,11 +6,12 @@ containers removed, and what was recorded stays readable.
 """
 
 import asyncio
+import contextlib
 import secrets
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,7 @@ from harness.containers.deployment import Blueprint, Deployment, in_thread
 from harness.containers.engine import connect
 from harness.containers.faults import ContainerFaults
 from harness.containers.network import ContainerNetwork
-from harness.containers.sweeper import sweep
+from harness.containers.sweeper import sweep, sweep_folders
 from harness.core.errors import SeamarkError
 from harness.core.machine import NodeId
 from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
@@ -42,6 +43,10 @@ class MachineFailed(SeamarkError):
     """A machine raised an exception, which is a bug of the cluster or of ours; names the node."""
 
 
+class Unrecorded(SeamarkError):
+    """The journal takes nothing any more: what happens from now on is no evidence."""
+
+
 class WallClock:
     """The `Clock` of containers: CLOCK_MONOTONIC, which all of them share with the harness."""
 
@@ -57,41 +62,66 @@ class WallClock:
         await asyncio.sleep(max(0, duration_ns) / 1_000_000_000)
 
 
+class Recorder:
+    """Puts evidence into the journal, and tells the interpreter what it must know of it."""
+
+    def __init__(self, append: Callable[[Evidence], None], fail: Callable[[SeamarkError], None]) -> None:
+        self._append, self._fail = append, fail
+        self._trouble: Unrecorded | None = None
+        self.interpreter: Interpreter | None = None
+
+    def record(self, evidence: Evidence) -> None:
+        """Record it. Raises Unrecorded when the journal took less than all of it, and ever after.
+
+        After a part of a record no other may follow; and an error of the system would be taken for a connection's.
+        """
+        if self._trouble is not None:
+            raise self._trouble
+        try:
+            self._append(evidence)
+        except OSError as error:
+            self._trouble = Unrecorded(f"the journal takes nothing any more: {error}")
+            self._fail(self._trouble)
+            raise self._trouble from error
+        if isinstance(evidence, StreamEvent) and self.interpreter is not None:
+            self.interpreter.observe(evidence)
+
+
 async def carry_out(
     blueprint: Blueprint,
     scenario: Scenario,
     decided: Decided,
     clock: WallClock,
-    record: Callable[[Evidence], None],
+    append: Callable[[Evidence], None],
     logs: Path,
 ) -> str:
     """Deploy, carry the scenario out, remove everything; why the run ended."""
-    interpreter: Interpreter | None = None
     failed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    def observe(evidence: Evidence) -> None:
-        record(evidence)
-        if isinstance(evidence, StreamEvent) and interpreter is not None:
-            interpreter.observe(evidence)
-
-    def fail(node: NodeId, text: str) -> None:
+    def fail(error: SeamarkError) -> None:
         if not failed.done():
-            failed.set_exception(MachineFailed(f"node {node}: {text}"))
+            failed.set_exception(error)
+
+    def fail_node(node: NodeId, text: str) -> None:
+        fail(MachineFailed(f"node {node}: {text}"))
 
     def mark(phase: str, note: str | None) -> Mark:
         return Mark(clock.now_ns(), phase, {}, deployment.handled(), deployment.goals(), note)
 
     client = connect()
     await in_thread(sweep, client)
-    hearers = Hearers(take=Collector(observe, clock.now_ns).take, failed=fail, probes=Probes())
+    await in_thread(sweep_folders)
+    recorder = Recorder(append, fail)
+    hearers = Hearers(take=Collector(recorder.record, clock.now_ns).take, failed=fail_node, probes=Probes())
     deployment = Deployment(client, blueprint, hearers)
-    try:
+    async with _removed_after(deployment, logs):
         await deployment.open()
         network = ContainerNetwork(deployment.client_ports, blueprint.code)
         faults = ContainerFaults(deployment, topology(blueprint.cluster), network.traffic)
-        runtime = Runtime(clock=clock, network=network, faults=faults, record=observe, mark=mark, dump=deployment.dump)
-        interpreter = Interpreter(
-            runtime,
+        interpreter = recorder.interpreter = Interpreter(
+            Runtime(
+                clock=clock, network=network, faults=faults, record=recorder.record, mark=mark, dump=deployment.dump
+            ),
             cluster=blueprint.cluster,
             settings=decided.settings,
             workload=decided.workload,
@@ -100,23 +130,34 @@ async def carry_out(
             timeout_ns=scenario.timeout_ms * MS,
         )
         return await _first(interpreter.run(), deployment.watch(), deployment.count(), failed)
-    finally:
-        await deployment.close(logs)
+
+
+@contextlib.asynccontextmanager
+async def _removed_after(deployment: Deployment, logs: Path) -> AsyncIterator[None]:
+    """Whatever happens, the containers are removed. What went wrong before is told, not that removing fails as well."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(SeamarkError):  # Without an engine the next run does it.
+            await deployment.close(logs)
+        raise
+    await deployment.close(logs)
 
 
 async def _first(test: Coroutine[None, None, str], *watchers: Awaitable[object]) -> str:
     """What the test returns, or what a watcher raises before; then none of them goes on."""
     running = asyncio.ensure_future(test)
-    watching = [asyncio.ensure_future(each) for each in watchers]
+    tasks = [running, *map(asyncio.ensure_future, watchers)]
     try:
-        done, _ = await asyncio.wait([running, *watching], return_when=asyncio.FIRST_COMPLETED)
-        for each in done:
-            each.result()
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for each in tasks:
+            if each.done():
+                await each
         return await running
     finally:
-        for each in (running, *watching):
+        for each in tasks:
             each.cancel()
-        await asyncio.gather(running, *watching, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _synced(writer: JournalWriter) -> None:
@@ -161,8 +202,14 @@ def main() -> int:
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         running = loop.create_task(_main(run_json, journal))
+
+        def interrupt() -> None:
+            """Once only: a terminal's interrupt is followed by the harness's, and must not stop the clearing up."""
+            if not running.cancelling():
+                running.cancel()
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, running.cancel)
+            loop.add_signal_handler(number, interrupt)
         try:
             return loop.run_until_complete(running)
         except asyncio.CancelledError:

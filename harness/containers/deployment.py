@@ -11,11 +11,12 @@ import secrets
 import tarfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
 import docker
+import requests
 from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
@@ -25,6 +26,7 @@ from harness.containers.control import ControlLink, Hearers
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
 from harness.containers.links import Toxiproxy
+from harness.containers.site import PAUSED
 from harness.containers.struck_clocks import FAKED_CLOCK
 from harness.containers.sweeper import remove_run
 from harness.containers.wiring import (
@@ -46,7 +48,10 @@ FOLDER: Final = "/var/lib/seamark"  # A node's durable state.
 READY_S: Final = 30.0
 POLL_S: Final = 0.02
 START_POLL_S: Final = 0.5
+STANDING: Final = ("running", "paused", "created")  # States of a container that has not ended.
 COUNT_S: Final = 1.0
+WATCH_S: Final = 1.0
+CALL_WITHIN_S: Final = 30  # What an engine takes for one call, at most: one that hangs must not hold up the run's end.
 CONFLICT: Final = 409
 LOG_TAIL_LINES: Final = 5
 SMALL_DISK: Final = "64m"
@@ -80,6 +85,8 @@ class NodeContainer:
     container: Container
     control: ControlLink
     is_down: bool = False  # Because we killed it: that is no failure of the deployment.
+    # Faults may overlap, and an engine that kills and starts one container at once does neither well.
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Deployment:
@@ -108,6 +115,7 @@ class Deployment:
         try:
             for name in (NODE_IMAGE, PROXY_IMAGE):
                 self._images[name] = await in_thread(image_for, name, self._client)
+            self._client.api.timeout = CALL_WITHIN_S
             nodes, control = await asyncio.gather(*(in_thread(self._network, name) for name in ("nodes", "control")))
             volumes = await in_thread(self._volumes)
             created = asyncio.gather(
@@ -131,25 +139,34 @@ class Deployment:
         await in_thread(self._remove, logs)
 
     async def start(self, node: NodeId) -> None:
-        """Start a node's container, and return when the node is ready. Raises DeployError if it never is."""
+        """Start a node's container, and return when the node is ready, or killed again meanwhile.
+
+        Raises DeployError if it never is.
+        """
         each = self.nodes[node]
-        await in_thread(each.container.start)
-        each.is_down = False
-        each.control.at(LOOPBACK, await in_thread(_published, each.container, CONTROL_PORT))
+        async with each.turn:
+            await in_thread(each.container.start)
+            each.is_down = False
+            each.control.at(LOOPBACK, await in_thread(_published, each.container, CONTROL_PORT))
         deadline_s = time.monotonic() + READY_S
         while not await each.control.ready(START_POLL_S):
             await in_thread(each.container.reload)
-            if each.container.status != "running" or time.monotonic() > deadline_s:
+            if each.is_down:
+                return
+            if each.container.status == PAUSED:
+                deadline_s = time.monotonic() + READY_S
+            elif each.container.status != "running" or time.monotonic() > deadline_s:
                 tail = await in_thread(_tail, each.container)
                 raise DeployError(f"node {node} is {each.container.status} and not ready; it said: {tail}")
 
     async def kill(self, node: NodeId) -> None:
         """SIGKILL to all processes of the container."""
         each = self.nodes[node]
-        each.is_down = True
-        each.control.away()
-        with contextlib.suppress(NotFound):
-            await in_thread(_killed, each.container)
+        async with each.turn:
+            each.is_down = True
+            each.control.away()
+            with contextlib.suppress(NotFound):
+                await in_thread(_killed, each.container)
 
     async def pause(self, node: NodeId) -> None:
         """Freeze all processes of the container."""
@@ -212,13 +229,26 @@ class Deployment:
     async def watch(self) -> None:
         """Return never; raise DeployError when the engine, or a container that should run, is gone."""
         while True:
-            await asyncio.sleep(1)
+            await asyncio.sleep(WATCH_S)
+            up = self._up()
             try:
-                gone = await in_thread(self._gone)
+                states = await in_thread(self._states)
+                for each in up:
+                    if states.get(each.container.id) not in STANDING:
+                        await self._confirm(each)
             except DockerException as error:
-                raise DeployError(f"the Docker engine does not answer any more: {short(error)}") from error
-            if gone is not None:
-                raise DeployError(gone)
+                raise DeployError(f"the Docker engine does not tell what runs: {short(error)}") from error
+            if self._toxiproxy is not None and states.get(self._toxiproxy.id) != "running":
+                tail = await in_thread(_tail, self._toxiproxy)
+                raise DeployError(f"Toxiproxy has ended by itself; it said: {tail}")
+
+    async def _confirm(self, each: NodeContainer) -> None:
+        """Raise DeployError if that node's container has ended by itself: a fault may have killed it meanwhile."""
+        async with each.turn:
+            states = await in_thread(self._states)
+            if not each.is_down and (state := states.get(each.container.id, "removed")) not in STANDING:
+                tail = await in_thread(_tail, each.container)
+                raise DeployError(f"the container of {each.node} has ended by itself ({state}); it said: {tail}")
 
     # What needs the engine, in threads.
 
@@ -303,30 +333,35 @@ class Deployment:
             else:
                 return
 
-    def _gone(self) -> str | None:
-        """Which container has ended by itself, with its last words; None if none has."""
-        states = {
-            each.name: each.status
-            for each in self._client.containers.list(all=True, filters={"label": f"{RUN}={self._blueprint.run_id}"})
-        }
-        for node, each in self.nodes.items():
-            if not each.is_down and states.get(each.container.name, "removed") not in ("running", "paused", "created"):
-                return f"the container of {node} has ended by itself; it said: {_tail(each.container)}"
-        if self._toxiproxy is not None and states.get(self._toxiproxy.name) != "running":
-            return f"Toxiproxy has ended by itself; it said: {_tail(self._toxiproxy)}"
-        return None
+    def _states(self) -> dict[str | None, str]:
+        """What the engine says of each container of this run, by id."""
+        listed = self._client.api.containers(all=True, filters={"label": f"{RUN}={self._blueprint.run_id}"})
+        return {each["Id"]: each["State"] for each in listed}
 
     def _remove(self, logs: Path | None) -> None:
         for node, each in self.nodes.items():
             if logs is not None:
+                text = b""
                 with contextlib.suppress(DockerException):
-                    (logs / f"{node}.log").write_bytes(each.container.logs(timestamps=True))
+                    text = each.container.logs(timestamps=True)
+                with contextlib.suppress(OSError):  # No space is left there; containers are removed all the same.
+                    (logs / f"{node}.log").write_bytes(text)
         remove_run(self._client, self._blueprint.run_id)
 
 
 async def in_thread(work: Callable[..., T], *arguments: object) -> T:
-    """What `work` returns, which would block the loop."""
-    return await asyncio.to_thread(work, *arguments)
+    """What `work` returns, which would block the loop. Raises DeployError if it was to ask an engine, and none answers.
+
+    An interrupt waits until it is done: what is being made when everything is removed would be left behind.
+    """
+    working = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
+    except requests.RequestException as error:
+        raise DeployError(f"the Docker engine does not answer any more: {short(error)}") from error
 
 
 def short(error: Exception) -> str:
