@@ -29,6 +29,7 @@ def anomalies(versions: Versions) -> Report:
     odd = _OddReads(versions)
     sightings = (
         *_incompatible_order(versions),
+        *_disordered(versions),
         *_duplicate_elements(versions, odd),
         *_future_reads(versions),
         *_aborted_reads(versions, odd),
@@ -62,6 +63,7 @@ def _tally(versions: Versions) -> Counter[str]:
     is_placed = np.zeros(len(rows.append_op) + 1, np.bool_)
     is_placed[versions.writer] = True
     read_keys = len(distinct(code[versions.read_length > 0]))
+    in_turn = int(np.count_nonzero(rows.is_again & is_placed[:-1]))
     return Counter(
         {
             "keys": len(versions.keys),
@@ -71,7 +73,7 @@ def _tally(versions: Versions) -> Counter[str]:
             "garbage-read": int(np.count_nonzero(versions.read_length)),
             "G1a": int(np.count_nonzero(has_failed[code])),
             "G1b": int(np.count_nonzero(has_passing[code])),
-            "incompatible-order": int(np.count_nonzero(versions.read_length)) - read_keys,
+            "incompatible-order": int(np.count_nonzero(versions.read_length)) - read_keys + in_turn,
             "dirty-update": int(np.count_nonzero(is_ok & has_failed[versions.append_code])),
             "lost-update": int(np.count_nonzero(rows.is_update)),
         }
@@ -86,6 +88,28 @@ def _incompatible_order(versions: Versions) -> tuple[Sighting, ...]:
     longest = rows.list_op[versions.longest[code]].astype(np.int64)
     ops = rows.read_op[odd].astype(np.int64)
     return seen("incompatible-order", len(distinct(code)), op=ops, key=versions.keys[code], other=longest)
+
+
+def _disordered(versions: Versions) -> tuple[Sighting, ...]:
+    """Elements of one transaction that a read shows in another order than it appended them, or one without another."""
+    rows = versions.rows
+    at = np.flatnonzero((~rows.is_final | rows.is_again) & versions.is_vertex[:-1])
+    at = at[np.lexsort((at, versions.append_code[at], rows.append_op[at]))]
+    place = np.full(len(rows.append_op) + 1, _FAR)
+    place[versions.writer] = np.arange(len(versions.writer))  # The last entry stands for writer -1.
+    one, other = at[:-1], at[1:]
+    is_pair = (rows.append_op[one] == rows.append_op[other]) & (
+        versions.append_code[one] == versions.append_code[other]
+    )
+    hit = other[is_pair & (place[other] < place[one])]
+    return seen(
+        "incompatible-order",
+        len(hit),
+        op=rows.list_op[versions.longest[versions.append_code[hit]]].astype(np.int64),
+        key=rows.append_key[hit],
+        element=rows.append_value[hit],
+        other=rows.append_op[hit].astype(np.int64),
+    )
 
 
 def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:

@@ -197,6 +197,9 @@ class Explainer:
                 return f"{op} read {element} in {key} before it appended it."
             case "duplicate-elements":
                 return f"{op} read {key} with {element} in it twice: {self._seen(example)}."
+            case "incompatible-order" if example.element != NONE:
+                order = self._list(self._order.get(example.key, ()))
+                return f"{op} read {key} as {order}, but {other} had appended more to it before it appended {element}."
             case "incompatible-order":
                 return (
                     f"{op} read {key} as {self._odd(example)}, and {other} read it as "

@@ -29,7 +29,8 @@ class KeyRows:
 
     The elements of list i are elements[list_start[i]:list_start[i + 1]]. Read j saw the first read_length[j] elements
     of list read_list[j]. `is_update`: the transaction read the key before it appended to it. `is_final`: it appended
-    no more to that key. `is_foreseen`: it read the element before it appended that.
+    no more to that key. `is_again`: it had done so before. `is_foreseen`: it read the element before it appended that.
+    What one transaction appended stands in the order in which it did.
     """
 
     list_key: Int64s
@@ -47,6 +48,7 @@ class KeyRows:
     append_after: Int32s
     append_outcome: Int8s
     is_final: Bools
+    is_again: Bools
     is_foreseen: Bools
     report: Report
 
@@ -118,19 +120,22 @@ def _repeated(mops: _Mops) -> _Repeated:
     return _Repeated(order[~is_alone], sorted_pair[~is_alone])
 
 
-def _roles(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Bools]:
-    """Which reads begin a read-modify-write, and which appends are the last of their transaction to their key."""
+def _roles(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Bools, Bools]:
+    """Which reads begin a read-modify-write; of each transaction which appends to a key are the last, and not the first."""
     is_final = ~mops.is_read
+    is_again = np.zeros(len(mops.rows), np.bool_)
     is_update = np.zeros(len(mops.rows), np.bool_)
     is_read = mops.is_read[repeated.at]
     appends = repeated.at[~is_read]
-    is_final[appends[:-1]] = first_of_each(repeated.group[~is_read])[1:]
+    is_first_append = first_of_each(repeated.group[~is_read])
+    is_final[appends[:-1]] = is_first_append[1:]
+    is_again[appends] = ~is_first_append
     is_first = first_of_each(repeated.group)
     group = np.cumsum(is_first) - 1
     has_append = np.zeros(len(is_first), np.bool_)
     has_append[group[~is_read]] = True
     is_update[repeated.at[is_first & is_read & has_append[group]]] = True
-    return is_update, is_final
+    return is_update, is_final, is_again
 
 
 def _report(mops: _Mops, repeated: _Repeated, future_reads: int) -> Report:
@@ -208,7 +213,7 @@ def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
     return is_foreseen, len(distinct(read))
 
 
-def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools) -> KeyRows:
+def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools, is_again: Bools) -> KeyRows:
     """All rows of the chunk, with an empty report."""
     read, append = np.flatnonzero(mops.is_read), np.flatnonzero(~mops.is_read)
     longest = _longest(mops, read)
@@ -244,6 +249,7 @@ def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools) -> KeyRows:
         append_after=np.where(mops.outcome[append] == OK, after[mops.owner[append]], OPEN_END).astype(np.int32),
         append_outcome=mops.outcome[append],
         is_final=is_final[append],
+        is_again=is_again[append],
         is_foreseen=np.zeros(len(append), np.bool_),
         report=Report((), Counter()),
     )
@@ -304,6 +310,7 @@ def _only(whole: KeyRows, lists: Int64s, read: Int64s, append: Int64s, report: R
         append_after=whole.append_after[append],
         append_outcome=whole.append_outcome[append],
         is_final=whole.is_final[append],
+        is_again=whole.is_again[append],
         is_foreseen=whole.is_foreseen[append],
         report=report,
     )
@@ -331,6 +338,7 @@ def concatenated(parts: Sequence[KeyRows]) -> KeyRows:
         append_after=np.concatenate([part.append_after for part in parts]),
         append_outcome=np.concatenate([part.append_outcome for part in parts]),
         is_final=np.concatenate([part.is_final for part in parts]),
+        is_again=np.concatenate([part.is_again for part in parts]),
         is_foreseen=np.concatenate([part.is_foreseen for part in parts]),
         report=union(part.report for part in parts),
     )

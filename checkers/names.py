@@ -26,7 +26,7 @@ TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
         "internal": "A transaction contradicts its own earlier reads or writes.",
         "future-read": "A transaction reads what it writes only later.",
         "duplicate-elements": "A read shows the same element twice.",
-        "incompatible-order": "Two reads of one key disagree on the order of its elements.",
+        "incompatible-order": "Reads of a key disagree on the order of its elements, or with who appended them.",
         "cyclic-versions": "The versions of a register come before each other in a circle.",
         "garbage-read": "A transaction reads what nobody wrote.",
         "G1a": "A transaction reads what a failed transaction wrote.",
@@ -100,7 +100,7 @@ INVARIANT: Final[Mapping[str, str]] = MappingProxyType(
         "write-skew": "Two transactions read the same keys, write one each, and neither sees the other's write.",
         "non-monotonic-read": "A process no longer sees what it saw before.",
         "causal-reverse": "A read shows a write, and misses one that had ended before that began.",
-        "non-linearizable": "No order of a register's operations explains every answer, each between its call and that.",
+        "non-linearizable": "No order of a register's operations explains every answer, each from its call to that.",
         "sequence-hole": "A client's later write is seen, and an earlier one is not.",
     }
 )

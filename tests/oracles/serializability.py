@@ -1,6 +1,7 @@
 """The slow, obvious twin of the transactional checker: plain loops over operations, all edges, all simple cycles."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise, product
 
 import networkx as nx
@@ -145,7 +146,8 @@ def others(operations: Sequence[Operation]) -> dict[str, int]:
         "duplicate-elements": sum(len(set(seen)) < len(seen) for _, _, seen in reads(clean)),
         "incompatible-order": len(
             {key for _, key, seen in reads(clean) if longest(clean, key)[: len(seen)] != seen},
-        ),
+        )
+        + sum(map(partial(disordered, clean), clean)),
         "garbage-read": garbage(clean),
         "G1a": aborted(clean),
         "G1b": intermediate(clean),
@@ -169,6 +171,17 @@ def contradicts_itself(op: Operation) -> bool:
                 return True
             known[mop.key] = (True, mop.elements)
     return False
+
+
+def disordered(operations: Sequence[Operation], op: Operation) -> int:
+    """How often the operation appended an element after one that comes later in the key's order, or that nobody saw."""
+    count = 0
+    for key in {mop.key for mop in op.mops}:
+        order = longest(operations, key)
+        mine = [mop.element for mop in op.mops if isinstance(mop, Append) and mop.key == key]
+        places = [order.index(element) if element in order else len(order) for element in mine]
+        count += sum(later < earlier for earlier, later in pairwise(places))
+    return count if op.outcome != FAIL else 0
 
 
 def foreseen(op: Operation) -> set[Append]:

@@ -51,6 +51,8 @@ def names(operations: list[Operation]) -> set[str]:
         (("rx1 ax1",), "future-read"),
         (("ax1", "rx11"), "duplicate-elements"),
         (("rx12", "rx21"), "incompatible-order"),
+        (("ax1 ax2", "rx21"), "incompatible-order"),
+        (("ax1 ax2", "rx2"), "incompatible-order"),
         (("!ax1", "~ax2", "ax3", "rx123"), "dirty-update"),
         (("rx ax1", "rx ax2"), "lost-update"),
     ],
@@ -70,6 +72,7 @@ def test_a_history_by_hand_has_its_anomaly(texts: tuple[str, ...], anomaly: str)
         sequential("!ax1", "rx"),
         concurrent("ax1", "ax2", "rx21"),
         sequential("ax1 rx?", "rx1"),
+        concurrent("ax1 ax2 ax3", "rx123", "rx"),
         sequential("rx1"),  # Who wrote that, we do not know.
         concurrent("1:ax1", "1:rx"),  # A process that overlaps itself has no order.
         [],
@@ -111,6 +114,10 @@ def test_a_cycle_gives_the_reason_of_each_step() -> None:
         (
             ("rx123456", "rx13"),
             "T1 read x as [1, 3], and T0 read it as [..., 3, 4, 5, 6]: neither is the beginning of the other.",
+        ),
+        (
+            ("ax1 ay1 ax2", "rx213"),
+            "T1 read x as [2, 1, 3], but T0 had appended more to it before it appended 2.",
         ),
         (("!ax1", "ax2", "rx12"), "T1 committed 2 in x on top of what T0 appended, which failed."),
     ],
