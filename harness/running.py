@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from harness.containers.engine import connect
 from harness.core.errors import SeamarkError
 from harness.core.trace import Window
 from harness.formats.parquet import write_history
@@ -38,9 +39,14 @@ class RunFailed(SeamarkError):
 
 
 def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[Path, RunFile]:
-    """A new run directory with its run.json, and what the seed decided. ScenarioError comes before anything is made."""
+    """A new run directory with its run.json, and what the seed decided.
+
+    ScenarioError, and DeployError if there is no engine for containers, come before anything is made.
+    """
     cluster = load_cluster(scenario.cluster)
     decided = decide(scenario, cluster, plan)
+    if scenario.runtime == "docker":
+        connect().close()
     run_file = RunFile(
         versions=versions(),
         cluster=cluster.name,
