@@ -121,7 +121,7 @@ def _repeated(mops: _Mops) -> _Repeated:
 
 
 def _roles(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Bools, Bools]:
-    """Which reads begin a read-modify-write; of each transaction which appends to a key are the last, and not the first."""
+    """Which reads begin a read-modify-write; which appends to a key are a transaction's last, which not its first."""
     is_final = ~mops.is_read
     is_again = np.zeros(len(mops.rows), np.bool_)
     is_update = np.zeros(len(mops.rows), np.bool_)
