@@ -38,7 +38,7 @@ def drawn_options(draw: Random, order: Order, prohibited: frozenset[str] = ALL) 
     )
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(seed=seeds)
 def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     draw = randomness(seed)
@@ -58,7 +58,7 @@ def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     assert bool(judgement.unknown) == bool(oracle.ambiguous(operations)[0])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(seed=seeds)
 def test_a_correct_history_has_no_finding_whatever_orders_the_versions(seed: int) -> None:
     draw = randomness(seed)
@@ -68,7 +68,7 @@ def test_a_correct_history_has_no_finding_whatever_orders_the_versions(seed: int
     assert judgement.unknown == {}
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(seed=seeds)
 def test_findings_do_not_depend_on_how_the_history_is_cut(seed: int) -> None:
     draw = randomness(seed)

@@ -19,7 +19,7 @@ from checkers.serializability import Options, check
 from tests import histories, register_transactions
 from tests.oracles.serial_orders import has_serial_order
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "400"))
+COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "200"))
 FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
 ENGINE = LocalEngine(1)
 STRICT = "strict-serializable"
