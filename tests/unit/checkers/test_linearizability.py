@@ -1,6 +1,7 @@
 """Registers, by hand: what is allowed, what is not, what is legal and looks odd, and what cannot be decided."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -9,7 +10,7 @@ from checkers.linearizability import NON_LINEARIZABLE, Limits, check
 from checkers.linearizability_acts import Form, form_of
 from checkers.register_models import Register
 from harness.core.errors import HistoryError
-from harness.core.record import Complete, Evidence, Invoke, MicroOp
+from harness.core.record import Complete, Evidence, Invoke, MicroOp, Outcome
 from harness.core.verdict import Judgement
 from harness.formats import parquet
 from harness.formats.parquet import write_history
@@ -239,6 +240,16 @@ def test_reads_of_lists_beside_writes_of_numbers_are_no_register(tmp_path: Path)
     assert (judgement.findings, judgement.witnesses) == ((), {NON_LINEARIZABLE: 1})
 
 
+def test_keys_change_nothing_about_that(tmp_path: Path) -> None:
+    told: list[Evidence] = [Invoke(0, 0, 0, 0, "write", ["k", 1]), Complete(0, 1, "ok", ["k", 1])]
+    told += [Invoke(1, 2, 2, 0, "read", ["k", None]), Complete(1, 3, "ok", ["k", [1]])]
+    write_history(told, tmp_path / "history")
+    assert form_of(tmp_path / "history", Register()) is None
+    told[3] = Complete(1, 3, "ok", ["k", 1])
+    write_history(told, tmp_path / "history")
+    assert form_of(tmp_path / "history", Register()) == Form("register", is_keyed=True)
+
+
 @pytest.mark.parametrize(
     ("asked", "answered", "problem"),
     [
@@ -297,6 +308,26 @@ def test_the_states_of_several_registers_are_told_by_name(tmp_path: Path) -> Non
     (finding,) = judged(tmp_path, told, MANY).findings
     assert 'the state can only be "x" = 1, "y" = 2.' in finding.sentence
     assert 'T1 r "x" 1, r "y" 0 (process 0)' in finding.sentence
+
+
+@pytest.mark.parametrize("outcome", ["info", "fail"])
+@pytest.mark.parametrize("has_result", [True, False])
+def test_an_unclear_transaction_may_come_late_and_a_failed_one_never(
+    tmp_path: Path, outcome: Outcome, has_result: bool
+) -> None:
+    told = transactions(("wx1", "wx1"), ("wx2 ry", "wx2 ry7"), ("rx", "rx1"), ("rx", "rx2"), ("", ""))
+    mops = told[3].mops if isinstance(told[3], Complete) else None
+    told[3] = Complete(1, 3, outcome, None, mops if has_result else None)
+    assert len(judged(tmp_path, told, MANY).findings) == (outcome == "fail")
+
+
+@pytest.mark.parametrize(("nil", "count"), [("absent", 1), ("anything", 0)])
+def test_nil_in_a_transaction_means_what_the_file_says(
+    tmp_path: Path, nil: Literal["absent", "anything"], count: int
+) -> None:
+    told = transactions(("wx1", "wx1"), ("rx", "rx"))
+    register = Register(model="multi-register", initial=0, is_initial_known=True, nil=nil)
+    assert len(judged(tmp_path, told, register).findings) == count
 
 
 def test_a_transaction_that_appends_is_about_no_register(tmp_path: Path) -> None:
