@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from checkers.edges import OPEN_END, Int32s
@@ -40,9 +41,11 @@ class Trust(Enum):
     GIVEN = "given"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """The sources of the order of versions. The initial state is always one."""
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """The sources of the order of versions. The initial state is always one.
+
+    `commits`: the positions that the system itself reported for its transactions order what these wrote.
+    """
 
     writes_follow_reads: bool = True
     commits: bool = False

@@ -40,6 +40,7 @@ from checkers.invariants import bank, causal, counter, forks, ids, monotonic, qu
 from checkers.invariants.operations import Op, operations
 from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
+from checkers.register_order import ORDER, Order
 from checkers.selection import is_whole, parts, write_part
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
@@ -60,7 +61,8 @@ class Subject:
     prohibited: Mapping[str, frozenset[str]]
     bounds: Bounds
     contract: StreamContract | None
-    register: Register = Register()
+    register: Register = Register()  # noqa: RUF009  It is immutable.
+    order: Order = ORDER  # What orders the versions of registers in transactions.
 
 
 class When(Enum):
@@ -131,6 +133,7 @@ def _serializability(history: Path, subject: Subject, check: str) -> Judgement:
     options = serializability.Options(
         prohibited=subject.prohibited.get(check, frozenset()),
         name=subject.name,
+        order=subject.order,
         nothing=Dictionary(subject.history).identity(None),
     )
     return serializability.check(chunks(history), subject.engine, options)

@@ -20,6 +20,7 @@ from checkers.engine import Engine
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
+from checkers.register_order import ORDER
 from harness.checks import Subject, anomalies_of, chosen
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Promise
@@ -152,6 +153,7 @@ def _subject(
         bounds=declared.bounds if declared is not None else Bounds(),
         contract=declared.stream if declared is not None else None,
         register=_register(declared),
+        order=declared.versions if isinstance(declared, Promised) else ORDER,
     )
 
 

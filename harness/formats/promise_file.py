@@ -1,9 +1,10 @@
 """A promise file: what a system promised whose history comes from elsewhere, as a person writes it down, in TOML.
 
-`model` is a consistency model, [register] says how registers are to be read, which must then be linearizable, [stream]
-is the contract of a change stream, [bounds] the numbers to judge by, and each [[promise]] says what must not happen.
-The fields are those of `harness.core.promises` and `checkers.register_models`. A mistake is one line that says where it
-is and what to write instead.
+`model` is a consistency model, [versions] says what orders the values of registers in transactions, [register] how
+registers are to be read, which must then be linearizable, [stream] is the contract of a change stream, [bounds] the
+numbers to judge by, and each [[promise]] says what must not happen. The fields are those of `harness.core.promises`,
+`checkers.register_models` and `checkers.register_order`. A mistake is one line that says where it is and what to write
+instead.
 """
 
 import tomllib
@@ -18,14 +19,15 @@ import msgspec
 from checkers import linearizability, models
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.register_models import Register
+from checkers.register_order import ORDER, Order
 from harness.core.errors import ScenarioError
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json
 
 SIZE_MAX: Final = 1 << 20
 PROBLEM_MAX: Final = 500  # Characters.
-T = TypeVar("T", Bounds, Promise, Register, StreamContract)
-_PARTS: Final = ("model", "register", "stream", "bounds", "promise")
+T = TypeVar("T", Bounds, Order, Promise, Register, StreamContract)
+_PARTS: Final = ("model", "versions", "register", "stream", "bounds", "promise")
 
 
 class Looked(NamedTuple):
@@ -37,11 +39,15 @@ class Looked(NamedTuple):
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):
-    """What was promised. `stream` is None where there is none, `register` where nothing is said of registers."""
+    """What was promised. `stream` is None where there is none, `register` where nothing is said of registers.
+
+    `versions` says what orders the versions of registers in transactions.
+    """
 
     promises: tuple[Promise, ...]
     stream: StreamContract | None = None
     register: Register | None = None
+    versions: Order = ORDER
     bounds: Bounds = Bounds()
 
 
@@ -56,6 +62,7 @@ def read_promise_file(path: Path, checks: Sequence[Looked]) -> Promised:
             promises=(*_of_model(parts), *_of_register(parts), *_promises(path, parts, checks)),
             stream=stream,
             register=_register(parts["register"]) if "register" in parts else None,
+            versions=_struct("[versions]", parts.get("versions", {}), Order),
             bounds=_struct("[bounds]", parts.get("bounds", {}), Bounds),
         )
         _require_sense(promised, checks)

@@ -10,6 +10,8 @@ import pytest
 
 from checkers.engine import LocalEngine
 from checkers.models import DEFAULT
+from harness.cli.check import promises_in
+from harness.core.errors import ScenarioError
 from harness.formats import parquet
 from harness.formats.load import load
 from harness.judge import judge
@@ -72,3 +74,17 @@ def test_a_write_without_a_clear_answer_that_shows_in_one_register_has_happened_
     spoiled.write_text(asked.replace('[[:r "b" 1] [:w "a" 2]]', '[[:r "b" 1] [:r "a" nil]]'), encoding="utf-8")
     (finding,) = judged(spoiled, tmp_path / "history", DEFAULT).findings
     assert (finding.anomaly, finding.ops) == ("G-single", (0, 2))
+
+
+def test_a_promise_file_says_what_orders_versions(tmp_path: Path) -> None:
+    stale = load(OWN / "rw-register-stale.edn", tmp_path / "history")
+    path = tmp_path / "promises.toml"
+    verdicts = {}
+    for trust in ("given", "timed", "not used"):
+        path.write_text(f'model = "serializable"\n[versions]\nreal_time = "{trust}"\nprocess = "{trust}"\n')
+        report = judge(stale, ENGINE, promised=promises_in(path))
+        verdicts[trust] = (report.verdict, [finding.anomaly for finding in report.findings])
+    assert verdicts == {"given": ("invalid", ["cyclic-versions"]), "timed": ("valid", []), "not used": ("valid", [])}
+    path.write_text('model = "serializable"\n[versions]\nreal_time = "sometimes"\n')
+    with pytest.raises(ScenarioError, match="sometimes"):
+        promises_in(path)
