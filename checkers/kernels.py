@@ -17,7 +17,7 @@ import numpy as np
 
 from checkers.chunks import Source, load
 from checkers.edges import OPEN_END, Int32s
-from checkers.ragged import codes, common_prefix, distinct, expand, first_of_each, groups, ordered
+from checkers.ragged import codes, common_prefix, expand, first_of_each, groups, ordered
 from checkers.sightings import Report, Sighting, seen, union
 from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
 from harness.core.errors import HistoryError
@@ -193,24 +193,29 @@ def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], C
 
 
 def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
-    """Which appends of ok transactions follow a read of theirs that shows the element; and how many reads could."""
-    at, group = repeated.at, repeated.group
-    is_read = mops.is_read[at]
-    reads = at[is_read]
-    read_count = np.concatenate(([0], np.cumsum(is_read)))
-    first = np.maximum.accumulate(np.where(first_of_each(group), np.arange(len(at)), 0))
-    append = np.flatnonzero(~is_read & (mops.outcome[at] == OK))
-    earlier_from = read_count[first[append]]
-    earlier = read_count[append] - earlier_from
+    """Which appends of ok transactions follow a read of theirs that shows the element; and how many reads could.
 
-    read = reads[expand(earlier_from, earlier)]
-    pair_append = np.repeat(at[append], earlier)
-    length = mops.length[read]
-    is_hit = mops.elements[expand(mops.start[read], length)] == np.repeat(mops.value[pair_append], length)
-    hit = distinct(np.repeat(np.arange(len(read)), length)[is_hit])
+    Cost: a sort of what those reads show, however many appends follow.
+    """
+    at = repeated.at
+    is_read, place = mops.is_read[at], np.arange(len(at))
+    group = np.cumsum(first_of_each(repeated.group)) - 1
+    append = np.flatnonzero(~is_read & (mops.outcome[at] == OK))
+    last = np.full(len(at), -1)
+    last[group[append]] = append  # The last assignment wins: the last append of each group.
+    read = np.flatnonzero(is_read & (place < last[group]))
+    length = mops.length[at[read]]
+    element = mops.elements[expand(mops.start[at[read]], length)]
+
+    values, number = codes(np.concatenate((mops.value[at[append]], element)))
+    appended = group[append] * max(1, len(values)) + number[: len(append)]
+    order, shown = ordered(np.repeat(group[read], length) * max(1, len(values)) + number[len(append) :])
+    first = np.searchsorted(shown, appended)  # The earliest place that shows it, as equal ones keep their order.
+    is_shown = np.append(shown, -1)[first] == appended
+    reader = np.append(np.repeat(read, length)[order], 0)[first]
     is_foreseen = np.zeros(len(mops.rows), np.bool_)
-    is_foreseen[pair_append[hit]] = True
-    return is_foreseen, len(distinct(read))
+    is_foreseen[at[append[is_shown & (reader < append)]]] = True
+    return is_foreseen, len(read)
 
 
 def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools, is_again: Bools) -> KeyRows:

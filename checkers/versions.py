@@ -191,6 +191,9 @@ def _tail(versions: Versions) -> tuple[Tail, Int64s]:
     readers = readers[np.argsort(versions.read_code[readers], kind="stable")]
     # Writers without readers need no place here, readers without writers neither.
     wanted = appends[np.isin(versions.append_code[appends], versions.read_code[readers])]
+    # A transaction that does one thing to a key a thousand times stands there once: else pairs grow with its square.
+    readers = readers[first_of_each(versions.read_code[readers]) | first_of_each(rows.read_op[readers])]
+    wanted = wanted[first_of_each(versions.append_code[wanted]) | first_of_each(rows.append_op[wanted])]
     tail = Tail(
         versions.read_code[readers].astype(np.int32),
         rows.read_op[readers],
