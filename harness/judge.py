@@ -37,6 +37,7 @@ from harness.report.trouble import ERROR_LOG, told
 from harness.store import RunFile
 
 SECOND = 1_000_000_000
+CHECK_THREAD = "check"  # How the names of threads that check begin.
 SETTLED = Promise(
     id="SETTLE",
     text="After healing, within the declared bound, every operation succeeds and every subscriber is up to date.",
@@ -113,7 +114,8 @@ def _promises(run_file: RunFile | None, promised: Promised | None, model: str | 
     if run_file is None:
         asked = model or models.DEFAULT
         text = f"Transactions are {asked}."
-        return (Promise(id="MODEL", text=text, source="--model", forbids=(asked,), check=TRANSACTIONS),)
+        source = "--model" if model else f"the default of --model: {asked}"
+        return (Promise(id="MODEL", text=text, source=source, forbids=(asked,), check=TRANSACTIONS),)
     return (*(_bound(promise, model) for promise in run_file.promises), SETTLED)
 
 
@@ -191,7 +193,7 @@ def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, ex
         except BaseException as error:  # noqa: BLE001  Handed to the thread that waits.
             future.set_exception(error)
 
-    threading.Thread(target=work, name=f"check {name}", daemon=True).start()
+    threading.Thread(target=work, name=f"{CHECK_THREAD} {name}", daemon=True).start()
     try:
         return future.result(limit_s)
     except TimeoutError:

@@ -2,7 +2,7 @@
 
 from harness.core.draw import Stream
 from nemesis.overlap import ends
-from nemesis.topology import DATAGRAM, ENOUGH, FIFO, Strike, Topology
+from nemesis.topology import CLIENT, DATAGRAM, ENOUGH, FIFO, Strike, Topology
 
 MS = 1_000_000
 
@@ -15,10 +15,19 @@ def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
 
 
 def draw_flaky_link(topology: Topology, stream: Stream) -> Strike:
-    """The connections of some links close again and again, after a few messages: heartbeats must come to so much."""
-    links = tuple(link for link in _some_links(topology, stream) if topology.kind(*ends(link)) == FIFO)
+    """The connections of one node with its like, or with clients, close again and again, after a few messages.
+
+    Of one only: where all connections break all the time, nothing gets done, and nothing is tested.
+    """
+    members = topology.largest_role()
+    chosen = stream.choice(members)
+    others = members if stream.chance(2, 3) else (CLIENT,)
+    links = topology.existing([pair for other in others for pair in ((chosen, other), (other, chosen))])
+    connections = tuple(link for link in links if topology.kind(*ends(link)) == FIFO)
     return Strike(
-        fault="limit-data", targets=links or topology.all_links(FIFO), args={"bytes": stream.between(100, 300)}
+        fault="limit-data",
+        targets=connections or topology.all_links(FIFO),
+        args={"bytes": stream.between(200, 1500)},
     )
 
 

@@ -5,6 +5,7 @@ Exit 1 comes from one place only: a report with a finding that breaks a promise,
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 
 import typer
@@ -13,6 +14,7 @@ from typer.exceptions import Abort, TyperException
 from harness.cli import check, clean, clusters, doctor, export, images, listing, replay, run
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_USAGE, Verdict
+from harness.judge import CHECK_THREAD
 from harness.registry import shadowed_package
 from harness.report.screen import visible
 from harness.report.trouble import told
@@ -42,6 +44,9 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # Whoever read us has gone; the verdict stands.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if any(thread.name.startswith(f"{CHECK_THREAD} ") for thread in threading.enumerate()):
+        sys.stderr.flush()
+        os._exit(code)  # A check that took too long still computes, and would abort the interpreter's end.
     sys.exit(code)
 
 
