@@ -47,6 +47,8 @@ STREAM: Final[Mapping[str, str]] = MappingProxyType(
         "watermark-from-future": "A watermark passed positions that the source had not yet reached.",
         "duplicate-event": "An event came again where the stream promises that it does not.",
         "divergent-duplicate": "An event came twice, with two values.",
+        "outside-filter": "An event that its session never asked for: by key, by partition, or from before its start.",
+        "moved-key": "Events of one key came on two partitions, and no move was declared between.",
         "phantom-event": "An event whose write was never attempted, or certainly failed.",
         "wrong-value": "An event with the right key and position, and another value than was written.",
         "order-inversion": "An event arrived after one that it precedes in the stream's order.",

@@ -8,7 +8,9 @@ import numpy as np
 from checkers.agreement import Sighted, Views, rows_at, views_of
 from checkers.boundary import state_mismatches
 from checkers.delivery import missing_events, torn_units
+from checkers.divergence import divergent_duplicates
 from checkers.duplicates import duplicate_events
+from checkers.filters import moved_keys, outside_events
 from checkers.gaps import silent_gaps
 from checkers.order import order_inversions
 from checkers.payload import phantom_events, wrong_values
@@ -25,7 +27,11 @@ MISSING, TORN = "missing-event", "torn-unit"
 INVERTED, DUPLICATE = "order-inversion", "duplicate-event"
 PHANTOM, WRONG = "phantom-event", "wrong-value"
 SILENT, MISMATCH, SPLIT = "silent-gap", "state-mismatch", "split-view"
-RULES = (LATE, BOUNDARY, REGRESS, MISSING, TORN, INVERTED, DUPLICATE, PHANTOM, WRONG, SILENT, MISMATCH, SPLIT)
+DIVERGENT, OUTSIDE, MOVED = "divergent-duplicate", "outside-filter", "moved-key"
+RULES = (
+    *(LATE, BOUNDARY, REGRESS, MISSING, TORN, INVERTED, DUPLICATE),
+    *(PHANTOM, WRONG, SILENT, MISMATCH, SPLIT, DIVERGENT, OUTSIDE, MOVED),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +129,9 @@ def judged(log: StreamLog, deliveries: Deliveries, writes: SourceWrites, contrac
         WRONG: (view, wrong_values(view)),
         SILENT: (view, silent_gaps(view, missing)),
         MISMATCH: (view, state_mismatches(view)),
+        DIVERGENT: (view, divergent_duplicates(view)),
+        OUTSIDE: (view, outside_events(view)),
+        MOVED: (view, moved_keys(view)),
     }
     examples = [
         _example(name, log, one, ruling, rows)

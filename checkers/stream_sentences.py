@@ -9,9 +9,12 @@ from typing import Final
 from checkers.agreement import Split
 from checkers.explain import Name
 from checkers.stream_kernel import (
+    DIVERGENT,
     DUPLICATE,
     INVERTED,
     MISMATCH,
+    MOVED,
+    OUTSIDE,
     PHANTOM,
     SILENT,
     SPLIT,
@@ -138,6 +141,29 @@ def _duplicate_sentence(example: Example, name: Name) -> str:
     return f"{what} reached {example.subscriber} again{where}, {_after(event, mark)} after the delivery before."
 
 
+def _divergent_sentence(example: Example, name: Name) -> str:
+    mark, event = example.watermark, example.event
+    if event is None:
+        raise AssertionError(f"{example} shows one event only")
+    when = f"{_after(event, mark)} after {name(event.value)} had come as the same event"
+    return f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber} {when}."
+
+
+def _outside_sentence(example: Example, name: Name) -> str:
+    mark, start = example.watermark, example.event
+    why = "" if start is None else f" to begin at {start.position}"
+    asked = f"session {mark.session} had asked{why}" if why else f"session {mark.session} never asked for that"
+    return f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber}, but {asked}."
+
+
+def _moved_sentence(example: Example, name: Name) -> str:
+    mark, event = example.watermark, example.event
+    if event is None:
+        raise AssertionError(f"{example} shows one event only")
+    arrived = f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber} on another partition"
+    return f"{arrived} than {_shown(event, name)} {_after(event, mark)} before it, and no move was declared."
+
+
 def _phantom_sentence(example: Example, name: Name) -> str:
     mark, failed = example.watermark, example.missed
     why = "no operation ever wrote it" if failed is None else f"operation {failed.op}, which wrote it, certainly failed"
@@ -178,6 +204,9 @@ _SENTENCES: Final[Mapping[str, Callable[[Example, Name], str]]] = MappingProxyTy
         WRONG: _value_sentence,
         SILENT: _silent_sentence,
         MISMATCH: _state_sentence,
+        DIVERGENT: _divergent_sentence,
+        OUTSIDE: _outside_sentence,
+        MOVED: _moved_sentence,
     }
 )
 

@@ -11,7 +11,8 @@ torn-unit, watermarks that newly close a committed write, or a unit of two event
 first deliveries compared with one before them; duplicate-event, first deliveries behind which more came;
 phantom-event, events of a key of which a write failed; wrong-value, events compared with their write; split-view,
 positions that two sessions completed; silent-gap, gap markers and losses; state-mismatch, watermarks that newly close a
-version of a key behind another.
+version of a key behind another; divergent-duplicate, events that came twice with a value; outside-filter, rows of
+sessions for which something lies outside; moved-key, rows compared with the one before on one of several partitions.
 """
 
 from collections import Counter

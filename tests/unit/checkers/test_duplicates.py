@@ -67,7 +67,7 @@ def test_what_only_looks_alike_is_no_repetition(log: str) -> None:
 
 
 def test_one_identity_with_two_values_is_no_repetition() -> None:
-    assert accused("open@0 x=1@4.0 x=2@4.0") == []
+    assert accused("open@0 x=1@4.0 x=2@4.0") == ["divergent-duplicate"]
 
 
 def test_each_repetition_is_shown_with_the_delivery_before() -> None:

@@ -1,0 +1,132 @@
+"""What a session asked for, and where its keys belong: S01 outside-filter, S26 moved-key.
+
+Both look at the stream alone, for a session says what it asks for by its `open` markers: everything, a partition, or a
+key, each from a position on or from wherever it begins.
+"""
+
+import numpy as np
+
+from checkers.stream_coverage import ENDS
+from checkers.stream_index import GroupIndex, codes
+from checkers.stream_view import Ruling, StreamView
+from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
+
+
+def outside_events(view: StreamView) -> Ruling:
+    """S01: rows that their session never asked for, by partition and key, or at or below where it was to begin.
+
+    Where to begin is read by `resume`; what opens a session anew takes back nothing of what it asked for. What the
+    subscriber had received before is a repetition, and S03's affair. A session that opened by partition says nothing
+    about rows without one. A witness is a row of a session for which something lies outside: a key of the source or of
+    the log that it did not ask for, or a position below its start.
+    O(n log n).
+    """
+    d = view.deliveries
+    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
+    opens = _Opens(view, rows)
+    is_unasked = (opens.any_before(rows) >= 0) & ~opens.has_asked(rows)
+    covered = view.coverage.at(view.session[rows], d.key[rows], d.span[rows], rows)
+    marker = np.where(covered.since == NEVER, 0, covered.since)
+    is_declared = (covered.since != NEVER) & (d.kind[marker] == OPEN) & ~opens.has_asked(marker)
+    is_first = np.isin(rows, view.firsts(d.subscriber))
+    is_below = is_declared & ~covered.reaches(d.position[rows]) & is_first
+    broken = np.flatnonzero(is_unasked | is_below)
+    return Ruling(
+        watermark=rows[broken],
+        row=np.where(is_unasked[broken], -1, marker[broken]),
+        write=np.full(len(broken), -1, np.int64),
+        witnesses=int(np.count_nonzero(_has_outside(view, rows, covered.start, is_declared))),
+    )
+
+
+def moved_keys(view: StreamView) -> Ruling:
+    """S26: rows of a key on another partition than the one before in its session, with no declared move between.
+
+    A move is declared by a marker of either partition, or of the whole session, that opens or ends it. Rows without a
+    partition are left out. A witness is a row compared with the one before it, in a session with several partitions.
+    """
+    d = view.deliveries
+    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.span >= 0))
+    by_key = codes(view.session[rows], d.key[rows])
+    earlier = GroupIndex(by_key, rows, rows).last_before(by_key, rows)
+    is_compared = (earlier >= 0) & _has_several(view.session[rows], d.span[rows])
+    moved = np.flatnonzero(is_compared & (d.span[earlier] != d.span[rows]))
+    row, before = rows[moved], earlier[moved]
+    marks = np.flatnonzero(np.isin(d.kind, (OPEN, *ENDS)) & (d.key == NEVER))
+    spans = int(d.span.max(initial=-1)) + 2
+    index = GroupIndex(view.session[marks] * spans + d.span[marks] + 1, marks, marks)
+    session = view.session[row] * spans
+    declared = np.maximum.reduce(
+        [index.last_before(session + span + 1, row) for span in (np.full(len(row), -1), d.span[row], d.span[before])]
+    )
+    is_silent = declared < before
+    none = np.full(int(is_silent.sum()), -1, np.int64)
+    return Ruling(watermark=row[is_silent], row=before[is_silent], write=none, witnesses=int(is_compared.sum()))
+
+
+class _Opens:
+    """The markers with which the sessions of rows began, searched by time."""
+
+    def __init__(self, view: StreamView, rows: Int64s) -> None:
+        d = view.deliveries
+        marks = np.flatnonzero(d.kind == OPEN)
+        has_key, has_span = d.key[marks] != NEVER, d.span[marks] >= 0
+        self._is_spanless = d.span[rows] < 0
+        self._all = _Latest(view, rows, marks)
+        self._whole = _Latest(view, rows, marks[~has_key & ~has_span])
+        self._spans = _Latest(view, rows, marks[~has_key & has_span])
+        self._of_span = _Latest(view, rows, marks[~has_key & has_span], d.span)
+        self._of_key = _Latest(view, rows, marks[has_key], d.key)
+
+    def any_before(self, time: Int64s) -> Int64s:
+        """For each row the last marker of its session before that time, -1 without one."""
+        return self._all.before(time)
+
+    def has_asked(self, time: Int64s) -> Bools:
+        """Had the session of each row asked before that time for everything, or for the row's partition or key?"""
+        result: Bools = (self._whole.before(time) >= 0) | (self._of_key.before(time) >= 0)
+        result |= self._of_span.before(time) >= 0
+        result |= self._is_spanless & (self._spans.before(time) >= 0)
+        return result
+
+
+class _Latest:
+    """For each row the last of some markers of its session that bears the same names."""
+
+    def __init__(self, view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> None:
+        columns = (view.session, *names)
+        group = codes(*(np.append(column[rows], column[marks]) for column in columns))
+        self._group = group[: len(rows)]
+        self._index = GroupIndex(group[len(rows) :], marks, marks)
+
+    def before(self, time: Int64s) -> Int64s:
+        """The last one before that time, -1 without one."""
+        return self._index.last_before(self._group, time)
+
+
+def _has_outside(view: StreamView, rows: Int64s, start: Int64s, is_declared: Bools) -> Bools:
+    """Is there something that the session of each row must not be sent?"""
+    d, w = view.deliveries, view.writes
+    events = np.flatnonzero(d.kind == ROW)
+    keys = len(np.unique(np.append(d.key[events], w.key)))
+    opens = np.flatnonzero(d.kind == OPEN)
+    is_whole = (d.key[opens] == NEVER) & (d.span[opens] < 0)
+    sessions = int(view.session.max(initial=-1)) + 1
+    opened = np.bincount(view.session[opens], minlength=sessions)
+    unbound = np.bincount(view.session[opens[is_whole]], minlength=sessions)
+    by_span = np.bincount(view.session[opens[(d.span[opens] >= 0)]], minlength=sessions)
+    asked, first = np.unique(codes(view.session[opens], d.key[opens]), return_index=True)
+    of_key = np.bincount(view.session[opens[first]], minlength=sessions) if len(asked) else np.zeros(sessions, np.int64)
+    is_bound = (opened > 0) & (unbound == 0) & (np.where(by_span > 0, 0, of_key) < keys)
+    lowest = min(int(d.position[events].min(initial=NEVER)), int(w.position.min(initial=NEVER)))
+    result: Bools = is_bound[view.session[rows]] | (is_declared & (lowest <= start))
+    return result
+
+
+def _has_several(group: Int64s, span: Int64s) -> Bools:
+    """For each row: does its group have rows of several spans?"""
+    if len(group) == 0:
+        return np.zeros(0, np.bool_)
+    _, first = np.unique(codes(group, span), return_index=True)
+    result: Bools = np.bincount(group[first], minlength=int(group.max()) + 1)[group] > 1
+    return result

@@ -1,0 +1,73 @@
+"""The rules about filters, partitions and divergence agree with their slow twins, and accuse no correct stream."""
+
+import msgspec
+from hypothesis import assume, given, settings
+
+from checkers.divergence import divergent_duplicates
+from checkers.filters import moved_keys, outside_events
+from checkers.stream_view import defect
+from harness.core.promises import StreamContract
+from tests.oracles import stream_shapes
+from tests.oracles.streams import Oracle
+from tests.property.test_streams import SEEDS, contracts, view_of
+from tests.stream_generator import correct, damaged
+from tests.stream_language import Event, Write, deliveries_of
+
+MANY = settings(deadline=None, max_examples=250)
+
+
+def moved_about(log: list[Event]) -> list[Event]:
+    """The log with every third row that has a partition on the other one."""
+    changed = {t for t, event in enumerate(log) if event.span >= 0 and event.key != -1 and t % 3 == 0}
+    return [
+        Event(**{name: getattr(e, name) for name in Event.__slots__} | ({"span": 1 - e.span} if t in changed else {}))
+        for t, e in enumerate(log)
+    ]
+
+
+def judged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Write]]:
+    log, source = damaged(seed, contract)
+    assume(defect(deliveries_of(log), contract) is None)
+    return log, source
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_what_lies_outside_is_what_the_oracle_finds(seed: int, contract: StreamContract) -> None:
+    log, source = judged(seed, contract)
+    ruling = outside_events(view_of(log, source, contract))
+    expected = stream_shapes.outside(Oracle(log, source, contract))
+    assert set(ruling.watermark.tolist()) == expected
+    assert ruling.witnesses >= bool(expected)  # Whatever was found could have been.
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_keys_that_moved_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    log, source = judged(seed, contract)
+    log = moved_about(log) if contract.wm_scope != "partition" else log
+    ruling, oracle = moved_keys(view_of(log, source, contract)), Oracle(log, source, contract)
+    found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
+    assert found == stream_shapes.moved(oracle)
+    assert ruling.witnesses == stream_shapes.moved_witnesses(oracle)
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_divergent_rows_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    log, source = judged(seed, contract)
+    if contract.identity == "position+key+value":
+        contract = msgspec.structs.replace(contract, identity="position+key+ordinal")
+        assume(defect(deliveries_of(log), contract) is None)
+    ruling, oracle = divergent_duplicates(view_of(log, source, contract)), Oracle(log, source, contract)
+    found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
+    assert found == stream_shapes.divergent(oracle)
+    assert ruling.witnesses >= bool(found)
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_a_correct_stream_keeps_to_its_filter_its_partitions_and_its_word(seed: int, contract: StreamContract) -> None:
+    view = view_of(*correct(seed, contract), contract)
+    rulings = (outside_events(view), moved_keys(view), divergent_duplicates(view))
+    assert [ruling.watermark.tolist() for ruling in rulings] == [[]] * 3
