@@ -125,7 +125,7 @@ class Pipe:
     def flush(self) -> None:
         """Let TCP have as much as it takes."""
         buffer, transport = self._buffer, self._transport
-        while buffer and self._takes and transport is not None:
+        while buffer and self._takes and transport is not None and not transport.is_closing():
             if len(buffer) == 1:
                 transport.write(buffer.popleft())
             else:
