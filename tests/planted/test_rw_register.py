@@ -33,7 +33,6 @@ def test_what_a_promotion_lost_breaks_the_order_of_versions(tmp_path: Path) -> N
     assert report.verdict == "invalid"
     finding = next(each for each in report.findings if each.promise == "TUT-1")
     assert finding.anomaly.startswith("G-single-")
-    assert {step.relation for step in finding.cycle} <= {"ww", "wr", "rw", "process", "realtime"}
     assert any("wrote the later" in step.sentence for step in finding.cycle)
 
 
