@@ -103,6 +103,12 @@ def test_the_end_of_one_order_is_told_and_not_all_of_it(tmp_path: Path) -> None:
     assert finding.ops == (4, 5, 6, 7, 8)
 
 
+def test_only_what_had_begun_is_told_and_no_read_without_answer(tmp_path: Path) -> None:
+    (finding,) = judged(tmp_path, "0:w1 0:ok 2:r 2:info 3:r 1:r 1:ok3 3:ok1 0:w7 0:ok").findings
+    assert "the state can only be 1." in finding.sentence
+    assert finding.sentence.endswith("Open at the same time: T2 read 1 (process 3, from 0.005 s to 0.008 s).")
+
+
 def test_what_was_open_is_counted_beyond_the_first_few(tmp_path: Path) -> None:
     many = " ".join(f"{process}:w{process % 4}" for process in range(1, 13))
     (finding,) = judged(tmp_path, f"0:w1 0:ok {many} 0:r 0:ok9").findings
@@ -218,6 +224,7 @@ def test_witnesses_are_only_answers_that_could_have_been_contradicted(tmp_path: 
         ("0:c12 0:ok 0:r 0:ok1", Form("cas-register", is_keyed=False)),
         ("0:a.c12 0:ok 0:a.r 0:ok1 0:a.w3 0:ok", Form("cas-register", is_keyed=True)),
         ("0:acquire 0:ok", Form("mutex", is_keyed=False)),
+        ("0:release 0:ok", None),
         ("0:r 0:ok1", None),
         ("0:x 0:ok 0:r 0:ok1 0:w1 0:ok", None),
         ("0:acquire 0:ok 0:w1 0:ok", None),
@@ -300,7 +307,9 @@ MANY = Register(model="multi-register", initial=0, is_initial_known=True)
 def test_registers_that_are_written_together_are_one(tmp_path: Path, seen: str, count: int) -> None:
     asked = " ".join(mop[:2] for mop in seen.split())
     told = transactions(("rx ry", "rx0 ry0"), ("wx1 wy2 rx", "wx1 wy2 rx1"), (asked, seen))
-    assert len(judged(tmp_path, told, MANY).findings) == count
+    judgement = judged(tmp_path, told, MANY)
+    assert len(judgement.findings) == count
+    assert judgement.witnesses == {NON_LINEARIZABLE: 1}
 
 
 def test_the_states_of_several_registers_are_told_by_name(tmp_path: Path) -> None:
