@@ -1,5 +1,6 @@
 """What all child processes that carry runs out have in common: they die with the harness, and end with one line."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -24,9 +25,10 @@ def end_with(carry_out: Callable[[], int]) -> NoReturn:
     try:
         code = carry_out()
     except Exception as error:  # noqa: BLE001  The outermost handler: one line for people, the rest for the log.
-        traceback.print_exc()
         cause = _first_cause(error)
-        print(f"{type(cause).__name__}: {' '.join(str(cause).split())}", file=sys.stderr, flush=True)  # noqa: T201  Its only voice.
+        with contextlib.suppress(OSError):  # The log is a file in the store, which may be full.
+            traceback.print_exc()
+            print(f"{type(cause).__name__}: {' '.join(str(cause).split())}", file=sys.stderr, flush=True)  # noqa: T201  Its only voice.
         os._exit(4)  # At once: the tasks that are left would complain of their end, and have the last word.
     sys.exit(code)
 

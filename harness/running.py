@@ -3,6 +3,7 @@
 Nothing here judges. Whatever goes wrong, the directory holds what was recorded, and `seamark check` can judge it.
 """
 
+import shutil
 import subprocess
 import sys
 import time
@@ -27,6 +28,7 @@ CHILDREN: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 STDERR_LOG = f"{LOGS}/run.log"
 WATCH_S = 0.2
+BLOCK_BYTES = 4096  # With less than that a file cannot grow, and a log has no last words.
 FAREWELL_S = 30.0  # For a child that has containers to remove.
 
 
@@ -134,5 +136,7 @@ def versions() -> Mapping[str, str]:
 def _last_words(log: Path, code: int) -> str:
     if code < 0:
         return f"its process was killed by signal {-code}"
+    if shutil.disk_usage(log.parent).free < BLOCK_BYTES:
+        return f"the run failed: No space left on device, where {log.parent.parent} is"
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return f"the run failed: {lines[-1] if lines else f'it exited with {code} and said nothing'}"

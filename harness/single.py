@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from checkers.engine import Engine
-from harness.core.errors import HistoryError, ScenarioError
+from harness.core.errors import HistoryError, ScenarioError, SeamarkError
+from harness.core.verdict import Verdict
 from harness.formats.load import load
 from harness.formats.parquet import is_history
 from harness.formats.promise_file import Promised
@@ -27,6 +28,10 @@ from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_file, wr
 PAGE_FILE = "report.html"
 JUNIT_FILE = "junit.xml"
 COLUMN = 44  # Characters of the left column of what a seed decided.
+
+
+class NotStored(SeamarkError):
+    """The store takes no report; the error tells what it says."""
 
 
 def carry_out(
@@ -53,7 +58,14 @@ def carry_out(
         failure = told(error, run / RUN_LOG)
     took_s = round(time.monotonic() - started, 3)
     report = judge_run(run, engine, model=model, failure=failure)
-    return store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
+    try:
+        return store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
+    except OSError as error:
+        said = f"{Verdict(report.verdict).word}, {report.reason}"
+        raise NotStored(
+            f"{run}: the report cannot be stored ({error.strerror}): make room and judge again: seamark check {run}. "
+            f"Today it says {said}"
+        ) from error
 
 
 def judge_run(
@@ -69,17 +81,18 @@ def judge_run(
     A run that did not end is vacuous at best; one that the harness itself spoiled is an error at best.
     """
     run_file = read_run_file(run / RUN_FILE)
-    try:
-        loaded = load(run, run)
-        report = judge(
-            loaded, engine(), run_file=run_file, model=model, budget=budget, failure=failure, log=run / RUN_LOG
-        )
-        sha256, unseed = history_identity(loaded.history)
-    except HistoryError as error:
-        if failure is None:
-            raise
-        report = error_report(f"{failure}; and what was recorded cannot be judged: {error}")
-        return _about(report, run, run_file)
+    with tempfile.TemporaryDirectory(prefix=folder_prefix("check")) as elsewhere:  # For a store that takes nothing.
+        try:
+            loaded = load(run, Path(elsewhere))
+            report = judge(
+                loaded, engine(), run_file=run_file, model=model, budget=budget, failure=failure, log=run / RUN_LOG
+            )
+            sha256, unseed = history_identity(loaded.history)
+        except HistoryError as error:
+            if failure is None:
+                raise
+            report = error_report(f"{failure}; and what was recorded cannot be judged: {error}")
+            return _about(report, run, run_file)
     return _about(msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed), run, run_file)
 
 

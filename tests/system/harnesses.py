@@ -17,7 +17,7 @@ from harness.core.record import Fault, Footer, Invoke, Json, Mark, Record
 from harness.journal import JournalTail
 from nemesis.plan import Plan, Step
 
-SEAMARK = (sys.executable, "-c", "from harness.cli.entry import main; main()")
+SEAMARK = "from harness.cli.entry import main; main()"
 MS = 1_000_000
 PATIENCE_S = 120.0
 POLL_S = 0.005
@@ -69,13 +69,13 @@ class Seen:
 class Harness:
     """`seamark ARGUMENTS` in a session of its own, in `folder`, where its temporary files go as well."""
 
-    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, code: str = SEAMARK, **environment: str) -> None:
         self.folder = folder
         (folder / "tmp").mkdir(exist_ok=True)
         given = os.environ | {"TMPDIR": str(folder / "tmp"), "COLUMNS": "200"} | environment
         self._is_known = {path.name for path in folder.glob("store/*/*")}
         self.process = subprocess.Popen(
-            [*SEAMARK, *arguments],
+            [sys.executable, "-c", code, *arguments],
             cwd=folder,
             env=given,
             stdin=subprocess.DEVNULL,

@@ -1,0 +1,186 @@
+"""Bad worlds: whatever goes, there is one clear line and the documented exit code, and what was recorded is judged."""
+
+import io
+import os
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pyarrow.parquet as pq
+import pytest
+from docker.models.containers import Container
+
+from harness.core.record import Json
+from tests.system.engine_proxy import EngineProxy
+from tests.system.harnesses import RUN, SEAMARK, Harness, checked, folders_of, left_of, seamark, write_plan
+
+pytestmark = pytest.mark.docker
+
+BROKEN_CHILD = str(Path(__file__).with_name("broken_child.py"))
+STORE_BYTES = 4 << 20
+
+
+def start(folder: Path, *options: str, code: str = SEAMARK, **environment: str) -> Harness:
+    arguments = (*RUN, "--plan", write_plan(folder), "--seed", "1", "--time", "4", *options)
+    return Harness(folder, *arguments, code=code, **environment)
+
+
+def container_of(engine: docker.DockerClient, harness: Harness, name: str) -> Container:
+    [found] = engine.containers.list(
+        filters={"label": f"seamark.pid={harness.child}", "name": f"-{name}$"}, ignore_removed=True
+    )
+    return found
+
+
+def assert_one_line(harness: Harness, told: str) -> str:
+    """It ended with 4, one line that says so, and no traceback. What it printed."""
+    code, out, err = harness.end()
+    assert "Traceback" not in out + err
+    lines = [line for line in (out + err).splitlines() if "HARNESS ERROR" in line or "seamark: " in line]
+    assert len(lines) == 1, out + err
+    assert told in lines[0], lines
+    assert code == 4
+    return out
+
+
+def assert_judged(harness: Harness, told: str, at_least: int = 1) -> dict[str, Json]:
+    """It ended like that, all that was recorded is in its history, and `check` judges that."""
+    assert_one_line(harness, told)
+    harness.await_moment(lambda _: True)
+    run = harness.run
+    assert run is not None
+    code, report = checked(harness.folder, run)
+    assert (code, report["incomplete"]) == (3, True)
+    stored = pq.read_table(run / "history" / "ops.parquet")["index"].to_pylist()
+    assert set(stored) == set(harness.seen.invocations)
+    assert len(stored) >= at_least
+    return report
+
+
+def test_without_an_engine_nothing_is_begun(tmp_path: Path) -> None:
+    harness = Harness(tmp_path, *RUN, DOCKER_HOST="unix:///nowhere/docker.sock")
+    out = assert_one_line(harness, "no Docker engine at unix:///nowhere/docker.sock: none is there: start it")
+    assert out == ""
+    assert not (tmp_path / "store").exists()
+
+
+def test_an_engine_that_dies_under_load_ends_the_run(engine: docker.DockerClient, tmp_path: Path) -> None:
+    with EngineProxy(tmp_path) as proxy:
+        harness = start(tmp_path, DOCKER_HOST=proxy.host)
+        harness.await_moment(lambda seen: seen.faults > 0 and len(seen.invocations) > 50)
+        proxy.cut()
+        assert_judged(harness, "the Docker engine does not answer any more", at_least=50)
+    assert left_of(engine, harness.child) != []
+    assert seamark(tmp_path, "clean")[0] == 0
+    assert left_of(engine, harness.child) == folders_of(tmp_path) == []
+
+
+def test_an_engine_that_dies_before_the_load_ends_the_run(engine: docker.DockerClient, tmp_path: Path) -> None:
+    with EngineProxy(tmp_path) as proxy:
+        harness = start(tmp_path, DOCKER_HOST=proxy.host)
+        harness.await_moment(lambda seen: seen.has_begun and left_of(engine, harness.child) != [])
+        proxy.cut()
+        assert_one_line(harness, "the Docker engine does not answer any more")
+    assert harness.run is not None
+    assert checked(tmp_path, harness.run)[0] == 3
+    assert seamark(tmp_path, "clean")[0] == 0
+    assert left_of(engine, harness.child) == []
+
+
+def test_an_image_that_cannot_be_built_ends_the_run_and_its_log_is_kept(
+    engine: docker.DockerClient, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "recipe"
+    recipe.mkdir()
+    (recipe / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nRUN echo so far && exit 3\n", encoding="utf-8")
+    code = f"import harness.running; harness.running.CHILDREN = {{'docker': ({BROKEN_CHILD!r}, {str(recipe)!r})}}; "
+    harness = start(tmp_path, code=code + SEAMARK)
+    assert_one_line(harness, "the image seamark-node could not be built: ")
+    assert harness.run is not None
+    assert checked(tmp_path, harness.run)[0] == 3
+    assert left_of(engine, harness.child) == []
+    [folder] = folders_of(tmp_path)
+    assert "so far" in (tmp_path / "tmp" / folder / "build.log").read_text(encoding="utf-8")
+    assert seamark(tmp_path, "clean")[0] == 0
+    assert folders_of(tmp_path) == []
+
+
+@pytest.mark.parametrize(("name", "told"), [("s1", "the container of s1 has ended"), ("toxiproxy", "Toxiproxy has")])
+def test_a_container_that_ends_by_itself_ends_the_run(
+    engine: docker.DockerClient, tmp_path: Path, name: str, told: str
+) -> None:
+    harness = start(tmp_path)
+    harness.await_moment(lambda seen: len(seen.invocations) > 20)
+    container_of(engine, harness, name).kill()
+    assert_judged(harness, told, at_least=20)
+    assert left_of(engine, harness.child) == folders_of(tmp_path) == []
+
+
+def test_a_machine_that_raises_ends_the_run(engine: docker.DockerClient, tmp_path: Path) -> None:
+    """Its source in the container is another one when the node is started again after its crash."""
+    harness = start(tmp_path)
+    harness.await_moment(lambda seen: seen.faults > 0)
+    spoiled = b"raise ZeroDivisionError('spoiled for a test')\n"
+    source = Path("clusters/tutorial/data_node.py").read_bytes()
+    text = source.replace(
+        b"    def handle(", b"    def handle(self, *_: object) -> None:\n        1 / 0\n\n    def handled(", 1
+    )
+    assert text != source != spoiled
+    container = engine.containers.list(
+        all=True, filters={"label": f"seamark.pid={harness.child}", "name": "-n2$"}, ignore_removed=True
+    )[0]
+    container.put_archive("/opt/seamark/clusters/tutorial", packed("data_node.py", text))
+    assert_judged(harness, "node n2: ")
+    assert left_of(engine, harness.child) == folders_of(tmp_path) == []
+
+
+def packed(name: str, content: bytes) -> bytes:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        entry = tarfile.TarInfo(name)
+        entry.size = len(content)
+        tar.addfile(entry, io.BytesIO(content))
+    return archive.getvalue()
+
+
+@pytest.fixture
+def small_store(tmp_path: Path) -> Iterator[Path]:
+    """A store of its own with little room, until the test is over."""
+    store = tmp_path / "store"
+    store.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={STORE_BYTES}", "tmpfs", str(store)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("a small file system needs root on Linux")
+    yield store
+    subprocess.run(["umount", "--lazy", str(store)], check=True)
+
+
+def test_a_store_without_space_ends_the_run_and_what_was_recorded_is_judged(
+    engine: docker.DockerClient, tmp_path: Path, small_store: Path
+) -> None:
+    harness = start(tmp_path)
+    harness.await_moment(lambda seen: len(seen.invocations) > 50)
+    fill(small_store / "ballast")
+    out = assert_one_line(harness, "No space left on device")
+    assert "TUT-1" in out
+    assert left_of(engine, harness.child) == folders_of(tmp_path) == []
+    assert harness.run is not None
+    (small_store / "ballast").unlink()
+    code, report = checked(tmp_path, harness.run)
+    assert (code, report["incomplete"]) == (3, True)
+    harness.await_moment(lambda _: True)
+    assert len(harness.seen.invocations) > 50
+
+
+def fill(path: Path) -> None:
+    """Leave no room in that file system."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
+    try:
+        while True:
+            os.write(descriptor, bytes(4096))
+    except OSError:
+        os.close(descriptor)
