@@ -45,6 +45,7 @@ from harness.core.verdict import Finding, Judgement
 
 RESIDUAL_EDGES: Final = 1_000_000  # More are not brought to the driver: then the answer is for a part, and unknown.
 _OPS_PER_PARTITION: Final = 500_000
+_OPS_WORTH_A_TASK: Final = 20_000
 _SIZES: Final = (
     *("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys"),
     *("registers", "register-writes", "registers-read", "values-without-writer"),
@@ -106,7 +107,7 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
     options = options or Options()
     forbidden = options.forbidden()
     chunks = engine.over(sources)
-    partitions = options.partitions or max(engine.parallelism, _op_count(sources) // _OPS_PER_PARTITION)
+    partitions = options.partitions or _partitions(_op_count(sources), engine.parallelism)
     route = partial(shares, partitions=partitions, nothing=options.nothing)
     inferred = chunks.shuffle(route, partial(infer, order=options.order), partitions=partitions).keep()
     summaries = inferred.map(summary).collect()
@@ -135,6 +136,11 @@ def processes(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
     transactions = load(source)
     rows = np.flatnonzero((transactions.outcome == OK) & np.isin(transactions.index, op))
     return transactions.index[rows], transactions.process[rows]
+
+
+def _partitions(op_count: int, parallelism: int) -> int:
+    """Into how many parts keys are cut: so that no part is too large, and none too small to be worth a task."""
+    return max(op_count // _OPS_PER_PARTITION, min(parallelism, op_count // _OPS_WORTH_A_TASK), 1)
 
 
 def _op_count(sources: Sequence[Source]) -> int:

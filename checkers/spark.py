@@ -33,6 +33,7 @@ R = TypeVar("R")
 
 _SCHEMA: Final = "number int, blob binary"
 _ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
+_SPREAD: Final = "spark.sql.shuffle.partitions"
 _CONTEXT_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -76,6 +77,7 @@ def start_session(
             builder = builder.config(key, value)
         session = builder.getOrCreate()
         session.addArtifacts(str(package), pyfile=True)
+        session.conf.set(_SPREAD, str(_task_count(session)))
         return session
     conf = SparkConf().setAppName("seamark").setMaster(master or "local[*]")
     conf.setAll([*_SESSION_SETTINGS.items(), *_CONTEXT_SETTINGS.items()])
@@ -93,7 +95,15 @@ def start_session(
     context = SparkContext(conf=conf, gateway=gateway)
     context.setLogLevel("ERROR")
     context.addPyFile(str(package))
-    return SparkSession(context)
+    session = SparkSession(context)
+    if master is not None:
+        session.conf.set(_SPREAD, str(_task_count(session)))
+    return session
+
+
+def _task_count(session: SparkSession) -> int:
+    """How many tasks a cluster runs at once, as far as it knows by now: into so many it cuts a range of numbers."""
+    return 1 + max(int(row[0]) for row in session.range(1 << 12).selectExpr("spark_partition_id()").collect())
 
 
 def stop_java(session: SparkSession, timeout_s: float) -> None:
@@ -102,6 +112,7 @@ def stop_java(session: SparkSession, timeout_s: float) -> None:
     session.stop()
     java.stdin.close()
     java.wait(timeout_s)
+    SparkContext._gateway = SparkContext._jvm = None  # The next session starts a new one.
 
 
 def warm_up(session: SparkSession) -> None:
@@ -137,8 +148,7 @@ class SparkEngine:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        # Connect has no context to ask; this setting is ours, or the server's idea of its size.
-        self.parallelism = int(str(session.conf.get("spark.sql.shuffle.partitions")))
+        self.parallelism = int(str(session.conf.get(_SPREAD)))  # Connect has no context to ask.
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset with a partition for each."""
@@ -181,7 +191,7 @@ class _SparkDataset(Dataset[T]):
 
 def _local_settings(work_dir: Path, java_options: str) -> dict[str, str]:
     return {
-        "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+        _SPREAD: str(os.cpu_count() or 1),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(work_dir),
