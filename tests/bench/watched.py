@@ -47,11 +47,16 @@ class Watch:
         self._ended.set()
         self._thread.join()
 
+    def sample(self) -> float:
+        """Look now; how many CPU seconds were used up to now."""
+        pids = tree(self._root)
+        self._cpu_s.update((pid, used) for pid in pids if (used := _cpu_s(pid)) is not None)
+        self.peak_mb = max(self.peak_mb, sum(map(pss_kb, pids)) / MB)
+        return self.cpu_s
+
     def _sample(self) -> None:
         while not self._ended.wait(PERIOD_S):
-            pids = tree(self._root)
-            self.peak_mb = max(self.peak_mb, sum(map(pss_kb, pids)) / MB)
-            self._cpu_s.update((pid, used) for pid in pids if (used := _cpu_s(pid)) is not None)
+            self.sample()
 
 
 def watched(command: Sequence[str], *, env: dict[str, str] | None = None, niceness: int = 0) -> Watched:
