@@ -41,6 +41,9 @@ bench: $(READY) ## measurements: messages, simulation, journal, checking
 fuzz: $(READY) ## the long mode of the fuzz tests: 10,000 inputs of each kind
 	@SEAMARK_FUZZ_COUNT=10000 $(BIN)/pytest -q tests/fuzz
 
+mutants: $(READY) ## broken rules of the transactional check, and which no test notices (PART=1/5: a fifth of them)
+	@$(BIN)/python -m tests.mutants $(PART)
+
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 

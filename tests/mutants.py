@@ -1,9 +1,14 @@
 """Breaks a file on purpose, in one place after the other, and shows which breaks no test notices.
 
 `python -m tests.mutants checkers/watermark.py -- tests/unit/checkers tests/property/test_streams.py`
+`python -m tests.mutants` takes the rules of the transactional check, with their tests; `python -m tests.mutants 2/5`
+the second of each five of their mutants. `python -m tests.mutants checkers/slices.py` takes one of these files.
 
 Mutants: a comparison becomes its neighbour (< and <=) or its opposite; `and` and `or`, minimum and maximum change
-places; a flag is inverted; `not` and `~` are dropped. Works on a copy of the tree. The exit code is 1 if any survives.
+places; a flag is inverted; `not` and `~` are dropped; a sum becomes a difference, and a bound moves by one; a search
+finds the other side of equal ones; of two branches only the second is left. Works on a copy of the tree. Those that
+change nothing but the cost, or nothing at all, are argued in tests/mutants_argued.py. The exit code is 1 if any other
+survives.
 """
 
 import ast
@@ -14,7 +19,23 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.mutants_argued import ARGUED
+
 ROOT = Path(__file__).resolve().parents[1]
+RULES = {
+    "checkers/ragged.py": ["tests/unit/checkers/test_ragged.py"],
+    "checkers/kernels.py": [],
+    "checkers/versions.py": [],
+    "checkers/anomalies.py": [],
+    "checkers/slices.py": ["tests/unit/checkers/test_slices.py"],
+    "checkers/serializability.py": [],
+}
+RULE_TESTS = [
+    "tests/unit/checkers/test_serializability.py",
+    "tests/property/test_serializability.py",
+    "tests/unit/checkers/test_size.py",
+    "tests/property/test_registers.py",
+]
 COPIED = ("harness", "nemesis", "checkers", "clusters", "tests", "pyproject.toml")
 TIMEOUT_S = 300
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -30,10 +51,12 @@ COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.IsNot: (ast.Is,),
 }
 NAMES = {"minimum": "maximum", "maximum": "minimum", "min": "max", "max": "min"}
+SIDES = {"left": "right", "right": "left"}
 
 
-def mutations(node: ast.AST) -> Iterator[ast.expr]:
+def mutations(node: ast.AST) -> Iterator[ast.AST]:
     """The ways to break one node."""
+    yield from moved(node)
     match node:
         case ast.Compare(left=left, ops=[op], comparators=others):
             yield from (ast.Compare(left=left, ops=[other()], comparators=others) for other in COMPARISONS[type(op)])
@@ -49,6 +72,26 @@ def mutations(node: ast.AST) -> Iterator[ast.expr]:
             yield ast.Attribute(value=value, attr=NAMES[attr], ctx=context)
         case ast.Constant(value=bool(value)):
             yield ast.Constant(value=not value)
+
+
+def moved(node: ast.AST) -> Iterator[ast.AST]:
+    """The ways to move a bound of one node, or to take a branch from it."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=ast.Constant(value=int(value))):
+            yield left
+            yield ast.BinOp(left=left, op=node.op, right=ast.Constant(value=value + 1))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield ast.BinOp(left=left, op=ast.Sub(), right=right)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            yield ast.BinOp(left=left, op=ast.Add(), right=right)
+        case ast.Slice(lower=ast.Constant(value=int(low)), upper=None):
+            yield ast.Slice(lower=ast.Constant(value=low + 1))
+        case ast.Call(func=ast.Attribute(attr="where"), args=[_, _, otherwise]):
+            yield otherwise
+        case ast.Constant(value="left" | "right" as side):
+            yield ast.Constant(value=SIDES[side])
+        case ast.If(body=body) if isinstance(body[-1], ast.Return | ast.Continue | ast.Break | ast.Raise):
+            yield ast.Pass()
 
 
 def mutants(source: str) -> Iterator[tuple[int, str, str]]:
@@ -80,27 +123,50 @@ def _replace(tree: ast.Module, old: ast.AST, new: ast.AST) -> None:
                 value[:] = [new if each is old else each for each in value]
 
 
+def chosen(arguments: list[str]) -> tuple[dict[str, list[str]], int, int]:
+    """Each file with its tests, and which of how many parts of its mutants."""
+    part = next((each for each in arguments if each.count("/") == 1 and each.replace("/", "").isdigit()), "1/1")
+    number, parts = map(int, part.split("/"))
+    names = [each for each in arguments if each != part]
+    if "--" in names:
+        at = names.index("--")
+        return dict.fromkeys(names[:at], names[at + 1 :]), number, parts
+    return {name: [*RULES[name], *RULE_TESTS] for name in names or RULES}, number, parts
+
+
 def main(arguments: list[str]) -> int:
-    """Try every mutant of the files before `--` against the tests behind it."""
-    files, tests = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
-    tried, survivors = 0, 0
+    """Try the mutants; a line for each that survives, and one for each file."""
+    files, number, parts = chosen(arguments)
+    unargued = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in COPIED:
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, Path(folder) / name)
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        for name in files:
+        for name, tests in files.items():
+            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
             path = Path(folder) / name
             source = path.read_text(encoding="utf-8")
-            for line, change, text in mutants(source):
-                path.write_text(text, encoding="utf-8")
-                tried += 1
-                done = subprocess.run(command, cwd=folder, capture_output=True, timeout=TIMEOUT_S, check=False)
-                if done.returncode == 0:
-                    survivors += 1
-                    print(f"{name}:{line}: survived: {change}", flush=True)
+            tried = list(mutants(source))[number - 1 :: parts]
+            survivors = [mutant for mutant in tried if survives(mutant, path, command, Path(folder))]
             path.write_text(source, encoding="utf-8")
-    print(f"{tried} mutants, {survivors} survived")
-    return 1 if survivors else 0
+            argued = [ARGUED.get((name, change)) for _, change, _ in survivors]
+            unargued += argued.count(None)
+            for (line, change, _), reason in zip(survivors, argued, strict=True):
+                print(f"{name}:{line}: {reason or 'survived'}: {change}")
+            print(
+                f"{name}: {len(tried)} mutants, {len(survivors)} survived, {argued.count(None)} of them unargued",
+                flush=True,
+            )
+    return 1 if unargued else 0
+
+
+def survives(mutant: tuple[int, str, str], path: Path, command: list[str], folder: Path) -> bool:
+    """Whether all tests pass with that mutant; one that runs for ever is noticed."""
+    path.write_text(mutant[2], encoding="utf-8")
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
 
 
 if __name__ == "__main__":
