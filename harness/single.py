@@ -14,6 +14,8 @@ from harness.core.verdict import Verdict
 from harness.formats.load import load
 from harness.formats.parquet import is_history
 from harness.formats.promise_file import Promised
+from harness.formats.streams import load_stream
+from harness.formats.told import StreamFormat
 from harness.judge import Budget, history_identity, judge, plan_sha256
 from harness.live import LiveLine
 from harness.ownership import folder_prefix
@@ -114,14 +116,19 @@ def judge_foreign(
     model: str | None,
     budget: Budget,
     promised: Promised | None = None,
+    stream: StreamFormat | None = None,
     html: Path | None = None,
 ) -> Report:
     """The report on a history from elsewhere. Nothing is written beside it; its page goes to `html`, if that is given.
 
+    With `stream` it is a stream alone, which is held to the promises of that format.
     Raises ScenarioError if the page cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix=folder_prefix("check")) as folder:
-        loaded = load(path, Path(folder), engine)
+        if stream is None:
+            loaded = load(path, Path(folder), engine)
+        else:
+            loaded, promised = load_stream(path, Path(folder), stream)
         report = judge(loaded, engine(), promised=promised, model=model, budget=budget)
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)

@@ -12,6 +12,7 @@ from harness.checks import CHECKS, When
 from harness.cli.output import print_report
 from harness.core.errors import ScenarioError
 from harness.engines import EngineStart
+from harness.formats.mapping import stream_format
 from harness.formats.promise_file import Looked, Promised, read_promise_file
 from harness.judge import Budget
 from harness.single import PAGE_FILE, judge_foreign, judge_run, store_report, write_page
@@ -28,6 +29,10 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     ] = None,
     promises: Annotated[
         Path | None, typer.Option(help="What was promised where the history was recorded: a promise file, in TOML.")
+    ] = None,
+    stream: Annotated[
+        str | None,
+        typer.Option(help="The file is a change stream alone: crdb, debezium, or a mapping file, in TOML."),
     ] = None,
     check_timeout: Annotated[
         float | None, typer.Option(min=0.001, help="Seconds for each check; one that takes longer is unknown.")
@@ -54,14 +59,21 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     run = path.parent if path.name == RUN_FILE else path
     if promises is not None and is_run(run):
         raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
+    if stream is not None and (is_run(run) or path.is_dir()):
+        raise ScenarioError("--stream is for one file with a stream from elsewhere; a run has its own contract")
+    if stream is not None and (promises is not None or model is not None):
+        raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
     promised = None if promises is None else promises_in(promises)
+    form = None if stream is None else stream_format(stream)
     with EngineStart(engine, master=master, remote=remote, also=(harness.formats, harness.journal)) as start:
         if is_run(run):
             report = store_report(run, judge_run(run, start.engine, model=model, budget=budget))
             if html is not None:
                 write_page(html, (run / PAGE_FILE).read_text(encoding="utf-8"))
         else:
-            report = judge_foreign(path, start.engine, model=model, budget=budget, promised=promised, html=html)
+            report = judge_foreign(
+                path, start.engine, model=model, budget=budget, promised=promised, stream=form, html=html
+            )
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
 
 

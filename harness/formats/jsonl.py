@@ -48,6 +48,19 @@ def read_jsonl(path: Path) -> Iterator[Evidence]:
         raise HistoryError(f"{path}, {bad}") from None
 
 
+def json_values(path: Path) -> Iterator[tuple[str, Json]]:
+    """The values in a file of JSON, one a line or all in one array, each with its place, whatever they are about.
+
+    Raises HistoryError that names the file and the line.
+    """
+    try:
+        yield from _values(path)
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    except BadJson as bad:
+        raise HistoryError(f"{path}, {bad}") from None
+
+
 def write_jsonl(records: Iterable[Record], path: Path) -> None:
     """Write records, one a line, to be read back as the same."""
     with path.open("wb") as file:

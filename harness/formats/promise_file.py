@@ -26,7 +26,7 @@ from harness.core.record import Json
 
 SIZE_MAX: Final = 1 << 20
 PROBLEM_MAX: Final = 500  # Characters.
-T = TypeVar("T", Bounds, Order, Promise, Register, StreamContract)
+T = TypeVar("T", bound=msgspec.Struct)
 _PARTS: Final = ("model", "versions", "register", "stream", "bounds", "promise")
 
 
@@ -53,17 +53,17 @@ class Promised(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_promise_file(path: Path, checks: Sequence[Looked]) -> Promised:
     """The promises in that file; `checks` are all there are. Raises ScenarioError, in one line, for what is wrong."""
-    parts = _document(path)
+    parts = document(path, "a promise file")
     try:
         for name in parts:
-            _known(name, _PARTS, "part of a promise file")
-        stream = _struct("[stream]", parts["stream"], StreamContract) if "stream" in parts else None
+            known(name, _PARTS, "part of a promise file")
+        stream = struct_of("[stream]", parts["stream"], StreamContract) if "stream" in parts else None
         promised = Promised(
             promises=(*_of_model(parts), *_of_register(parts), *_promises(path, parts, checks)),
             stream=stream,
             register=_register(parts["register"]) if "register" in parts else None,
-            versions=_struct("[versions]", parts.get("versions", {}), Order),
-            bounds=_struct("[bounds]", parts.get("bounds", {}), Bounds),
+            versions=struct_of("[versions]", parts.get("versions", {}), Order),
+            bounds=struct_of("[bounds]", parts.get("bounds", {}), Bounds),
         )
         _require_sense(promised, checks)
     except ScenarioError as error:
@@ -73,10 +73,11 @@ def read_promise_file(path: Path, checks: Sequence[Looked]) -> Promised:
     return promised
 
 
-def _document(path: Path) -> dict[str, Any]:
+def document(path: Path, what: str) -> dict[str, Any]:
+    """The parts of a file that a person wrote in TOML. Raises ScenarioError."""
     try:
         if path.stat().st_size > SIZE_MAX:
-            raise ScenarioError(f"{path}: is larger than {SIZE_MAX >> 20} MiB; a promise file is written by hand")
+            raise ScenarioError(f"{path}: is larger than {SIZE_MAX >> 20} MiB; {what} is written by hand")
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
@@ -107,7 +108,7 @@ def _of_register(parts: dict[str, Any]) -> list[Promise]:
 
 def _register(given: object) -> Register:
     """How registers are to be read; who says what they hold at first, knows it."""
-    register = _struct("[register]", given, Register)
+    register = struct_of("[register]", given, Register)
     return msgspec.structs.replace(register, is_initial_known=register.is_initial_known or register.initial is not None)
 
 
@@ -122,7 +123,7 @@ def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Looked]) -> li
         if isinstance(fields, dict):
             said = ", ".join(map(str, each)) if isinstance(each := fields.get("forbids"), list) else ""
             fields = {"id": f"P{number}", "text": f"None of: {said}.", "source": path.name, **fields}  # noqa: PLW2901
-        promise = _struct(place, fields, Promise)
+        promise = struct_of(place, fields, Promise)
         if not promise.forbids:
             raise ScenarioError(f"{place}: it forbids nothing: write the names of anomalies or of a consistency model")
         for name in promise.forbids:
@@ -155,7 +156,7 @@ def _require_sense(promised: Promised, checks: Sequence[Looked]) -> None:
         raise ScenarioError("there is a [stream], and no promise about it: add a [[promise]] with forbids = [...]")
 
 
-def _struct(place: str, given: object, kind: type[T]) -> T:
+def struct_of(place: str, given: object, kind: type[T]) -> T:
     """A table as a struct of that kind."""
     if not isinstance(given, dict):
         raise ScenarioError(f"{place}: it is no table of fields")
@@ -176,12 +177,13 @@ def _struct(place: str, given: object, kind: type[T]) -> T:
 
 def _known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None:
     try:
-        _known(name, allowed, what)
+        known(name, allowed, what)
     except ScenarioError as error:
         raise ScenarioError(f"{place}: {error}") from None
 
 
-def _known(name: str, allowed: tuple[str, ...], what: str) -> None:
+def known(name: str, allowed: tuple[str, ...], what: str) -> None:
+    """Raise ScenarioError, with the nearest of those allowed, unless that name is one of them."""
     if name not in allowed:
         nearest = get_close_matches(name, allowed, 1, 0.5)
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(allowed)}"

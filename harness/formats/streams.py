@@ -1,0 +1,256 @@
+"""From a file with a foreign stream to a history that holds its events, and to what is promised of such a stream.
+
+The file is read twice. First all positions, sessions and units are taken; then each has its number. A session that
+does not say where it begins, is taken to begin just before the lowest position that it shows: whatever came first
+behind a watermark that is higher, is late, wherever the session really began.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers import stream_kernel as rules
+from checkers.names import NAMES
+from checkers.stream_sentences import CHECKER
+from harness.core.errors import HistoryError
+from harness.core.promises import Promise
+from harness.core.record import Footer, Json, Record, StreamEvent
+from harness.formats.jsonl import json_values
+from harness.formats.load import Loaded
+from harness.formats.parquet import write_history
+from harness.formats.positions import Positions
+from harness.formats.promise_file import Promised
+from harness.formats.tables import reading
+from harness.formats.told import StreamFormat, Told
+from harness.store import HISTORY
+
+NEED_OPENS: Final = (rules.OUTSIDE, rules.SPLIT)
+NEED_SOURCE: Final = (rules.MISSING, rules.PHANTOM, rules.WRONG, rules.SILENT, rules.MISMATCH)
+RULE_IDS: Final = {
+    rules.OUTSIDE: "S01",
+    rules.INVERTED: "S02",
+    rules.DUPLICATE: "S03",
+    rules.DIVERGENT: "S04",
+    rules.LATE: "S05",
+    rules.BOUNDARY: "S06",
+    rules.REGRESS: "S07",
+    rules.MISSING: "S09",
+    rules.TORN: "S10",
+    rules.PHANTOM: "S11",
+    rules.WRONG: "S12",
+    rules.MISMATCH: "S19",
+    rules.SPLIT: "S20",
+    rules.SILENT: "S22",
+    rules.MOVED: "S26",
+}
+_EVENTS: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
+_PARQUET: Final = b"PAR1"
+_INT_MAX: Final = (1 << 63) - 1
+
+
+def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Promised]:
+    """The stream in that file as a history inside `into`, and what is judged of it.
+
+    Raises HistoryError that names file and line, and what is wrong there.
+    """
+    survey = Survey(path, form)
+    try:
+        write_history(survey.records(), into / HISTORY)
+    except OSError as error:
+        raise HistoryError(f"{into}: cannot be written ({error.strerror}); make room, or use another folder") from None
+    loaded = Loaded(history=into / HISTORY, format=form.name, is_foreign=True, notes=tuple(_notes(form, survey)))
+    return loaded, Promised(promises=tuple(_promises(form)), stream=form.contract)
+
+
+def _promises(form: StreamFormat) -> Iterator[Promise]:
+    """One promise for each rule; those that need what the file has not are bound to no check."""
+    for rule, number in sorted(RULE_IDS.items(), key=lambda each: each[1]):
+        text = NAMES[rule]
+        if rule in NEED_SOURCE:
+            text = f"{text} Cannot be told without the operations of the source."
+        elif rule in NEED_OPENS and not form.has_opens:
+            text = f"{text} Cannot be told where sessions do not say where they begin."
+        else:
+            yield Promise(id=number, text=text, source=form.name, forbids=(rule,), is_purpose=False, check=CHECKER)
+            continue
+        yield Promise(id=number, text=text, source=form.name, forbids=(rule,), is_purpose=False, check="source")
+
+
+def _notes(form: StreamFormat, survey: "Survey") -> Iterator[str]:
+    yield f"not exercised without the operations of the source: {', '.join(NEED_SOURCE)}"
+    if not form.has_opens:
+        yield f"not exercised, as sessions do not say where they begin: {', '.join(NEED_OPENS)}"
+    if survey.positions.are_ranks:
+        yield "positions are ranks among those of the file: as they are, they do not fit into 64 bits"
+
+
+class Survey:
+    """What the first pass over a file finds, and the records of the second."""
+
+    def __init__(self, path: Path, form: StreamFormat) -> None:
+        self._path, self._form = path, form
+        self.positions = Positions()
+        self._lowest: dict[tuple[str, Json], tuple[int, int]] = {}
+        self._open: set[tuple[str, Json]] = set()
+        self._units: dict[Json, int] = {}
+        self._collections: set[str] = set()
+        self._sizes: dict[Json, tuple[tuple[str, int], ...]] = {}
+        self._unended: dict[Json, None] = {}
+        self._is_ended_early = False  # Ends do not stand behind their rows: they came another way, and mark nothing.
+        for place, told in self._every():
+            self._take(place, told)
+
+    def records(self) -> Iterator[Record]:
+        """The events, numbered."""
+        numbers: dict[tuple[str, Json], int] = {}
+        counts: dict[str, int] = {}
+        sent: dict[tuple[str, Json], int] = {}
+        for place, (_, told) in enumerate(self._every()):
+            who = (told.subscriber, told.session)
+            is_end = told.kind == "unit"
+            if is_end and (self._is_ended_early or told.unit not in self._units or not sent):
+                continue
+            if is_end:
+                who = next(reversed(sent))
+            time_ns = place if told.time_ns is None else told.time_ns
+            if who not in numbers:
+                numbers[who] = self._session(who, counts)
+                sent[who] = 0
+                if who in self._lowest and who not in self._open:
+                    yield self._opening(who, numbers[who], time_ns)
+                    sent[who] = 1
+            yield self._event(told._replace(kind="commit", unit=None) if is_end else told, who, numbers, sent, time_ns)
+            sent[who] += 1
+        yield Footer(0, "imported")
+
+    def _every(self) -> Iterator[tuple[str, Told]]:
+        for place, line in _lines(self._path):
+            try:
+                for told in self._form.told(line):
+                    yield place, told
+            except ValueError as error:
+                raise HistoryError(f"{self._path}, {place}: {error}") from None
+
+    def _take(self, place: str, told: Told) -> None:
+        if told.kind == "unit":
+            self._end(_hashable(told.unit), told.sizes)
+            return
+        if told.collection is not None:
+            self._collections.add(told.collection)
+        if told.unit is not None:
+            unit = _hashable(told.unit)
+            self._is_ended_early |= unit in self._sizes
+            self._units.setdefault(unit, len(self._units) + 1)
+            self._unended[unit] = None
+        who = (told.subscriber, told.session)
+        if told.kind == "open":
+            self._open.add(who)
+        if told.position is None or told.kind not in _EVENTS:
+            return
+        try:
+            key = self.positions.take(told.position, place)
+        except ValueError as error:
+            what = "watermark" if told.kind == "watermark" else "position"
+            raise HistoryError(
+                f"{self._path}, {place}: {str(error).replace('its position', f'its {what}', 1)}"
+            ) from None
+        self._lowest[who] = min(self._lowest.get(who, key), key)
+
+    def _end(self, unit: Json, sizes: tuple[tuple[str, int], ...]) -> None:
+        """The end of a unit marks what has come, unless another unit is half there: then it came by another way."""
+        self._unended.pop(unit, None)
+        self._is_ended_early |= bool(self._unended)
+        self._sizes[unit] = sizes
+
+    def _session(self, who: tuple[str, Json], counts: dict[str, int]) -> int:
+        """The number of a session: its own, if it is one, else the next of its subscriber."""
+        subscriber, session = who
+        counts[subscriber] = counts.get(subscriber, 0) + 1
+        is_own = type(session) is int and 0 <= session <= _INT_MAX
+        return int(str(session)) if is_own else counts[subscriber] - 1
+
+    def _opening(self, who: tuple[str, Json], number: int, time_ns: int) -> StreamEvent:
+        return StreamEvent(time_ns, who[0], number, 0, "open", position=self.positions.number(self._lowest[who]) - 1)
+
+    def _event(
+        self,
+        told: Told,
+        who: tuple[str, Json],
+        numbers: dict[tuple[str, Json], int],
+        sent: dict[tuple[str, Json], int],
+        time_ns: int,
+    ) -> StreamEvent:
+        position = None
+        if told.position is not None and told.kind in _EVENTS:
+            position = self.positions.number(self.positions.take(told.position, ""))
+        return StreamEvent(
+            time_ns,
+            who[0],
+            numbers[who],
+            sent[who],
+            told.kind,
+            span=told.span,
+            key=told.key,
+            value=told.value,
+            position=position,
+            ordinal=told.ordinal,
+            epoch=told.epoch,
+            unit=None if told.unit is None else self._units[_hashable(told.unit)],
+            unit_rows=told.unit_rows if told.unit_rows is not None else self._size(told.unit),
+        )
+
+    def _size(self, unit: Json) -> int | None:
+        """How many rows a unit has in the tables of this file, if its end says so."""
+        sizes = self._sizes.get(_hashable(unit)) if unit is not None else None
+        if not sizes or self._is_ended_early:
+            return None
+        return sum(count for name, count in sizes if name in self._collections) or None
+
+
+def _hashable(unit: Json) -> Json:
+    if isinstance(unit, list | dict):
+        raise HistoryError("a unit is a text or a number")
+    return unit
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Json]]:
+    """The lines of a file of JSON Lines, or the rows of one in Parquet, each with its place."""
+    try:
+        with path.open("rb") as file:
+            is_parquet = file.read(len(_PARQUET)) == _PARQUET
+        yield from _rows(path) if is_parquet else json_values(path)
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Json]]:
+    number = 0
+    with reading(path), pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(use_threads=False):
+            columns = [
+                column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in batch.columns
+            ]
+            for row in pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist():
+                number += 1
+                yield f"row {number}", _plain(row)
+
+
+def _plain(value: Any) -> Json:
+    """A value of Arrow's as JSON has it."""
+    match value:
+        case Decimal():
+            return format(value, "f")
+        case bytes():
+            return value.decode("utf-8", "replace")
+        case list():
+            return [_plain(each) for each in value]
+        case dict():
+            return {str(name): _plain(each) for name, each in value.items()}
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return str(value)
