@@ -102,8 +102,8 @@ async def carry_out(
         if not failed.done():
             failed.set_exception(error)
 
-    def fail_node(node: NodeId, text: str) -> None:
-        fail(MachineFailed(f"node {node}: {text}"))
+    def fail_node(_: NodeId, text: str) -> None:
+        fail(MachineFailed(text))  # Which names the node.
 
     def mark(phase: str, note: str | None) -> Mark:
         return Mark(clock.now_ns(), phase, {}, deployment.handled(), deployment.goals(), note)

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import docker
 import msgspec
@@ -88,6 +90,15 @@ class Harness:
         self.child: int | None = None  # The process that carries the run out.
         self._tail: JournalTail | None = None
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        """A test that failed leaves no process behind; one that ended did what there was to do."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGINT)
+        self.process.communicate()
+
     @property
     def run(self) -> Path | None:
         """The directory of its run, once there is one."""
@@ -140,7 +151,8 @@ class Harness:
 
 def seamark(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, str]:
     """What that command came to."""
-    return Harness(folder, *arguments, **environment).end()
+    with Harness(folder, *arguments, **environment) as harness:
+        return harness.end()
 
 
 def checked(folder: Path, run: Path) -> tuple[int, dict[str, Json]]:

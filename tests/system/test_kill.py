@@ -72,67 +72,67 @@ def test_a_killed_harness_loses_nothing_and_what_it_left_is_removed(
     engine: docker.DockerClient, tmp_path: Path, moment: Moment
 ) -> None:
     print(f"seed {DRAWN}: {moment}")
-    harness = start(tmp_path)
-    harness.await_moment(moment.is_there)
-    if moment.phase != "load":
-        time.sleep(moment.number / 1000)
-    harness.kill(moment.whom)
-    code, out, err = harness.end()
-    assert "Traceback" not in out + err
-    harness.await_silence()
-    harness.await_moment(lambda _: True)
-    run = harness.run
-    assert run is not None
-    assert code == (4 if moment.whom == "child" else -signal.SIGKILL)
-    assert ("HARNESS ERROR" in out) is (moment.whom == "child")
-    verdict, report = checked(tmp_path, run)
-    assert report["incomplete"] is not harness.seen.has_footer
-    assert verdict in ((0, 3) if harness.seen.has_footer else (3,))
-    assert stored(run) == set(harness.seen.invocations)
-    if moment.whom == "parent":  # The child is told by its death, and clears up.
+    with start(tmp_path) as harness:
+        harness.await_moment(moment.is_there)
+        if moment.phase != "load":
+            time.sleep(moment.number / 1000)
+        harness.kill(moment.whom)
+        code, out, err = harness.end()
+        assert "Traceback" not in out + err
+        harness.await_silence()
+        harness.await_moment(lambda _: True)
+        run = harness.run
+        assert run is not None
+        assert code == (4 if moment.whom == "child" else -signal.SIGKILL)
+        assert ("HARNESS ERROR" in out) is (moment.whom == "child")
+        verdict, report = checked(tmp_path, run)
+        assert report["incomplete"] is not harness.seen.has_footer
+        assert verdict in ((0, 3) if harness.seen.has_footer else (3,))
+        assert stored(run) == set(harness.seen.invocations)
+        if moment.whom == "parent":  # The child is told by its death, and clears up.
+            assert left_of(engine, harness.child) == []
+        cleaned, told, _ = seamark(tmp_path, "clean")
+        assert cleaned == 0, told
         assert left_of(engine, harness.child) == []
-    cleaned, told, _ = seamark(tmp_path, "clean")
-    assert cleaned == 0, told
-    assert left_of(engine, harness.child) == []
-    assert folders_of(tmp_path) == []
+        assert folders_of(tmp_path) == []
 
 
 def test_the_next_run_removes_what_a_killed_one_left(engine: docker.DockerClient, tmp_path: Path) -> None:
-    killed = start(tmp_path)
-    killed.await_moment(lambda seen: seen.faults > 1)
-    killed.kill("group")
-    assert killed.end()[0] == -signal.SIGKILL
+    with start(tmp_path) as killed:
+        killed.await_moment(lambda seen: seen.faults > 1)
+        killed.kill("group")
+        assert killed.end()[0] == -signal.SIGKILL
+    killed.await_silence()
     assert len(left_of(engine, killed.child)) >= 8 + 5  # Six containers and two networks, and a disk for each node.
-    following = start(tmp_path)
-    code, out, err = following.end()
-    assert code in (0, 3), out
-    assert (err, "incomplete" in out) == ("", False)
-    assert left_of(engine, killed.child) == left_of(engine, following.child) == []
-    assert folders_of(tmp_path) == []
+    with start(tmp_path) as following:
+        code, out, err = following.end()
+        assert code in (0, 3), out
+        assert (err, "incomplete" in out) == ("", False)
+        assert left_of(engine, killed.child) == left_of(engine, following.child) == []
+        assert folders_of(tmp_path) == []
 
 
-@pytest.mark.parametrize(("phase", "has_recorded"), [("set-up", False), ("load", True)])
+@pytest.mark.parametrize("is_under_load", [False, True])
 def test_an_interrupt_clears_up_and_keeps_the_run(
-    engine: docker.DockerClient, tmp_path: Path, phase: str, has_recorded: bool
+    engine: docker.DockerClient, tmp_path: Path, is_under_load: bool
 ) -> None:
-    harness = start(tmp_path)
-    harness.await_moment(lambda seen: seen.faults > 1 if has_recorded else seen.has_begun)
-    assert (phase == "load") is has_recorded
-    if not has_recorded:
-        time.sleep(random.Random(f"{DRAWN}/interrupt").random() * 2)
-    harness.kill("group", signal.SIGINT)
-    code, out, err = harness.end()
-    assert code == 130
-    assert err.splitlines() == ["seamark: interrupted; what was recorded is kept: see seamark list"]
-    assert "Traceback" not in out
-    assert not harness.is_running()
-    assert left_of(engine, harness.child) == folders_of(tmp_path) == []
-    assert harness.run is not None
-    verdict, report = checked(tmp_path, harness.run)
-    assert (verdict, report["incomplete"]) == (3, True)
-    harness.await_moment(lambda _: True)
-    assert stored(harness.run) == set(harness.seen.invocations)
-    assert bool(harness.seen.invocations) is has_recorded
+    with start(tmp_path) as harness:
+        harness.await_moment(lambda seen: seen.faults > 1 if is_under_load else seen.has_begun)
+        if not is_under_load:
+            time.sleep(random.Random(f"{DRAWN}/interrupt").random() * 2)
+        harness.kill("group", signal.SIGINT)
+        code, out, err = harness.end()
+        assert code == 130
+        assert err.splitlines() == ["seamark: interrupted; what was recorded is kept: see seamark list"]
+        assert "Traceback" not in out
+        assert not harness.is_running()
+        assert left_of(engine, harness.child) == folders_of(tmp_path) == []
+        assert harness.run is not None
+        verdict, report = checked(tmp_path, harness.run)
+        assert (verdict, report["incomplete"]) == (3, True)
+        harness.await_moment(lambda _: True)
+        assert stored(harness.run) == set(harness.seen.invocations)
+        assert bool(harness.seen.invocations) is is_under_load
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(engine: docker.DockerClient, tmp_path: Path) -> None:
@@ -140,16 +140,15 @@ def test_two_runs_at_once_do_not_disturb_each_other(engine: docker.DockerClient,
     folders = [tmp_path / name for name in ("one", "two", "three")]
     for folder in folders:
         folder.mkdir()
-    one, two = (start(folder, "--time", "6") for folder in folders[:2])
-    third = start(folders[2])
-    third.await_moment(lambda seen: seen.phase == "load")
-    third.kill("group")
-    assert seamark(folders[2], "clean")[0] == 0
-    for each in (one, two):
-        code, out, err = each.end()
-        assert code in (0, 3), out
-        assert err == ""
-        each.await_moment(lambda _: True)
-        assert each.seen.has_footer
-        assert len(each.seen.invocations) > 100
-    assert [left_of(engine, each.child) for each in (one, two, third)] == [[], [], []]
+    with start(folders[0]) as one, start(folders[1]) as two, start(folders[2]) as third:
+        third.await_moment(lambda seen: seen.phase == "load")
+        third.kill("group")
+        assert seamark(folders[2], "clean")[0] == 0
+        for each in (one, two):
+            code, out, err = each.end()
+            assert code in (0, 3), out
+            assert err == ""
+            each.await_moment(lambda _: True)
+            assert each.seen.has_footer
+            assert len(each.seen.invocations) > 200
+        assert [left_of(engine, each.child) for each in (one, two, third)] == [[], [], []]

@@ -19,6 +19,7 @@ from tests.system.harnesses import RUN, SEAMARK, Harness, checked, folders_of, l
 pytestmark = pytest.mark.docker
 
 BROKEN_CHILD = str(Path(__file__).with_name("broken_child.py"))
+ROOT = Path(__file__).resolve().parents[2]
 STORE_BYTES = 4 << 20
 
 
@@ -29,20 +30,20 @@ def start(folder: Path, *options: str, code: str = SEAMARK, **environment: str) 
 
 def container_of(engine: docker.DockerClient, harness: Harness, name: str) -> Container:
     [found] = engine.containers.list(
-        filters={"label": f"seamark.pid={harness.child}", "name": f"-{name}$"}, ignore_removed=True
+        all=True, filters={"label": f"seamark.pid={harness.child}", "name": f"-{name}$"}, ignore_removed=True
     )
     return found
 
 
 def assert_one_line(harness: Harness, told: str) -> str:
-    """It ended with 4, one line that says so, and no traceback. What it printed."""
+    """That line, with which it ended, and with 4: nothing else tells of an error, and there is no traceback."""
     code, out, err = harness.end()
     assert "Traceback" not in out + err
     lines = [line for line in (out + err).splitlines() if "HARNESS ERROR" in line or "seamark: " in line]
     assert len(lines) == 1, out + err
     assert told in lines[0], lines
     assert code == 4
-    return out
+    return lines[0]
 
 
 def assert_judged(harness: Harness, told: str, at_least: int = 1) -> dict[str, Json]:
@@ -61,14 +62,12 @@ def assert_judged(harness: Harness, told: str, at_least: int = 1) -> dict[str, J
 
 def test_without_an_engine_nothing_is_begun(tmp_path: Path) -> None:
     harness = Harness(tmp_path, *RUN, DOCKER_HOST="unix:///nowhere/docker.sock")
-    out = assert_one_line(harness, "no Docker engine at unix:///nowhere/docker.sock: none is there: start it")
-    assert out == ""
+    assert_one_line(harness, "no Docker engine at unix:///nowhere/docker.sock: none is there: start it")
     assert not (tmp_path / "store").exists()
 
 
 def test_an_engine_that_dies_under_load_ends_the_run(engine: docker.DockerClient, tmp_path: Path) -> None:
-    with EngineProxy(tmp_path) as proxy:
-        harness = start(tmp_path, DOCKER_HOST=proxy.host)
+    with EngineProxy(tmp_path) as proxy, start(tmp_path, DOCKER_HOST=proxy.host) as harness:
         harness.await_moment(lambda seen: seen.faults > 0 and len(seen.invocations) > 50)
         proxy.cut()
         assert_judged(harness, "the Docker engine does not answer any more", at_least=50)
@@ -78,8 +77,7 @@ def test_an_engine_that_dies_under_load_ends_the_run(engine: docker.DockerClient
 
 
 def test_an_engine_that_dies_before_the_load_ends_the_run(engine: docker.DockerClient, tmp_path: Path) -> None:
-    with EngineProxy(tmp_path) as proxy:
-        harness = start(tmp_path, DOCKER_HOST=proxy.host)
+    with EngineProxy(tmp_path) as proxy, start(tmp_path, DOCKER_HOST=proxy.host) as harness:
         harness.await_moment(lambda seen: seen.has_begun and left_of(engine, harness.child) != [])
         proxy.cut()
         assert_one_line(harness, "the Docker engine does not answer any more")
@@ -96,44 +94,42 @@ def test_an_image_that_cannot_be_built_ends_the_run_and_its_log_is_kept(
     recipe.mkdir()
     (recipe / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nRUN echo so far && exit 3\n", encoding="utf-8")
     code = f"import harness.running; harness.running.CHILDREN = {{'docker': ({BROKEN_CHILD!r}, {str(recipe)!r})}}; "
-    harness = start(tmp_path, code=code + SEAMARK)
-    assert_one_line(harness, "the image seamark-node could not be built: ")
-    assert harness.run is not None
-    assert checked(tmp_path, harness.run)[0] == 3
-    assert left_of(engine, harness.child) == []
-    [folder] = folders_of(tmp_path)
-    assert "so far" in (tmp_path / "tmp" / folder / "build.log").read_text(encoding="utf-8")
-    assert seamark(tmp_path, "clean")[0] == 0
-    assert folders_of(tmp_path) == []
+    with start(tmp_path, code=code + SEAMARK) as harness:
+        assert_one_line(harness, "the image seamark-node could not be built: ")
+        assert harness.run is not None
+        assert checked(tmp_path, harness.run)[0] == 3
+        assert left_of(engine, harness.child) == []
+        [folder] = folders_of(tmp_path)
+        assert "so far" in (tmp_path / "tmp" / folder / "build.log").read_text(encoding="utf-8")
+        assert seamark(tmp_path, "clean")[0] == 0
+        assert folders_of(tmp_path) == []
 
 
 @pytest.mark.parametrize(("name", "told"), [("s1", "the container of s1 has ended"), ("toxiproxy", "Toxiproxy has")])
 def test_a_container_that_ends_by_itself_ends_the_run(
     engine: docker.DockerClient, tmp_path: Path, name: str, told: str
 ) -> None:
-    harness = start(tmp_path)
-    harness.await_moment(lambda seen: len(seen.invocations) > 20)
-    container_of(engine, harness, name).kill()
-    assert_judged(harness, told, at_least=20)
-    assert left_of(engine, harness.child) == folders_of(tmp_path) == []
+    with start(tmp_path) as harness:
+        harness.await_moment(lambda seen: len(seen.invocations) > 20)
+        container_of(engine, harness, name).kill()
+        assert_judged(harness, told, at_least=20)
+        assert left_of(engine, harness.child) == folders_of(tmp_path) == []
 
 
 def test_a_machine_that_raises_ends_the_run(engine: docker.DockerClient, tmp_path: Path) -> None:
     """Its source in the container is another one when the node is started again after its crash."""
-    harness = start(tmp_path)
-    harness.await_moment(lambda seen: seen.faults > 0)
-    spoiled = b"raise ZeroDivisionError('spoiled for a test')\n"
-    source = Path("clusters/tutorial/data_node.py").read_bytes()
-    text = source.replace(
-        b"    def handle(", b"    def handle(self, *_: object) -> None:\n        1 / 0\n\n    def handled(", 1
-    )
-    assert text != source != spoiled
-    container = engine.containers.list(
-        all=True, filters={"label": f"seamark.pid={harness.child}", "name": "-n2$"}, ignore_removed=True
-    )[0]
-    container.put_archive("/opt/seamark/clusters/tutorial", packed("data_node.py", text))
-    assert_judged(harness, "node n2: ")
-    assert left_of(engine, harness.child) == folders_of(tmp_path) == []
+    with start(tmp_path) as harness:
+        harness.await_moment(lambda seen: seen.faults > 0)
+        source = (ROOT / "clusters" / "tutorial" / "data_node.py").read_bytes()
+        text = source.replace(
+            b"    def handle(", b"    def handle(self, *_: object) -> None:\n        1 / 0\n\n    def handled(", 1
+        )
+        assert text != source
+        container_of(engine, harness, "n2").put_archive("/opt/seamark/clusters/tutorial", packed("data_node.py", text))
+        assert_judged(harness, "MachineFailed: node n2, at ")
+        assert harness.run is not None
+        assert "ZeroDivisionError('division by zero')" in (harness.run / "logs" / "run.log").read_text(encoding="utf-8")
+        assert left_of(engine, harness.child) == folders_of(tmp_path) == []
 
 
 def packed(name: str, content: bytes) -> bytes:
@@ -162,18 +158,19 @@ def small_store(tmp_path: Path) -> Iterator[Path]:
 def test_a_store_without_space_ends_the_run_and_what_was_recorded_is_judged(
     engine: docker.DockerClient, tmp_path: Path, small_store: Path
 ) -> None:
-    harness = start(tmp_path)
-    harness.await_moment(lambda seen: len(seen.invocations) > 50)
-    fill(small_store / "ballast")
-    out = assert_one_line(harness, "No space left on device")
-    assert "TUT-1" in out
-    assert left_of(engine, harness.child) == folders_of(tmp_path) == []
-    assert harness.run is not None
-    (small_store / "ballast").unlink()
-    code, report = checked(tmp_path, harness.run)
-    assert (code, report["incomplete"]) == (3, True)
-    harness.await_moment(lambda _: True)
-    assert len(harness.seen.invocations) > 50
+    with start(tmp_path) as harness:
+        harness.await_moment(lambda seen: len(seen.invocations) > 50)
+        fill(small_store / "ballast")
+        line = assert_one_line(harness, "No space left on device")
+        assert harness.run is not None
+        assert f"make room and judge again: seamark check {harness.run.relative_to(tmp_path)}" in line
+        assert "Today it says HARNESS ERROR, the run failed" in line
+        assert left_of(engine, harness.child) == folders_of(tmp_path) == []
+        (small_store / "ballast").unlink()
+        code, report = checked(tmp_path, harness.run)
+        assert (code, report["incomplete"]) == (3, True)
+        harness.await_moment(lambda _: True)
+        assert len(harness.seen.invocations) > 50
 
 
 def fill(path: Path) -> None:
