@@ -10,9 +10,10 @@ from tests.command.conftest import Seamark
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "history-format.md"
 
 
-def example(language: str) -> str:
-    """The one example in that language."""
-    [text] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+def example(language: str, begins: str = "") -> str:
+    """The one example in that language that begins so."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    [text] = [text for text in found if text.startswith(begins)]
     return str(text)
 
 
@@ -25,7 +26,7 @@ def test_the_operations_in_edn_are_judged(seamark: Seamark, tmp_path: Path) -> N
 
 def test_the_stream_is_judged_by_the_promise_file(seamark: Seamark, tmp_path: Path) -> None:
     (tmp_path / "h.jsonl").write_text(example("json"))
-    (tmp_path / "watch.toml").write_text(example("toml"))
+    (tmp_path / "watch.toml").write_text(example("toml", "model"))
     outcome = seamark("check", "h.jsonl", "--promises", "watch.toml", "--engine", "local", "--json")
     promises = outcome.json["promises"]
     assert isinstance(promises, list)
@@ -46,5 +47,20 @@ def test_an_example_that_is_spoiled_breaks_a_promise(seamark: Seamark, tmp_path:
     text = example("json")
     assert before in text
     (tmp_path / "h.jsonl").write_text(text.replace(before, after))
-    (tmp_path / "watch.toml").write_text(example("toml"))
+    (tmp_path / "watch.toml").write_text(example("toml", "model"))
     assert seamark("check", "h.jsonl", "--promises", "watch.toml", "--engine", "local").code == 1
+
+
+def test_the_stream_from_elsewhere_is_judged_by_its_mapping_file(seamark: Seamark, tmp_path: Path) -> None:
+    (command,) = re.findall(r"`seamark (check changes[^`]*)`", PAGE.read_text(encoding="utf-8"))
+    (tmp_path / "changes.toml").write_text(example("toml", "time_unit"))
+    lines = example("jsonl")
+    (tmp_path / "changes.jsonl").write_text(lines)
+    outcome = seamark(*command.split(), "--engine", "local", "--json")
+    promises = outcome.json["promises"]
+    assert isinstance(promises, list)
+    held = {each["id"] for each in promises if isinstance(each, dict) and each["verdict"] == "holds"}
+    assert (outcome.code, held >= {"S02", "S05", "S07"}) == (0, True), outcome
+    assert lines.count('"0/1F"') == 2
+    (tmp_path / "changes.jsonl").write_text(lines.replace('"0/1F"', '"0/15"'))
+    assert seamark(*command.split(), "--engine", "local").code == 1
