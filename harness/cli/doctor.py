@@ -1,4 +1,4 @@
-"""`seamark doctor`: is everything there that a run needs?"""
+"""`seamark doctor`: is everything there that a run needs? An engine for containers is told of, and may be missing."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from harness.containers.catalogue import IMAGES, Way, tag_of
+from harness.containers.engine import connect
+from harness.containers.images import is_there
+from harness.containers.sweeper import folders_left_behind, left_behind
+from harness.core.errors import DeployError
 from harness.registry import cluster_names, shadowed_package
 from harness.report.screen import plain
 
@@ -23,12 +29,21 @@ JAVA_MIN = 17
 def doctor(
     store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
 ) -> int:
-    """Look at this machine: a line each for what is there and what is missing. Exits 4 if something is missing."""
+    """Look at this machine: a line each for what is there and what is missing. Exits 4 if something is missing.
+
+    A note is no failure: a run in the simulation needs no containers.
+    """
     console = Console(highlight=False)
     is_fit = True
     for name, is_good, text in _findings(store):
-        console.print(plain(f"{'ok' if is_good else 'MISSING':<8} {name:<10} {text}", "" if is_good else "red"))
+        console.print(
+            plain(f"{'ok' if is_good else 'MISSING':<8} {name:<10} {text}", "" if is_good else "red"), soft_wrap=True
+        )
         is_fit &= is_good
+    for name, is_good, text in _containers():
+        console.print(
+            plain(f"{'ok' if is_good else 'note':<8} {name:<10} {text}", "" if is_good else "yellow"), soft_wrap=True
+        )
     return 0 if is_fit else 4
 
 
@@ -63,3 +78,22 @@ def _localhost() -> tuple[bool, str]:
         return True, socket.gethostbyname("localhost")
     except OSError:
         return False, "Spark's processes find each other by that name: add '127.0.0.1 localhost' to /etc/hosts"
+
+
+def _containers() -> Iterator[tuple[str, bool, str]]:
+    """What runs in containers need, and what they left behind."""
+    try:
+        engine = connect()
+    except DeployError as error:
+        yield "docker", False, f"{error} (only seamark run --runtime docker needs it)"
+        return
+    told = engine.version()
+    yield "docker", True, f"{told['Version']} ({told['Os']}/{told['Arch']})"
+    missing = [name for name, image in IMAGES.items() if not any(is_there(engine, tag_of(image, way)) for way in Way)]
+    built = ", ".join(name for name in IMAGES if name not in missing)
+    remedy = f"{', '.join(missing)}: built by the first run that needs them, or by seamark images"
+    yield "images", not missing, f"{built}; not there yet: {remedy}" if missing else built
+    counts = Counter(each.kind for each in left_behind(engine)) + Counter(folder=len(folders_left_behind()))
+    left = ", ".join(f"{kind} {count}" for kind, count in counts.items())
+    yield "left over", not left, f"of runs that died: {left}; seamark clean removes it" if left else "nothing"
+    engine.close()

@@ -36,13 +36,12 @@ def sweep(client: docker.DockerClient, *, everything: bool = False) -> tuple[Swe
 
     `everything` takes those of other machines too, whose owners cannot be seen from here; never those of a live one.
     """
-    fates = {Fate.GONE, Fate.ELSEWHERE} if everything else {Fate.GONE}
+    return tuple(_removed(client, RUN, _owned_by({Fate.GONE, Fate.ELSEWHERE} if everything else {Fate.GONE})))
 
-    def is_ours(labels: Mapping[str, str]) -> bool:
-        owner = owner_of(labels)
-        return owner is not None and owner.fate() in fates
 
-    return tuple(_removed(client, RUN, is_ours))
+def left_behind(client: docker.DockerClient) -> tuple[Swept, ...]:
+    """What `sweep` would remove now. Nothing is."""
+    return tuple(_swept(kind, each) for kind, each in _found(client, RUN, _owned_by({Fate.GONE})))
 
 
 def remove_run(client: docker.DockerClient, run_id: str) -> tuple[Swept, ...]:
@@ -53,12 +52,17 @@ def remove_run(client: docker.DockerClient, run_id: str) -> tuple[Swept, ...]:
 def sweep_folders() -> tuple[Swept, ...]:
     """What was removed of temporary folders: those of dead harnesses of this machine and this user."""
     swept = []
-    for folder in Path(tempfile.gettempdir()).glob("seamark-*"):
-        if folder_fate(folder.name) is Fate.GONE and _is_own_folder(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                swept.append(Swept(kind="folder", name=str(folder), run=None))
+    for folder in folders_left_behind():
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            swept.append(Swept(kind="folder", name=str(folder), run=None))
     return tuple(swept)
+
+
+def folders_left_behind() -> tuple[Path, ...]:
+    """What `sweep_folders` would remove now."""
+    named = sorted(Path(tempfile.gettempdir()).glob("seamark-*"))
+    return tuple(each for each in named if folder_fate(each.name) is Fate.GONE and _is_own_folder(each))
 
 
 def _is_own_folder(path: Path) -> bool:
@@ -69,15 +73,35 @@ def _is_own_folder(path: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
+def _owned_by(fates: set[Fate]) -> Callable[[Mapping[str, str]], bool]:
+    def is_ours(labels: Mapping[str, str]) -> bool:
+        owner = owner_of(labels)
+        return owner is not None and owner.fate() in fates
+
+    return is_ours
+
+
 def _removed(client: docker.DockerClient, label: str, is_ours: Callable[[Mapping[str, str]], bool]) -> Iterator[Swept]:
     try:
-        for kind in KINDS:
-            for each in kind.listed(client.api, {"label": label}):
-                labels = each["Labels"] or {}
-                if is_ours(labels) and _is_removed(kind, client.api, each):
-                    yield Swept(kind=kind.word, name=kind.name(each), run=labels.get(RUN))
+        for kind, each in _found(client, label, is_ours):
+            if _is_removed(kind, client.api, each):
+                yield _swept(kind, each)
     except (DockerException, OSError) as error:
         raise DeployError(f"what dead runs left could not be removed: {error}") from error
+
+
+def _found(
+    client: docker.DockerClient, label: str, is_ours: Callable[[Mapping[str, str]], bool]
+) -> Iterator[tuple["_Kind", "_Row"]]:
+    """What there is of ours; the next kind is listed when the one before has been dealt with."""
+    for kind in KINDS:
+        for each in kind.listed(client.api, {"label": label}):
+            if is_ours(each["Labels"] or {}):
+                yield kind, each
+
+
+def _swept(kind: "_Kind", each: "_Row") -> Swept:
+    return Swept(kind=kind.word, name=kind.name(each), run=(each["Labels"] or {}).get(RUN))
 
 
 def _is_removed(kind: "_Kind", api: docker.APIClient, each: "_Row") -> bool:

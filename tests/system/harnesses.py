@@ -175,7 +175,7 @@ def left_of(engine: docker.DockerClient, owner: int | None) -> list[str]:
         return []
     filters: dict[str, str | list[str] | bool] = {"label": f"seamark.pid={owner}"}
     return [
-        *(str(each["Names"]) for each in engine.api.containers(all=True, filters=filters)),
+        *(str(each["Names"][0]).removeprefix("/") for each in engine.api.containers(all=True, filters=filters)),
         *(str(each["Name"]) for each in engine.api.networks(filters=filters)),
         *(str(each["Name"]) for each in engine.api.volumes(filters=filters)["Volumes"] or []),
     ]

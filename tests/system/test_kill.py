@@ -15,6 +15,7 @@ import docker
 import pyarrow.parquet as pq
 import pytest
 
+from harness.containers.sweeper import left_behind
 from tests.system.harnesses import RUN, Harness, Seen, checked, folders_of, left_of, seamark, write_plan
 
 pytestmark = pytest.mark.docker
@@ -103,7 +104,9 @@ def test_the_next_run_removes_what_a_killed_one_left(engine: docker.DockerClient
         killed.kill("group")
         assert killed.end()[0] == -signal.SIGKILL
     killed.await_silence()
-    assert len(left_of(engine, killed.child)) >= 8 + 5  # Six containers and two networks, and a disk for each node.
+    left = left_of(engine, killed.child)
+    assert len(left) == 6 + 2 + 5  # Containers, networks, and a disk for each node.
+    assert {each.name for each in left_behind(engine)} >= set(left)
     with start(tmp_path) as following:
         code, out, err = following.end()
         assert code in (0, 3), out

@@ -1,0 +1,66 @@
+"""`seamark doctor` tells of the engine for containers, which may be missing, and of what dead runs left behind."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness.cli import doctor
+from harness.containers.sweeper import Swept
+from harness.core.errors import DeployError
+from tests.command.conftest import Seamark
+
+
+def rows(out: str) -> dict[str, tuple[str, str]]:
+    """State and text of each line, by its name."""
+    return {line[9:19].strip(): (line[:8].strip(), line[20:]) for line in out.splitlines()}
+
+
+def engine() -> SimpleNamespace:
+    told = {"Version": "20.10.24", "Os": "linux", "Arch": "amd64"}
+    return SimpleNamespace(version=lambda: told, close=lambda: None)
+
+
+def test_a_machine_without_an_engine_is_fit_for_the_simulation(
+    seamark: Seamark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none() -> object:
+        raise DeployError("no Docker engine at unix:///nowhere: none is there")
+
+    monkeypatch.setattr(doctor, "connect", none)
+    outcome = seamark("doctor")
+    assert outcome.code == 0
+    state, text = rows(outcome.out)["docker"]
+    assert state == "note"
+    assert text.startswith("no Docker engine at unix:///nowhere: none is there (only ")
+    assert "images" not in rows(outcome.out)
+
+
+def test_what_is_not_built_and_what_dead_runs_left_is_told_with_what_to_do(
+    seamark: Seamark, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kinds = ("container", "container", "network")
+    left = tuple(Swept(kind=kind, name=f"{kind} {number}", run="1") for number, kind in enumerate(kinds))
+    monkeypatch.setattr(doctor, "connect", engine)
+    monkeypatch.setattr(doctor, "is_there", lambda _, tag: tag.startswith("seamark-toxiproxy:"))
+    monkeypatch.setattr(doctor, "left_behind", lambda _: left)
+    monkeypatch.setattr(doctor, "folders_left_behind", lambda: (tmp_path,))
+    outcome = seamark("doctor")
+    assert outcome.code == 0
+    told = rows(outcome.out)
+    assert told["docker"] == ("ok", "20.10.24 (linux/amd64)")
+    state, text = told["images"]
+    assert (state, text.split(";")[0]) == ("note", "seamark-toxiproxy")
+    assert "not there yet: seamark-node, seamark-postgres: built by the first run" in text
+    removal = "of runs that died: container 2, network 1, folder 1; seamark clean removes it"
+    assert told["left over"] == ("note", removal)
+
+
+def test_where_everything_is_there_nothing_is_noted(seamark: Seamark, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "connect", engine)
+    monkeypatch.setattr(doctor, "is_there", lambda *_: True)
+    monkeypatch.setattr(doctor, "left_behind", lambda _: ())
+    monkeypatch.setattr(doctor, "folders_left_behind", lambda: ())
+    told = rows(seamark("doctor").out)
+    assert {told[name][0] for name in ("docker", "images", "left over")} == {"ok"}
+    assert told["left over"][1] == "nothing"
