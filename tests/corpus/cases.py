@@ -38,7 +38,7 @@ def etcd_case(case: Case) -> list[Evidence]:
     effective = [[step for step in txn if not step.get("lease")] for txn in case["persisted_txns"]]
     for revision, txn in enumerate(filter(None, effective), start=2):
         writes = [(step["put"] if "put" in step else (step["delete"], None)) for step in txn]
-        records += _transaction(len(records) // 2, revision, writes)
+        records += source_transaction(len(records) // 2, revision, writes)
     for number, watch in enumerate(case["watches"]):
         start = watch["request"]["revision"]
         told: list[dict[str, Any]] = [{"kind": "open", "position": start - 1 if start else None}]
@@ -57,7 +57,7 @@ def etcd_case(case: Case) -> list[Evidence]:
                 told.append({"kind": "watermark", "position": response["revision"]})
             if response["error"]:
                 told.append({"kind": "error", "value": response["error"]})
-        records += _events(f"{watch['client']}.{number}", told, len(records))
+        records += stream_events(f"{watch['client']}.{number}", told, len(records))
     return records
 
 
@@ -71,7 +71,7 @@ def crdb_case(case: Case) -> list[Evidence]:
             ([int(key)], state.get(key)) for key in sorted({*before, *state}) if before.get(key) != state.get(key)
         ]
         if writes:
-            records += _transaction(len(records) // 2, int(time) * HALF, writes)
+            records += source_transaction(len(records) // 2, int(time) * HALF, writes)
         before = state
     told = [
         {"kind": "row", "key": event["key"], "value": event["value"], "position": int(event["updated"] * HALF)}
@@ -80,12 +80,12 @@ def crdb_case(case: Case) -> list[Evidence]:
         for event in case["events"]
     ]
     spans = [event["partition"] for event in case["events"]]
-    return records + _events(
+    return records + stream_events(
         "feed", [{**each, "span": span} for each, span in zip(told, spans, strict=True)], len(records)
     )
 
 
-def _transaction(index: int, position: int, writes: list[tuple[Json, Json]]) -> tuple[Invoke, Complete]:
+def source_transaction(index: int, position: int, writes: list[tuple[Json, Json]]) -> tuple[Invoke, Complete]:
     mops = tuple(MicroOp("w", key, value) for key, value in writes)
     time_ns = 2 * index
     return (
@@ -94,7 +94,7 @@ def _transaction(index: int, position: int, writes: list[tuple[Json, Json]]) -> 
     )
 
 
-def _events(subscriber: str, told: list[dict[str, Any]], time_ns: int) -> list[Evidence]:
+def stream_events(subscriber: str, told: list[dict[str, Any]], time_ns: int) -> list[Evidence]:
     return [StreamEvent(time_ns + number, subscriber, 0, number, **each) for number, each in enumerate(told)]
 
 
