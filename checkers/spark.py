@@ -180,7 +180,9 @@ class _SparkDataset(Dataset[T]):
         return self._then(spread.mapInArrow(partial(_gather, gather), _SCHEMA))
 
     def keep(self) -> Dataset[T]:
-        return self._then(self._frame.persist(StorageLevel.DISK_ONLY))
+        # Not `persist`: it outlives the check, and Spark takes what it holds for the result of any equal plan, also
+        # after the files that the plan names were written anew.
+        return self._then(self._frame.localCheckpoint(eager=False, storageLevel=StorageLevel.DISK_ONLY))
 
     def collect(self) -> list[T]:
         return [item for _, item in _Messages[T](self._frame.toArrow().to_batches())]

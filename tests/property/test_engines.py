@@ -62,3 +62,12 @@ def test_spark_reads_chunks_from_their_descriptors(
     assert ours == theirs
     assert ours.findings
     assert len({finding.fingerprint for finding in ours.findings}) == len(ours.findings)
+
+
+def test_a_history_that_was_written_anew_is_judged_anew(spark: SparkEngine, tmp_path: Path) -> None:
+    generated.write(tmp_path, generated.transactions(5_000, seed=5))
+    assert not check(chunks(tmp_path), spark).findings
+    generated.write(tmp_path, generated.transactions(5_000, seed=5, stale_permille=5))
+    ours = check(chunks(tmp_path), spark)
+    assert ours == check(chunks(tmp_path), LOCAL)
+    assert ours.findings
