@@ -51,6 +51,12 @@ class Welcome(msgspec.Struct, frozen=True, tag=True):
     life: int
 
 
+class Credit(msgspec.Struct, frozen=True, tag=True):
+    """How many frames of this connection the target has handled so far."""
+
+    handled: int
+
+
 class ProbeFrame(msgspec.Struct, frozen=True, tag="seamark.Probe"):
     """Not for the machine: whoever receives it reports it on the control channel."""
 
@@ -108,6 +114,7 @@ def decode_as(decoder: msgspec.msgpack.Decoder[T], payload: bytes | msgspec.Raw)
 
 HELLO: Final = msgspec.msgpack.Decoder(Hello)
 WELCOME: Final = msgspec.msgpack.Decoder(Welcome)
+CREDIT: Final = msgspec.msgpack.Decoder(Credit)
 
 
 class Codec:

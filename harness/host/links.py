@@ -83,7 +83,7 @@ class Links:
         self._written: list[Pipe] = []  # What `flush` has to look at.
         self._counts: dict[str, _Count] = {name: _Count() for name in (*peers, _CLIENT)}
         self._dialling: set[asyncio.Task[None]] = set()  # Held, as the loop does not hold its tasks.
-        self._loopback = _Loopback(Pipe(hello.source, self), end)
+        self._loopback = _Loopback(Pipe(hello.source, self, has_credit=False), end)
 
     async def listen(self, host: str, port: int) -> None:
         """Take connections from now on."""
@@ -124,7 +124,7 @@ class Links:
     def forget(self, pipe: Pipe) -> None:
         """The machine handles that this has ended: its next message opens another."""
         if pipe is self._loopback.pipe:
-            self._loopback = _Loopback(Pipe(self._node, self), self._end)
+            self._loopback = _Loopback(Pipe(self._node, self, has_credit=False), self._end)
         elif self._pipes.get(pipe.target) is pipe:
             del self._pipes[pipe.target]
             newer = self._incoming.get(pipe.target)
@@ -187,7 +187,7 @@ class Links:
             if pipe is not None and pipe.is_open and pipe.target_life is not None and pipe.target_life < hello.life:
                 self._close(pipe, "the peer has started again")
         else:
-            answers = Pipe(source, self)
+            answers = Pipe(source, self, has_credit=False)
         older = self._incoming.get(source)
         if older is not None:
             self._end_incoming(older)

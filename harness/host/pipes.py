@@ -1,10 +1,12 @@
 """The two ends of data connections over TCP: a pipe is the source's, an `Incoming` the target's.
 
 Theory of operation.
-1. A pipe is open from the first send on. Frames wait in its buffer until the target has welcomed it, and whenever TCP
-   takes no more; a send into a full buffer ends it. It ends once, and what is sent to it from then on is lost.
+1. A pipe is open from the first send on. Frames wait in its buffer until the target has welcomed it, while WINDOW of
+   them are under way or unhandled, and whenever TCP takes no more; a send into a full buffer ends it. It ends once, and
+   what is sent to it from then on is lost.
 2. An incoming connection hands at most WINDOW messages to the machine before one of them is handled; then it reads no
-   more, TCP fills up, and frames wait on the other side.
+   more, TCP fills up, and frames wait on the other side. It says now and then on the same connection how many frames
+   it has handled: else the buffers of two kernels and a proxy would hide a slow target from the source for long.
 3. Of an incoming connection nothing is handed on any more once its end is known.
 """
 
@@ -15,12 +17,14 @@ from typing import Final, Protocol
 
 from harness.core.machine import Message, NodeId
 from harness.host.frames import (
+    CREDIT,
     DATA_MAX,
     HANDSHAKE_MAX,
     HELLO,
     WELCOME,
     BadFrame,
     Codec,
+    Credit,
     Hello,
     ProbeFrame,
     Splitter,
@@ -34,6 +38,7 @@ BUFFER: Final = 1024
 SOCKET_BYTES: Final = 1 << 16  # What the kernel may hold back in each direction, about.
 HANDSHAKE_S: Final = 4.0
 _WRITE_FRAMES: Final = 64  # In one write.
+_CREDIT_FRAMES: Final = WINDOW // 4  # After so many frames the target tells.
 _TRANSPORT_BYTES: Final = 1 << 14  # Above this a transport takes no more.
 
 
@@ -77,8 +82,12 @@ def data_socket() -> socket.socket:
 class Pipe:
     """What the machine sends to `target`: frames in order, each at most once."""
 
-    def __init__(self, target: NodeId, closer: Closer) -> None:
+    def __init__(self, target: NodeId, closer: Closer, *, has_credit: bool = True) -> None:
+        """`has_credit`: the target says what it has handled. A client does not: its calls wait for their answers."""
         self.target = target
+        self._has_credit = has_credit
+        self._flown = 0  # Frames that have left the buffer,
+        self._handled = 0  # and those of them that the target has handled, as far as it has told.
         self.is_open = True
         self.target_life: int | None = None  # None until it is welcomed.
         self.probes: list[int] = []  # Nonces of those in the buffer.
@@ -92,7 +101,7 @@ class Pipe:
         """Add a frame to the buffer; False if that is full."""
         if len(self._buffer) >= BUFFER:
             self.flush()
-            if len(self._buffer) >= BUFFER + WINDOW:  # `queued` counts WINDOW fewer, as they leave at once.
+            if len(self._buffer) >= BUFFER:
                 return False
         self._buffer.append(frame)
         return True
@@ -108,7 +117,7 @@ class Pipe:
         is full comes to an end, and the rest is lost if the connection has ended.
         """
         is_clear = (self._takes and not self._buffer) or not self.is_open
-        room = WINDOW if is_clear else 0
+        room = self._room() if is_clear else 0
         return len(self._buffer) + max(0, to_come - room)
 
     def attach(self, transport: asyncio.Transport) -> None:
@@ -122,14 +131,20 @@ class Pipe:
         self._takes = True
         self.flush()
 
+    def credit(self, handled: int) -> None:
+        """So many frames has the target handled."""
+        self._handled = handled
+        self.flush()
+
     def flush(self) -> None:
-        """Let TCP have as much as it takes."""
+        """Let TCP have as much as it and the target take."""
         buffer, transport = self._buffer, self._transport
         while buffer and self._takes and transport is not None and not transport.is_closing():
-            if len(buffer) == 1:
-                transport.write(buffer.popleft())
-            else:
-                transport.write(b"".join([buffer.popleft() for _ in range(min(len(buffer), _WRITE_FRAMES))]))
+            count = min(len(buffer), _WRITE_FRAMES, self._room())
+            if count == 0:
+                break
+            self._flown += count
+            transport.write(buffer.popleft() if count == 1 else b"".join([buffer.popleft() for _ in range(count)]))
         if not buffer:
             self.probes.clear()
         if len(buffer) > BUFFER // 2:
@@ -137,6 +152,13 @@ class Pipe:
         elif self._was_full and self.is_open:
             self._was_full = False
             self._closer.drained(self.target)
+
+    def _room(self) -> int:
+        """How many frames may leave now."""
+        if not (self._has_credit and self.is_open):
+            return WINDOW
+        # The target tells of _CREDIT_FRAMES at a time: of so many fewer it may not have told yet.
+        return WINDOW + _CREDIT_FRAMES - 1 - (self._flown - self._handled)
 
     def pause(self) -> None:
         """TCP takes no more."""
@@ -158,7 +180,7 @@ class Pipe:
 
 
 class Dialled(asyncio.Protocol):
-    """The connection of a pipe, in which the target says nothing but Welcome."""
+    """The connection of a pipe, in which the target says Welcome, and then how much it has handled."""
 
     _transport: asyncio.Transport
     _too_late: asyncio.TimerHandle
@@ -183,7 +205,8 @@ class Dialled(asyncio.Protocol):
         try:
             while self._pipe.is_open and (payload := self._splitter.take()) is not None:
                 if self._pipe.target_life is not None:
-                    raise BadFrame("a second frame came from the target")
+                    self._pipe.credit(decode_as(CREDIT, payload).handled)
+                    continue
                 welcome = decode_as(WELCOME, payload)
                 self._closer.welcomed(self._pipe, welcome)
                 self._too_late.cancel()
@@ -219,6 +242,8 @@ class Incoming(asyncio.Protocol):
         self._closer, self._codec = closer, closer.codec
         self._splitter = Splitter(HANDSHAKE_MAX)
         self._unread = 0
+        self._handled = 0  # Frames, and those of them that the source was told of.
+        self._told = 0
         self._is_full = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -243,6 +268,7 @@ class Incoming(asyncio.Protocol):
     def consumed(self) -> None:
         """The machine has handled one of the messages."""
         self._unread -= 1
+        self._count()
         if self._is_full and self._unread <= WINDOW // 2 and not self.is_ended:
             self._is_full = False
             self._hand_on()
@@ -286,7 +312,15 @@ class Incoming(asyncio.Protocol):
             return
         message = self._codec.decode(payload)
         if isinstance(message, ProbeFrame):
+            self._count()
             self._closer.probe_seen(self.source, message.nonce)
         else:
             self._unread += 1
             self._closer.receive(self, message)
+
+    def _count(self) -> None:
+        """One more frame has been handled."""
+        self._handled += 1
+        if self._handled - self._told >= _CREDIT_FRAMES and self.answers is None and not self._transport.is_closing():
+            self._told = self._handled
+            self._transport.write(encode_frame(Credit(self._handled)))
