@@ -15,7 +15,7 @@ from harness.core.verdict import Verdict
 from harness.report.batch_page import batch_summary
 from harness.report.github import add_summary, annotations, is_github
 from harness.report.markdown import summary
-from harness.report.model import Report, to_json
+from harness.report.model import Report, repetition, to_json
 from harness.report.screen import STYLES, plain, show
 
 SHOWN = 3  # Runs of a batch for which the command that repeats them is shown.
@@ -84,5 +84,5 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
         console.print(plain(f"  open    {batch.page}"), soft_wrap=True)
     for report in [report for report in batch.runs if report.verdict == batch.verdict][:SHOWN]:
         if report.run is not None and batch.exit_code:
-            console.print(plain(f"  again   seamark replay {report.run}"), soft_wrap=True)
+            console.print(plain(f"  again   {repetition(report)}"), soft_wrap=True)
     return batch.exit_code
