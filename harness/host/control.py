@@ -5,7 +5,7 @@
 2. The node answers with `Ready` as soon as its machine has recovered, then again with all evidence that was not
    acknowledged yet, then with `Reached` if it is frozen. A machine that raised is told as `Failed`, also each time.
 3. Sequences of evidence grow over all lives of a node: the harness takes what is greater than the last that it took,
-   and acknowledges either. A node acts on the outside after a delivery only when that is acknowledged.
+   and acknowledges either. A node acts on the outside after evidence only when that is acknowledged.
 4. Questions are answered with their `number`.
 """
 

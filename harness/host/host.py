@@ -4,7 +4,7 @@ Theory of operation.
 1. A node handles one event to its end before the next; others wait in its inbox in order. The inbox is bounded by what
    fills it: WINDOW messages of each connection, one event for each timer, sync and connection.
 2. Effects are carried out in order once `handle` has returned. They stop where they must wait: at a send or a write, or
-   the end of the process, while something delivered is not acknowledged (outbox.py); and at a failpoint that is armed,
+   the end of the process, while what it has shown is not acknowledged (outbox.py); and at a failpoint that is armed,
    until its release. Nothing else is handled meanwhile; connections are kept, and the control channel is served.
 3. What a machine writes is written at once, and synced in a thread, in order. A disk that is full or broken ends the
    process: its supervisor starts it again.
@@ -363,9 +363,7 @@ class Host:
         self.outbox.add(Stated(state))
 
     def end_process(self, after_ns: int, _: None) -> None:
-        if not self.outbox.is_settled:
-            self.outbox.flush()
-            raise _MustWait
+        self._wait_for_evidence()
         self.links.flush()
         self.channel.tell(self.counters(0))
         self._leave(0, after_ns)
@@ -382,6 +380,6 @@ class Host:
             raise _Frozen
 
     def _wait_for_evidence(self) -> None:
-        if self.outbox.must_wait:
+        if not self.outbox.is_settled:
             self.outbox.flush()
             raise _MustWait

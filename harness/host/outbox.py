@@ -2,8 +2,9 @@
 
 1. Sequences grow within a life, and from life to life: (life << 40) + 1, 2, ... So who takes only what is greater than
    the last that it took takes everything once, however often a connection breaks.
-2. Nothing that was delivered is lost while the node acts on it: `must_wait` holds from the delivery to its
-   acknowledgement, and the node sends and writes nothing meanwhile. Other evidence needs no waiting, as nobody is told.
+2. Nothing that a node has seen is lost while it acts on it, and what others do because of it is recorded after it:
+   the node sends and writes nothing before all is acknowledged (`is_settled`). Else an operation that a restart made
+   possible could stand before that restart in the history.
 3. What is not acknowledged is bounded: a node whose outbox `is_full` handles nothing until that is over.
 """
 
@@ -11,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from harness.host.control import Delivered, Evidence, Item
+from harness.host.control import Evidence, Item
 from harness.host.frames import CONTROL_MAX, encode_frame
 
 _LIFE_BITS: Final = 40
@@ -28,10 +29,8 @@ class Outbox:
     """What this life has to tell. `write` hands a frame to the control channel, or drops it if there is none."""
 
     def __init__(self, life: int, write: Callable[[bytes], None], now_ns: Callable[[], int]) -> None:
-        self.must_wait = False
         self._write, self._now_ns = write, now_ns
         self._last = life << _LIFE_BITS
-        self._last_delivery = 0
         self._items: list[Item] = []
         self._unacknowledged: deque[_Sent] = deque()
         self._bytes = 0
@@ -49,8 +48,6 @@ class Outbox:
     def add(self, item: Item) -> None:
         """Evidence for the next `flush`."""
         self._items.append(item)
-        if isinstance(item, Delivered):
-            self.must_wait = True
 
     def flush(self) -> None:
         """Send what was added. Raises ValueError if an item is too large for a frame."""
@@ -63,8 +60,6 @@ class Outbox:
         """The history has all up to that sequence."""
         while self._unacknowledged and self._unacknowledged[0].sequence <= sequence:
             self._bytes -= len(self._unacknowledged.popleft().frame)
-        if self.must_wait and sequence >= self._last_delivery:
-            self.must_wait = any(isinstance(item, Delivered) for item in self._items)
 
     def send_again(self) -> None:
         """A new connection: everything that is not acknowledged goes there first."""
@@ -82,8 +77,6 @@ class Outbox:
             self._send(items[middle:])
             return
         self._last += 1
-        if any(isinstance(item, Delivered) for item in items):
-            self._last_delivery = self._last
         self._unacknowledged.append(_Sent(self._last, frame))
         self._bytes += len(frame)
         self._write(frame)

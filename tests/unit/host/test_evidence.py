@@ -68,14 +68,19 @@ def test_deliveries_up_to_the_next_send_share_a_frame(tmp_path: Path) -> None:
     run(tmp_path, scenario, ["a"])
 
 
-def test_metrics_wait_for_nobody(tmp_path: Path) -> None:
+def test_metrics_and_states_are_recorded_before_what_follows_them(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes) -> None:
         nodes.start("a")
+        control = await nodes.control("a", acknowledges=False)
+        await control.first(Ready)
         client = await nodes.client("a")
-        await client.do(step("probe", "p", 1), step("send", "a", 1), step("put", "key", 1), ANSWER)
-        control = await nodes.control("a")
-        await control.first(Evidence)
-        assert control.items() == [Probed("p", 1)]
+        client.begin(step("probe", "p", 1), step("put", "key", 1), ANSWER)
+        evidence = await control.first(Evidence)
+        assert evidence.items == (Probed("p", 1),)
+        assert b"key" not in (tmp_path / "a" / "state.log").read_bytes()
+        control.tell(Acknowledge(evidence.sequence))
+        await client.answer()
+        assert b"key" in (tmp_path / "a" / "state.log").read_bytes()
 
     run(tmp_path, scenario, ["a"])
 
