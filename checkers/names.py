@@ -103,6 +103,17 @@ INVARIANT: Final[Mapping[str, str]] = MappingProxyType(
         "non-monotonic-read": "A process no longer sees what it saw before.",
         "causal-reverse": "A read shows a write, and misses one that had ended before that began.",
         "non-linearizable": "No order of a register's operations explains every answer, each from its call to that.",
+        "inconsistent-offsets": "Two values stand at one offset of a log.",
+        "duplicate-write": "One message stands at two offsets of a log.",
+        "lost-write": "A message that was certainly sent was never polled, though others behind it were.",
+        "precommitted-read": "An operation polls what it sent itself, before that is committed.",
+        "poll-skip": "A consumer's next poll leaves out a message that stands in the log.",
+        "nonmonotonic-poll": "A consumer's next poll begins with a message that is not behind the last one.",
+        "internal-poll-skip": "Inside one operation polls leave out a message that stands in the log.",
+        "internal-nonmonotonic-poll": "Inside one operation a polled message is not behind the one before.",
+        "nonmonotonic-send": "A process's next message stands before its last one.",
+        "internal-nonmonotonic-send": "Inside one operation a message stands before the one that was sent before it.",
+        "internal-send-skip": "Between two messages of one operation stands another one.",
         "sequence-hole": "A client's later write is seen, and an earlier one is not.",
     }
 )

@@ -36,7 +36,7 @@ from checkers.evidence import Dictionary
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.explain import Name
 from checkers.generations import merged, restarts
-from checkers.invariants import bank, causal, counter, forks, ids, monotonic, queues, sets
+from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.operations import Op, operations
 from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
@@ -206,6 +206,7 @@ CHECKS: Final = (
     Check(sets.SET, sets.ANOMALIES, _invariant(partial(sets.check, is_last_only=True)), When.NAMED),
     Check(queues.QUEUE, queues.QUEUE_ANOMALIES, _invariant(queues.check_queue)),
     Check(queues.TOTAL, queues.TOTAL_ANOMALIES, _invariant(queues.check_total_queue), When.NAMED),
+    Check(logs.CHECKER, logs.ANOMALIES, _invariant(logs.check), When.NAMED),
     Check(ids.CHECKER, ids.ANOMALIES, _invariant(ids.check)),
     Check(forks.LONG_FORK, forks.FORK_ANOMALIES, _invariant(forks.check_long_fork)),
     Check(forks.WRITE_SKEW, forks.SKEW_ANOMALIES, _invariant(forks.check_write_skew)),

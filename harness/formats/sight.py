@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers import linearizability
 from checkers.files import DAMAGE, damaged
-from checkers.invariants import bank, causal, counter, forks, ids, monotonic, queues, sets
+from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.causal import sequence
+from checkers.invariants.log_acts import is_steps
 from checkers.invariants.operations import collection, pairs
 from checkers.linearizability_acts import form_of
 from checkers.register_models import Register
@@ -24,6 +26,7 @@ from harness.core.promises import Promise
 from harness.core.record import Json
 
 SOURCE: Final = "the shape of the operations"
+READS: Final = ("read", "poll", "txn")  # Of logs, a transaction that polls is no transaction of ours.
 SAMPLE: Final = 1_000  # Reads that are looked at.
 
 
@@ -87,7 +90,7 @@ def _reads(path: Path) -> Iterator[Json]:
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         for group in range(file.num_row_groups):
             rows = file.read_row_group(group, columns=["f", "outcome", "value"])
-            is_read = pc.and_(pc.equal(rows["f"], "read"), pc.equal(rows["outcome"], OK))
+            is_read = pc.and_(pc.is_in(rows["f"], pa.array(READS)), pc.equal(rows["outcome"], OK))
             values = rows["value"].filter(is_read).drop_null()[:left]
             left -= len(values)
             yield from map(msgspec.json.decode, values.to_pylist())
@@ -154,6 +157,18 @@ KINDS: Final = (
         queues.QUEUE,
         (queues.UNEXPECTED,),
         "Nothing comes out of a queue that was not put into it before.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("send", "poll", "txn", "assign") and shape.all_reads(is_steps),
+        logs.CHECKER,
+        logs.IN_ORDER,
+        "A log holds each message once, at one offset, and a consumer polls all of them in that order.",
+    ),
+    Kind(
+        lambda shape: shape.has_only("send", "poll", "txn", "assign", "subscribe") and shape.all_reads(is_steps),
+        logs.CHECKER,
+        logs.PROMISED,
+        "A log holds each message once, at one offset, and each poll shows its messages in that order.",
     ),
     Kind(
         lambda shape: shape.has_only("generate"),

@@ -1,0 +1,162 @@
+"""What was sent to logs and polled from them, and which value stands at which offset.
+
+A log is what Kafka calls a partition: each message that was sent gets an offset in it, and a consumer polls messages in
+the order of offsets. An operation is a list of steps: [send key value], answered as [send key [offset value]], and
+[poll], answered as [poll {key: [[offset value] ...]}]. `subscribe` and `assign` say which logs a consumer polls from
+then on. What an offset holds is told by sends that certainly happened, and by polls of any outcome: whatever became of
+the transaction around a poll, the message was there. Only messages whose send certainly failed stand nowhere: who polls
+them is wrong, and who leaves them out is right.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from checkers.invariants.operations import Op, Token, collection, pairs, token
+from harness.core.columns import FAIL, INFO, OK
+from harness.core.record import Json
+
+SEND, POLL = ("send", ":send"), ("poll", ":poll")
+CHOICES = ("assign", "subscribe")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message as one step of an operation names it: where it stands may not be known."""
+
+    op: int
+    key: str
+    value: Token
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One operation: what it sent and polled, in order; or which logs its consumer has chosen."""
+
+    op: int
+    process: int
+    outcome: int
+    sent: tuple[Message, ...] = ()
+    polled: tuple[Message, ...] = ()
+    is_poll: bool = False  # Did it ask for messages, whatever it got?
+    chosen: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """All acts, and what they tell of the logs."""
+
+    acts: tuple[Act, ...]
+    committed: tuple[
+        Message, ...
+    ]  # What was certainly sent; an unclear operation was, if any of its values was polled.
+    failed: Mapping[tuple[str, Token], int]  # The operations that certainly failed to send a value.
+    at: Mapping[str, Mapping[int, tuple[Token, ...]]]  # By key and offset, ascending: which values were seen there.
+    offsets: Mapping[tuple[str, Token], tuple[int, ...]]  # By key and value: where it was seen, ascending.
+    polled: frozenset[tuple[str, Token]]
+    ranks: Mapping[str, Mapping[int, int]]  # By key and offset: its rank among those that hold something.
+
+    def place(self, message: Message) -> int | None:
+        """The rank of its offset among those of its log that hold something; None if that is not known."""
+        known = self.offsets.get((message.key, message.value), ())
+        offset = message.offset if message.offset is not None else known[0] if len(known) == 1 else None
+        return None if offset is None else self.ranks.get(message.key, {}).get(offset)
+
+    def between(self, key: str, low: int, high: int) -> list[Token]:
+        """The values at the ranks between those two."""
+        return [values[0] for values in islice(self.at[key].values(), low + 1, high)]
+
+
+def logs_of(operations: Sequence[Op]) -> Logs:
+    """What these operations tell. O(steps), and for each log a sort of its offsets."""
+    acts = tuple(act for op in operations if (act := _act(op)) is not None)
+    proof = {(each.key, each.value) for act in acts if act.outcome == OK for each in act.polled}
+    committed = tuple(
+        each
+        for act in acts
+        if act.outcome == OK or (act.outcome == INFO and any((m.key, m.value) in proof for m in act.sent))
+        for each in act.sent
+    )
+    happened = {(each.key, each.value) for act in acts if act.outcome != FAIL for each in act.sent}
+    failures = [(act.op, each) for act in acts if act.outcome == FAIL for each in act.sent]
+    failed = {(m.key, m.value): op for op, m in failures if (m.key, m.value) not in happened}
+    seen = (each for act in acts for each in act.polled if (each.key, each.value) not in failed)
+    at: dict[str, dict[int, dict[Token, None]]] = {}
+    offsets: dict[tuple[str, Token], set[int]] = {}
+    for each in (*committed, *seen):
+        if each.offset is not None:
+            at.setdefault(each.key, {}).setdefault(each.offset, {})[each.value] = None
+            offsets.setdefault((each.key, each.value), set()).add(each.offset)
+    ordered = {key: {offset: tuple(found[offset]) for offset in sorted(found)} for key, found in at.items()}
+    return Logs(
+        acts=acts,
+        committed=committed,
+        failed=failed,
+        at=ordered,
+        offsets={message: tuple(sorted(found)) for message, found in offsets.items()},
+        polled=frozenset((each.key, each.value) for act in acts for each in act.polled),
+        ranks={key: {offset: rank for rank, offset in enumerate(found)} for key, found in ordered.items()},
+    )
+
+
+def _act(op: Op) -> Act | None:
+    """What an operation did, None if it is of another kind."""
+    if op.f.removeprefix(":") in CHOICES:
+        return Act(op.number, op.process, op.outcome, chosen=frozenset(map(_name, collection(op.said) or ())))
+    steps = collection(op.said)
+    if not steps or not is_steps(steps):
+        return None
+    asked = collection(op.asked) or []
+    sent: list[Message] = []
+    polled: list[Message] = []
+    for place, step in enumerate(steps):
+        if not isinstance(step, list):
+            continue
+        if step[0] in SEND:
+            before = asked[place] if place < len(asked) else None
+            sent.append(_sent(op.number, step, before))
+        elif len(step) > 1:
+            polled += _polled(op.number, step[1])
+    is_poll = len(sent) < len(steps)
+    return Act(op.number, op.process, op.outcome, tuple(sent), tuple(polled), is_poll)
+
+
+def is_steps(value: Json) -> bool:
+    """Is it a list of sends and polls?"""
+    steps = collection(value) or []
+    heads = [step[0] if isinstance(step, list) and step else None for step in steps]
+    is_whole = [
+        isinstance(step, list) and (len(step) == 3 or head in POLL) for step, head in zip(steps, heads, strict=True)
+    ]
+    return bool(steps) and all(is_whole) and all(head in {*SEND, *POLL} for head in heads if isinstance(head, str))
+
+
+def _sent(op: int, step: Sequence[Json], asked: Json) -> Message:
+    """A message that was sent; its offset stands before its value, where it is known."""
+    value, offset = step[2], None
+    is_same = isinstance(asked, list) and len(asked) == 3 and asked[2] == value
+    if isinstance(value, list) and len(value) == 2 and not is_same:
+        offset, value = value
+    return Message(op, _name(step[1]), token(value), offset if type(offset) is int else None)
+
+
+def _polled(op: int, answer: Json) -> Iterator[Message]:
+    for key, messages in pairs(answer) or ():
+        for each in collection(messages) or ():
+            if isinstance(each, list) and len(each) == 2:
+                offset, value = each
+                yield Message(op, _name(key), token(value), offset if type(offset) is int else None)
+
+
+def _name(key: Json) -> str:
+    """The name of a log; in JSON the names in a poll's answer are texts, whatever they were when they were sent to."""
+    return key.removeprefix(":") if isinstance(key, str) else str(token(key))
+
+
+def by_key(messages: Iterable[Message]) -> dict[str, list[Message]]:
+    """Messages by their logs, in their order."""
+    found: dict[str, list[Message]] = {}
+    for each in messages:
+        found.setdefault(each.key, []).append(each)
+    return found

@@ -1,0 +1,221 @@
+"""Logs of messages, as Kafka has them: what stands at an offset, what is lost, and what a consumer skips or sees again.
+
+Between two operations of one process, *poll-skip* and *nonmonotonic-poll* compare the last message of the one with the
+first of the other, in each log; inside an operation, each message with the next. A consumer that chose other logs in
+between has left those that it did not choose again. Only what is known to stand in a log can be skipped: offsets have
+gaps. The order of versions is that of offsets: G0 and G1c are cycles of sends that follow each other in a log (ww), and
+of sends and the polls that saw them (wr).
+
+Witnesses: inconsistent-offsets, offsets that were told again; duplicate-write, values that were told again; lost-write,
+messages that certainly were sent below the highest offset that anybody polled; G1a, polled messages of logs to which a
+send failed; precommitted-read, messages polled by operations that also send; the others, pairs that were compared; G0
+and G1c, dependencies. The fact `unseen` counts messages that were acknowledged and never polled: the tail of each log.
+Source: the definitions of the workload kafka in Jepsen's tests.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from checkers.edges import OPEN_END, WR, WW, Edges
+from checkers.graph import residual, search
+from checkers.invariants.log_acts import Logs, Message, by_key, logs_of
+from checkers.invariants.operations import Op, Trouble, findings, listed, shown
+from harness.core.columns import INFO, OK
+from harness.core.verdict import Judgement
+
+CHECKER: Final = "log"
+CONFLICT, TWICE, LOST, ABORTED = "inconsistent-offsets", "duplicate-write", "lost-write", "G1a"
+OWN, SKIP, BACK = "precommitted-read", "poll-skip", "nonmonotonic-poll"
+INNER_SKIP, INNER_BACK = "internal-poll-skip", "internal-nonmonotonic-poll"
+SEND_BACK, INNER_SEND_BACK = "nonmonotonic-send", "internal-nonmonotonic-send"
+SEND_SKIP, WRITES, READS = "internal-send-skip", "G0", "G1c"
+ANOMALIES: Final = (
+    *(CONFLICT, TWICE, LOST, ABORTED, OWN, SKIP, BACK, INNER_SKIP, INNER_BACK),
+    *(SEND_BACK, INNER_SEND_BACK, SEND_SKIP, WRITES, READS),
+)
+# A log takes messages of others between those of one sender, and orders no two logs: that is promised by few.
+PROMISED: Final = (CONFLICT, TWICE, LOST, ABORTED, OWN, INNER_SKIP, INNER_BACK, SEND_BACK, INNER_SEND_BACK)
+IN_ORDER: Final = (*PROMISED, SKIP, BACK)  # Who assigns logs to consumers: nothing takes one away meanwhile.
+
+
+def check(operations: Sequence[Op]) -> Judgement:
+    """What sends and polls prove."""
+    logs = logs_of(operations)
+    witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
+    troubles = [
+        *_offsets(logs, witnesses),
+        *_lost(logs, witnesses),
+        *_strange(logs, witnesses),
+        *_inside(logs, witnesses),
+        *_across(logs, witnesses),
+        *_cycles(logs, witnesses),
+    ]
+    unseen = sum((each.key, each.value) not in logs.polled for each in logs.committed)
+    told = findings(CHECKER, ANOMALIES, troubles)
+    return Judgement(checker=CHECKER, findings=told, witnesses=dict(witnesses), facts={"unseen": unseen})
+
+
+def _offsets(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
+    """One value at each offset, and one offset for each value."""
+    every = [*logs.committed, *(each for act in logs.acts for each in act.polled)]
+    placed = [each for each in every if each.offset is not None]
+    witnesses[CONFLICT] += len(placed) - len({(each.key, each.offset) for each in placed})
+    witnesses[TWICE] += len(placed) - len({(each.key, each.value) for each in placed})
+    who: dict[tuple[str, object], Message] = {}
+    for each in placed:
+        who.setdefault((each.key, each.offset), each)
+    for key, found in logs.at.items():
+        for offset, values in found.items():
+            if len(values) > 1:
+                text = f"Offset {offset} of {key} holds {listed(values)}: {len(values)} values."
+                yield Trouble(CONFLICT, text, (key, offset), (who[key, offset].op,))
+    for (key, value), offsets in logs.offsets.items():
+        if len(offsets) > 1:
+            text = f"{shown(value)} stands in {key} {len(offsets)} times, at offsets {listed(offsets)}."
+            yield Trouble(TWICE, text, (key, str(value)), (who[key, offsets[0]].op,))
+
+
+def _lost(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
+    """What was sent below the highest offset that was polled, has been polled."""
+    highest: dict[str, Message] = {}
+    for act in logs.acts:
+        for each in act.polled:
+            top = highest.get(each.key)
+            if each.offset is not None and (top is None or top.offset is None or each.offset > top.offset):
+                highest[each.key] = each
+    for each in logs.committed:
+        top = highest.get(each.key)
+        if top is None or top.offset is None or each.offset is None or each.offset > top.offset:
+            continue
+        witnesses[LOST] += 1
+        if (each.key, each.value) not in logs.polled:
+            text = (
+                f"T{each.op} sent {shown(each.value)} to {each.key}, at offset {each.offset}, and nobody ever polled "
+                f"it, though T{top.op} polled offset {top.offset}."
+            )
+            yield Trouble(LOST, text, (each.key, str(each.value)), (each.op, top.op))
+
+
+def _strange(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
+    """Nobody polls what was never sent with success, nor what is not committed yet."""
+    refused = {key for key, _ in logs.failed}
+    for act in logs.acts:
+        if act.outcome != OK:
+            continue
+        own = {(each.key, each.value) for each in act.sent}
+        for each in act.polled:
+            name = (each.key, each.value)
+            witnesses[ABORTED] += each.key in refused
+            witnesses[OWN] += bool(own)
+            what = f"T{act.op} polled {shown(each.value)} from {each.key}"
+            if name in logs.failed:
+                writer = logs.failed[name]
+                text = f"{what}, but T{writer}, which sent it, certainly failed."
+                yield Trouble(ABORTED, text, (each.key, str(each.value), act.op), (writer, act.op))
+            elif name in own:
+                text = f"{what}, which it had sent itself and not yet committed."
+                yield Trouble(OWN, text, (each.key, str(each.value), act.op), (act.op,))
+
+
+def _inside(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
+    """Each message that an operation polls from a log is the next one, and so is each that it sends to one."""
+    committed = {each.op for each in logs.committed}
+    for act in logs.acts:
+        if act.outcome == OK:
+            for messages in by_key(act.polled).values():
+                for one, other in pairwise(messages):
+                    yield from _compared(logs, witnesses, one, other, INNER_SKIP, INNER_BACK)
+        if act.op in committed:
+            for messages in by_key(act.sent).values():
+                for one, other in pairwise(messages):
+                    yield from _compared(logs, witnesses, one, other, SEND_SKIP, INNER_SEND_BACK)
+
+
+def _across(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
+    """The first message that a process polls from a log is behind the last one before; likewise what it sends.
+
+    A poll that failed has not moved the consumer; one of unclear outcome may have. What was sent with an unclear
+    outcome may have come to its log at any later time.
+    """
+    last: dict[tuple[int, bool], dict[str, Message]] = {}
+    for act in logs.acts:
+        polls, sends = (last.setdefault((act.process, is_send), {}) for is_send in (False, True))
+        if act.chosen is not None:
+            for left in (polls, sends):
+                for key in [key for key in left if key not in act.chosen]:
+                    del left[key]
+        elif act.outcome == INFO and act.is_poll:
+            polls.clear()
+        if act.outcome == OK:
+            yield from _followed(logs, witnesses, act.polled, polls, (SKIP, BACK))
+            yield from _followed(logs, witnesses, act.sent, sends, (None, SEND_BACK))
+
+
+def _followed(
+    logs: Logs,
+    witnesses: Counter[str],
+    messages: Sequence[Message],
+    last: dict[str, Message],
+    names: tuple[str | None, str],
+) -> Iterator[Trouble]:
+    """What an operation did in each log behind what its process did there `last`, which then becomes this."""
+    for key, found in by_key(messages).items():
+        if key in last:
+            yield from _compared(logs, witnesses, last[key], found[0], *names)
+        last[key] = found[-1]
+
+
+def _compared(
+    logs: Logs, witnesses: Counter[str], one: Message, other: Message, skip: str | None, back: str
+) -> Iterator[Trouble]:
+    """Whether the other message is the next one behind the first, as far as their places are known."""
+    low, high = logs.place(one), logs.place(other)
+    if low is None or high is None:
+        return
+    witnesses[back] += 1
+    ops = tuple(dict.fromkeys((one.op, other.op)))
+    verb = "sent" if back in {SEND_BACK, INNER_SEND_BACK} else "polled"
+    then = "and then" if one.op == other.op else f"and then T{other.op}, of the same process,"
+    text = f"T{one.op} {verb} {shown(one.value)}, {then} {shown(other.value)} of {one.key}"
+    facts = (one.key, str(one.value), str(other.value), *ops)
+    witnesses.update({skip: 1} if skip is not None else {})
+    if high <= low:
+        yield Trouble(back, f"{text}, which does not stand behind it.", facts, ops)
+    elif high > low + 1 and skip is not None:
+        missed = listed(logs.between(one.key, low, high))
+        yield Trouble(skip, f"{text}, but between them stands {missed}.", facts, ops)
+
+
+def _cycles(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
+    """Cycles of operations that send behind each other, and poll from each other."""
+    writer = {(each.key, each.value): each.op for each in logs.committed}
+    steps: dict[tuple[int, int], int] = {}
+    for key, found in logs.at.items():
+        order = [writer.get((key, values[0])) for values in found.values() if len(values) == 1]
+        for one, other in pairwise(op for op in order if op is not None):
+            if one != other:
+                steps[one, other] = steps.get((one, other), 0) | WW
+    for act in logs.acts:
+        for each in act.polled if act.outcome == OK else ():
+            source = writer.get((each.key, each.value))
+            if source is not None and source != act.op:
+                steps[source, act.op] = steps.get((source, act.op), 0) | WR
+    witnesses[WRITES] += sum(bool(kinds & WW) for kinds in steps.values())
+    witnesses[READS] += len(steps)
+    if not steps:
+        return
+    nobody = np.empty(0, np.int64)
+    sources, targets = (np.array(column, np.int32) for column in zip(*steps, strict=True))
+    never = np.full(len(sources), OPEN_END, np.int32)  # Real time closes no cycle here.
+    edges = Edges(sources, targets, never, never, np.array(list(steps.values()), np.int8))
+    for named in search(residual(edges, op=nobody, process=nobody)).named:
+        ops = named.example.ops
+        ring = ", ".join(
+            f"T{op} {'is followed by' if kind == WW else 'is seen by'} T{after}"
+            for op, after, kind in zip(ops, (*ops[1:], ops[0]), named.example.kinds, strict=True)
+        )
+        yield Trouble(named.anomaly, f"Sends and polls go round in a circle: {ring}.", (named.anomaly, *ops), ops)
