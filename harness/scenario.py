@@ -13,7 +13,7 @@ from harness.core.errors import ScenarioError
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload
 from harness.workloads import WORKLOADS, WorkloadOptions
-from nemesis.package import IN_CONTAINERS, PACKAGES, Topology, draw_plan
+from nemesis.package import IN_CONTAINERS, PACKAGES, UNITS, UNITS_IN_CONTAINERS, Topology, draw_plan
 from nemesis.plan import Plan
 from nemesis.validation import validate
 
@@ -118,7 +118,8 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
     for name in names:
         known(name, (*cluster.faults, *IN_CONTAINERS), f"fault of {cluster.name}")
     packages = tuple(PACKAGES[name] for name in names)
-    plan = draw_plan(topology(cluster), packages, draw, duration_ns=int(scenario.time_s * SECOND))
+    units = UNITS_IN_CONTAINERS if scenario.runtime == "docker" else UNITS
+    plan = draw_plan(topology(cluster), packages, draw, duration_ns=int(scenario.time_s * SECOND), units=units)
     validate(plan, topology(cluster), runtime=scenario.runtime)
     return plan
 

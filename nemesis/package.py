@@ -35,6 +35,9 @@ __all__ = ["IN_CONTAINERS", "PACKAGES", "Package", "Topology", "draw_plan"]
 SECOND = 1_000_000_000
 # A run of a minute or more is cut into seconds; a shorter one into sixtieths, so that it has as many windows.
 UNITS = 60
+# Real processes need longer: a container starts again in half a second, and TCP asks again ever more seldom what a
+# silent link has swallowed, so that the link is quiet for a while after it was healed.
+UNITS_IN_CONTAINERS = 30
 LEAD_UNITS, TAIL_UNITS = 2, 6  # Free of faults: what begins to work, and what has recovered, must be seen.
 WINDOW_MILLIUNITS = 2000  # The shortest window: long enough to be noticed by time-outs of some hundred milliseconds.
 LONGEST_MILLIUNITS = (4000, 6000, 8000)
@@ -157,8 +160,12 @@ IN_CONTAINERS = ("reset", "flaky-link", "full-disk")
 PACKAGES: Mapping[str, Package] = MappingProxyType({package.name: package for package in _ALL})
 
 
-def draw_plan(topology: Topology, packages: Sequence[Package], draw: Draw, *, duration_ns: int) -> Plan:
+def draw_plan(
+    topology: Topology, packages: Sequence[Package], draw: Draw, *, duration_ns: int, units: int = UNITS
+) -> Plan:
     """A plan for a load of that length: windows of at least three packages, with time free of faults between them.
+
+    A load of fewer seconds than `units` is cut into so many parts, by which windows and gaps are measured.
 
     No two faults in force at one time hide each other's effect. Without packages the plan is empty.
     Raises ScenarioError if a package has nothing to strike in this topology.
@@ -169,7 +176,7 @@ def draw_plan(topology: Topology, packages: Sequence[Package], draw: Draw, *, du
             raise ScenarioError(f"the fault package {package.name!r} does not fit this cluster: {reason}")
     if not packages:
         return Plan(steps=())
-    swarm = _Swarm(topology, packages, draw.stream("faults"), duration_ns)
+    swarm = _Swarm(topology, packages, draw.stream("faults"), duration_ns, units)
     steps = tuple(sorted(swarm.steps(), key=lambda step: (step.at_ns, step.until_ns)))
     return Plan(steps=steps, drawn=swarm.choices() | _totals(steps))
 
@@ -177,14 +184,14 @@ def draw_plan(topology: Topology, packages: Sequence[Package], draw: Draw, *, du
 class _Swarm:
     """What one seed has chosen, and the steps that follow from it."""
 
-    def __init__(self, topology: Topology, packages: Sequence[Package], stream: Stream, duration_ns: int) -> None:
+    def __init__(self, topology: Topology, packages: Sequence[Package], stream: Stream, duration_ns: int, units: int) -> None:
         self._topology, self._stream = topology, stream
         count = stream.between(min(MIN_PACKAGES, len(packages)), len(packages))
         self._packages = stream.sample(packages, count)
         self._gap = stream.choice(GAP_MILLIUNITS)
         self._longest = stream.choice(LONGEST_MILLIUNITS)
         self._overlap_percent = stream.choice(OVERLAP_PERCENT)
-        self._unit_ns = min(SECOND, duration_ns // UNITS)
+        self._unit_ns = min(SECOND, duration_ns // units)
         self._end_ns = duration_ns - TAIL_UNITS * self._unit_ns
 
     def choices(self) -> dict[str, int | str]:
