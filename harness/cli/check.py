@@ -47,22 +47,10 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:
     """Judge what was recorded, without running any of its code. The exit code is the verdict's."""
-    if not path.exists():
-        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
-    if engine == "local" and (master or remote):
-        raise ScenarioError("--master and --remote are Spark's: leave out --engine local")
-    if master and remote:
-        raise ScenarioError("--master and --remote exclude each other: choose one")
-    if model is not None:
-        models.canonical(model)
+    _require_one_way(path, engine=engine, is_elsewhere=bool(master) + bool(remote), model=model)
     budget = Budget(check_s=check_timeout)
     run = path.parent if path.name == RUN_FILE else path
-    if promises is not None and is_run(run):
-        raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
-    if stream is not None and (is_run(run) or path.is_dir()):
-        raise ScenarioError("--stream is for one file with a stream from elsewhere; a run has its own contract")
-    if stream is not None and (promises is not None or model is not None):
-        raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
+    _require_foreign(run, promises=promises, stream=stream, model=model)
     promised = None if promises is None else promises_in(promises)
     form = None if stream is None else stream_format(stream)
     with EngineStart(engine, master=master, remote=remote, also=(harness.formats, harness.journal)) as start:
@@ -75,6 +63,28 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
                 path, start.engine, model=model, budget=budget, promised=promised, stream=form, html=html
             )
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
+
+
+def _require_one_way(path: Path, *, engine: str, is_elsewhere: int, model: str | None) -> None:
+    """Raise ScenarioError unless there is something to judge, by one engine, and by a model that there is."""
+    if not path.exists():
+        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
+    if engine == "local" and is_elsewhere:
+        raise ScenarioError("--master and --remote are Spark's: leave out --engine local")
+    if is_elsewhere > 1:
+        raise ScenarioError("--master and --remote exclude each other: choose one")
+    if model is not None:
+        models.canonical(model)
+
+
+def _require_foreign(run: Path, *, promises: Path | None, stream: str | None, model: str | None) -> None:
+    """Raise ScenarioError if a run of ours is to be judged by other promises, or a stream by two contracts."""
+    if promises is not None and is_run(run):
+        raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
+    if stream is not None and (is_run(run) or run.is_dir()):
+        raise ScenarioError("--stream is for one file with a stream from elsewhere; a run has its own contract")
+    if stream is not None and (promises is not None or model is not None):
+        raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
 
 
 def promises_in(path: Path) -> Promised:
