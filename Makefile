@@ -39,7 +39,7 @@ bench: $(READY) ## measurements: messages, simulation, journal, checking
 	@scripts/bench
 
 fuzz: $(READY) ## the long mode of the fuzz tests: 10,000 inputs of each kind
-	@SEAMARK_FUZZ_COUNT=10000 $(BIN)/pytest -q tests/fuzz
+	@SEAMARK_FUZZ_COUNT=10000 $(BIN)/pytest -q tests/fuzz tests/property/test_serial_orders.py
 
 mutants: $(READY) ## broken rules of the transactional check, and which no test notices (PART=1/5: a fifth of them)
 	@$(BIN)/python -m tests.mutants $(PART)
@@ -47,4 +47,4 @@ mutants: $(READY) ## broken rules of the transactional check, and which no test 
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run run-docker demo check test bench fuzz clean
+.PHONY: help setup run run-docker demo check test bench mutants fuzz clean

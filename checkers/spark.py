@@ -72,23 +72,12 @@ def start_session(
         os.environ["SPARK_LAUNCHER_OPTS"] = _JAVA_OPTIONS
     package = packed(work_dir, also)
     if remote is not None:
-        builder = SparkSession.builder.remote(remote)
-        for key, value in _SESSION_SETTINGS.items():
-            builder = builder.config(key, value)
-        session = builder.getOrCreate()
-        session.addArtifacts(str(package), pyfile=True)
-        session.conf.set(_SPREAD, str(_task_count(session)))
-        return session
+        return _connected(remote, package)
     conf = SparkConf().setAppName("seamark").setMaster(master or "local[*]")
     conf.setAll([*_SESSION_SETTINGS.items(), *_CONTEXT_SETTINGS.items()])
     if master is None:
-        conf.setAll(
-            list(
-                _local_settings(
-                    work_dir, spark_classes.java_options() if java_options is None else java_options
-                ).items()
-            )
-        )
+        options = spark_classes.java_options() if java_options is None else java_options
+        conf.setAll(list(_local_settings(work_dir, options).items()))
     with (work_dir / "spark.log").open("ab") as log:
         # The one way that pyspark has to keep Java's own words off the screen.
         gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": log})
@@ -98,6 +87,17 @@ def start_session(
     session = SparkSession(context)
     if master is not None:
         session.conf.set(_SPREAD, str(_task_count(session)))
+    return session
+
+
+def _connected(remote: str, package: Path) -> SparkSession:
+    """A session on a Connect server, which gets our code as an artifact."""
+    builder = SparkSession.builder.remote(remote)
+    for key, value in _SESSION_SETTINGS.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.addArtifacts(str(package), pyfile=True)
+    session.conf.set(_SPREAD, str(_task_count(session)))
     return session
 
 

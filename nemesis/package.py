@@ -184,7 +184,9 @@ def draw_plan(
 class _Swarm:
     """What one seed has chosen, and the steps that follow from it."""
 
-    def __init__(self, topology: Topology, packages: Sequence[Package], stream: Stream, duration_ns: int, units: int) -> None:
+    def __init__(
+        self, topology: Topology, packages: Sequence[Package], stream: Stream, duration_ns: int, units: int
+    ) -> None:
         self._topology, self._stream = topology, stream
         count = stream.between(min(MIN_PACKAGES, len(packages)), len(packages))
         self._packages = stream.sample(packages, count)

@@ -87,6 +87,23 @@ def _require_foreign(run: Path, *, promises: Path | None, stream: str | None, mo
         raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
 
 
+def _run_of(path: Path) -> Path:
+    return path.parent if path.name == RUN_FILE else path
+
+
+def _require_fitting(path: Path, *, model: str | None, promises: Path | None, stream: str | None) -> None:
+    """Raise ScenarioError unless there is something to judge, and it is not asked for in two ways."""
+    if not path.exists():
+        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
+    is_of_run = is_run(_run_of(path))
+    if promises is not None and is_of_run:
+        raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
+    if stream is not None and (is_of_run or path.is_dir()):
+        raise ScenarioError("--stream is for one file with a stream from elsewhere; a run has its own contract")
+    if stream is not None and (promises is not None or model is not None):
+        raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
+
+
 def promises_in(path: Path) -> Promised:
     """What a promise file says, held against what is looked for at all. Raises ScenarioError."""
     looked = [Looked(check.name, check.anomalies, check.when is When.CONTRACT) for check in CHECKS]

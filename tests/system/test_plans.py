@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import docker
-import pyarrow.parquet as parquet
 import pytest
+from pyarrow import parquet
 
 PLANS = Path(__file__).with_name("plans")
 SEED = 5
