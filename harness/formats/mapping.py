@@ -60,9 +60,13 @@ def stream_format(name: str) -> StreamFormat:
     if path.suffix != ".toml" and not path.exists():
         choices = ", ".join(ENVELOPES)
         raise ScenarioError(f"--stream {name}: there is no such format: choose from {choices}, or name a mapping file")
-    mapping = read_mapping(path)
+    return mapped(path.name, read_mapping(path))
+
+
+def mapped(name: str, mapping: Mapping) -> StreamFormat:
+    """The format of that name that such a mapping describes."""
     has_opens = mapping.fields.kind is not None and "open" in {*mapping.kinds.values(), *_own_kinds(mapping)}
-    return StreamFormat(path.name, mapping.stream, partial(_told, mapping), has_opens)
+    return StreamFormat(name, mapping.stream, partial(_told, mapping), has_opens)
 
 
 def read_mapping(path: Path) -> Mapping:

@@ -49,6 +49,7 @@ RULE_IDS: Final = {
 }
 _EVENTS: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
 _PARQUET: Final = b"PAR1"
+UNIT_MAX: Final = 10_000_000  # Rows; what a unit lacks of the rows that it announces is held in memory.
 _INT_MAX: Final = (1 << 63) - 1
 
 
@@ -102,7 +103,11 @@ class Survey:
         self._unended: dict[Json, None] = {}
         self._is_ended_early = False  # Ends do not stand behind their rows: they came another way, and mark nothing.
         for place, told in self._every():
-            self._take(place, told)
+            try:
+                _require_sense(told)
+                self._take(place, told)
+            except ValueError as error:
+                raise HistoryError(f"{path}, {place}: {error}") from None
 
     def records(self) -> Iterator[Record]:
         """The events, numbered."""
@@ -137,12 +142,12 @@ class Survey:
 
     def _take(self, place: str, told: Told) -> None:
         if told.kind == "unit":
-            self._end(_hashable(told.unit), told.sizes)
+            self._end(told.unit, told.sizes)
             return
         if told.collection is not None:
             self._collections.add(told.collection)
         if told.unit is not None:
-            unit = _hashable(told.unit)
+            unit = told.unit
             self._is_ended_early |= unit in self._sizes
             self._units.setdefault(unit, len(self._units) + 1)
             self._unended[unit] = None
@@ -199,22 +204,29 @@ class Survey:
             position=position,
             ordinal=told.ordinal,
             epoch=told.epoch,
-            unit=None if told.unit is None else self._units[_hashable(told.unit)],
+            unit=None if told.unit is None else self._units[told.unit],
             unit_rows=told.unit_rows if told.unit_rows is not None else self._size(told.unit),
         )
 
     def _size(self, unit: Json) -> int | None:
         """How many rows a unit has in the tables of this file, if its end says so."""
-        sizes = self._sizes.get(_hashable(unit)) if unit is not None else None
+        sizes = self._sizes.get(unit) if unit is not None else None
         if not sizes or self._is_ended_early:
             return None
         return sum(count for name, count in sizes if name in self._collections) or None
 
 
-def _hashable(unit: Json) -> Json:
-    if isinstance(unit, list | dict):
-        raise HistoryError("a unit is a text or a number")
-    return unit
+def _require_sense(told: Told) -> None:
+    """Raise ValueError for what no event can be."""
+    if told.position is None and told.kind in {"row", "watermark"}:
+        raise ValueError(f"a {told.kind} without a position")
+    if isinstance(told.unit, list | dict):
+        raise ValueError("its unit, or transaction, is neither a text nor a number")
+    sizes = [told.unit_rows or 0, *(count for _, count in told.sizes)]
+    if max(sizes) > UNIT_MAX or min(sizes) < 0:
+        raise ValueError(f"a unit of so many rows: the limit is {UNIT_MAX:,}")
+    if any(abs(number or 0) > _INT_MAX for number in (told.ordinal, told.epoch, told.time_ns)):
+        raise ValueError("one of its numbers does not fit into 64 bits")
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Json]]:
