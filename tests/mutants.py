@@ -31,6 +31,7 @@ RULES = {
     "checkers/serializability.py": [],
 }
 RULE_TESTS = [
+    "tests/unit/checkers/test_tallies.py",
     "tests/unit/checkers/test_serializability.py",
     "tests/property/test_serializability.py",
     "tests/unit/checkers/test_size.py",
