@@ -8,7 +8,9 @@
 6. Faults and marks are records of ours.
 """
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from harness.formats.rows import faults_and_marks
 from harness.formats.schema import SCHEMAS
 from harness.formats.tables import reading
 
+_AHEAD = 2  # Row groups that wait for their turn, and the threads that decode them.
 _OPS = ["index", "outcome", "after", "invoke_seq", "complete_seq", "is_txn"]
 _MOPS = ["op", "position", "f", "key", "value", "read"]
 _WITH_SEQ = ("events", "faults", "probes", "states", "marks")
@@ -136,13 +139,26 @@ def _described(field: pa.Field | None) -> str:
 
 
 def _groups(folder: Path, name: str, columns: list[str]) -> Iterator[pa.Table]:
-    """The row groups of a table, those columns only."""
+    """The row groups of a table, those columns only. The next ones are decoded while one is looked at."""
     path = folder / f"{name}.parquet"
-    with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        for group in range(file.num_row_groups):
-            table = file.read_row_group(group, columns=columns, use_threads=False)
-            table.validate(full=True)
-            yield table
+    with reading(path), pq.ParquetFile(path) as file:
+        count = file.num_row_groups
+    with reading(path), ThreadPoolExecutor(_AHEAD) as pool:
+        waiting = deque[Future[pa.Table]]()
+        for group in range(count):
+            waiting.append(pool.submit(_group, path, group, columns))
+            if len(waiting) > _AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _group(path: Path, group: int, columns: list[str]) -> pa.Table:
+    """One row group. Each thread opens the file for itself."""
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        table = file.read_row_group(group, columns=columns, use_threads=False)
+        table.validate(full=True)
+        return table
 
 
 def _ints(table: pa.Table, column: str) -> Int64s:
