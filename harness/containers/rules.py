@@ -31,7 +31,7 @@ class Rules:
         first = [(node, port) for node, port in links if self._holds.take(SILENT, f"{node}:{port}")]
         for node, port in first:
             self._ports.setdefault(node, []).append(port)
-        await asyncio.gather(*(self._silence(node, ports) for node, ports in _by_node(first).items()))
+        await asyncio.gather(*(self._begin_on(node, ports) for node, ports in _by_node(first).items()))
 
     async def end(self, links: Iterable[tuple[NodeId, int]]) -> None:
         """Let them through again. A node that is gone has taken its rules with it."""
@@ -55,6 +55,14 @@ class Rules:
                 await asyncio.sleep(_RETRY_S)
         finally:
             await starting
+
+    async def _begin_on(self, node: NodeId, ports: Sequence[int]) -> None:
+        try:
+            await self._silence(node, ports)
+        except GONE:
+            if not self._site.nodes[node].is_down:
+                raise
+            # It is down: `start` will do it.
 
     async def _forgive(self, node: NodeId, ports: Sequence[int]) -> None:
         with suppress(*GONE):

@@ -203,6 +203,22 @@ def test_a_node_that_starts_anew_is_as_silent_as_before() -> None:
     run(main())
 
 
+def test_a_stall_that_begins_while_a_node_is_down_is_laid_where_it_can_be_and_there_at_its_start() -> None:
+    async def main() -> None:
+        stage = Stage()
+        crash, stall = step("crash", "n1", disk="kept"), step("stall", "n1>s1", "n2>s1")
+        await stage.faults.apply(crash)
+        await stage.faults.apply(stall)
+        assert stage.site.obstacle("n2", "s1") is not None
+        await stage.faults.undo(crash)
+        assert stage.site.obstacle("n1", "s1") is not None
+        await stage.faults.undo(stall)
+        assert stage.site.obstacle("n1", "s1") is None
+        assert stage.site.obstacle("n2", "s1") is None
+
+    run(main())
+
+
 def test_what_cannot_be_brought_about_did_nothing_and_is_undone_in_peace() -> None:
     async def main() -> None:
         stage = Stage()
