@@ -56,6 +56,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ScenarioError(f"time_budget is {self.time_budget}: it must be above 0 seconds")
         if self.model is not None:
             models.canonical(self.model)
+        if self.twice and self.runtime == "docker":
+            raise ScenarioError("--twice compares every record, which no run in containers repeats: use --runtime sim")
 
     @property
     def runs(self) -> int:

@@ -26,6 +26,7 @@ from tests.command.conftest import Seamark
         ("run --count 0", "count is 0"),
         ("run --jobs 0", "jobs is 0"),
         ("run --time-budget 0", "time_budget is 0"),
+        ("run --runtime docker --twice", "--runtime sim"),
         ("run --plan nowhere.json", "nowhere.json"),
         ("run nowhere.toml", "nowhere.toml"),
         ("check", "'path'"),
