@@ -9,6 +9,7 @@ from typing import Final
 from harness.containers.probing import Prober
 from harness.containers.rules import Rules
 from harness.containers.site import GONE, PAUSED, SETTLED_S, Holds, Site
+from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.host.control import Counters, Slow
 from harness.host.storage import CRASH_MODE_FILE
@@ -18,6 +19,7 @@ FOLDER: Final = "/var/lib/seamark"  # A node's durable state.
 BALLAST: Final = f"{FOLDER}/ballast"
 SILENT_S: Final = 0.3
 _SMALL_KB: Final = 1 << 20  # A disk that is larger is no small volume, but the machine's own: it is never filled.
+_DF_SIZE: Final = 8  # Which of the words of `df -P` it is: seven make the heading.
 _KEPT: Final = "kept"
 _DOWN: Final = "down"
 
@@ -187,8 +189,10 @@ class FullDisk:
         return Effect(count, f"{count} writes found no room, and ended the node's process; {self._last}")
 
     async def _fill(self, node: NodeId) -> None:
-        told = await self._site.run_in(node, ["df", "-P", "-k", FOLDER])
-        size_kb = int(told.splitlines()[-1].split()[1])
+        told = (await self._site.run_in(node, ["df", "-P", "-k", FOLDER])).split()
+        if len(told) <= _DF_SIZE:  # The engine may lose what a command said.
+            raise DeployError(f"{node} did not tell how large its disk is")
+        size_kb = int(told[_DF_SIZE])
         if size_kb > _SMALL_KB:
             self._last = f"the disk of {node} has {size_kb} KB: it is no small volume, and was not filled"
             return
