@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RULES = {
     "checkers/ragged.py": ["tests/unit/checkers/test_ragged.py"],
     "checkers/kernels.py": [],
-    "checkers/versions.py": [],
+    "checkers/versions.py": ["tests/unit/checkers/test_slots.py"],
     "checkers/anomalies.py": [],
     "checkers/slices.py": ["tests/unit/checkers/test_slices.py"],
     "checkers/serializability.py": [],
