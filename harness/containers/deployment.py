@@ -22,6 +22,7 @@ from docker.models.containers import Container
 from docker.models.networks import Network
 from docker.types import LogConfig
 
+from harness.containers import inside
 from harness.containers.control import ControlLink, Hearers
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
@@ -178,13 +179,10 @@ class Deployment:
 
     async def run_in(self, node: NodeId, command: list[str]) -> str:
         """The output of a command in the node's container. Raises DeployError if it fails."""
-        code, output = await in_thread(lambda: self.nodes[node].container.exec_run(command))
-        assert isinstance(output, bytes)  # Not a stream: none was asked for.
-        text = output.decode("utf-8", "replace").strip()
+        code, text = await in_thread(inside.told, self._client.api, str(self.nodes[node].container.id), command)
         if code != 0:
-            raise DeployError(
-                f"{' '.join(command)} on {node} exited with {code}: {text.splitlines()[-1:] or 'no word'}"
-            )
+            last = text.splitlines()[-1] if text else "no word"
+            raise DeployError(f"{' '.join(command)} on {node} exited with {code}: {last}")
         return text
 
     async def put(self, node: NodeId, path: str, content: bytes) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import socket
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,9 +13,13 @@ READ_BYTES = 1 << 16
 
 
 class EngineProxy:
-    """Listens on a socket in `folder`, and passes on to the engine what comes there, and back."""
+    """Listens on a socket in `folder`, and passes on to the engine what comes there, and back.
 
-    def __init__(self, folder: Path) -> None:
+    What comes back is held for `held_s` first, so that all of an answer arrives at once, as on a busy machine.
+    """
+
+    def __init__(self, folder: Path, *, held_s: float = 0.0) -> None:
+        self._held_s = held_s
         named = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
         assert named.startswith("unix://"), "the engine must be reached by a socket of this machine"
         self._engine = named.removeprefix("unix://")
@@ -55,13 +60,15 @@ class EngineProxy:
                 self._open += (near, far)
                 if self._is_cut:
                     self.cut()
-                for source, target in ((near, far), (far, near)):
-                    threading.Thread(target=_pass_on, args=(source, target), daemon=True).start()
+                for source, target, held_s in ((near, far, 0.0), (far, near, self._held_s)):
+                    threading.Thread(target=_pass_on, args=(source, target, held_s), daemon=True).start()
 
 
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
+def _pass_on(source: socket.socket, target: socket.socket, held_s: float) -> None:
     with contextlib.suppress(OSError):
-        while received := source.recv(READ_BYTES):
+        while received := source.recv(READ_BYTES, socket.MSG_PEEK):
+            time.sleep(held_s)
+            received = source.recv(READ_BYTES)
             target.sendall(received)
     with contextlib.suppress(OSError):
         target.shutdown(socket.SHUT_WR)

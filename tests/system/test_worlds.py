@@ -10,8 +10,13 @@ from pathlib import Path
 import docker
 import pyarrow.parquet as pq
 import pytest
+from docker.errors import NotFound
 from docker.models.containers import Container
 
+from harness.containers.engine import connect
+from harness.containers.images import image_for
+from harness.containers.inside import told
+from harness.containers.labels import labels_for
 from harness.core.record import Json
 from tests.system.engine_proxy import EngineProxy
 from tests.system.harnesses import RUN, SEAMARK, Harness, checked, folders_of, left_of, seamark, write_plan
@@ -181,3 +186,22 @@ def fill(path: Path) -> None:
             os.write(descriptor, bytes(4096))
     except OSError:
         os.close(descriptor)
+
+
+def test_all_that_a_command_in_a_container_says_is_heard_on_a_busy_machine(
+    engine: docker.DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came together with the head of an answer was lost once, and so was what it told of a disk."""
+    container = engine.containers.run(
+        image_for("seamark-node"), ["sleep", "60"], detach=True, labels=labels_for("tests")
+    )
+    try:
+        with EngineProxy(tmp_path, held_s=0.2) as proxy:
+            monkeypatch.setenv("DOCKER_HOST", proxy.host)
+            busy = connect()
+            assert told(busy.api, str(container.id), ["sh", "-c", "echo one; echo two >&2; exit 3"]) == (3, "one\ntwo")
+            with pytest.raises(NotFound):
+                told(busy.api, "nowhere", ["true"])
+            busy.close()
+    finally:
+        container.remove(force=True)
