@@ -157,6 +157,7 @@ def test_of_a_spoiled_file_parts_say_the_same_or_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("small_chunks")
+@pytest.mark.spark
 def test_spark_reads_parts_as_this_process_does(spark: SparkEngine, tmp_path: Path) -> None:
     path = tmp_path / "history.edn"
     path.write_text(history(3), encoding="utf-8")
