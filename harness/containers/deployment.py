@@ -137,7 +137,10 @@ class Deployment:
         """Remove everything, after collecting the nodes' logs. What is gone already is no error."""
         for each in self.nodes.values():
             each.control.away()
-        await in_thread(self._remove, logs)
+        # All at once: sooner, and an engine that hangs holds up one call, not eight. The last line tells what failed.
+        each_gone = (in_thread(self._remove_node, each, logs) for each in self.nodes.values())
+        await asyncio.gather(*each_gone, return_exceptions=True)
+        await in_thread(remove_run, self._client, self._blueprint.run_id)
 
     async def start(self, node: NodeId) -> None:
         """Start a node's container, and return when the node is ready, or killed again meanwhile.
@@ -336,15 +339,14 @@ class Deployment:
         listed = self._client.api.containers(all=True, filters={"label": f"{RUN}={self._blueprint.run_id}"})
         return {each["Id"]: each["State"] for each in listed}
 
-    def _remove(self, logs: Path | None) -> None:
-        for node, each in self.nodes.items():
-            if logs is not None:
-                text = b""
-                with contextlib.suppress(DockerException):
-                    text = each.container.logs(timestamps=True)
-                with contextlib.suppress(OSError):  # No space is left there; containers are removed all the same.
-                    (logs / f"{node}.log").write_bytes(text)
-        remove_run(self._client, self._blueprint.run_id)
+    def _remove_node(self, each: NodeContainer, logs: Path | None) -> None:
+        if logs is not None:
+            text = b""
+            with contextlib.suppress(DockerException):
+                text = each.container.logs(timestamps=True)
+            with contextlib.suppress(OSError):  # No space is left there; containers are removed all the same.
+                (logs / f"{each.node}.log").write_bytes(text)
+        each.container.remove(force=True, v=True)
 
 
 async def in_thread(work: Callable[..., T], *arguments: object) -> T:
