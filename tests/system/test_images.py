@@ -1,6 +1,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import docker
 import msgspec
@@ -35,12 +36,17 @@ def write(image: Image, *lines: str) -> None:
     (Path(image.recipe) / "Dockerfile").write_text(text, encoding="utf-8")
 
 
-def said(engine: docker.DockerClient, tag: str, *command: str, **options: object) -> str:
-    """What a command prints in a container of that image."""
-    output: bytes = engine.containers.run(  # type: ignore[call-overload]  # The options are the test's.
-        tag, list(command), remove=True, labels=labels_for("tests"), **options
-    )
-    return output.decode().strip()
+def said(engine: docker.DockerClient, tag: str, *command: str, **options: Any) -> str:
+    """What a command has printed in a container of that image: read at its end, as the SDK may lose what it streams."""
+    container = engine.containers.create(tag, list(command), labels=labels_for("tests"), **options)
+    try:
+        container.start()
+        container.wait()
+        output = container.logs()
+        assert isinstance(output, bytes)
+        return output.decode().strip()
+    finally:
+        container.remove(force=True)
 
 
 def forget(engine: docker.DockerClient, image: Image) -> None:
