@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import docker
 import pytest
 
+from harness.containers.catalogue import NODE, TOXIPROXY
 from harness.containers.engine import connect
+from harness.containers.images import ensure
 from harness.core.errors import DeployError
 
 
@@ -19,12 +21,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[docker.DockerClient]:
-    """A client of the engine that this machine has."""
+    """A client of the engine that this machine has, with the images of all runs: where nothing is there, they take
+    minutes, which no test has.
+    """
     try:
         client = connect()
     except DeployError as error:
         if os.environ.get("SEAMARK_REQUIRE_DOCKER") == "1":
             pytest.fail(str(error))
         pytest.skip(str(error))
+    for image in (NODE, TOXIPROXY):
+        ensure(client, image)
     yield client
     client.close()
