@@ -3,6 +3,7 @@
 from typing import Final
 
 COST: Final = "only the cost differs"
+WIDER: Final = "windows may be wider, and are never narrower: more is searched, and the same is found"
 ARGUED: Final[dict[tuple[str, str], str]] = {
     (
         "checkers/kernels.py",
@@ -18,4 +19,15 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "self.longest >= 0  ->  self.longest > 0",
     ): "list 0 begins at 0, as what is not there does",
     ("checkers/versions.py", "self.slots.count + 1  ->  self.slots.count + 2"): "nobody asks for the slot between",
+    (
+        "checkers/slices.py",
+        "~is_certain & (edges.source_after > edges.target)  ->  ~is_certain | (edges.source_after > edges.target)",
+    ): WIDER,
+    (
+        "checkers/slices.py",
+        "np.concatenate((moment[source[is_unmet]], moment[past])) + 1  ->  "
+        "np.concatenate((moment[source[is_unmet]], moment[past])) + 2",
+    ): WIDER,
+    ("checkers/slices.py", "moment[source[active]] + 1  ->  moment[source[active]] + 2"): WIDER,
+    ("checkers/slices.py", "moment + 1  ->  moment + 2"): WIDER,
 }

@@ -4,13 +4,18 @@ Work is what the steps that can grow faster than their input touch: positions th
 edges on their way to slices. Four times the input may cost five times the work, where a quadratic step costs sixteen.
 """
 
+from collections import Counter
 from importlib import import_module
 
+import numpy as np
 import pytest
 
-from checkers import ragged
+from checkers import ragged, slices
+from checkers.edges import Tail, all_edges
 from checkers.engine import LocalEngine
 from checkers.serializability import Options, check
+from checkers.sightings import Report
+from checkers.versions import Inference
 from harness.core.columns import Int64s
 from harness.core.verdict import Judgement
 from tests.bench.skew import Shape, cut, endless, hot_key, long_transactions, read_once, storm, unseen_storm
@@ -64,6 +69,30 @@ def test_what_nobody_saw_is_not_paired_with_those_who_did_not_see_it(work: list[
     touched, judgement = cost(work, unseen_storm, 20_000)
     assert judgement.witnesses["G2-item"] == 10_000
     assert touched < 20_000  # Of a hundred million pairs.
+
+
+def missed(count: int) -> Inference:
+    """So many appends to one key, one after the other, and as many reads after them that saw none."""
+    nodes, group = np.arange(2 * count, dtype=np.int32), np.zeros(count, np.int32)
+    writer, reader = nodes[:count], nodes[count:]
+    tail = Tail(group, reader, reader + 1, group, writer, writer + 1)
+    return Inference(all_edges([]), tail, Report((), Counter()), ())
+
+
+def test_appends_that_all_readers_missed_are_not_paired_with_them_on_the_way_to_slices(work: list[int]) -> None:
+    known = slices.ends([], last=3_999)
+    shares = dict(slices.route(missed(2_000), known=known, slice_ids=slices.SLICE_IDS))
+    assert (shares[0].windows.start.tolist(), shares[0].windows.stop.tolist()) == ([0], [4_000])
+    assert sum(work) < 2_000  # Of four million pairs.
+
+
+@pytest.mark.parametrize(("stop", "expected"), [(40, 20 * 20), (30, 20 * 10), (15, 0)])
+def test_pairs_inside_of_a_window_are_counted_without_being_made(work: list[int], stop: int, expected: int) -> None:
+    known = slices.ends([], last=39)
+    windows = slices.Windows(np.array([0]), np.array([stop]))
+    assert slices.inside_count(missed(20), windows=windows, known=known) == expected
+    assert not work
+    assert len(slices.inside(missed(20), windows=windows, known=known).source) == expected
 
 
 def test_work_grows_with_micro_operations_and_not_with_their_number_in_one_transaction(work: list[int]) -> None:
