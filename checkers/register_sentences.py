@@ -85,7 +85,9 @@ class Seen:
         for meeting in sorted(meetings):
             self._commit[meeting.key, meeting.write] = meeting.commit
             self._met.setdefault((meeting.key, meeting.met), []).append(meeting)
-            self._left.setdefault((meeting.key, meeting.left), []).append(meeting)
+            # What it read it left behind too: the check does not know what it wrote if two wrote that value.
+            for version in {meeting.left, meeting.read} - {ABSENT}:
+                self._left.setdefault((meeting.key, version), []).append(meeting)
 
     def reason(self, key: int, earlier: int, later: int, name: Name) -> str | None:
         """Why one version comes before the other; None if nothing says so."""
@@ -101,9 +103,9 @@ class Seen:
         left, met = self._left.get((key, earlier), []), self._met.get((key, later), [])
         for process in sorted({each.process for each in left}) if order.process is not Trust.NONE else ():
             for one, other in _apart(left, met, process):
-                yield f"process {process} ran {_leaving(one, name)} before {_meeting(other, name)}"
+                yield f"process {process} ran {_leaving(one, earlier, name)} before {_meeting(other, name)}"
         for one, other in _apart(left, met) if order.real_time is not Trust.NONE else ():
-            yield f"{_leaving(one, name)} ended before the start of {_meeting(other, name)}"
+            yield f"{_leaving(one, earlier, name)} ended before the start of {_meeting(other, name)}"
         if order.commits and self._commit.get((key, earlier), NEVER) < self._commit.get((key, later), NEVER):
             yield f"the system committed {_shown(earlier, name)} before {_shown(later, name)}"
 
@@ -120,8 +122,8 @@ def _apart(
             yield one, other
 
 
-def _leaving(one: Meeting, name: Name) -> str:
-    return f"T{one.op}, which {'read' if one.write == ABSENT else 'wrote'} {_shown(one.left, name)},"
+def _leaving(one: Meeting, version: int, name: Name) -> str:
+    return f"T{one.op}, which {'wrote' if one.write == version else 'read'} {_shown(version, name)},"
 
 
 def _meeting(other: Meeting, name: Name) -> str:
