@@ -90,6 +90,20 @@ def repetition(report: Report) -> str | None:
     return f"seamark replay {report.run}" if report.runtime == "sim" else f"seamark run {report.run}/{RUN_FILE}"
 
 
+def model_ends(report: Report) -> tuple[list[str], list[str]]:
+    """The weakest consistency models that the transactions rule out, and the strongest that they do not.
+
+    Both are empty where no transaction depends on another: that shows nothing of any model.
+    """
+    facts = report.facts.get("serializability")
+    if not isinstance(facts, dict):
+        return [], []
+    ends = [facts.get(name) for name in ("ruled_out_weakest", "not_ruled_out_strongest")]
+    out, left = ([str(name) for name in end] if isinstance(end, list) else [] for end in ends)
+    edges = facts.get("edges")
+    return (out, left) if out or (isinstance(edges, dict) and any(edges.values())) else ([], [])
+
+
 def error_report(reason: str, **known: Json) -> Report:
     """The report of a run which the harness itself spoiled."""
     verdict = Verdict.ERROR

@@ -26,7 +26,7 @@ from harness.report.cycle import Drawing, cycle_drawing
 from harness.report.evidence import PLAIN, Positions, Slice, choice, first_moment, slices
 from harness.report.exclusions import Exclusion, Writes, exclusions, read_writes
 from harness.report.markdown import issue
-from harness.report.model import WHERE, FindingRow, PromiseRow, Report
+from harness.report.model import WHERE, FindingRow, PromiseRow, Report, model_ends
 from harness.report.planned import Planned, planned_steps, read_refusals
 from harness.report.plots import STRIP_ROW, Overview, fault_colours, in_force, overview
 from harness.report.scale import WIDTH, duration
@@ -132,7 +132,7 @@ def page(
         commands=commands(report) or ([("judge", f"seamark check {source}")] if source else []),
         facts=list(_facts(report)),
         notes=_notes(report),
-        models=_models(report),
+        models=[", ".join(names) for names in model_ends(report)],
         outcomes=[(word, report.operations[kind]) for kind, word in OUTCOME_WORDS.items() if kind in report.operations],
     )
 
@@ -320,16 +320,6 @@ def _number(value: Json) -> str:
 def _notes(report: Report) -> list[str]:
     notes = report.facts.get("notes")
     return [str(note) for note in notes if note != report.reason] if isinstance(notes, list) else []
-
-
-def _models(report: Report) -> tuple[str, str]:
-    """Which consistency models the findings rule out (the weakest of them), and which they leave (the strongest)."""
-    facts = report.facts.get("serializability")
-    if not isinstance(facts, dict):
-        return "", ""
-    lists = [facts.get("ruled_out_weakest"), facts.get("not_ruled_out_strongest")]
-    out, left = (", ".join(map(str, each)) if isinstance(each, list) else "" for each in lists)
-    return out, left
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.core.verdict import Verdict
-from harness.report.model import FindingRow, PromiseRow, Report, repetition
+from harness.report.model import FindingRow, PromiseRow, Report, model_ends, repetition
 
 FINDINGS_SHOWN = 5
 PROMISES_SHOWN = 12
@@ -80,6 +80,13 @@ def _body(report: Report) -> Iterable[Text | Table]:
     if report.promises:
         yield Text()
         yield from _promises(report)
+    out, left = model_ends(report)
+    if out or left:
+        yield Text()
+    if out:
+        yield plain(f"  violated  {', '.join(out)} (the weakest models that the transactions rule out)")
+    if left:
+        yield plain(f"  possible  {', '.join(left)} (the strongest models that they do not rule out)")
     if report.findings:
         yield Text()
     for finding in report.findings[:FINDINGS_SHOWN]:

@@ -4,6 +4,7 @@ import io
 
 from rich.console import Console
 
+from harness.core.record import Json
 from harness.report.model import PromiseRow, Report
 from harness.report.screen import PROMISES_SHOWN, show
 
@@ -15,11 +16,23 @@ def row(number: int, verdict: str, witnesses: int) -> PromiseRow:
 
 
 def screen(*promises: PromiseRow) -> str:
-    report = Report(verdict="invalid", exit_code=1, reason="something", promises=promises)
+    return shown(Report(verdict="invalid", exit_code=1, reason="something", promises=promises))
+
+
+def shown(report: Report) -> str:
     console = Console(file=io.StringIO(), width=200)
     show(console, report)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+def transactions(*, edges: int, out: list[Json], left: list[Json]) -> Report:
+    facts: dict[str, Json] = {
+        "edges": {"ww": 0, "wr": edges, "rw": 0},
+        "ruled_out_weakest": out,
+        "not_ruled_out_strongest": left,
+    }
+    return Report(verdict="invalid", exit_code=1, reason="something", facts={"serializability": facts})
 
 
 def test_few_promises_have_a_row_each() -> None:
@@ -35,3 +48,23 @@ def test_of_many_promises_those_that_hold_share_a_line_with_the_least_witnessed(
     assert "promise number 50" in text
     assert "promise number 51" in text
     assert "promise number 0" not in text
+
+
+def test_the_weakest_models_that_are_violated_and_the_strongest_that_are_left_have_a_line_each() -> None:
+    text = shown(transactions(edges=3, out=["repeatable-read"], left=["snapshot-isolation", "read-atomic"]))
+    assert "  violated  repeatable-read (the weakest models that the transactions rule out)\n" in text
+    assert "  possible  snapshot-isolation, read-atomic (the strongest models that they do not rule out)\n" in text
+
+
+def test_where_nothing_is_violated_only_the_strongest_model_is_named() -> None:
+    text = shown(transactions(edges=3, out=[], left=["strict-serializable"]))
+    assert "possible  strict-serializable" in text
+    assert "violated" not in text
+
+
+def test_transactions_that_do_not_depend_on_each_other_leave_no_model() -> None:
+    assert "possible" not in shown(transactions(edges=0, out=[], left=["strict-serializable"]))
+
+
+def test_a_cycle_of_time_alone_rules_models_out_without_any_dependency() -> None:
+    assert "violated  strong-read-committed" in shown(transactions(edges=0, out=["strong-read-committed"], left=[]))
