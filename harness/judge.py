@@ -31,12 +31,13 @@ from harness.formats.load import Loaded
 from harness.formats.names import named_values
 from harness.formats.parquet import footer_of, hash_of
 from harness.formats.promise_file import Promised
-from harness.formats.sight import sighted
+from harness.formats.sight import registers, sighted
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, told
 from harness.store import RunFile
 
 SECOND = 1_000_000_000
+LINEARIZABLE = "linearizable"
 CHECK_THREAD = "check"  # How the names of threads that check begin.
 SETTLED = Promise(
     id="SETTLE",
@@ -74,7 +75,7 @@ def judge(
     """
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
-    seen = sighted(loaded.history) if run_file is None and promised is None and model is None else ()
+    seen = _seen(loaded.history, model) if run_file is None and promised is None else ()
     promises = seen or _promises(run_file, promised, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
     subject = _subject(loaded, engine, run_file or promised, promises)
@@ -93,7 +94,7 @@ def judge(
         reason=composition.reason,
         clause=composition.clause,
         incomplete=not loaded.is_complete,
-        model=next(iter(bound), None),
+        model=next(iter(bound), model if seen else None),
         findings=_finding_rows(composition),
         promises=tuple(map(_promise_row, composition.promises)),
         excused=composition.excused,
@@ -103,6 +104,13 @@ def judge(
         seconds={"check": round(time.monotonic() - started, 3)},
     )
     return report if run_file is None else _as_run(report, run_file, exposure)
+
+
+def _seen(history: Path, model: str | None) -> tuple[Promise, ...]:
+    """What a history from elsewhere promises as it looks. A model is about transactions, or about single registers."""
+    if model is None:
+        return sighted(history)
+    return registers(history) if model == LINEARIZABLE else ()
 
 
 def _promises(run_file: RunFile | None, promised: Promised | None, model: str | None) -> tuple[Promise, ...]:

@@ -66,10 +66,19 @@ def sighted(history: Path) -> tuple[Promise, ...]:
     kind = next((kind for kind in KINDS if kind.is_like(shape)), None)
     if registers is not None and (kind is None or registers.is_keyed):  # Who names keys everywhere reads no lists.
         kind = REGISTERS
-    if kind is None:
-        return ()
-    name = kind.check.upper()
-    return (Promise(id=name, text=kind.text, source=SOURCE, forbids=kind.forbids, check=kind.check),)
+    return () if kind is None else (_promise(kind),)
+
+
+def registers(history: Path) -> tuple[Promise, ...]:
+    """That each register is linearizable; nothing if the history is not of registers, or not of them alone.
+
+    Raises HistoryError if the file is damaged.
+    """
+    return () if form_of(history, Register()) is None else (_promise(REGISTERS),)
+
+
+def _promise(kind: Kind) -> Promise:
+    return Promise(id=kind.check.upper(), text=kind.text, source=SOURCE, forbids=kind.forbids, check=kind.check)
 
 
 def _shape(history: Path) -> Shape | None:

@@ -9,7 +9,7 @@ import pytest
 from checkers.engine import LocalEngine
 from harness import checks
 from harness.core.promises import Bounds, Promise
-from harness.core.record import Evidence
+from harness.core.record import Complete, Evidence, Invoke
 from harness.formats.load import Loaded
 from harness.formats.parquet import write_history
 from harness.judge import judge
@@ -103,3 +103,48 @@ def test_a_promise_of_one_anomaly_by_its_name_is_judged(tmp_path: Path) -> None:
         story.op("rx1", (7, 0))
     run_file = msgspec.structs.replace(RUN, promises=(msgspec.structs.replace(WEAK, forbids=("G1a",)),))
     assert verdicts(report(tmp_path, story.records, run_file=run_file)) == {"P1": "violated"}
+
+
+def single(*done: tuple[str, int | None, int | None]) -> list[Evidence]:
+    """Operations on one register, one after the other: what each asked and was answered."""
+    told: list[Evidence] = []
+    for number, (f, asked, answered) in enumerate(done):
+        told += [
+            Invoke(number, 2 * number, number, 0, f, asked),
+            Complete(number, 2 * number + 1, "ok", answered),
+        ]
+    return told
+
+
+@pytest.mark.parametrize(("read", "verdict"), [(1, "holds"), (0, "violated")])
+@pytest.mark.parametrize("model", [None, "linearizable"])
+def test_single_registers_are_judged_as_such_with_and_without_their_model(
+    tmp_path: Path, model: str | None, read: int, verdict: str
+) -> None:
+    done = single(("write", 0, 0), *[("write", 1, 1), ("read", None, read)] * 12)
+    judged = report(tmp_path, done, model=model, run_file=None)
+    assert {row.id: row.verdict for row in judged.promises} == {"LINEARIZABILITY": verdict}
+    assert judged.model == model
+    assert judged.exit_code == (verdict == "violated")
+
+
+def test_single_registers_say_nothing_of_a_model_of_transactions(tmp_path: Path) -> None:
+    judged = report(tmp_path, single(*[("write", 1, 1), ("read", None, 1)] * 12), model="serializable", run_file=None)
+    assert verdicts(judged) == {"MODEL": "not-exercised"}
+
+
+def test_transactions_may_be_asked_whether_they_are_linearizable(tmp_path: Path) -> None:
+    judged = report(tmp_path, skew("r"), model="linearizable", run_file=None)
+    assert "LINEARIZABILITY" not in verdicts(judged)
+    assert judged.model == "linearizable"
+
+
+def test_numbers_in_a_set_are_no_registers_whatever_the_model(tmp_path: Path) -> None:
+    told = [
+        *single(*[("add", number, number) for number in range(12)]),
+        Invoke(12, 24, 12, 0, "read"),
+        Complete(12, 25, "ok", list(range(12))),
+    ]
+    assert verdicts(report(tmp_path / "seen", told, run_file=None)) == {"SET-FULL": "holds"}
+    asked = report(tmp_path / "asked", told, model="linearizable", run_file=None)
+    assert verdicts(asked) == {"MODEL": "not-exercised"}
