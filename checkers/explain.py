@@ -201,10 +201,7 @@ class Explainer:
                 order = self._list(self._order.get(example.key, ()))
                 return f"{op} read {key} as {order}, but {other} had appended more to it before it appended {element}."
             case "incompatible-order":
-                return (
-                    f"{op} read {key} as {self._odd(example)}, and {other} read it as "
-                    f"{self._list(self._order.get(example.key, ()))}: neither is the beginning of the other."
-                )
+                return self._disagreement(example)
             case "G1a":
                 return f"{op} read {key} as {self._seen(example)}, but {other}, which appended {element}, failed."
             case "G1b":
@@ -230,11 +227,21 @@ class Explainer:
         holding = [read for read in reads if read.elements and example.element in read.elements]
         return self._list((holding or reads)[0].elements or ())
 
-    def _odd(self, example: Example) -> str:
-        """The first read of the example's key by its operation that is not the beginning of the longest."""
-        order = self._order.get(example.key, [])
-        reads = [read.elements or () for read in _reads(self._operations[example.op]) if read.key == example.key]
-        return self._list(next((read for read in reads if list(read) != order[: len(read)]), reads[0]))
+    def _disagreement(self, example: Example) -> str:
+        """Two reads of a key, of which neither is the beginning of the other, and where they part."""
+        key = example.key
+        ours, theirs = (
+            [read.elements or () for read in _reads(self._operations[op]) if read.key == key]
+            for op in (example.op, example.other)
+        )
+        longest = max(theirs, key=len)
+        odd = next(read for read in ours if read != longest[: len(read)])
+        place = next(at for at, (one, other) in enumerate(zip(odd, longest, strict=False)) if one != other)
+        return (
+            f"T{example.op} read {self._name(key)} as {self._list(odd)}, and T{example.other} read it as "
+            f"{self._list(longest)}: neither is the beginning of the other, as element {place + 1} is "
+            f"{self._name(odd[place])} in the one and {self._name(longest[place])} in the other."
+        )
 
     def _contradiction(self, operation: Operation, key: int) -> str:
         """Which read contradicts what the transaction knew, and what it knew."""
