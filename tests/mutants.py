@@ -31,7 +31,7 @@ RULES = {
     "checkers/anomalies.py": [],
     "checkers/slices.py": ["tests/unit/checkers/test_slices.py"],
     "checkers/serializability.py": [],
-    "checkers/edges.py": [],
+    "checkers/edges.py": ["tests/unit/checkers/test_edges.py"],
     "checkers/graph.py": [],
     "checkers/cycles.py": [],
     "checkers/register_order.py": [],

@@ -20,6 +20,11 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "list 0 begins at 0, as what is not there does",
     ("checkers/versions.py", "self.slots.count + 1  ->  self.slots.count + 2"): "nobody asks for the slot between",
     (
+        "checkers/edges.py",
+        "max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 1  ->  "
+        "max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 2",
+    ): "a number between two groups is nobody's",
+    (
         "checkers/slices.py",
         "~is_certain & (edges.source_after > edges.target)  ->  ~is_certain | (edges.source_after > edges.target)",
     ): WIDER,
