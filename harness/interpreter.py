@@ -16,10 +16,10 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from harness.clients import OpenClient
 from harness.core.generator import Context, Generator, Planned
-from harness.core.machine import Settings
 from harness.core.record import Complete, Evidence, Invoke, Mark, MicroOp, StreamEvent
-from harness.core.seams import Client, Clock, Cluster, Completion, Invocation, Network, Workload
+from harness.core.seams import Client, Clock, Cluster, Completion, Invocation, Workload
 from harness.nemesis_process import NemesisProcess
 from nemesis.plan import FaultRuntime, Plan
 
@@ -40,7 +40,7 @@ class Runtime:
     """What carries a test out. `mark` makes a milestone with a note, `dump` has all nodes record their state."""
 
     clock: Clock
-    network: Network
+    open_client: OpenClient
     faults: FaultRuntime
     record: Callable[[Evidence], None]
     mark: Callable[[str, str | None], Mark]
@@ -55,14 +55,13 @@ class Interpreter:
         runtime: Runtime,
         *,
         cluster: Cluster,
-        settings: Settings,
         workload: Workload,
         plan: Plan,
         threads: int,
         timeout_ns: int,
     ) -> None:
-        self._cluster, self._settings, self._workload = cluster, settings, workload
-        self._clock, self._network = runtime.clock, runtime.network
+        self._cluster, self._workload = cluster, workload
+        self._clock, self._open_client = runtime.clock, runtime.open_client
         self._record, self._mark, self._dump = runtime.record, runtime.mark, runtime.dump
         self._timeout_ns = timeout_ns
         self._nemesis = NemesisProcess(plan, runtime.faults, runtime.clock, runtime.record)
@@ -196,13 +195,9 @@ class Interpreter:
     async def _serve(self, thread: int) -> None:
         """One thread: open a client, carry out what comes, retire the process after info."""
         while True:
-            connection = self._network.connect(f"client-{self._processes[thread]}")
-            client = self._cluster.client(self._processes[thread], connection, self._settings)
-            try:
+            async with self._open_client(self._processes[thread]) as client:
                 while await self._serve_one(thread, client):
                     pass
-            finally:
-                await connection.close()
 
     async def _serve_one(self, thread: int, client: Client) -> bool:
         """Carry out one operation; False if its process must not act again."""

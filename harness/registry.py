@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from harness.core.errors import ScenarioError
-from harness.core.seams import Cluster
+from harness.core.seams import Cluster, MachineCluster, is_of_machines
 from harness.scenario import known
 
 GROUP = "seamark.clusters"
@@ -26,6 +26,18 @@ def load_cluster(name: str) -> Cluster:
     except Exception as error:
         raise ScenarioError(f"cluster {name!r} ({point.value}) cannot be loaded: {error!r}") from error
     return cluster
+
+
+def of_machines(cluster: Cluster) -> MachineCluster:
+    """The cluster, as one that can be simulated. Raises ScenarioError if it cannot."""
+    if not is_of_machines(cluster):
+        raise ScenarioError(f"{cluster.name} is made of real servers, which cannot be simulated: use --runtime docker")
+    return cluster
+
+
+def load_machines(name: str) -> MachineCluster:
+    """The cluster of that name, as one that can be simulated. Raises ScenarioError likewise."""
+    return of_machines(load_cluster(name))
 
 
 def code_of(name: str) -> str:

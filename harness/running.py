@@ -18,7 +18,7 @@ from harness.core.errors import SeamarkError
 from harness.core.trace import Window
 from harness.formats.parquet import write_history
 from harness.journal import read_journal
-from harness.registry import load_cluster, version
+from harness.registry import load_cluster, of_machines, version
 from harness.scenario import Scenario, decide
 from harness.store import HISTORY, JOURNAL, LOGS, RUN_FILE, RunFile, create_run, read_run_file, write_run_file
 from nemesis.plan import Plan
@@ -46,6 +46,8 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
     ScenarioError, and DeployError if there is no engine for containers, come before anything is made.
     """
     cluster = load_cluster(scenario.cluster)
+    if scenario.runtime == "sim":
+        of_machines(cluster)
     decided = decide(scenario, cluster, plan)
     if scenario.runtime == "docker":
         connect().close()
@@ -61,7 +63,7 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
         checks=decided.workload.checks,
         types=decided.workload.types,
         plan=decided.plan,
-        promises=(*cluster.promises, *decided.workload.promises),
+        promises=(*cluster.promised(decided.settings), *decided.workload.promises),
         stream=cluster.stream,
         subscribers=tuple(str(node.id) for node in cluster.nodes if node.role == "subscriber"),
         goals=(*cluster.goals, *(f"point:{point}" for point in cluster.points)),

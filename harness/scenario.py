@@ -36,6 +36,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     timeout_ms: int = 1000
     nemesis: tuple[str, ...] | None = None
     bugs: tuple[str, ...] = ()
+    options: dict[str, str] = {}  # Of the cluster's own, such as its isolation level.
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -74,7 +75,9 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
     shape = {name: shaping.between(low, high) for name, low, high in WORKLOAD_SHAPE}
     return Decided(
         shape=shape,
-        settings=Settings(bugs=frozenset(scenario.bugs), parameters=parameters),
+        settings=Settings(
+            bugs=frozenset(scenario.bugs), parameters=parameters, options=_options(scenario.options, cluster)
+        ),
         plan=plan if plan is not None else _drawn_plan(scenario, cluster, draw),
         workload=_workload(scenario, cluster, shape),
     )
@@ -122,6 +125,14 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
     plan = draw_plan(topology(cluster), packages, draw, duration_ns=int(scenario.time_s * SECOND), units=units)
     validate(plan, topology(cluster), runtime=scenario.runtime)
     return plan
+
+
+def _options(given: dict[str, str], cluster: Cluster) -> dict[str, str]:
+    """Every option of the cluster, as it was given or by default."""
+    for name, value in given.items():
+        known(name, tuple(each.name for each in cluster.options), f"option of {cluster.name}")
+        known(value, next(each.values for each in cluster.options if each.name == name), name)
+    return {each.name: given.get(each.name, each.values[0]) for each in cluster.options}
 
 
 def _workload(scenario: Scenario, cluster: Cluster, shape: dict[str, int]) -> Workload:

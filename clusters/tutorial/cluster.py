@@ -11,7 +11,7 @@ from clusters.tutorial.promises import PROMISES, STREAM
 from clusters.tutorial.subscriber import Subscriber
 from harness.core.machine import Links, Machine, NodeId, Settings
 from harness.core.promises import Bounds, Promise, StreamContract
-from harness.core.seams import Client, Connection, Node, Parameter
+from harness.core.seams import Client, Connection, Node, Option, Parameter
 
 
 class Tutorial:
@@ -44,6 +44,7 @@ class Tutorial:
         Parameter(name="suspect_ms", low=300, high=800, text="silence after which a data node counts as down"),
         Parameter(name="watermark_ms", low=20, high=100, text="time between watermarks"),
     )
+    options: tuple[Option, ...] = ()
     points: tuple[str, ...] = ("before-replicate", "before-answer", "view-obeyed")
     goals: tuple[str, ...] = (
         "a backup was promoted",
@@ -82,3 +83,7 @@ class Tutorial:
     def bounds(self, settings: Settings) -> Bounds:
         """Nothing beyond its promises: no number of a run."""
         return Bounds()
+
+    def promised(self, settings: Settings) -> tuple[Promise, ...]:
+        """All of them, always."""
+        return self.promises

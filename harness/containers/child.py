@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from harness.child import die_with_parent, end_with
+from harness.clients import clients_of_machines
 from harness.containers.collector import Collector
 from harness.containers.control import Hearers, Probes
 from harness.containers.deployment import Blueprint, Deployment, in_thread
@@ -120,10 +121,14 @@ async def carry_out(
         faults = ContainerFaults(deployment, topology(blueprint.cluster), network.traffic)
         interpreter = recorder.interpreter = Interpreter(
             Runtime(
-                clock=clock, network=network, faults=faults, record=recorder.record, mark=mark, dump=deployment.dump
+                clock=clock,
+                open_client=clients_of_machines(blueprint.cluster, network, decided.settings),
+                faults=faults,
+                record=recorder.record,
+                mark=mark,
+                dump=deployment.dump,
             ),
             cluster=blueprint.cluster,
-            settings=decided.settings,
             workload=decided.workload,
             plan=decided.plan,
             threads=scenario.clients,

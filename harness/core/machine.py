@@ -188,10 +188,11 @@ class Context(Protocol):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run fixes for its cluster: which bugs are planted, and the parameters drawn from the seed, by name."""
+    """What a run fixes for its cluster, by name: planted bugs, parameters drawn from the seed, and chosen options."""
 
     bugs: frozenset[str] = frozenset()
     parameters: dict[str, int] = {}
+    options: dict[str, str] = {}
 
 
 class Machine(Protocol):

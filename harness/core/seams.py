@@ -1,12 +1,12 @@
 """The seams between a test and what carries it out. Nobody sleeps but by `Clock`; nobody calls but by `Connection`."""
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple, Protocol, TypeGuard
 
 import msgspec
 
 from harness.core.generator import Generator
-from harness.core.machine import Links, Machine, Message, NodeId, Settings
+from harness.core.machine import Delivery, Links, Machine, Message, NodeId, Settings
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json, MicroOp, Outcome
 
@@ -105,8 +105,16 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person may choose about the cluster: one of `values`, of which the first is the default."""
+
+    name: str
+    values: tuple[str, ...]
+    text: str
+
+
 class Cluster(Protocol):
-    """A system under test, declared as data and three factories."""
+    """A system under test, declared as data. Each is one of two kinds: a `MachineCluster` or a `ServiceCluster`."""
 
     name: str
     summary: str
@@ -116,11 +124,22 @@ class Cluster(Protocol):
     stream: StreamContract | None
     bugs: Mapping[str, str]  # Name of a planted bug -> what it does.
     parameters: tuple[Parameter, ...]
+    options: tuple[Option, ...]
     points: tuple[str, ...]  # Failpoints, in the words of `Context.point`.
     goals: tuple[str, ...]  # `sometimes` goals.
     faults: tuple[str, ...]  # The packages of nemesis/ that make sense here.
     workloads: tuple[str, ...]  # The first is the default.
     settle_ns: int  # After healing, within this time everything must be available and delivered.
+
+    def bounds(self, settings: Settings) -> Bounds:
+        """The numbers by which a run with those settings is judged."""
+
+    def promised(self, settings: Settings) -> tuple[Promise, ...]:
+        """Those of `promises` that hold with those settings."""
+
+
+class MachineCluster(Cluster, Protocol):
+    """A cluster whose nodes are sans-IO machines of this project: it runs in the simulation and in containers."""
 
     def machine(self, node: NodeId) -> Machine:
         """A new machine for that node, before `recover`."""
@@ -128,5 +147,81 @@ class Cluster(Protocol):
     def client(self, process: int, connection: Connection, settings: Settings) -> Client:
         """A client for that process."""
 
-    def bounds(self, settings: Settings) -> Bounds:
-        """The numbers by which a run with those settings is judged."""
+
+class Address(NamedTuple):
+    """Where a node can be dialled."""
+
+    host: str
+    port: int
+
+
+Doors = Mapping[NodeId, Address]  # Where one client, subscriber or node dials the others: through proxies.
+Deliver = Callable[[Delivery], Awaitable[None]]  # Returns when the event is recorded, and the next may be handled.
+
+
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """The software of one node, in a container started from an image.
+
+    `hello` is what probes send: the server must answer with at least a byte. Empty: it speaks first. `folder` is where
+    its data is; the container keeps it when its processes are killed.
+    """
+
+    image: str  # One of seamark's own (see seamark images), or any that the engine has.
+    port: int
+    hello: bytes
+    folder: str
+    command: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    memory_mb: int = 512
+
+
+class ServiceClient(Client, Protocol):
+    """A client that holds connections of its own."""
+
+    async def close(self) -> None:
+        """Give them up. Raises nothing."""
+
+
+class Subscriber(Protocol):
+    """Reads the change stream of a service. What it must still know after a crash, it keeps in `kept`."""
+
+    async def receive(self, deliver: Deliver) -> None:
+        """One session, until the connection ends, or a crash cancels it. Raises OSError if there is none to be had.
+
+        The session number of what it delivers is set by who calls.
+        """
+
+
+class ServiceCluster(Cluster, Protocol):
+    """A cluster of servers as others wrote them: it runs in containers only. `harness.core.system` makes one.
+
+    `dials` are pairs of roles: who opens connections to whom. Subscribers are nodes too (role "subscriber"), but live
+    in the harness.
+    """
+
+    dials: tuple[tuple[str, str], ...]
+
+    def service(self, node: NodeId, peers: Doors, settings: Settings, /) -> Service:
+        """What to start for that node; `peers` are those that it dials."""
+
+    async def prepare(self, doors: Doors, settings: Settings, /) -> None:
+        """Make what clients and subscribers need, once all nodes answer: tables, slots."""
+
+    def client(self, process: int, doors: Doors, settings: Settings, /) -> ServiceClient:
+        """A client for that process."""
+
+    def subscriber(self, node: NodeId, doors: Doors, settings: Settings, kept: dict[str, object], /) -> Subscriber:
+        """That subscriber, as it starts with what it has kept."""
+
+    async def fail_over(self, dead: NodeId, doors: Doors, settings: Settings, /) -> NodeId:
+        """Let another node take the place of one that is down for good; which one. Raises OSError if it does not."""
+
+
+def is_of_machines(cluster: Cluster) -> TypeGuard[MachineCluster]:
+    """Which of the two kinds is it?"""
+    return hasattr(cluster, "machine")
+
+
+def is_of_services(cluster: Cluster) -> TypeGuard[ServiceCluster]:
+    """Which of the two kinds is it?"""
+    return hasattr(cluster, "service")

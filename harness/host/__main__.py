@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from harness.core.seams import Cluster
+from harness.core.seams import MachineCluster
 from harness.host.config import VARIABLE, NodeConfig, decode_config
 from harness.host.frames import Codec, codec_of
 from harness.host.host import Host
@@ -22,7 +22,7 @@ def main() -> None:
     except msgspec.DecodeError as error:
         sys.exit(f"{VARIABLE} is no configuration of a node: {error}")
     module, _, name = config.cluster.partition(":")
-    cluster: Cluster = getattr(importlib.import_module(module), name)()
+    cluster: MachineCluster = getattr(importlib.import_module(module), name)()
     codec = codec_of(config.cluster)
 
     def live(leave: Callable[[int, int | None], None]) -> None:
@@ -31,7 +31,9 @@ def main() -> None:
     supervise(live)
 
 
-async def _live(config: NodeConfig, cluster: Cluster, codec: Codec, leave: Callable[[int, int | None], None]) -> None:
+async def _live(
+    config: NodeConfig, cluster: MachineCluster, codec: Codec, leave: Callable[[int, int | None], None]
+) -> None:
     await Host(config, cluster, codec, leave).start()
     await asyncio.Event().wait()
 

@@ -13,7 +13,7 @@ class NodeConfig(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """One node of one run."""
 
     node: NodeId
-    cluster: str  # "module:attribute"; called without arguments it is a `harness.core.seams.Cluster`.
+    cluster: str  # "module:attribute"; called without arguments it is a `harness.core.seams.MachineCluster`.
     settings: Settings
     seed: int
     token: str  # Of the run: what opens the control channel.

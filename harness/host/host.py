@@ -35,7 +35,7 @@ from harness.core.machine import (
     Synced,
     TimerFired,
 )
-from harness.core.seams import Cluster
+from harness.core.seams import MachineCluster
 from harness.host.channel import Channel
 from harness.host.config import NodeConfig
 from harness.host.control import (
@@ -75,7 +75,7 @@ class Host:
     """One life of a node. `leave(exit code, after_ns)` ends the process; with `after_ns` it starts again so soon."""
 
     def __init__(
-        self, config: NodeConfig, cluster: Cluster, codec: Codec, leave: Callable[[int, int | None], None]
+        self, config: NodeConfig, cluster: MachineCluster, codec: Codec, leave: Callable[[int, int | None], None]
     ) -> None:
         self.node = config.node
         self.failpoints = Failpoints()

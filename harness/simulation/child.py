@@ -16,13 +16,14 @@ from pathlib import Path
 import msgspec
 
 from harness.child import die_with_parent, end_with
+from harness.clients import clients_of_machines
 from harness.core.draw import Draw
 from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
-from harness.core.seams import Cluster
+from harness.core.seams import MachineCluster
 from harness.core.trace import window
 from harness.interpreter import Interpreter, Runtime
 from harness.journal import HistoryHash, JournalWriter
-from harness.registry import load_cluster
+from harness.registry import load_machines
 from harness.scenario import Decided, Scenario, decide
 from harness.simulation.tracer import Tracer
 from harness.simulation.world import World
@@ -33,7 +34,7 @@ MS = 1_000_000
 
 def simulate(
     scenario: Scenario,
-    cluster: Cluster,
+    cluster: MachineCluster,
     decided: Decided,
     record: Callable[[Evidence], None],
     tracer: Tracer | None = None,
@@ -56,12 +57,16 @@ def simulate(
 
     world = World(cluster, decided.settings, Draw(scenario.seed), observe, tracer)
     runtime = Runtime(
-        clock=world.clock, network=world.network, faults=world.faults, record=observe, mark=mark, dump=dump
+        clock=world.clock,
+        open_client=clients_of_machines(cluster, world.network, decided.settings),
+        faults=world.faults,
+        record=observe,
+        mark=mark,
+        dump=dump,
     )
     interpreter = Interpreter(
         runtime,
         cluster=cluster,
-        settings=decided.settings,
         workload=decided.workload,
         plan=decided.plan,
         threads=scenario.clients,
@@ -84,7 +89,7 @@ def main() -> int:
     die_with_parent()
     run = read_run_file(Path(run_json))
     scenario = msgspec.convert(run.options, Scenario)
-    cluster = load_cluster(scenario.cluster)
+    cluster = load_machines(scenario.cluster)
     decided = decide(scenario, cluster, run.plan)
     history_hash = HistoryHash()
     with JournalWriter(Path(journal)) as writer, _tracer(*trace) as tracer:

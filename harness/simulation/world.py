@@ -10,7 +10,7 @@ from collections.abc import Callable
 from harness.core.draw import Draw
 from harness.core.machine import NodeId, Settings
 from harness.core.record import Evidence
-from harness.core.seams import Cluster
+from harness.core.seams import MachineCluster
 from harness.simulation.faults import Faults
 from harness.simulation.host import Host, Surroundings
 from harness.simulation.links import Links
@@ -42,7 +42,7 @@ class World:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: MachineCluster,
         settings: Settings,
         draw: Draw,
         record: Callable[[Evidence], None],

@@ -29,7 +29,7 @@ from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.core.seams import Invocation
 from harness.host.config import DATA_PORT
-from harness.registry import code_of, load_cluster
+from harness.registry import code_of, load_machines
 from harness.scenario import Scenario, decide
 
 ROUNDS = 3
@@ -68,7 +68,7 @@ print(statistics.median(took) * 1e6)
 
 def blueprint(cluster: str) -> Blueprint:
     """A deployment of that cluster, for which no fault is planned."""
-    loaded = load_cluster(cluster)
+    loaded = load_machines(cluster)
     return Blueprint(
         run_id=secrets.token_hex(4),
         cluster=loaded,
@@ -154,7 +154,7 @@ def tell(what: str, took_us: Mapping[str, float]) -> None:
 async def write_us(engine: docker.DockerClient, *, is_direct: bool) -> float:
     """Microseconds (median) of a write, which the primary answers when its backup has it."""
     if is_direct:
-        nodes = [node.id for node in load_cluster("tutorial").nodes]
+        nodes = [node.id for node in load_machines("tutorial").nodes]
         put_peers(lambda wires, node: {peer: (str(peer), DATA_PORT) for peer in nodes if peer != node})
     try:
         async with opened(engine, "tutorial") as each:
@@ -169,7 +169,7 @@ def put_peers(dialled: Callable[..., object]) -> None:
 
 
 async def _write_us(each: Deployment) -> float:
-    cluster = load_cluster("tutorial")
+    cluster = load_machines("tutorial")
     connection = ContainerNetwork(each.client_ports, code_of("tutorial")).connect("client-0")
     client = cluster.client(0, connection, blueprint("tutorial").settings)
     took = []

@@ -14,7 +14,7 @@ import msgspec
 from harness.core.record import Evidence
 from harness.core.trace import Window
 from harness.journal import HistoryHash, JournalWriter
-from harness.registry import load_cluster
+from harness.registry import load_machines
 from harness.scenario import Decided, Scenario, decide
 from harness.simulation.child import simulate
 from harness.simulation.tracer import Tracer
@@ -35,14 +35,14 @@ def measure(scenario: Scenario, decided: Decided, folder: Path) -> tuple[float, 
             history_hash.add(evidence)
 
         started = time.process_time()
-        _, world = simulate(scenario, load_cluster(scenario.cluster), decided, record)
+        _, world = simulate(scenario, load_machines(scenario.cluster), decided, record)
         return time.process_time() - started, sum(world.handled().values())
 
 
 def messages(scenario: Scenario, decided: Decided, folder: Path) -> int:
     """How many messages the nodes handle in that run."""
     with Tracer(ALWAYS, folder / "trace.jsonl") as tracer:
-        simulate(scenario, load_cluster(scenario.cluster), decided, lambda _: None, tracer)
+        simulate(scenario, load_machines(scenario.cluster), decided, lambda _: None, tracer)
     with (folder / "trace.jsonl").open("rb") as lines:
         return sum(RECEIVED in line for line in lines)
 
@@ -54,7 +54,7 @@ def main() -> None:
     for seed in seeds:
         for epoch_ms in EPOCHS_MS:
             scenario = Scenario(cluster="ndb", seed=seed, time_s=SIMULATED_S, nemesis=())
-            drawn = decide(scenario, load_cluster("ndb"))
+            drawn = decide(scenario, load_machines("ndb"))
             parameters = drawn.settings.parameters | {"epoch_ms": epoch_ms}
             decided = msgspec.structs.replace(
                 drawn, settings=msgspec.structs.replace(drawn.settings, parameters=parameters)

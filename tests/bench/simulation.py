@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.core.record import Evidence
 from harness.journal import HistoryHash, JournalWriter
-from harness.registry import load_cluster
+from harness.registry import load_machines
 from harness.scenario import Scenario, decide
 from harness.simulation.child import simulate
 
@@ -23,7 +23,7 @@ def measure(scenario: Scenario, writer: JournalWriter) -> tuple[float, int]:
         writer.append(evidence)
         history_hash.add(evidence)
 
-    cluster = load_cluster(scenario.cluster)
+    cluster = load_machines(scenario.cluster)
     decided = decide(scenario, cluster)
     started = time.perf_counter()
     _, world = simulate(scenario, cluster, decided, record)

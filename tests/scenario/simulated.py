@@ -1,9 +1,9 @@
 """Runs of the tutorial in memory: what a child process would record, as a list."""
 
 from harness.core.record import Complete, Evidence, Mark, StreamEvent
-from harness.core.seams import Cluster
+from harness.core.seams import MachineCluster
 from harness.journal import history_sha256
-from harness.registry import load_cluster
+from harness.registry import load_machines
 from harness.scenario import Scenario, decide
 from harness.simulation.child import simulate, unseed
 from nemesis.plan import Plan
@@ -14,8 +14,8 @@ SECOND = 1_000_000_000
 class Simulated:
     """One run: its evidence, how it ended, and its unseed."""
 
-    def __init__(self, scenario: Scenario, plan: Plan | None = None, cluster: Cluster | None = None) -> None:
-        cluster = cluster or load_cluster(scenario.cluster)
+    def __init__(self, scenario: Scenario, plan: Plan | None = None, cluster: MachineCluster | None = None) -> None:
+        cluster = cluster or load_machines(scenario.cluster)
         self.evidence: list[Evidence] = []
         self.reason, world = simulate(scenario, cluster, decide(scenario, cluster, plan), self.evidence.append)
         self.unseed = unseed(history_sha256(self.evidence), world)

@@ -34,7 +34,7 @@ from harness.core.machine import (
 )
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Complete, Evidence, Fault, Invoke
-from harness.core.seams import CallFailed, Client, Connection, Node, Parameter
+from harness.core.seams import CallFailed, Client, Connection, Node, Option, Parameter
 from harness.simulation.world import World
 from nemesis.plan import Effect, Step
 
@@ -167,6 +167,7 @@ class Toy:
     stream: StreamContract | None = None
     bugs: Mapping[str, str] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
+    options: tuple[Option, ...] = ()
     points: tuple[str, ...] = ("before-sync", "before-answer")
     goals: tuple[str, ...] = ("closed", "drained")
     faults: tuple[str, ...] = ()
@@ -182,6 +183,9 @@ class Toy:
 
     def client(self, process: int, connection: Connection, settings: Settings) -> Client:
         raise NotImplementedError("the toy is driven by `Toy` runs of its own")
+
+    def promised(self, settings: Settings) -> tuple[Promise, ...]:
+        return self.promises
 
     def bounds(self, settings: Settings) -> Bounds:
         return Bounds()

@@ -10,7 +10,7 @@ from clusters.ndb import Cluster as Ndb
 from clusters.tutorial import Cluster as Tutorial
 from harness.core.machine import Delivery, Message, NodeId, Settings
 from harness.core.record import MicroOp
-from harness.core.seams import CallFailed, Client, Cluster, Completion, Connection, Invocation
+from harness.core.seams import CallFailed, Client, Completion, Connection, Invocation, MachineCluster
 from harness.host.control import AskDump, Delivered, Dumped, Stated
 from tests.unit.host import nodes as processes
 from tests.unit.host.nodes import Control, Nodes, run, until
@@ -43,7 +43,7 @@ class TcpConnection(Connection):
 
 
 @pytest.mark.parametrize("cluster", [Tutorial(), Ndb()], ids=["tutorial", "ndb"])
-def test_transactions_reach_all_subscribers_whole_and_in_order(tmp_path: Path, cluster: Cluster) -> None:
+def test_transactions_reach_all_subscribers_whole_and_in_order(tmp_path: Path, cluster: MachineCluster) -> None:
     names = [node.id for node in cluster.nodes]
 
     async def scenario(nodes: Nodes) -> None:

@@ -13,7 +13,7 @@ from harness.core.record import Evidence, Mark
 from harness.core.seams import Node
 from harness.core.trace import HANDLED, SECOND, TraceRecord, Window, window
 from harness.journal import history_sha256
-from harness.registry import load_cluster
+from harness.registry import load_machines
 from harness.scenario import Scenario, decide
 from harness.simulation.child import simulate, unseed
 from harness.simulation.loop import VirtualLoop
@@ -32,7 +32,7 @@ class Traced:
 
     def __init__(self, path: Path, moments: Window | None) -> None:
         evidence: list[Evidence] = []
-        cluster = load_cluster("tutorial")
+        cluster = load_machines("tutorial")
         decided = decide(SCENARIO, cluster)
         if moments is None:
             _, world = simulate(SCENARIO, cluster, decided, evidence.append)

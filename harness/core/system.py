@@ -1,0 +1,80 @@
+"""A cluster of servers that others wrote, declared by composition: give it what yours has, the rest has a default."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from harness.core.errors import ScenarioError
+from harness.core.machine import Links, NodeId, Settings
+from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.seams import Doors, Node, Option, Parameter, Service, ServiceClient, Subscriber
+
+SERVER = "server"
+SUBSCRIBER = "subscriber"
+CLIENT = "client"
+SECOND = 1_000_000_000
+
+
+async def _nothing_to_prepare(*_: object) -> None:
+    """Clients make what they need."""
+
+
+def _no_subscriber(node: NodeId, *_: object) -> Subscriber:
+    raise ScenarioError(f"{node} has the role subscriber, but the system has no change stream: give it one, or none")
+
+
+async def _nobody_takes_over(dead: NodeId, *_: object) -> NodeId:
+    raise OSError(f"nobody can take the place of {dead}")
+
+
+def _always(*_: object) -> bool:
+    return True
+
+
+@dataclass(kw_only=True)
+class System:
+    """A `harness.core.seams.ServiceCluster`, whose methods say what each of the callables here is asked for.
+
+    The default is one server n1, which clients dial. `dials` defaults to clients and subscribers dialling all others.
+    `holds` says which promises are made with those settings.
+    """
+
+    name: str
+    service: Callable[[NodeId, Doors, Settings], Service]
+    client: Callable[[int, Doors, Settings], ServiceClient]
+    subscriber: Callable[[NodeId, Doors, Settings, dict[str, object]], Subscriber] = _no_subscriber
+    prepare: Callable[[Doors, Settings], Coroutine[Any, Any, None]] = _nothing_to_prepare
+    fail_over: Callable[[NodeId, Doors, Settings], Coroutine[Any, Any, NodeId]] = _nobody_takes_over
+    holds: Callable[[Promise, Settings], bool] = _always
+    summary: str = "a system under test"
+    nodes: tuple[Node, ...] = (Node(NodeId("n1"), SERVER),)
+    dials: tuple[tuple[str, str], ...] = ()
+    promises: tuple[Promise, ...] = ()
+    stream: StreamContract | None = None
+    bugs: Mapping[str, str] = MappingProxyType({})
+    parameters: tuple[Parameter, ...] = ()
+    options: tuple[Option, ...] = ()
+    faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-link")
+    workloads: tuple[str, ...] = ("list-append",)
+    settle_ns: int = 30 * SECOND
+    limits: Bounds = field(default_factory=Bounds)
+    points: tuple[str, ...] = field(default=(), init=False)
+    goals: tuple[str, ...] = field(default=(), init=False)
+    links: Links = field(default=MappingProxyType({}), init=False)
+
+    def __post_init__(self) -> None:
+        roles = tuple(dict.fromkeys(node.role for node in self.nodes))
+        outside = (CLIENT, *(role for role in roles if role == SUBSCRIBER))
+        every = tuple((source, target) for source in outside for target in roles if target != SUBSCRIBER)
+        self.dials = self.dials or every
+        both_ways = (pair for source, target in self.dials for pair in ((source, target), (target, source)))
+        self.links = MappingProxyType(dict.fromkeys(both_ways, "fifo"))
+
+    def bounds(self, settings: Settings) -> Bounds:
+        """The same with all settings."""
+        return self.limits
+
+    def promised(self, settings: Settings) -> tuple[Promise, ...]:
+        """Those promises that hold with those settings."""
+        return tuple(promise for promise in self.promises if self.holds(promise, settings))
