@@ -32,8 +32,8 @@ RULES = {
     "checkers/slices.py": ["tests/unit/checkers/test_slices.py"],
     "checkers/serializability.py": [],
     "checkers/edges.py": ["tests/unit/checkers/test_edges.py"],
-    "checkers/graph.py": [],
-    "checkers/cycles.py": [],
+    "checkers/graph.py": ["tests/property/test_graph.py"],
+    "checkers/cycles.py": ["tests/property/test_graph.py"],
     "checkers/register_order.py": [],
     "checkers/registers.py": [],
 }

@@ -1,0 +1,105 @@
+"""The search for cycles against all simple cycles, on small graphs whose edges are of any kinds."""
+
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from checkers.chunks import Operation
+from checkers.cycles import Cycle, name
+from checkers.edges import (
+    OPEN_END,
+    PROCESS,
+    REALTIME,
+    RW,
+    RW_BY_PROCESS,
+    RW_BY_REALTIME,
+    WR,
+    WW,
+    WW_BY_PROCESS,
+    WW_BY_REALTIME,
+    Edges,
+)
+from checkers.graph import residual, search
+from harness.core.columns import INFO, NEVER, OK
+from tests.oracles.serializability import Labels, classes_of, weaker, with_time
+
+WORDS = {
+    WW: "ww",
+    WR: "wr",
+    RW: "rw",
+    WW_BY_PROCESS: "ww-process",
+    RW_BY_PROCESS: "rw-process",
+    WW_BY_REALTIME: "ww-realtime",
+    RW_BY_REALTIME: "rw-realtime",
+    PROCESS: "process",
+    REALTIME: "realtime",
+}
+KINDS = list(WORDS)[:-2]
+Pairs = dict[tuple[int, int], int]
+
+
+def operations(draw: Random) -> list[Operation]:
+    """In order of their index, most of them short; a process whose operation has no answer is not used again."""
+    made: list[Operation] = []
+    for at in range(draw.randint(2, 7)):
+        outcome = INFO if draw.random() < 0.15 else OK
+        after = NEVER if outcome == INFO else at + draw.randint(1, 6)
+        busy = {one.process for one in made if one.after > at}
+        free = [process for process in range(3) if process not in busy]
+        made.append(Operation(at, draw.choice(free) if free else 10 + at, outcome, after, ()))
+    return made
+
+
+def dependencies(draw: Random, count: int) -> Pairs:
+    """Between some operations, of some of all kinds."""
+    few = draw.choice((KINDS[:3], KINDS[:3], KINDS[:5], KINDS))
+    pairs: Pairs = {}
+    for _ in range(draw.randint(1, 2 * count)):
+        source, target = draw.sample(range(count), 2)
+        pairs[source, target] = pairs.get((source, target), 0) | draw.choice(few)
+    return pairs
+
+
+def edges(made: list[Operation], pairs: Pairs) -> Edges:
+    """The same as columns, each kind in a row of its own."""
+    rows = [(*pair, kind) for pair, kinds in pairs.items() for kind in KINDS if kinds & kind]
+    source, target, kinds = np.array(rows, np.int32).T
+    end = np.array([min(one.after, OPEN_END) for one in made], np.int32)
+    return Edges(source, target, end[source], end[target], kinds.astype(np.int8))
+
+
+def labels(made: list[Operation], pairs: Pairs) -> Labels:
+    """Why each operation must precede another, for the oracle."""
+    told = {pair: {WORDS[kind] for kind in KINDS if kinds & kind} for pair, kinds in pairs.items()}
+    return with_time(told, made)
+
+
+def allowed(why: Labels, cycle: Cycle) -> bool:
+    """Whether each step of the cycle is one of the graph, as what is not said better."""
+    steps = zip(pairwise([*cycle.ops, cycle.ops[0]]), cycle.kinds, strict=True)
+    return all(WORDS[kind] in (why[pair] - set(weaker(why[pair]))) for pair, kind in steps)
+
+
+@settings(deadline=None, max_examples=600)
+@given(seed=st.integers(0, 2**48))
+def test_the_classes_of_cycles_are_those_of_all_simple_cycles(seed: int) -> None:
+    draw = Random(seed)
+    made = operations(draw)
+    pairs = dependencies(draw, len(made))
+    note("\n".join(map(str, [*made, *pairs.items()])))
+    ok = [one for one in made if one.outcome == OK]
+    op, process = np.array([one.index for one in ok], np.int64), np.array([one.process for one in ok], np.int64)
+    found = search(residual(edges(made, pairs), op=op, process=process))
+    why = labels(made, pairs)
+    expected = [anomaly for _, anomaly in classes_of(why)]
+    assert {named.anomaly: named.count for named in found.named} == {one: expected.count(one) for one in expected}
+    assert found.undecided == ()
+    for named in found.named:
+        cycle = named.example
+        assert name(cycle) == named.anomaly
+        assert cycle.ops[0] == min(cycle.ops)
+        assert len(set(cycle.ops)) == len(cycle.ops)
+        assert allowed(why, cycle)
