@@ -64,6 +64,7 @@ class Image:
     recipe: str  # The folder in recipes/ (or its full path) with the Dockerfile and all that this copies.
     bases: tuple[Base, ...] = ()
     parent: "Image | None" = None
+    packages: tuple[str, ...] = ()  # Debian's, installed either way.
     debian_packages: tuple[str, ...] = ()  # Installed the debian way only: what the published base has already.
     wheels: tuple[str, ...] = ()  # Requirements of Python packages, unpacked into wheels/ of the Dockerfile's folder.
     sources: tuple[str, ...] = ()  # Python files and folders of ours, put into sources/ of the Dockerfile's folder.
@@ -109,6 +110,16 @@ POSTGRES = Image(
 IMAGES: Mapping[str, Image] = {image.name: image for image in (NODE, TOXIPROXY, POSTGRES)}
 
 
+def of_packages(packages: tuple[str, ...]) -> Image:
+    """The image of a server that is installed from those packages of Debian; the first gives it its name."""
+    return Image(
+        name=f"seamark-{packages[0]}",
+        recipe="debian-server",
+        bases=(Base(argument="BASE", published="debian:bookworm-slim", debian=DEBIAN),),
+        packages=packages,
+    )
+
+
 def needs(image: Buildable, way: Way) -> tuple[tuple[str, str | Buildable], ...]:
     """What must be there first, each under its argument in the Dockerfile; a string is a published image."""
     if not isinstance(image, Image):
@@ -152,7 +163,7 @@ def labels_of(image: Buildable, way: Way) -> dict[str, str]:
 
 def packages_of(image: Image, way: Way) -> tuple[str, ...]:
     """Debian's packages that the image needs on top of its base and of what its Dockerfile names."""
-    return image.debian_packages if way is Way.DEBIAN else ()
+    return (*image.packages, *(image.debian_packages if way is Way.DEBIAN else ()))
 
 
 def files_of(image: Image) -> Iterator[tuple[str, bytes]]:

@@ -32,6 +32,7 @@ from harness.containers.catalogue import (
     files_of,
     labels_of,
     needs,
+    of_packages,
     packages_of,
     published_references,
     tag_of,
@@ -40,6 +41,7 @@ from harness.containers.commands import Log, apt_mirror, run
 from harness.containers.engine import connect
 from harness.containers.sweeper import PASSED_OVER
 from harness.core.errors import DeployError
+from harness.core.seams import Service
 from harness.ownership import folder_prefix
 from harness.scenario import known
 
@@ -65,6 +67,36 @@ def image_for(name: str, engine: docker.DockerClient | None = None) -> str:
     """The tag of the image of that name, built if it is not there yet. Raises DeployError, ScenarioError."""
     known(name, tuple(IMAGES), "image")
     return ensure(engine or connect(), IMAGES[name])
+
+
+def image_of(service: Service, engine: docker.DockerClient) -> str:
+    """The reference under which the engine has the service's image, after building or pulling it if need be.
+
+    What is there is taken before anything is fetched; then the image itself, if its registry answers, before packages.
+    Raises DeployError if there is no way to it.
+    """
+    if service.image in IMAGES:
+        return ensure(engine, IMAGES[service.image])
+    if service.image and is_there(engine, service.image):
+        return service.image
+    built = of_packages(service.debian_packages) if service.debian_packages else None
+    is_built = built is not None and any(is_there(engine, tag_of(built, way)) for way in Way)
+    if service.image and not is_built and _is_in_reach(engine, service.image):
+        return _pulled(engine, service.image)
+    if built is None:
+        raise DeployError(
+            f"the image {service.image!r} is not in the engine, and no registry answers for it: docker pull it, docker "
+            "load it from a file, or let the service name Debian's packages to build it from: debian_packages=(...)"
+        )
+    return ensure(engine, built)
+
+
+def _pulled(engine: docker.DockerClient, reference: str) -> str:
+    try:
+        engine.images.pull(reference)
+    except DockerException as error:
+        raise DeployError(f"the image {reference!r} could not be pulled: {error}") from error
+    return reference
 
 
 def ensure(engine: docker.DockerClient, image: Image, *, way: Way | None = None, tell: Tell | None = None) -> str:

@@ -163,10 +163,12 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     """The software of one node, in a container started from an image.
 
     `hello` is what probes send: the server must answer with at least a byte. Empty: it speaks first. `folder` is where
-    its data is; the container keeps it when its processes are killed.
+    its data is; the container keeps it when its processes are killed. Where neither the engine nor a registry has the
+    image, one is built from `debian_packages`: then `command` is run in it as it stands.
     """
 
-    image: str  # One of seamark's own (see seamark images), or any that the engine has.
+    image: str = ""  # One of seamark's own (see seamark images), or any that the engine has or can pull.
+    debian_packages: tuple[str, ...] = ()
     port: int
     hello: bytes
     folder: str
