@@ -1,15 +1,41 @@
-"""Finds clusters: installed entry points of the group `seamark.clusters`, ours among them."""
+"""Finds clusters: installed entry points of the group `seamark.clusters`, ours among them, and files of one's own.
 
+A file is named with what it defines, as "path/to/file.py:Name". It is loaded by itself: its folder is not put on the
+path, and nothing is written beside it. What a run was made with is known by the hash of the file.
+"""
+
+import difflib
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from importlib.abc import ExecutionLoader
 from importlib.metadata import EntryPoint, distribution, entry_points
-from importlib.util import find_spec
+from importlib.util import decode_source, find_spec, module_from_spec, spec_from_loader
+from inspect import get_annotations
 from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
 
-from harness.core.errors import ScenarioError
-from harness.core.seams import Cluster, MachineCluster, is_of_machines
+from checkers import models
+from checkers.names import NAMES
+from harness.core.errors import ScenarioError, SeamarkError
+from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
 from harness.scenario import known
+from harness.workloads import WORKLOADS
+from nemesis.package import PACKAGES
 
 GROUP = "seamark.clusters"
-PACKAGES = ("harness", "nemesis", "checkers", "clusters")
+PACKAGES_OF_OURS = ("harness", "nemesis", "checkers", "clusters")
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes the name of a folder.
+
+
+class Place(NamedTuple):
+    """Where a file of one's own defines a cluster."""
+
+    path: Path
+    name: str
 
 
 def cluster_names() -> tuple[str, ...]:
@@ -17,15 +43,21 @@ def cluster_names() -> tuple[str, ...]:
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
 
 
-def load_cluster(name: str) -> Cluster:
-    """The cluster of that name. Raises ScenarioError if there is none, or if its code cannot be loaded."""
-    known(name, cluster_names(), "cluster")
+def load_cluster(name: str, code_sha256: str | None = None) -> Cluster:
+    """The cluster of that name, or at that place in a file. Raises ScenarioError if it cannot be had, with why.
+
+    `code_sha256` is what the file must be: what a run was made with.
+    """
+    place = place_of(name)
+    if place is not None:
+        return _from_file(place, code_sha256)
+    known(name, cluster_names(), "cluster (nor is it a file, as in path/to/file.py:Name)")
     point: EntryPoint = next(iter(entry_points(group=GROUP, name=name)))
     try:
         cluster: Cluster = point.load()()
     except Exception as error:
         raise ScenarioError(f"cluster {name!r} ({point.value}) cannot be loaded: {error!r}") from error
-    return cluster
+    return _fit(cluster, f"cluster {name!r} ({point.value})")
 
 
 def of_machines(cluster: Cluster) -> MachineCluster:
@@ -35,20 +67,184 @@ def of_machines(cluster: Cluster) -> MachineCluster:
     return cluster
 
 
-def load_machines(name: str) -> MachineCluster:
+def load_machines(name: str, code_sha256: str | None = None) -> MachineCluster:
     """The cluster of that name, as one that can be simulated. Raises ScenarioError likewise."""
-    return of_machines(load_cluster(name))
+    return of_machines(load_cluster(name, code_sha256))
 
 
 def code_of(name: str) -> str:
-    """Where the cluster of that name is, as "module:attribute": for who must load it in another place."""
-    return next(iter(entry_points(group=GROUP, name=name))).value
+    """Where the cluster of that name is, as "module:attribute": for who must load it in another place.
+
+    Raises ScenarioError if other places do not have it.
+    """
+    code = name if place_of(name) is not None else next(iter(entry_points(group=GROUP, name=name))).value
+    if not code.startswith("clusters."):
+        raise ScenarioError(f"{code}: its machines are not in a node's image, which holds Seamark's own: --runtime sim")
+    return code
+
+
+def place_of(name: str) -> Place | None:
+    """Where the cluster is, if the name is a place in a file. Raises ScenarioError if only half of it is told."""
+    path, _, attribute = name.rpartition(":")
+    if not path and attribute.endswith(".py"):
+        module = _module(Path(attribute).expanduser())
+        names = ", ".join(f"{attribute}:{each}" for each in _defined(module))
+        raise ScenarioError(f"{attribute}: which of its names is the cluster? {names or 'It defines none'}")
+    return Place(Path(path).expanduser(), attribute) if path.endswith(".py") else None
+
+
+def settled_name(name: str) -> str:
+    """The name under which the cluster is found from every folder."""
+    place = place_of(name)
+    return name if place is None else f"{place.path.resolve()}:{place.name}"
+
+
+def code_sha256_of(name: str) -> str | None:
+    """The hash of the file in which the cluster is; None if it is installed."""
+    place = place_of(name)
+    return None if place is None else sha256(_content(place.path)).hexdigest()
+
+
+def _from_file(place: Place, code_sha256: str | None) -> Cluster:
+    module = _module(place.path, code_sha256)
+    names = _defined(module)
+    if place.name not in names and not hasattr(module, place.name):
+        nearest = difflib.get_close_matches(place.name, names, 1, 0.5)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"it has {', '.join(names) or 'none'}"
+        raise ScenarioError(f"{place.path}: no {place.name!r} in it: {hint}")
+    cluster = getattr(module, place.name)
+    if isinstance(cluster, type) or (callable(cluster) and not _is_cluster(cluster)):
+        cluster = _called(cluster, place.path, f"{place.name}()")
+    return _fit(cluster, f"{place.path}:{place.name}")
+
+
+def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
+    """What the file defines. Raises ScenarioError if it is not as it was, or cannot be loaded."""
+    content = _content(path)
+    if code_sha256 not in (None, sha256(content).hexdigest()):
+        raise ScenarioError(
+            f"{path}: has changed since that run, which cannot be repeated exactly; to run its plan with what the file "
+            f"is now: seamark run RUN/run.json --cluster {path}:NAME"
+        )
+    loader = _Text(path, content)
+    spec = spec_from_loader(f"seamark_own_{path.stem}", loader, origin=str(path))
+    assert spec is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # Dataclasses and msgspec look their annotations up there.
+    _called(lambda: loader.exec_module(module), path, "it")
+    return module
+
+
+class _Text(ExecutionLoader):
+    """Loads a file as it was read once: what is run is what was hashed."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self._path, self._content = path, content
+
+    def get_filename(self, fullname: str) -> str:
+        return str(self._path)
+
+    def get_source(self, fullname: str) -> str:
+        return decode_source(self._content)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ScenarioError(f"{path}: the file with the cluster cannot be read ({error.strerror})") from None
+
+
+def _called(make: Callable[[], object], path: Path, what: str) -> object:
+    """What `make` returns. Raises ScenarioError with the line of that file at which it fails."""
+    try:
+        return make()
+    except SeamarkError as error:
+        raise ScenarioError(f"{_where(error, path)}: {error}") from error
+    except (Exception, SystemExit) as error:
+        sibling = path.with_name(f"{(getattr(error, 'name', None) or '').partition('.')[0]}.py")
+        hint = ""
+        if isinstance(error, ModuleNotFoundError) and sibling != path and sibling.is_file():
+            hint = "; a file cannot import the one beside it: install both as a package, with an entry point"
+        kind, text = type(error).__name__, error.msg if isinstance(error, SyntaxError) else str(error)
+        raise ScenarioError(f"{_where(error, path)}: {what} cannot be loaded: {kind}: {text}{hint}") from error
+
+
+def _where(error: BaseException, path: Path) -> str:
+    """The file and the line in it that the error came by."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f"{path}:{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"{path}:{lines[-1]}" if lines else str(path)
+
+
+def _defined(module: ModuleType) -> tuple[str, ...]:
+    """The public names that a file itself makes: no imports, no private ones; instances only if they are clusters."""
+    return tuple(
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and (getattr(value, "__module__", "") == module.__name__ or _is_cluster(value))
+    )
+
+
+def _is_cluster(value: object) -> bool:
+    return not isinstance(value, type) and (hasattr(value, "service") or hasattr(value, "machine"))
+
+
+def _fit(cluster: Any, where: str) -> Cluster:
+    """What may be a cluster, if it has all that is asked of one. Raises ScenarioError with what is missing or wrong."""
+    missing = [name for name in _members(Cluster) if not hasattr(cluster, name)]
+    if is_of_services(cluster):
+        missing += [name for name in _members(ServiceCluster) if not hasattr(cluster, name)]
+    elif is_of_machines(cluster):
+        missing += [name for name in _members(MachineCluster) if not hasattr(cluster, name)]
+    else:
+        missing.append("service (for servers as others wrote them) or machine")
+    if missing:
+        advice = "harness.core.system.System has a default for most: see docs/your-own-system.md"
+        raise ScenarioError(f"{where} is no cluster, it lacks: {', '.join(missing)}; {advice}")
+    for problem in _problems(cluster):
+        raise ScenarioError(f"{where}: {problem}")
+    fit: Cluster = cluster
+    return fit
+
+
+def _members(protocol: type) -> list[str]:
+    """The names that a protocol itself asks for."""
+    methods = (name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_"))
+    return [*get_annotations(protocol), *methods]
+
+
+def _problems(cluster: Cluster) -> Iterator[str]:
+    """What would fail later, and with worse words."""
+    if not isinstance(cluster.name, str) or not NAME.fullmatch(cluster.name):
+        yield f"its name {cluster.name!r} must be of letters, digits, dots and dashes: runs are kept under it"
+    for field in ("nodes", "dials", "promises", "faults", "workloads", "parameters", "options"):
+        if not isinstance(getattr(cluster, field, ()), tuple):
+            yield f"{field} must be a tuple, as in ({getattr(cluster, field)!r},)"
+    for field, allowed in (("faults", tuple(PACKAGES)), ("workloads", tuple(WORKLOADS))):
+        for name in getattr(cluster, field):
+            yield from _unknown(name, allowed, field)
+    if not cluster.workloads or not cluster.nodes:
+        yield "it needs at least one node and one workload"
+    if len({node.id for node in cluster.nodes}) < len(cluster.nodes):
+        yield "two of its nodes have the same name"
+    for promise in cluster.promises:
+        for name in promise.forbids:
+            yield from _unknown(name, (*NAMES, *models.MODELS, *models.ALIASES), f"what {promise.id} forbids")
+
+
+def _unknown(name: str, allowed: tuple[str, ...], what: str) -> Iterator[str]:
+    try:
+        known(name, allowed, f"name for {what}")
+    except ScenarioError as error:
+        yield str(error)
 
 
 def shadowed_package() -> str | None:
     """Our package names are common words: one line naming the culprit if another folder answers to one of them."""
     root = Path(__file__).resolve().parent.parent
-    for package in PACKAGES:
+    for package in PACKAGES_OF_OURS:
         spec = find_spec(package)
         where = Path(spec.origin).resolve() if spec is not None and spec.origin else None
         if where is None or where.parent != root / package:

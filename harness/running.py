@@ -15,10 +15,11 @@ import msgspec
 
 from harness.containers.engine import connect
 from harness.core.errors import SeamarkError
+from harness.core.seams import is_of_machines
 from harness.core.trace import Window
 from harness.formats.parquet import write_history
 from harness.journal import read_journal
-from harness.registry import load_cluster, of_machines, version
+from harness.registry import code_of, code_sha256_of, load_cluster, of_machines, settled_name, version
 from harness.scenario import Scenario, decide
 from harness.store import HISTORY, JOURNAL, LOGS, RUN_FILE, RunFile, create_run, read_run_file, write_run_file
 from nemesis.plan import Plan
@@ -45,15 +46,20 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
 
     ScenarioError, and DeployError if there is no engine for containers, come before anything is made.
     """
-    cluster = load_cluster(scenario.cluster)
+    scenario = msgspec.structs.replace(scenario, cluster=settled_name(scenario.cluster))
+    code_sha256 = code_sha256_of(scenario.cluster)
+    cluster = load_cluster(scenario.cluster, code_sha256)
     if scenario.runtime == "sim":
         of_machines(cluster)
+    elif is_of_machines(cluster):
+        code_of(scenario.cluster)
     decided = decide(scenario, cluster, plan)
     if scenario.runtime == "docker":
         connect().close()
     run_file = RunFile(
         versions=versions(),
         cluster=cluster.name,
+        code_sha256=code_sha256,
         runtime=scenario.runtime,
         seed=scenario.seed,
         options=msgspec.to_builtins(scenario),

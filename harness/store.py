@@ -33,6 +33,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = RUN_SCHEMA
     versions: Mapping[str, str]
     cluster: str
+    code_sha256: str | None = None  # Of the file that the cluster is in, if it is in a file.
     runtime: str
     seed: int
     options: dict[str, Json]

@@ -11,8 +11,9 @@ import msgspec
 
 from checkers import models
 from harness.core.errors import ScenarioError
+from harness.registry import code_sha256_of
 from harness.scenario import RUNTIMES, Runtime, Scenario, known, scenario_file
-from harness.store import read_run_file
+from harness.store import RunFile, read_run_file
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
 
@@ -89,6 +90,8 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, P
         if "options" in options and "schema" in options:
             run = read_run_file(path)
             plan = run.plan
+            if given.get("cluster") is None:
+                _require_unchanged(path, run)
             options = _as_written(msgspec.convert(run.options, Scenario))
     for name in options:
         known(name, RunOptions.__struct_fields__, f"option (in {path})")
@@ -108,9 +111,20 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, P
     return merged, plan
 
 
+def _require_unchanged(path: Path, run: RunFile) -> None:
+    """Raise ScenarioError if the run was made with a file that is another now: nobody asked for that one."""
+    cluster = str(run.options.get("cluster"))
+    if run.code_sha256 is not None and code_sha256_of(cluster) != run.code_sha256:
+        raise ScenarioError(
+            f"{cluster.rpartition(':')[0]}: has changed since {path}: to run what it is now, add --cluster {cluster}"
+        )
+
+
 def _as_written(scenario: Scenario) -> dict[str, Any]:
     """A scenario under the names of the options."""
     options = msgspec.structs.asdict(scenario)
+    if not options["options"]:  # Of the cluster's own: it has none.
+        del options["options"]
     return {{"time_s": "time", "bugs": "bug"}.get(name, name): value for name, value in options.items()}
 
 

@@ -52,7 +52,7 @@ class System:
     dials: tuple[tuple[str, str], ...] = ()
     promises: tuple[Promise, ...] = ()
     stream: StreamContract | None = None
-    bugs: Mapping[str, str] = MappingProxyType({})
+    bugs: Mapping[str, str] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
     options: tuple[Option, ...] = ()
     faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-link")
@@ -61,7 +61,7 @@ class System:
     limits: Bounds = field(default_factory=Bounds)
     points: tuple[str, ...] = field(default=(), init=False)
     goals: tuple[str, ...] = field(default=(), init=False)
-    links: Links = field(default=MappingProxyType({}), init=False)
+    links: Links = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         roles = tuple(dict.fromkeys(node.role for node in self.nodes))

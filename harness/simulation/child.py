@@ -89,7 +89,7 @@ def main() -> int:
     die_with_parent()
     run = read_run_file(Path(run_json))
     scenario = msgspec.convert(run.options, Scenario)
-    cluster = load_machines(scenario.cluster)
+    cluster = load_machines(scenario.cluster, run.code_sha256)
     decided = decide(scenario, cluster, run.plan)
     history_hash = HistoryHash()
     with JournalWriter(Path(journal)) as writer, _tracer(*trace) as tracer:

@@ -1,0 +1,64 @@
+"""A cluster in a file is run, replayed, run again and judged from any folder, as long as the file is what it was."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.command.conftest import Seamark
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-your-own-cluster.md"
+SHORT = ("--time", "2", "--engine", "local", "--quiet")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """The file that the page on machines of one's own leads to."""
+    path = tmp_path / "notes.py"
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    path.write_text("\n\n".join(blocks), encoding="utf-8")
+    return path
+
+
+def test_a_run_of_a_file_repeats_from_another_folder_until_the_file_changes(
+    seamark: Seamark, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert seamark("run", "--cluster", "notes.py:Notes", "--seed", "3", *SHORT).code == 0
+    [run] = (tmp_path / "store" / "notes").iterdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert seamark("replay", run, "--engine", "local", "--quiet").code == 0
+    assert seamark("run", run / "run.json", *SHORT).code == 0
+
+    notes.write_text(notes.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    replayed = seamark("replay", run, "--engine", "local", "--quiet")
+    assert replayed.code == 4
+    assert f"{notes}: has changed since that run" in replayed.line
+    again = seamark("run", run / "run.json", *SHORT)
+    assert again.code == 64
+    assert f"{notes}: has changed since" in again.line
+    assert f"--cluster {notes}:Notes" in again.line
+    assert seamark("run", run / "run.json", "--cluster", f"{notes}:Notes", *SHORT).code == 0
+
+    notes.unlink()
+    assert "cannot be read" in seamark("replay", run, "--engine", "local", "--quiet").line
+    assert "cannot be read" in seamark("run", run / "run.json", *SHORT).line
+    assert seamark("check", run, "--engine", "local", "--quiet").code == 0
+
+
+def test_many_runs_of_a_file_find_its_bug(seamark: Seamark, notes: Path) -> None:
+    many = ("--bug", "early-answer", "--seed", "1", "--count", "4", "--jobs", "2")
+    assert seamark("run", "--cluster", f"{notes}:Notes", *many, "--time", "6", "--engine", "local", "--quiet").code == 1
+
+
+def test_machines_in_a_file_are_no_containers(seamark: Seamark, notes: Path) -> None:
+    refused = seamark("run", "--cluster", f"{notes}:Notes", "--runtime", "docker")
+    assert refused.code == 64
+    assert "not in a node's image" in refused.line
+
+
+def test_a_file_can_be_listed_and_one_that_is_none_is_refused(seamark: Seamark, notes: Path) -> None:
+    assert "NOTES-1" in seamark("clusters", "notes.py:Notes").out
+    refused = seamark("clusters", "notes.py:Note")
+    assert (refused.code, refused.line) == (64, "seamark: notes.py: no 'Note' in it: did you mean 'Notes'?")
