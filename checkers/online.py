@@ -1,0 +1,175 @@
+"""The stream rules while a run goes on: the same kernels, fed in batches, over what is still open.
+
+S02 and S27 by position, S03, S05, S06, S07 and S10: what a stream shows of itself, without its source. Each batch is
+judged together with what is held of the events before it, and a violation is told with the event that made it certain:
+the same one however the stream is cut into batches, so that a run which stops there can be repeated.
+
+Held is what is not yet closed (`checkers.online_state`). When something comes back that was closed and let go, as it
+does after a subscriber resumed below its last watermark, all events before the batch are asked for again (`recall`):
+whether a row is late or a repetition, only they can tell. So each resume costs a look back, and a stream that repeats
+rows inside its sessions costs one for each batch that does.
+
+Not seen here: whatever needs the source (events whose write failed are taken for events), S27 by the source's order,
+and torn units of several positions, as these may still grow.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.delivery import torn_units
+from checkers.duplicates import duplicate_events
+from checkers.online_state import NOTHING_CLOSED, closed_up_to, joined, open_part, reopened, taken
+from checkers.order import order_inversions
+from checkers.stream_chunks import concatenated
+from checkers.stream_kernel import BOUNDARY, DUPLICATE, INVERTED, LATE, REGRESS, TORN
+from checkers.stream_units import announced_writes
+from checkers.stream_view import StreamView, defect, stream_view, unit_of
+from checkers.watermark import late_events, regressions
+from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s
+from harness.core.promises import StreamContract
+
+ONLINE = (LATE, BOUNDARY, REGRESS, INVERTED, DUPLICATE, TORN)
+NO_WRITES = concatenated([])
+
+Recall = Callable[[int | None, int], Deliveries]
+Unit = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A rule that was broken, and the event with which that became certain; `seq` is its place in the journal."""
+
+    anomaly: str
+    subscriber: int
+    seq: int
+    ns: int
+
+
+class Online:
+    """Follows the streams of one run.
+
+    `recall(subscriber, seq)` returns the events of that subscriber (None: of all) before that place of the journal, by
+    time. It is asked seldom, and for all of them: nothing else that is held grows with the stream.
+    """
+
+    def __init__(self, contract: StreamContract, recall: Recall) -> None:
+        self._contract = contract
+        self._recall = recall
+        self._is_apart = contract.wm_scope in ("session", "subscriber")
+        self._logs: dict[int | None, _Log] = {}
+
+    @property
+    def held(self) -> int:
+        """How many events are held."""
+        return sum(len(log.state.kind) for log in self._logs.values())
+
+    def feed(self, batch: Deliveries) -> tuple[Violation, ...]:
+        """What the next events break, by time; `batch` follows the one before, subscribers mixed. O(n log n)."""
+        found: list[Violation] = []
+        if self._is_apart:
+            for who in np.unique(batch.subscriber).tolist():
+                found += self._log(who).feed(taken(batch, np.flatnonzero(batch.subscriber == who)))
+        elif len(batch.kind):
+            found += self._log(None).feed(batch)
+        return tuple(sorted(found, key=lambda each: (each.seq, ONLINE.index(each.anomaly))))
+
+    def _log(self, who: int | None) -> "_Log":
+        if who not in self._logs:
+            self._logs[who] = _Log(self._contract, lambda seq: self._recall(who, seq))
+        return self._logs[who]
+
+
+class _Log:
+    """The events that are judged together: those of one subscriber, or of all."""
+
+    def __init__(self, contract: StreamContract, recall: Callable[[int], Deliveries]) -> None:
+        self._contract = contract
+        self._recall = recall
+        self._floor = NOTHING_CLOSED
+        self._torn: set[Unit] = set()
+        self._is_defect = False
+        self.state = joined()
+
+    def feed(self, batch: Deliveries) -> list[Violation]:
+        """What the batch breaks. A stream that cannot be judged breaks nothing: that is told when the run is over."""
+        self._is_defect = self._is_defect or defect(batch, self._contract) is not None
+        if self._is_defect:
+            self.state = joined()
+            return []
+        came = batch.position[np.isin(batch.kind, (ROW, BACKFILL))]
+        if np.any(came <= self._floor):
+            self.state, self._floor = reopened(self._recall(int(batch.seq[0])), int(came.min()))
+        held = len(self.state.kind)
+        whole = joined(self.state, batch)
+        view = stream_view(whole, NO_WRITES, self._contract)
+        result = [_violation(name, whole, row) for name, rows in _broken(view) for row in rows[rows >= held].tolist()]
+        result += self._newly_torn(whole, held)
+        self._floor = max(self._floor, closed_up_to(view))
+        self.state = open_part(view, self._floor)
+        return result
+
+    def _newly_torn(self, whole: Deliveries, held: int) -> Iterator[Violation]:
+        """Units that are torn now, each with the event before which they were not."""
+        new = torn_in(whole, self._contract) - self._torn
+        for unit in sorted(new):
+            low, high = held, len(whole.kind)  # Torn with the first `high` events, and not with the first `low`.
+            while high - low > 1:
+                middle = (low + high) // 2
+                is_torn = unit in torn_in(taken(whole, np.arange(middle)), self._contract)
+                low, high = (low, middle) if is_torn else (middle, high)
+            yield _violation(TORN, whole, high - 1)
+        self._torn |= new
+
+
+def torn_in(deliveries: Deliveries, contract: StreamContract) -> set[Unit]:
+    """The torn units of a stream that the rule tells without a source: their scope, and their own number."""
+    if contract.atomic_unit == "none" or (contract.atomic_unit == "epoch" and contract.position != "epoch"):
+        return set()
+    deliveries = _narrow(deliveries)
+    writes = announced_writes(deliveries)
+    if len(writes.op) == 0:
+        return set()
+    ruling = torn_units(stream_view(deliveries, writes, contract))
+    span = writes.span if contract.unit_scope == "partition" else np.zeros(len(writes.op), np.int64)
+    unit = unit_of(writes, contract)
+    return {
+        (*_scope(deliveries, mark, contract), int(unit[write]), int(span[write]))
+        for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
+    }
+
+
+def _narrow(deliveries: Deliveries) -> Deliveries:
+    """The stream without the names of units that rows of several positions bear: these are several units, or grow."""
+    rows = np.flatnonzero(np.isin(deliveries.kind, (ROW, BACKFILL)) & (deliveries.unit != NEVER))
+    unit = deliveries.unit.copy()
+    _, first, name = np.unique(unit[rows], return_index=True, return_inverse=True)
+    is_other = deliveries.position[rows] != deliveries.position[rows[first]][name]
+    unit[rows[np.bincount(name[is_other], minlength=len(first))[name] > 0]] = NEVER
+    return replace(deliveries, unit=unit)
+
+
+def _broken(view: StreamView) -> Iterator[tuple[str, Int64s]]:
+    """The rules that judge each event as it comes, and the events that broke them."""
+    late, boundary = late_events(view)
+    yield LATE, late.row
+    yield BOUNDARY, boundary.row
+    yield REGRESS, regressions(view).watermark
+    yield INVERTED, order_inversions(view).watermark
+    yield DUPLICATE, duplicate_events(view).watermark
+
+
+def _scope(deliveries: Deliveries, row: int, contract: StreamContract) -> Unit:
+    """By what a scope is known from batch to batch."""
+    names = {"session": ("subscriber", "session"), "subscriber": ("subscriber",), "partition": ("span",), "global": ()}
+    return tuple(int(getattr(deliveries, name)[row]) for name in names[contract.wm_scope])
+
+
+def _violation(anomaly: str, deliveries: Deliveries, row: int) -> Violation:
+    return Violation(
+        anomaly=anomaly,
+        subscriber=int(deliveries.subscriber[row]),
+        seq=int(deliveries.seq[row]),
+        ns=int(deliveries.ns[row]),
+    )

@@ -1,0 +1,114 @@
+"""Checked in batches, whatever the cuts, a stream shows the same violations at the same events as checked whole."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from checkers.duplicates import duplicate_events
+from checkers.online import NO_WRITES, Online, Violation, torn_in
+from checkers.online_state import taken
+from checkers.order import order_inversions
+from checkers.stream_view import defect, stream_view
+from checkers.watermark import late_events, regressions
+from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries
+from harness.core.promises import StreamContract
+from tests.property.test_streams import SEEDS, contracts
+from tests.stream_generator import correct, damaged
+from tests.stream_language import Event, Write, deliveries_of
+
+Found = tuple[str, int]
+MANY = settings(deadline=None, max_examples=400)
+CUTS = st.lists(st.integers(0, 60), max_size=12)
+
+
+def of(deliveries: Deliveries, subscriber: int | None) -> Deliveries:
+    """The events of that subscriber, or of all."""
+    if subscriber is None:
+        return deliveries
+    return taken(deliveries, np.flatnonzero(deliveries.subscriber == subscriber))
+
+
+def in_batches(deliveries: Deliveries, contract: StreamContract, cuts: list[int]) -> list[Violation]:
+    """What the online check tells of the stream, cut there."""
+
+    def recall(who: int | None, seq: int) -> Deliveries:
+        return of(taken(deliveries, np.flatnonzero(deliveries.seq < seq)), who)
+
+    online = Online(contract, recall)
+    found: list[Violation] = []
+    for batch in np.split(np.arange(len(deliveries.kind)), sorted(cuts)):
+        found += online.feed(taken(deliveries, batch))
+    return found
+
+
+def whole(deliveries: Deliveries, contract: StreamContract) -> Counter[Found]:
+    """What the rules tell of the whole stream: the anomalies, each with the event that shows it."""
+    is_apart = contract.wm_scope in ("session", "subscriber")
+    result: Counter[Found] = Counter()
+    for who in np.unique(deliveries.subscriber).tolist() if is_apart else [None]:
+        log = of(deliveries, who)
+        view = stream_view(log, NO_WRITES, contract)
+        late, boundary = late_events(view)
+        shown = {
+            "late-event": late.row,
+            "late-event-boundary": boundary.row,
+            "watermark-regress": regressions(view).watermark,
+            "order-inversion": order_inversions(view).watermark,
+            "duplicate-event": duplicate_events(view).watermark,
+        }
+        result.update((name, int(log.seq[row])) for name, rows in shown.items() for row in rows)
+        for unit in torn_in(log, contract):
+            counts = (
+                count for count in range(len(log.kind) + 1) if unit in torn_in(taken(log, np.arange(count)), contract)
+            )
+            result["torn-unit", int(log.seq[next(counts) - 1])] += 1
+    return result
+
+
+def with_sizes(log: list[Event], source: list[Write], contract: StreamContract) -> list[Event]:
+    """The log, its rows with the sizes of their units, where these can be told."""
+    if contract.versions != "every":
+        return log
+    units: dict[int, set[tuple[int, int]]] = {}
+    for w in source:
+        number = 0 if contract.unit_rows == "final" else w.ordinal
+        if w.position != NEVER:
+            units.setdefault(w.txn, set()).add((w.key, number))
+    return [
+        replace(each, unit_rows=len(units.get(each.unit, ()))) if each.kind == ROW and each.unit in units else each
+        for each in log
+    ]
+
+
+def has_wide_units(deliveries: Deliveries) -> bool:
+    """Is there a unit with rows of two positions? What it lacks at a watermark nobody can tell before its end."""
+    rows = np.isin(deliveries.kind, (ROW, BACKFILL)) & (deliveries.unit != NEVER)
+    pairs = set(zip(deliveries.unit[rows].tolist(), deliveries.position[rows].tolist(), strict=True))
+    return len(pairs) > len({unit for unit, _ in pairs})
+
+
+@MANY
+@given(SEEDS, contracts, CUTS, st.booleans())
+def test_batches_show_what_the_whole_shows(
+    seed: int, contract: StreamContract, cuts: list[int], is_announced: bool
+) -> None:
+    log, source = damaged(seed, contract)
+    deliveries = deliveries_of(with_sizes(log, source, contract) if is_announced else log)
+    assume(defect(deliveries, contract) is None)
+    found = Counter((each.anomaly, each.seq) for each in in_batches(deliveries, contract, cuts))
+    expected = whole(deliveries, contract)
+    if has_wide_units(deliveries):
+        found, expected = (
+            Counter({what: n for what, n in each.items() if what[0] != "torn-unit"}) for each in (found, expected)
+        )
+    assert found == expected
+
+
+@MANY
+@given(SEEDS, contracts, CUTS)
+def test_a_correct_stream_is_accused_of_nothing(seed: int, contract: StreamContract, cuts: list[int]) -> None:
+    log, _ = correct(seed, contract)
+    assert in_batches(deliveries_of(log), contract, cuts) == []

@@ -1,0 +1,124 @@
+"""The online check: what it tells, with which event, what it holds meanwhile, and when it looks back."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from checkers.online import Online
+from checkers.online_state import taken
+from harness.core.columns import NEVER, OPEN, ROW, Deliveries
+from harness.core.promises import StreamContract
+from tests.bench.streams import source, stream
+from tests.stream_language import deliveries_of, events
+from tests.unit.checkers.stream_cases import contract
+
+
+@dataclass
+class Fed:
+    """What came of a stream that was fed in batches of one size."""
+
+    found: list[tuple[str, int]] = field(default_factory=list)  # The anomaly, and the number of the event from 0.
+    held: list[int] = field(default_factory=list)
+    looks_back: int = 0
+
+
+def fed(deliveries: Deliveries, declared: StreamContract, size: int = 1) -> Fed:
+    result = Fed()
+
+    def recall(subscriber: int | None, seq: int) -> Deliveries:
+        result.looks_back += 1
+        is_meant = deliveries.seq < seq
+        if subscriber is not None:
+            is_meant &= deliveries.subscriber == subscriber
+        return taken(deliveries, np.flatnonzero(is_meant))
+
+    online = Online(declared, recall)
+    for first in range(0, len(deliveries.kind), size):
+        batch = taken(deliveries, np.arange(first, min(first + size, len(deliveries.kind))))
+        result.found += [(each.anomaly, each.seq - int(deliveries.seq[0])) for each in online.feed(batch)]
+        result.held.append(online.held)
+    return result
+
+
+def told(log: str, **changes: object) -> list[tuple[str, int]]:
+    """What is told of a log that comes event by event."""
+    return fed(deliveries_of(events(log)), contract(**changes)).found
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("open@0 x=1@1 w@2 y=2@1 x=3@3", [("late-event", 3)]),
+        ("open@0 x=1@1 w@2 y=2@2 x=3@3", [("late-event-boundary", 3)]),
+        ("open@0 x=1@1 w@2 y=2@3 x=3@4", []),
+        ("open@0 x=1@1 w@2 x=2@3 w@1", [("watermark-regress", 4)]),
+        ("open@0 x=1@1 w@2 x=2@3 w@2", []),
+        ("open@0 x=1@2 y=2@1", [("order-inversion", 2)]),
+        ("open@0 x=1@2 y=2@2", []),
+        ("open@0 x=1@1 x=1@1", [("duplicate-event", 2)]),
+        ("open@0 x=1@1 w@1 x=1@1", [("duplicate-event", 3)]),
+        ("s1/1 open@0 x=1@1 w@1 s1/2 open@0 x=1@1 w@1", []),
+        ("s1/1 open@0 x=1@1 w@1 s1/2 open@1 x=2@2 w@2", []),
+    ],
+)
+def test_each_rule_tells_the_event_that_broke_it(log: str, expected: list[tuple[str, int]]) -> None:
+    assert told(log) == expected
+
+
+def test_a_unit_is_torn_at_the_watermark_if_its_size_was_announced() -> None:
+    assert told("open@0 x=1@1 u7*2 w@1 y=2@1.1 u7*2", cut="position") == [("torn-unit", 2), ("late-event-boundary", 3)]
+
+
+def test_a_unit_is_torn_at_its_next_row_if_nobody_said_that_there_would_be_one() -> None:
+    log = deliveries_of(
+        [replace(each, unit=7 if each.kind == ROW else NEVER) for each in events("open@0 x=1@2 w@1 y=2@2.1")]
+    )
+    assert fed(log, contract(cut="delivery")).found == [("torn-unit", 3)]
+    assert fed(log, contract(cut="position")).found == []
+
+
+def test_a_unit_that_is_whole_at_the_watermark_is_not_torn() -> None:
+    assert told("open@0 x=1@1 u7*2 y=2@1.1 u7*2 w@1 x=3@2 u8*2 y=4@2.1 u8*2 w@2") == []
+
+
+def test_a_number_that_two_units_bear_tells_nothing() -> None:
+    assert told("open@0 x=1@1 u7*2 w@0 x=2@3 u7*2", cut="position") == []
+
+
+def test_a_subscriber_that_resumed_below_its_watermark_may_be_sent_again_what_it_had() -> None:
+    log = deliveries_of(events("s1/1 open@0 x=1@1 y=2@2 w@2 s1/2 open@0 x=1@1 y=2@2 w@2 x=3@3"))
+    result = fed(log, contract(wm_scope="subscriber"))
+    assert (result.found, result.looks_back) == ([], 1)
+
+
+def test_what_was_never_sent_before_is_late_after_a_resume() -> None:
+    log = deliveries_of(events("s1/1 open@0 x=1@1 y=2@3 w@3 s1/2 open@0 x=1@1 z=9@2 y=2@3"))
+    assert fed(log, contract(wm_scope="subscriber")).found == [("late-event", 6)]
+    assert fed(log, contract(wm_scope="session")).found == []
+
+
+def test_a_stream_that_lacks_positions_is_left_to_the_end() -> None:
+    log = deliveries_of(events("open@0 x=1@1 w@2 y=2@1"))
+    lacking = replace(log, position=np.where(np.arange(4) == 1, NEVER, log.position))
+    assert fed(lacking, contract()).found == []
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_what_is_closed_is_let_go(size: int) -> None:
+    log = stream(source(2_000))
+    result = fed(log, contract(), size)
+    assert (result.found, result.looks_back) == ([], 0)
+    last_session = int(np.count_nonzero(log.kind == OPEN))
+    # Twenty rows stand between two watermarks; and each session that ended is remembered by two events.
+    assert max(result.held) <= 20 + 2 * last_session + 2
+
+
+def test_without_a_declared_start_one_row_of_each_key_is_held() -> None:
+    log = stream(source(2_000))
+    unknown = replace(log, position=np.where(log.kind == OPEN, NEVER, log.position), session=np.ones_like(log.session))
+    kept = np.flatnonzero((log.kind != OPEN) | (np.arange(len(log.kind)) == 0))
+    few = replace(unknown, key=np.where(log.kind == ROW, log.key % 5, NEVER))
+    result = fed(taken(few, kept), contract(), 50)
+    assert (result.found, result.looks_back) == ([], 0)
+    assert max(result.held) <= 20 + 5 + 2
