@@ -104,6 +104,13 @@ def model_ends(report: Report) -> tuple[list[str], list[str]]:
     return (out, left) if out or (isinstance(edges, dict) and any(edges.values())) else ([], [])
 
 
+def allowed_anomalies(report: Report) -> list[str]:
+    """What was found among transactions and is not forbidden, each with how often."""
+    facts = report.facts.get("serializability")
+    counts = facts.get("allowed_anomalies") if isinstance(facts, dict) else None
+    return [f"{name} ({count})" for name, count in counts.items()] if isinstance(counts, dict) else []
+
+
 def error_report(reason: str, **known: Json) -> Report:
     """The report of a run which the harness itself spoiled."""
     verdict = Verdict.ERROR

@@ -26,7 +26,7 @@ from harness.report.cycle import Drawing, cycle_drawing
 from harness.report.evidence import PLAIN, Positions, Slice, choice, first_moment, slices
 from harness.report.exclusions import Exclusion, Writes, exclusions, read_writes
 from harness.report.markdown import issue
-from harness.report.model import WHERE, FindingRow, PromiseRow, Report, model_ends
+from harness.report.model import WHERE, FindingRow, PromiseRow, Report, allowed_anomalies, model_ends
 from harness.report.planned import Planned, planned_steps, read_refusals
 from harness.report.plots import STRIP_ROW, Overview, fault_colours, in_force, overview
 from harness.report.scale import WIDTH, duration
@@ -132,7 +132,7 @@ def page(
         commands=commands(report) or ([("judge", f"seamark check {source}")] if source else []),
         facts=list(_facts(report)),
         notes=_notes(report),
-        models=[", ".join(names) for names in model_ends(report)],
+        models=[", ".join(names) for names in (*model_ends(report), allowed_anomalies(report))],
         outcomes=[(word, report.operations[kind]) for kind, word in OUTCOME_WORDS.items() if kind in report.operations],
     )
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.core.verdict import Verdict
-from harness.report.model import FindingRow, PromiseRow, Report, model_ends, repetition
+from harness.report.model import FindingRow, PromiseRow, Report, allowed_anomalies, model_ends, repetition
 
 FINDINGS_SHOWN = 5
 PROMISES_SHOWN = 12
@@ -80,13 +80,7 @@ def _body(report: Report) -> Iterable[Text | Table]:
     if report.promises:
         yield Text()
         yield from _promises(report)
-    out, left = model_ends(report)
-    if out or left:
-        yield Text()
-    if out:
-        yield plain(f"  violated  {', '.join(out)} (the weakest models that the transactions rule out)")
-    if left:
-        yield plain(f"  possible  {', '.join(left)} (the strongest models that they do not rule out)")
+    yield from _models(report)
     if report.findings:
         yield Text()
     for finding in report.findings[:FINDINGS_SHOWN]:
@@ -138,6 +132,20 @@ def _promise_table(rows: Sequence[PromiseRow]) -> Table:
         style = PROMISE_STYLES.get(row.verdict, "")
         table.add_row("", plain(row.id), plain(row.text), plain(row.verdict, style), f"{row.witnesses:,}")
     return table
+
+
+def _models(report: Report) -> Iterable[Text]:
+    """What the transactions say of all models, and what the model that was promised lets pass."""
+    out, left = model_ends(report)
+    allowed = allowed_anomalies(report)
+    if out or left or allowed:
+        yield Text()
+    if out:
+        yield plain(f"  violated  {', '.join(out)} (the weakest models ruled out)")
+    if left:
+        yield plain(f"  possible  {', '.join(left)} (the strongest not ruled out)")
+    if allowed:
+        yield plain(f"  allowed   {', '.join(allowed)} (found, and not forbidden)")
 
 
 def _finding_line(finding: FindingRow) -> Text:

@@ -2,6 +2,7 @@
 
 import io
 
+import msgspec
 from rich.console import Console
 
 from harness.core.record import Json
@@ -52,8 +53,8 @@ def test_of_many_promises_those_that_hold_share_a_line_with_the_least_witnessed(
 
 def test_the_weakest_models_that_are_violated_and_the_strongest_that_are_left_have_a_line_each() -> None:
     text = shown(transactions(edges=3, out=["repeatable-read"], left=["snapshot-isolation", "read-atomic"]))
-    assert "  violated  repeatable-read (the weakest models that the transactions rule out)\n" in text
-    assert "  possible  snapshot-isolation, read-atomic (the strongest models that they do not rule out)\n" in text
+    assert "  violated  repeatable-read (the weakest models ruled out)\n" in text
+    assert "  possible  snapshot-isolation, read-atomic (the strongest not ruled out)\n" in text
 
 
 def test_where_nothing_is_violated_only_the_strongest_model_is_named() -> None:
@@ -68,3 +69,11 @@ def test_transactions_that_do_not_depend_on_each_other_leave_no_model() -> None:
 
 def test_a_cycle_of_time_alone_rules_models_out_without_any_dependency() -> None:
     assert "violated  strong-read-committed" in shown(transactions(edges=0, out=["strong-read-committed"], left=[]))
+
+
+def test_what_was_found_and_is_not_forbidden_is_told_with_its_count() -> None:
+    report = transactions(edges=3, out=[], left=["strict-serializable"])
+    facts: dict[str, Json] = {"allowed_anomalies": {"garbage-read": 2, "G2-item": 1}}
+    text = shown(msgspec.structs.replace(report, facts={"serializability": facts}))
+    assert "  allowed   garbage-read (2), G2-item (1) (found, and not forbidden)\n" in text
+    assert "allowed" not in shown(report)
