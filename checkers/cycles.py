@@ -82,7 +82,7 @@ def simple(places: list[int], kinds: list[int]) -> tuple[list[int], list[int]]:
 
 def from_least(ops: list[int], kinds: list[int]) -> Cycle:
     """The cycle as it is written: from its least operation on, with steps of order in a row as one."""
-    first = next(at for at, kind in enumerate(kinds) if kind in DEPENDENCIES) + 1
+    first = next(at for at, kind in enumerate(kinds) if kind in DEPENDENCIES)
     ops, kinds = ops[first:] + ops[:first], kinds[first:] + kinds[:first]
     kept, steps = list[int](), list[int]()
     for op, kind in zip(ops, kinds, strict=True):

@@ -103,3 +103,4 @@ def test_the_classes_of_cycles_are_those_of_all_simple_cycles(seed: int) -> None
         assert cycle.ops[0] == min(cycle.ops)
         assert len(set(cycle.ops)) == len(cycle.ops)
         assert allowed(why, cycle)
+        assert not any(set(two).isdisjoint(KINDS) for two in pairwise([*cycle.kinds, cycle.kinds[0]]))
