@@ -119,7 +119,9 @@ def mutants(source: str) -> Iterator[tuple[int, str, str]]:
 
 def _code(tree: ast.Module) -> list[ast.AST]:
     """All nodes but those of annotations, decorators, and `strict`, which asserts what no test can break."""
-    notes = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "strict"]
+    notes: list[ast.AST | None] = [
+        node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "strict"
+    ]
     notes += [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
     notes += [decorator for node in ast.walk(tree) for decorator in getattr(node, "decorator_list", [])]
     skipped = [inner for note in notes if note is not None for inner in ast.walk(note)]
