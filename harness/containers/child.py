@@ -13,22 +13,30 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
+import docker
 import msgspec
 
 from harness.child import die_with_parent, end_with
-from harness.clients import clients_of_machines
+from harness.clients import OpenClient, clients_of_machines, clients_of_services
 from harness.containers.collector import Collector
 from harness.containers.control import Hearers, Probes
-from harness.containers.deployment import Blueprint, Deployment, in_thread
+from harness.containers.deployment import Deployment, in_thread
 from harness.containers.engine import connect
-from harness.containers.faults import ContainerFaults
+from harness.containers.faults import ContainerFaults, faults_on_machines
+from harness.containers.machines import Blueprint, Machines
 from harness.containers.network import ContainerNetwork
+from harness.containers.service_site import ServiceSite
+from harness.containers.services import ServiceBlueprint
+from harness.containers.site import Holds
+from harness.containers.subscribers import Subscribers
 from harness.containers.sweeper import sweep, sweep_folders
+from harness.containers.wiring import CLIENT
 from harness.core.errors import SeamarkError
 from harness.core.machine import NodeId
 from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
+from harness.core.seams import Cluster, MachineCluster, ServiceCluster, Subscriber, is_of_machines, is_of_services
 from harness.core.verdict import EXIT_INTERRUPTED
 from harness.interpreter import Interpreter, Runtime
 from harness.journal import JournalWriter
@@ -88,65 +96,126 @@ class Recorder:
             self.interpreter.observe(evidence)
 
 
-async def carry_out(
-    blueprint: Blueprint,
-    scenario: Scenario,
-    decided: Decided,
-    clock: WallClock,
-    append: Callable[[Evidence], None],
-    logs: Path,
-) -> str:
-    """Deploy, carry the scenario out, remove everything; why the run ended."""
-    failed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+class Test:
+    """One run, from the deployment to the last record."""
 
-    def fail(error: SeamarkError) -> None:
-        if not failed.done():
-            failed.set_exception(error)
+    def __init__(
+        self, scenario: Scenario, decided: Decided, clock: WallClock, append: Callable[[Evidence], None]
+    ) -> None:
+        self._scenario, self._decided, self._clock = scenario, decided, clock
+        self._failed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._recorder = Recorder(append, self._fail)
+        self._collector = Collector(self._recorder.record, clock.now_ns)
+        self._run_id = secrets.token_hex(4)
+        self._faults = frozenset(step.fault for step in decided.plan.steps)
 
-    def fail_node(_: NodeId, text: str) -> None:
-        fail(MachineFailed(text))  # Which names the node.
+    async def carry_out(self, cluster: Cluster, logs: Path) -> str:
+        """Deploy, carry the scenario out, remove everything; why the run ended."""
+        client = connect()
+        await in_thread(sweep, client)
+        await in_thread(sweep_folders)
+        if is_of_machines(cluster):
+            return await self._on_machines(cluster, client, logs)
+        assert is_of_services(cluster)
+        return await self._on_services(cluster, client, logs)
 
-    def mark(phase: str, note: str | None) -> Mark:
-        return Mark(clock.now_ns(), phase, {}, deployment.handled(), deployment.goals(), note)
-
-    client = connect()
-    await in_thread(sweep, client)
-    await in_thread(sweep_folders)
-    recorder = Recorder(append, fail)
-    hearers = Hearers(take=Collector(recorder.record, clock.now_ns).take, failed=fail_node, probes=Probes())
-    deployment = Deployment(client, blueprint, hearers)
-    async with _removed_after(deployment, logs):
-        await deployment.open()
-        network = ContainerNetwork(deployment.client_ports, blueprint.code)
-        faults = ContainerFaults(deployment, topology(blueprint.cluster), network.traffic)
-        interpreter = recorder.interpreter = Interpreter(
-            Runtime(
-                clock=clock,
-                open_client=clients_of_machines(blueprint.cluster, network, decided.settings),
-                faults=faults,
-                record=recorder.record,
-                mark=mark,
-                dump=deployment.dump,
-            ),
-            cluster=blueprint.cluster,
-            workload=decided.workload,
-            plan=decided.plan,
-            threads=scenario.clients,
-            timeout_ns=scenario.timeout_ms * MS,
+    async def _on_machines(self, cluster: MachineCluster, client: docker.DockerClient, logs: Path) -> str:
+        hearers = Hearers(take=self._collector.take, failed=self._fail_node, probes=Probes())
+        blueprint = Blueprint(
+            run_id=self._run_id,
+            cluster=cluster,
+            code=code_of(self._scenario.cluster),
+            settings=self._decided.settings,
+            seed=self._scenario.seed,
+            epoch_ns=self._clock.epoch_ns,
+            epoch_realtime_ns=self._clock.epoch_realtime_ns,
+            faults=self._faults,
         )
-        return await _first(interpreter.run(), deployment.watch(), deployment.count(), failed)
+        deployment = Deployment(client, Machines(blueprint, hearers))
+        async with _removed_after(deployment, logs):
+            await deployment.open()
+            network = ContainerNetwork(deployment.client_ports, blueprint.code)
+            runtime = self._runtime(
+                clients_of_machines(cluster, network, self._decided.settings),
+                faults_on_machines(deployment, topology(cluster), network.traffic),
+                deployment.handled,
+                deployment,
+            )
+            return await self._interpret(cluster, runtime, deployment)
+
+    async def _on_services(self, cluster: ServiceCluster, client: docker.DockerClient, logs: Path) -> str:
+        settings = self._decided.settings
+
+        def make(node: NodeId, kept: dict[str, object]) -> Subscriber:
+            return cluster.subscriber(node, site.doors(node), settings, kept)
+
+        subscribers = Subscribers(make, self._collector.deliver, self._fail_node)
+        blueprint = ServiceBlueprint(run_id=self._run_id, cluster=cluster, settings=settings, faults=self._faults)
+        site = ServiceSite(client, blueprint, subscribers)
+        async with _removed_after(site, logs):
+            await site.open()
+            runtime = self._runtime(
+                clients_of_services(cluster, site.doors(CLIENT), settings),
+                ContainerFaults(site, topology(cluster), site, Holds()),
+                site.handled,
+                site.deployment,
+            )
+            return await self._interpret(cluster, runtime, site.deployment)
+
+    def _runtime(
+        self,
+        open_client: OpenClient,
+        faults: ContainerFaults,
+        handled: Callable[[], dict[str, int]],
+        deployment: Deployment,
+    ) -> Runtime:
+        def mark(phase: str, note: str | None) -> Mark:
+            return Mark(self._clock.now_ns(), phase, {}, handled(), deployment.goals(), note)
+
+        return Runtime(
+            clock=self._clock,
+            open_client=open_client,
+            faults=faults,
+            record=self._recorder.record,
+            mark=mark,
+            dump=deployment.dump,
+        )
+
+    async def _interpret(self, cluster: Cluster, runtime: Runtime, deployment: Deployment) -> str:
+        interpreter = self._recorder.interpreter = Interpreter(
+            runtime,
+            cluster=cluster,
+            workload=self._decided.workload,
+            plan=self._decided.plan,
+            threads=self._scenario.clients,
+            timeout_ns=self._scenario.timeout_ms * MS,
+        )
+        return await _first(interpreter.run(), deployment.watch(), deployment.count(), self._failed)
+
+    def _fail(self, error: SeamarkError) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(error)
+
+    def _fail_node(self, _: NodeId, text: str) -> None:
+        self._fail(MachineFailed(text))  # Which names the node.
+
+
+class Deployed(Protocol):
+    """What must be removed in the end."""
+
+    async def close(self, logs: Path | None = None) -> None: ...
 
 
 @contextlib.asynccontextmanager
-async def _removed_after(deployment: Deployment, logs: Path) -> AsyncIterator[None]:
+async def _removed_after(deployed: Deployed, logs: Path) -> AsyncIterator[None]:
     """Whatever happens, the containers are removed. What went wrong before is told, not that removing fails as well."""
     try:
         yield
     except BaseException:
         with contextlib.suppress(SeamarkError):  # Without an engine the next run does it.
-            await deployment.close(logs)
+            await deployed.close(logs)
         raise
-    await deployment.close(logs)
+    await deployed.close(logs)
 
 
 async def _first(test: Coroutine[None, None, str], *watchers: Awaitable[object]) -> str:
@@ -178,21 +247,11 @@ async def _main(run_json: Path, journal: Path) -> int:
     cluster = load_cluster(scenario.cluster)
     decided = decide(scenario, cluster, run.plan)
     clock = WallClock()
-    blueprint = Blueprint(
-        run_id=secrets.token_hex(4),
-        cluster=cluster,
-        code=code_of(scenario.cluster),
-        settings=decided.settings,
-        seed=scenario.seed,
-        epoch_ns=clock.epoch_ns,
-        epoch_realtime_ns=clock.epoch_realtime_ns,
-        faults=frozenset(step.fault for step in decided.plan.steps),
-    )
     with JournalWriter(journal) as writer:
         writer.append(Header(SCHEMA, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
         syncing = asyncio.create_task(_synced(writer))
         try:
-            reason = await carry_out(blueprint, scenario, decided, clock, writer.append, run_json.parent / LOGS)
+            reason = await Test(scenario, decided, clock, writer.append).carry_out(cluster, run_json.parent / LOGS)
         finally:
             syncing.cancel()
         writer.append(Footer(clock.now_ns(), reason))

@@ -29,7 +29,7 @@ class Collector:
         for item in told.items:
             match item:
                 case Delivered(delivery=delivery):
-                    self._deliver(node, delivery)
+                    self.deliver(node, delivery)
                 case Probed(name=name, value=value):
                     self._record(Probe(self._now_ns(), node, name, value))
                 case Stated(dump=dump):
@@ -38,7 +38,8 @@ class Collector:
                     assert_never(item)
         self._taken[node] = told.sequence
 
-    def _deliver(self, node: NodeId, delivery: Delivery) -> None:
+    def deliver(self, node: NodeId, delivery: Delivery) -> None:
+        """Record what a subscriber of its session received next."""
         number = self._delivered.get((node, delivery.session), 0)
         self._delivered[node, delivery.session] = number + 1
         self._record(stream_event(self._now_ns(), node, number, delivery))

@@ -2,18 +2,18 @@
 
 Two networks for each run. Nodes and Toxiproxy share one. Toxiproxy's API listens in the other, where no node is; from
 there it is published, as are the nodes' control channels and the clients' proxies, on loopback only.
+What the nodes are, machines of ours or servers of others, is a `Crew`'s affair.
 """
 
 import asyncio
 import contextlib
 import io
-import secrets
 import tarfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import docker
 import requests
@@ -23,30 +23,18 @@ from docker.models.networks import Network
 from docker.types import LogConfig
 
 from harness.containers import inside
-from harness.containers.control import ControlLink, Hearers
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
 from harness.containers.links import Toxiproxy
-from harness.containers.site import PAUSED
-from harness.containers.struck_clocks import FAKED_CLOCK
+from harness.containers.site import PAUSED, Control
 from harness.containers.sweeper import remove_run
-from harness.containers.wiring import (
-    CLIENT,
-    PROXY_API_PORT,
-    PROXY_HOST,
-    peers,
-    wires,
-)
+from harness.containers.wiring import CLIENT, PROXY_API_PORT, PROXY_HOST, Wire
 from harness.core.errors import DeployError
-from harness.core.machine import NodeId, Settings
-from harness.core.seams import Cluster
-from harness.host.config import CONTROL_PORT, VARIABLE, NodeConfig, encode_config
+from harness.core.machine import NodeId
 
-NODE_IMAGE: Final = "seamark-node"
 PROXY_IMAGE: Final = "seamark-toxiproxy"
 LOOPBACK: Final = "127.0.0.1"
-FOLDER: Final = "/var/lib/seamark"  # A node's durable state.
-READY_S: Final = 30.0
+PROXY_READY_S: Final = 30.0
 POLL_S: Final = 0.02
 START_POLL_S: Final = 0.5
 STANDING: Final = ("running", "paused", "created")  # States of a container that has not ended.
@@ -55,7 +43,6 @@ WATCH_S: Final = 1.0
 CALL_WITHIN_S: Final = 30  # What an engine takes for one call, at most: one that hangs must not hold up the run's end.
 CONFLICT: Final = 409
 LOG_TAIL_LINES: Final = 5
-SMALL_DISK: Final = "64m"
 LOGS: Final = LogConfig(type="json-file", config={"max-size": "8m", "max-file": "1"})
 LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
 # Small buffers in Toxiproxy: what a slow reader does not take must soon be felt by the sender.
@@ -63,18 +50,40 @@ PROXY_SYSCTLS: Final = {"net.ipv4.tcp_rmem": "4096 16384 65536", "net.ipv4.tcp_w
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blueprint:
-    """What is to be deployed, and under which name. Of `faults`, the kinds to come, some need preparations."""
+class NodeControl(Control, Protocol):
+    """The harness's end of a node, which is told where the node is."""
+
+    def at(self, host: str, port: int) -> None: ...
+    def away(self) -> None: ...
+    async def dump(self) -> None: ...
+
+
+class Crew(Protocol):
+    """What the nodes of a cluster are."""
 
     run_id: str
-    cluster: Cluster
-    code: str  # Where a node finds the cluster: "clusters.ndb:Cluster".
-    settings: Settings
-    seed: int
-    epoch_ns: int  # CLOCK_MONOTONIC at the start of the run,
-    epoch_realtime_ns: int  # and CLOCK_REALTIME.
-    faults: frozenset[str] = frozenset()
+    nodes: tuple[NodeId, ...]
+    wires: tuple[Wire, ...]
+    ready_s: float  # The longest that a node may take to start.
+    small_disk: str | None  # Options of a tmpfs for each node; None if no disk will become full.
+
+    def is_published(self, wire: Wire) -> bool:
+        """Shall the harness dial that link's proxy on loopback?"""
+
+    def image(self, node: NodeId, engine: docker.DockerClient) -> str:
+        """The tag of its image, built if need be."""
+
+    def options(self, node: NodeId) -> dict[str, Any]:
+        """What the engine is told when its container is created, beside what is the same for all."""
+
+    def folder(self, node: NodeId) -> str:
+        """Where its durable state is."""
+
+    def control(self, node: NodeId) -> NodeControl:
+        """Its control, made before it runs."""
+
+    def control_port(self, node: NodeId) -> int | None:
+        """Where its control listens in its container; None if the harness comes to it by a proxy."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,9 +91,9 @@ class NodeContainer:
     """One node, its container and its control channel."""
 
     node: NodeId
-    role: str
+    folder: str
     container: Container
-    control: ControlLink
+    control: NodeControl
     is_down: bool = False  # Because we killed it: that is no failure of the deployment.
     # Faults may overlap, and an engine that kills and starts one container at once does neither well.
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -95,40 +104,41 @@ class Deployment:
 
     proxies: Toxiproxy
 
-    def __init__(self, client: docker.DockerClient, blueprint: Blueprint, hearers: Hearers) -> None:
-        self._client, self._blueprint, self._hearers = client, blueprint, hearers
-        self._labels = labels_for(blueprint.run_id)
-        self._prefix = f"seamark-{blueprint.run_id}"
-        self._token = secrets.token_hex(16)
-        self._wires = wires(blueprint.cluster)
-        self._ports = {(wire.source, str(wire.target)): wire.port for wire in self._wires}
-        self._images: dict[str, str] = {}
+    def __init__(self, client: docker.DockerClient, crew: Crew) -> None:
+        self._client, self._crew = client, crew
+        self._labels = labels_for(crew.run_id)
+        self._prefix = f"seamark-{crew.run_id}"
+        self._wires = {(wire.source, str(wire.target)): wire for wire in crew.wires}
         self._toxiproxy: Container | None = None
         self.nodes: dict[NodeId, NodeContainer] = {}
-        self.client_ports: dict[NodeId, int] = {}  # On loopback: where clients reach each node.
+        self.published: dict[str, int] = {}  # By name of the wire: where on loopback its proxy can be dialled.
+
+    @property
+    def client_ports(self) -> dict[NodeId, int]:
+        """On loopback: where clients reach each node."""
+        return {wire.target: self.published[wire.name] for wire in self._crew.wires if wire.source == CLIENT}
 
     def port_of(self, source: str, target: str) -> int:
         """The port of Toxiproxy that leads from `source` to `target`."""
-        return self._ports[source, target]
+        return self._wires[source, target].port
 
     async def open(self) -> None:
         """Start everything and wait until every node answers. Raises DeployError with the tail of a log."""
+        crew = self._crew
         try:
-            for name in (NODE_IMAGE, PROXY_IMAGE):
-                self._images[name] = await in_thread(image_for, name, self._client)
+            toxiproxy = await in_thread(image_for, PROXY_IMAGE, self._client)
+            images = {node: await in_thread(crew.image, node, self._client) for node in crew.nodes}
             self._client.api.timeout = CALL_WITHIN_S
             nodes, control = await asyncio.gather(*(in_thread(self._network, name) for name in ("nodes", "control")))
             volumes = await in_thread(self._volumes)
             created = asyncio.gather(
-                *(
-                    in_thread(self._create_node, nodes, node.id, volumes.get(node.id))
-                    for node in self._blueprint.cluster.nodes
-                )
+                *(in_thread(self._create_node, images[node], nodes, node, volumes.get(node)) for node in crew.nodes)
             )
-            await in_thread(self._start_toxiproxy, nodes, control, volumes)
-            for node, container in zip(self._blueprint.cluster.nodes, await created, strict=True):
-                link = ControlLink(node.id, self._token, self._hearers)
-                self.nodes[node.id] = NodeContainer(node=node.id, role=node.role, container=container, control=link)
+            await in_thread(self._start_toxiproxy, toxiproxy, nodes, control, volumes)
+            for node, container in zip(crew.nodes, await created, strict=True):
+                self.nodes[node] = NodeContainer(
+                    node=node, folder=crew.folder(node), container=container, control=crew.control(node)
+                )
             await asyncio.gather(*(self.start(node) for node in self.nodes))
         except DockerException as error:
             raise DeployError(f"the containers of this run could not be started: {short(error)}") from error
@@ -140,7 +150,7 @@ class Deployment:
         # All at once: sooner, and an engine that hangs holds up one call, not eight. The last line tells what failed.
         each_gone = (in_thread(self._remove_node, each, logs) for each in self.nodes.values())
         await asyncio.gather(*each_gone, return_exceptions=True)
-        await in_thread(remove_run, self._client, self._blueprint.run_id)
+        await in_thread(remove_run, self._client, self._crew.run_id)
 
     async def start(self, node: NodeId) -> None:
         """Start a node's container, and return when the node is ready, or killed again meanwhile.
@@ -151,14 +161,14 @@ class Deployment:
         async with each.turn:
             await in_thread(each.container.start)
             each.is_down = False
-            each.control.at(LOOPBACK, await in_thread(_published, each.container, CONTROL_PORT))
-        deadline_s = time.monotonic() + READY_S
+            each.control.at(LOOPBACK, await in_thread(self._control_port, each))
+        deadline_s = time.monotonic() + self._crew.ready_s
         while not await each.control.ready(START_POLL_S):
             await in_thread(each.container.reload)
             if each.is_down:
                 return
             if each.container.status == PAUSED:
-                deadline_s = time.monotonic() + READY_S
+                deadline_s = time.monotonic() + self._crew.ready_s
             elif each.container.status != "running" or time.monotonic() > deadline_s:
                 tail = await in_thread(_tail, each.container)
                 raise DeployError(f"node {node} is {each.container.status} and not ready; it said: {tail}")
@@ -256,53 +266,45 @@ class Deployment:
     def _network(self, purpose: str) -> Network:
         return self._client.networks.create(f"{self._prefix}-{purpose}", driver="bridge", labels=self._labels)
 
+    def _control_port(self, each: NodeContainer) -> int:
+        """Where on loopback the control of that node can be reached: another after each start."""
+        port = self._crew.control_port(each.node)
+        if port is not None:
+            return _published(each.container, port)
+        return next(self.published[wire.name] for wire in self._crew.wires if wire.target == each.node)
+
     def _volumes(self) -> dict[NodeId, str]:
         """A volume of its own for each node whose disk may become full; None is made if no disk will."""
-        if "disk-full" not in self._blueprint.faults:
+        if self._crew.small_disk is None:
             return {}
-        options = {"type": "tmpfs", "device": "tmpfs", "o": f"size={SMALL_DISK}"}
-        names = {node.id: f"{self._prefix}-{node.id}" for node in self._blueprint.cluster.nodes}
+        options = {"type": "tmpfs", "device": "tmpfs", "o": self._crew.small_disk}
+        names = {node: f"{self._prefix}-{node}" for node in self._crew.nodes}
         for name in names.values():
             self._client.volumes.create(name, driver="local", driver_opts=options, labels=self._labels)
         return names
 
-    def _create_node(self, network: Network, node: NodeId, volume: str | None) -> Container:
-        blueprint = self._blueprint
-        config = NodeConfig(
-            node=node,
-            cluster=blueprint.code,
-            settings=blueprint.settings,
-            seed=blueprint.seed,
-            token=self._token,
-            epoch_ns=blueprint.epoch_ns,
-            epoch_realtime_ns=blueprint.epoch_realtime_ns,
-            peers=peers(self._wires, node),
-            folder=FOLDER,
-        )
+    def _create_node(self, image: str, network: Network, node: NodeId, volume: str | None) -> Container:
         return self._client.containers.create(
-            self._images[NODE_IMAGE],
+            image,
             name=f"{self._prefix}-{node}",
             hostname=str(node),
-            environment={VARIABLE: encode_config(config)} | (FAKED_CLOCK if "clock" in blueprint.faults else {}),
             network=network.name,
             networking_config={str(network.name): self._client.api.create_endpoint_config(aliases=[str(node)])},
-            ports={f"{CONTROL_PORT}/tcp": (LOOPBACK, 0)},
-            volumes={volume: {"bind": FOLDER}} if volume else {},
-            cap_add=["NET_ADMIN"],
+            volumes={volume: {"bind": self._crew.folder(node)}} if volume else {},
             labels=self._labels,
             log_config=LOGS,
-            **LIMITS,
+            **self._crew.options(node),
         )
 
-    def _start_toxiproxy(self, nodes: Network, control: Network, volumes: Mapping[NodeId, str]) -> None:
-        ports = [PROXY_API_PORT, *(wire.port for wire in self._wires if wire.source == CLIENT)]
+    def _start_toxiproxy(self, image: str, nodes: Network, control: Network, volumes: Mapping[NodeId, str]) -> None:
+        dialled = [wire for wire in self._crew.wires if self._crew.is_published(wire)]
         container = self._toxiproxy = self._client.containers.create(
-            self._images[PROXY_IMAGE],
+            image,
             # It listens in the first network only: the nodes come to know the second.
             ["sh", "-c", f'exec toxiproxy-server -host "$(hostname -i)" -port {PROXY_API_PORT}'],
             name=f"{self._prefix}-{PROXY_HOST}",
             network=control.name,
-            ports={f"{port}/tcp": (LOOPBACK, 0) for port in ports},
+            ports={f"{port}/tcp": (LOOPBACK, 0) for port in (PROXY_API_PORT, *(wire.port for wire in dialled))},
             # A tmpfs volume is empty again once nobody has it mounted: Toxiproxy outlives the nodes' crashes.
             volumes={volume: {"bind": f"/keep/{node}"} for node, volume in volumes.items()},
             sysctls=PROXY_SYSCTLS,
@@ -315,15 +317,15 @@ class Deployment:
         published = {
             int(name.partition("/")[0]): int(each[0]["HostPort"]) for name, each in container.ports.items() if each
         }
-        self.client_ports = {wire.target: published[wire.port] for wire in self._wires if wire.source == CLIENT}
+        self.published = {wire.name: published[wire.port] for wire in dialled}
         self.proxies = Toxiproxy(LOOPBACK, published[PROXY_API_PORT])
         self._await_proxies(container)  # It looks up its address before it is in two networks.
         nodes.connect(container, aliases=[PROXY_HOST])
-        for wire in self._wires:
+        for wire in self._crew.wires:
             self.proxies.create(wire.name, f"0.0.0.0:{wire.port}", wire.upstream)
 
     def _await_proxies(self, container: Container) -> None:
-        deadline_s = time.monotonic() + READY_S
+        deadline_s = time.monotonic() + PROXY_READY_S
         while True:
             try:
                 self.proxies.version()
@@ -336,7 +338,7 @@ class Deployment:
 
     def _states(self) -> dict[str | None, str]:
         """What the engine says of each container of this run, by id."""
-        listed = self._client.api.containers(all=True, filters={"label": f"{RUN}={self._blueprint.run_id}"})
+        listed = self._client.api.containers(all=True, filters={"label": f"{RUN}={self._crew.run_id}"})
         return {each["Id"]: each["State"] for each in listed}
 
     def _remove_node(self, each: NodeContainer, logs: Path | None) -> None:

@@ -10,7 +10,7 @@
 
 import asyncio
 
-from harness.containers.probing import Prober, way
+from harness.containers.probing import Prober, Probing
 from harness.containers.rules import Rules
 from harness.containers.site import GONE, ClientTraffic, Holds, Site, Struck
 from harness.containers.struck_clocks import OnClocks
@@ -18,26 +18,18 @@ from harness.containers.struck_links import OnLinks
 from harness.containers.struck_nodes import Consumer, Crash, FullDisk, Pause
 from harness.core.errors import ScenarioError
 from harness.core.machine import NodeId
-from harness.host.control import LinkCounters
 from nemesis.overlap import LINK_FAULTS
 from nemesis.plan import Effect, Plan, Step
 from nemesis.topology import Topology
 from nemesis.validation import problems
 
 
-def no_traffic(_: NodeId) -> LinkCounters:
-    """Where nobody counts what clients send and receive."""
-    return LinkCounters()
-
-
 class ContainerFaults:
     """The `FaultRuntime` of containers."""
 
-    def __init__(self, site: Site, topology: Topology, traffic: ClientTraffic = no_traffic) -> None:
-        self._site, self._topology = site, topology
-        self._holds = Holds()
-        self._rules = Rules(site, self._holds)
-        self._prober = Prober(site, traffic, self._holds)
+    def __init__(self, site: Site, topology: Topology, prober: Probing, holds: Holds) -> None:
+        self._site, self._topology, self._prober, self._holds = site, topology, prober, holds
+        self._rules = Rules(site, holds)
         self._struck: list[tuple[Step, Struck]] = []  # All of the run, in order of application.
         self._in_force: list[tuple[Step, Struck]] = []
         self._failures: dict[int, str] = {}  # By place in `_struck`.
@@ -80,7 +72,7 @@ class ContainerFaults:
     def _strike(self, number: int, step: Step) -> Struck:
         site, prober, rules, holds = self._site, self._prober, self._rules, self._holds
         if step.fault in LINK_FAULTS:
-            ways = [way(target) for target in step.targets]
+            ways = [each for target in step.targets for each in prober.ways(target)]
             return OnLinks(number, step, ways, site=site, prober=prober, rules=rules, holds=holds)
         nodes = [NodeId(target) for target in step.targets]
         match step.fault:
@@ -94,3 +86,9 @@ class ContainerFaults:
                 return FullDisk(nodes, site=site)
             case _:
                 return OnClocks(step, nodes, site=site)
+
+
+def faults_on_machines(site: Site, topology: Topology, traffic: ClientTraffic) -> ContainerFaults:
+    """The faults of a cluster of machines, whose nodes and clients count what they send."""
+    holds = Holds()
+    return ContainerFaults(site, topology, Prober(site, traffic, holds), holds)

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from harness.containers.links import Stream
 from harness.containers.site import GONE, PAUSED, ClientTraffic, Holds, Site
@@ -31,11 +31,12 @@ class Way(NamedTuple):
     target: str
     proxy: str
     stream: Stream
+    is_shared: bool  # By the two directions of one connection: then only Toxiproxy can tell them apart.
 
     @property
     def node(self) -> NodeId:
-        """The node that sends; of a link from clients the one that they dial."""
-        return NodeId(self.target if self.source == CLIENT else self.source)
+        """The node that sends; of a connection that is shared, the one that was dialled."""
+        return NodeId(self.target if self.is_shared and self.stream == "upstream" else self.source)
 
     @property
     def has_clients(self) -> bool:
@@ -60,19 +61,42 @@ class Passed(NamedTuple):
 
 
 def way(link: str) -> Way:
-    """The way of a link "n1>n2" or "client>n1"."""
+    """The way of a link "n1>n2" or "client>n1" between machines."""
     source, target = ends(link)
     if target == CLIENT:
-        return Way(link, source, target, f"{CLIENT}>{source}", "downstream")
-    return Way(link, source, target, link, "upstream")
+        return Way(link, source, target, f"{CLIENT}>{source}", "downstream", is_shared=True)
+    return Way(link, source, target, link, "upstream", is_shared=source == CLIENT)
+
+
+class Probing(Protocol):
+    """How a deployment is probed and its traffic counted."""
+
+    def ways(self, link: str) -> Sequence[Way]:
+        """All ways that make a link."""
+
+    async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
+        """What becomes of a probe on each way, all at once, by name."""
+
+    async def passed(self, ways: Sequence[Way]) -> dict[str, Passed]:
+        """What has gone over each way so far, by name."""
+
+    async def counters(self, nodes: Iterable[NodeId]) -> dict[NodeId, Counters]:
+        """What those nodes have counted."""
+
+    async def came(self, node: NodeId) -> int:
+        """How much others have sent to that node."""
 
 
 class Prober:
-    """Sends probes, and reads counters."""
+    """Sends probes, and reads counters: the `Probing` of machines."""
 
     def __init__(self, site: Site, traffic: ClientTraffic, holds: Holds) -> None:
         self._site, self._traffic, self._holds = site, traffic, holds
         self._numbers = itertools.count(1)
+
+    def ways(self, link: str) -> Sequence[Way]:
+        """Each direction between nodes has a connection of its own."""
+        return [way(link)]
 
     async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
         """What becomes of a probe on each way, all at once, by name."""
@@ -90,9 +114,10 @@ class Prober:
         names = list(nodes)
         return dict(zip(names, await asyncio.gather(*map(self._counters, names)), strict=True))
 
-    def sent_by_clients(self, node: NodeId) -> int:
-        """How many messages clients have sent to that node."""
-        return self._traffic(node).sent
+    async def came(self, node: NodeId) -> int:
+        """How many messages others have sent to that node, clients among them."""
+        counters = await self.counters([other for other in self._site.nodes if other != node])
+        return self._traffic(node).sent + sum(_sent(each, node) for each in counters.values())
 
     def _passed(self, way: Way, counters: Mapping[NodeId, Counters]) -> Passed:
         if not way.has_clients:
@@ -142,3 +167,7 @@ class Prober:
         finally:
             if writer is not None:
                 writer.transport.abort()
+
+
+def _sent(counters: Counters, to: NodeId) -> int:
+    return counters.links[to].sent if to in counters.links else 0

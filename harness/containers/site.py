@@ -39,6 +39,9 @@ class Place(Protocol):
     is_down: bool
 
     @property
+    def folder(self) -> str: ...
+
+    @property
     def control(self) -> Control: ...
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from harness.containers.links import Toxic
-from harness.containers.probing import Passed, Prober, Seen, Way
+from harness.containers.probing import Passed, Probing, Seen, Way
 from harness.containers.rules import Rules
 from harness.containers.site import GONE, Holds, Site, listed
 from harness.core.machine import NodeId
@@ -48,7 +48,7 @@ def toxics(name: str, step: Step, way: Way) -> tuple[Toxic, ...]:
                 Toxic(f"{name}-up", "reset_peer", "upstream", {"timeout": 0}),
                 Toxic(f"{name}-down", "reset_peer", "downstream", {"timeout": 0}),
             )
-        case "stall" if way.has_clients:
+        case "stall" if way.is_shared:
             # Not the toxic "timeout": it loses what it holds back, and closes connections when it is taken away.
             return (Toxic(name, "latency", way.stream, {"latency": _FOREVER_MS, "jitter": 0}),)
         case "delay":
@@ -75,7 +75,7 @@ class OnLinks:
     """One step on its ways."""
 
     def __init__(
-        self, number: int, step: Step, ways: Sequence[Way], *, site: Site, prober: Prober, rules: Rules, holds: Holds
+        self, number: int, step: Step, ways: Sequence[Way], *, site: Site, prober: Probing, rules: Rules, holds: Holds
     ) -> None:
         self._name = f"step-{number}"
         self._step, self._ways = step, ways
@@ -85,7 +85,7 @@ class OnLinks:
         self._shown: dict[str, str] = {}  # By way: how a probe has shown the fault.
         self._last = "no probe was sent"  # What the latest probe that showed nothing said.
         self._own: dict[str, int] = {}  # By way: connections that are there for our probes (3).
-        self._dialled = {each.name for each in ways if not each.has_clients}  # Where nodes count probes as dials.
+        self._dialled = {each.name for each in ways if not each.is_shared}  # Where nodes count probes as dials.
         self._was_carrying: dict[str, bool] = {}  # By way: did messages arrive while the first probe was under way?
         self._is_in_force = False
         self._final: Effect | None = None
@@ -144,9 +144,7 @@ class OnLinks:
     def _silent(self) -> list[tuple[NodeId, int]]:
         if self._step.fault != "stall":
             return []
-        return [
-            (each.node, self._site.port_of(each.source, each.target)) for each in self._ways if not each.has_clients
-        ]
+        return [(each.node, self._site.port_of(each.source, each.target)) for each in self._ways if not each.is_shared]
 
     async def _strike(self) -> None:
         await self._rules.begin(self._silent())

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from harness.containers.probing import Prober
+from harness.containers.probing import Probing
 from harness.containers.rules import Rules
 from harness.containers.site import GONE, PAUSED, SETTLED_S, Holds, Site
 from harness.core.errors import DeployError
@@ -15,8 +15,7 @@ from harness.host.control import Counters, Slow
 from harness.host.storage import CRASH_MODE_FILE
 from nemesis.plan import Effect, Step
 
-FOLDER: Final = "/var/lib/seamark"  # A node's durable state.
-BALLAST: Final = f"{FOLDER}/ballast"
+BALLAST: Final = "ballast"  # In the folder of a node's durable state.
 SILENT_S: Final = 0.3
 _SMALL_KB: Final = 1 << 20  # A disk that is larger is no small volume, but the machine's own: it is never filled.
 _DF_SIZE: Final = 8  # Which of the words of `df -P` it is: seven make the heading.
@@ -65,14 +64,14 @@ class Crash:
     async def _restart(self, node: NodeId) -> None:
         if self._mode != _KEPT:
             with suppress(*GONE):  # The container has been removed: the start says so, if it matters to anybody.
-                await self._site.put(node, f"{FOLDER}/{CRASH_MODE_FILE}", self._mode.encode())
+                await self._site.put(node, f"{self._site.nodes[node].folder}/{CRASH_MODE_FILE}", self._mode.encode())
         await self._rules.start(node)
 
 
 class Pause:
     """Nodes handle nothing, at once or one from a failpoint on, until it ends."""
 
-    def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, prober: Prober, holds: Holds) -> None:
+    def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, prober: Probing, holds: Holds) -> None:
         self._is_at_point = "point" in step.args
         self._site, self._prober, self._holds = site, prober, holds
         self._held: list[NodeId] = []
@@ -128,18 +127,13 @@ class Pause:
         but the machine goes on there; else others have counted what they sent to it."""
         if self._is_at_point and self._strikes.is_at_point(node):
             return (await self._prober.counters([node]))[node].deferred
-        counters = await self._prober.counters([other for other in self._site.nodes if other != node])
-        return self._prober.sent_by_clients(node) + sum(_sent(each, node) for each in counters.values())
-
-
-def _sent(counters: Counters, to: NodeId) -> int:
-    return counters.links[to].sent if to in counters.links else 0
+        return await self._prober.came(node)
 
 
 class Consumer:
     """Nodes take longer for each message."""
 
-    def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, prober: Prober) -> None:
+    def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, prober: Probing) -> None:
         self._delay_ns = int(step.args["delay_ns"])
         self._nodes, self._site, self._prober = nodes, site, prober
         self._start: Mapping[NodeId, Counters] = {}
@@ -189,7 +183,7 @@ class FullDisk:
         return Effect(count, f"{count} writes found no room, and ended the node's process; {self._last}")
 
     async def _fill(self, node: NodeId) -> None:
-        told = (await self._site.run_in(node, ["df", "-P", "-k", FOLDER])).split()
+        told = (await self._site.run_in(node, ["df", "-P", "-k", self._site.nodes[node].folder])).split()
         if len(told) <= _DF_SIZE:  # The engine may lose what a command said.
             raise DeployError(f"{node} did not tell how large its disk is")
         size_kb = int(told[_DF_SIZE])
@@ -199,8 +193,9 @@ class FullDisk:
         life = self._site.nodes[node].control.life
         self._touched.append(node)
         # What writes until there is no room ends with an error; a byte into another file then shows that there is none.
-        await self._site.run_in(node, ["sh", "-c", f"dd if=/dev/zero of={BALLAST} bs=4k 2>/dev/null; :"])
-        probe = f"if echo x 2>/dev/null >{BALLAST}.probe; then echo room; else echo none; fi; rm -f {BALLAST}.probe"
+        ballast = self._ballast(node)
+        await self._site.run_in(node, ["sh", "-c", f"dd if=/dev/zero of={ballast} bs=4k 2>/dev/null; :"])
+        probe = f"if echo x 2>/dev/null >{ballast}.probe; then echo room; else echo none; fi; rm -f {ballast}.probe"
         if await self._site.run_in(node, ["sh", "-c", probe]) == "none":
             self._lives[node] = life
             self._last = "a write by the harness found no room either"
@@ -209,11 +204,14 @@ class FullDisk:
 
     async def _empty(self, node: NodeId) -> None:
         try:
-            await self._site.run_in(node, ["rm", "-f", BALLAST])
+            await self._site.run_in(node, ["rm", "-f", self._ballast(node)])
             await self._site.nodes[node].control.ready(SETTLED_S)
         except GONE:
             with suppress(*GONE):  # It does not run: then it shall have room when it does.
-                await self._site.put(node, BALLAST, b"")
+                await self._site.put(node, self._ballast(node), b"")
+
+    def _ballast(self, node: NodeId) -> str:
+        return f"{self._site.nodes[node].folder}/{BALLAST}"
 
 
 class Strikes:

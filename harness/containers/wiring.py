@@ -26,6 +26,7 @@ class Wire(NamedTuple):
     source: str
     target: NodeId
     port: int
+    listens_at: int = NODE_PORT
 
     @property
     def name(self) -> str:
@@ -35,7 +36,7 @@ class Wire(NamedTuple):
     @property
     def upstream(self) -> str:
         """Where its proxy leads."""
-        return f"{self.target}:{NODE_PORT}"
+        return f"{self.target}:{self.listens_at}"
 
 
 def wires(cluster: Cluster) -> tuple[Wire, ...]:

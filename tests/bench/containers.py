@@ -19,7 +19,8 @@ import docker
 
 import harness.containers.deployment as deployed
 from harness.containers.control import Hearers, Probes
-from harness.containers.deployment import Blueprint, Deployment
+from harness.containers.deployment import Deployment
+from harness.containers.machines import Blueprint, Machines
 from harness.containers.engine import connect
 from harness.containers.images import image_for
 from harness.containers.labels import labels_for
@@ -83,7 +84,7 @@ def blueprint(cluster: str) -> Blueprint:
 def deployment(engine: docker.DockerClient, cluster: str) -> Deployment:
     """The same, ready to be opened. Nobody listens to what its nodes tell."""
     hearers = Hearers(take=lambda node, told: None, failed=lambda node, text: None, probes=Probes())
-    return Deployment(engine, blueprint(cluster), hearers)
+    return Deployment(engine, Machines(blueprint(cluster), hearers))
 
 
 @asynccontextmanager

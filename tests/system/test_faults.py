@@ -12,15 +12,16 @@ import pytest
 
 from clusters.tutorial.messages import Operate
 from harness.containers.control import Hearers, Probes
-from harness.containers.deployment import Blueprint, Deployment
-from harness.containers.faults import ContainerFaults
+from harness.containers.deployment import Deployment
+from harness.containers.machines import Blueprint, Machines
+from harness.containers.faults import faults_on_machines
 from harness.containers.network import ContainerNetwork
 from harness.containers.probing import Prober, way
 from harness.containers.site import Holds
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.core.seams import CallFailed
-from harness.registry import code_of, load_cluster
+from harness.registry import code_of, load_machines
 from harness.scenario import Scenario, decide, topology
 from nemesis.plan import Effect, Step
 
@@ -39,7 +40,7 @@ class Deployed:
 
     def __init__(self, client: docker.DockerClient) -> None:
         scenario = Scenario(cluster="tutorial", seed=3, runtime="docker")
-        cluster = load_cluster("tutorial")
+        cluster = load_machines("tutorial")
         self.failures: list[str] = []
         blueprint = Blueprint(
             run_id=secrets.token_hex(4),
@@ -54,14 +55,14 @@ class Deployed:
         hearers = Hearers(
             take=lambda node, told: None, failed=lambda node, text: self.failures.append(text), probes=Probes()
         )
-        self.deployment = Deployment(client, blueprint, hearers)
+        self.deployment = Deployment(client, Machines(blueprint, hearers))
         self.code = blueprint.code
         self.topology = topology(cluster)
 
     async def open(self) -> None:
         await self.deployment.open()
         self.network = ContainerNetwork(self.deployment.client_ports, self.code)
-        self.faults = ContainerFaults(self.deployment, self.topology, self.network.traffic)
+        self.faults = faults_on_machines(self.deployment, self.topology, self.network.traffic)
         self.prober = Prober(self.deployment, self.network.traffic, Holds())
         self._clients = [asyncio.create_task(self._write(number)) for number in range(2)]
         await asyncio.sleep(0.5)

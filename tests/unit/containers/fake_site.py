@@ -118,6 +118,7 @@ class FakeControl:
 class FakePlace:
     control: FakeControl
     is_down: bool = False
+    folder: str = "/var/lib/seamark"
     rules: list[str] = field(default_factory=list)  # Of iptables, as "OUTPUT --dport 20001".
 
 

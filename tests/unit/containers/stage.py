@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from harness.containers.faults import ContainerFaults
+from harness.containers.faults import faults_on_machines
 from harness.core.machine import NodeId
 from harness.host.control import LinkCounters
 from nemesis.plan import Effect, Step
@@ -28,7 +28,7 @@ class Stage:
     def __init__(self) -> None:
         self.site = FakeSite()
         self.clients = LinkCounters()
-        self.faults = ContainerFaults(self.site, TOPOLOGY, lambda _: self.clients)
+        self.faults = faults_on_machines(self.site, TOPOLOGY, lambda _: self.clients)
 
     async def carried_out(self, fault: Step, source: NodeId = N1, target: NodeId = S1, count: int = 10) -> Effect:
         """Its effect, if so many messages are sent on that link meanwhile."""

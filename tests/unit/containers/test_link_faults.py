@@ -2,11 +2,12 @@
 
 import pytest
 
-from harness.containers.faults import ContainerFaults
+from harness.containers.faults import faults_on_machines
 from harness.containers.links import Toxic
-from harness.containers.probing import way
+from harness.containers.probing import Way, way
 from harness.containers.struck_links import toxics
 from harness.core.machine import NodeId
+from harness.host.control import LinkCounters
 from nemesis.plan import Effect, Step
 from tests.unit.containers.fake_site import MS, N1, S1, FakeSite, step
 from tests.unit.containers.stage import TOPOLOGY, Stage, run
@@ -50,7 +51,7 @@ def test_a_step_is_these_toxics(fault: Step, target: str, found: list[tuple[str,
 def test_what_goes_to_clients_goes_down_the_proxy_that_they_dial() -> None:
     assert way("client>n1").proxy == way("n1>client").proxy == "client>n1"
     assert (way("client>n1").stream, way("n1>client").stream) == ("upstream", "downstream")
-    assert way("n1>n2") == ("n1>n2", "n1", "n2", "n1>n2", "upstream")
+    assert way("n1>n2") == Way("n1>n2", "n1", "n2", "n1>n2", "upstream", is_shared=False)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +243,7 @@ def test_names_of_toxics_differ_where_two_ways_share_a_proxy() -> None:
     site = FakeSite()
 
     async def main() -> None:
-        await ContainerFaults(site, TOPOLOGY).apply(fault)
+        await faults_on_machines(site, TOPOLOGY, lambda _: LinkCounters()).apply(fault)
 
     run(main())
     found: list[Toxic] = site.proxies.toxics["client>n1"]

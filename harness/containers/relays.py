@@ -1,0 +1,86 @@
+"""Doors for clients and subscribers: a relay on loopback for each, which leads to a proxy and counts what passes.
+
+Servers of others count nothing for us, and Toxiproxy tells what a connection carried only when it has ended.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from harness.core.seams import Address
+from harness.host.control import LinkCounters
+
+LOOPBACK: Final = "127.0.0.1"
+_READ_BYTES: Final = 1 << 16
+
+
+class Relay:
+    """One door. What it counts: pieces of a stream to the server (sent) and from it (received), as they came.
+
+    A connection counts as closed if it was not the one who dialled that ended it.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.address = Address(LOOPBACK, 0)
+        self._sent = self._received = self._opened = self._closed = self._refused = 0
+
+    async def open(self) -> None:
+        """Listen."""
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, 0)
+        self.address = Address(LOOPBACK, self._server.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        """End all connections, and take no more."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def counters(self) -> LinkCounters:
+        """All that passed so far."""
+        return LinkCounters(self._sent, self._received, self._opened, self._closed, self._refused)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with suppress(OSError):
+                await self._lead(reader, writer)
+        finally:
+            writer.transport.abort()
+            self._tasks.discard(task)
+
+    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            far_reader, far_writer = await asyncio.open_connection(LOOPBACK, self._port)
+        except OSError:
+            self._refused += 1
+            return
+        self._opened += 1
+        up = asyncio.create_task(self._up(reader, far_writer))
+        down = asyncio.create_task(self._down(far_reader, writer))
+        try:
+            await asyncio.wait((up, down), return_when=asyncio.FIRST_COMPLETED)
+            self._closed += not up.done()
+        finally:
+            far_writer.transport.abort()
+            for each in (up, down):
+                each.cancel()
+            await asyncio.gather(up, down, return_exceptions=True)
+
+    async def _up(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(_READ_BYTES):
+            self._sent += 1
+            writer.write(data)
+            await writer.drain()
+
+    async def _down(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(_READ_BYTES):
+            self._received += 1
+            writer.write(data)
+            await writer.drain()

@@ -1,0 +1,188 @@
+"""Nodes that are servers of others: each a container from the image that its cluster names.
+
+They have no control channel. That a server is ready is seen by its answer to a client's first bytes; its clock is read
+by a command in its container. All connections are shared by their two directions, so that partitions are Toxiproxy's
+work; no packet rule, and so no capability, is needed in a container of others.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import docker
+
+from harness.containers.images import image_of
+from harness.containers.struck_clocks import FAKED_CLOCK
+from harness.containers.wiring import CLIENT, FIRST_PROXY_PORT, PROXY_HOST, Wire
+from harness.core.errors import DeployError
+from harness.core.machine import NodeId, Settings
+from harness.core.seams import Address, Service, ServiceCluster
+from harness.core.system import SUBSCRIBER
+from harness.host.control import Clocks, Counters, FromHarness
+
+LOOPBACK: Final = "127.0.0.1"
+_RETRY_S: Final = 0.05
+_HELLO_WITHIN_S: Final = 2.0
+_PIDS: Final = 2048
+_NOTHING: Final = Counters(0, 0, 0, 0, {}, {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceBlueprint:
+    """What is to be deployed, and under which name. Of `faults`, the kinds to come, some need preparations."""
+
+    run_id: str
+    cluster: ServiceCluster
+    settings: Settings
+    faults: frozenset[str] = frozenset()
+
+
+class Services:
+    """The `Crew` of a cluster of servers."""
+
+    ready_s = 120.0
+
+    def __init__(self, blueprint: ServiceBlueprint) -> None:
+        cluster, self._faults = blueprint.cluster, blueprint.faults
+        self.run_id = blueprint.run_id
+        self.nodes = tuple(node.id for node in cluster.nodes if node.role != SUBSCRIBER)
+        ways = service_ways(cluster)
+        doors = {pair: Address(PROXY_HOST, FIRST_PROXY_PORT + number) for number, pair in enumerate(ways)}
+        self.services: dict[NodeId, Service] = {}
+        for node in self.nodes:
+            peers = {target: door for (source, target), door in doors.items() if source == node}
+            self.services[node] = cluster.service(node, peers, blueprint.settings)
+        self.wires = tuple(Wire(*pair, doors[pair].port, self.services[pair[1]].port) for pair in ways)
+        self.small_disk = "size=256m,mode=1777" if "disk-full" in blueprint.faults else None
+        self.run_in: Callable[[NodeId, list[str]], Any] | None = None
+
+    def is_published(self, wire: Wire) -> bool:
+        """Those between nodes as well: the harness probes them from outside."""
+        return True
+
+    def image(self, node: NodeId, engine: docker.DockerClient) -> str:
+        """As the service names it."""
+        return image_of(self.services[node], engine)
+
+    def options(self, node: NodeId) -> dict[str, Any]:
+        """What the service says."""
+        service = self.services[node]
+        return {
+            "command": list(service.command),
+            "environment": service.environment | (FAKED_CLOCK if "clock" in self._faults else {}),
+            "mem_limit": f"{service.memory_mb}m",
+            "pids_limit": _PIDS,
+        }
+
+    def folder(self, node: NodeId) -> str:
+        """Where the service has its data."""
+        return self.services[node].folder
+
+    def control(self, node: NodeId) -> "ServiceControl":
+        """What stands for a control channel."""
+        return ServiceControl(node, self.services[node].hello, self._told)
+
+    def control_port(self, node: NodeId) -> int | None:
+        """None: the harness dials it as clients do."""
+        return None
+
+    async def _told(self, node: NodeId, command: list[str]) -> str:
+        if self.run_in is None:
+            raise DeployError(f"{node} is not deployed")
+        told: str = await self.run_in(node, command)
+        return told
+
+
+def service_ways(cluster: ServiceCluster) -> tuple[tuple[str, NodeId], ...]:
+    """Who dials which server, clients together as one."""
+    servers = [node for node in cluster.nodes if node.role != SUBSCRIBER]
+    sources = [(CLIENT, CLIENT), *((str(node.id), node.role) for node in cluster.nodes)]
+    return tuple(
+        (source, target.id)
+        for source, role in sources
+        for target in servers
+        if source != target.id and (role, target.role) in cluster.dials
+    )
+
+
+async def answers(port: int, hello: bytes, within_s: float) -> str | None:
+    """None if a server behind that port of loopback answers those bytes in time; else why it does not."""
+    writer: asyncio.StreamWriter | None = None
+    try:
+        async with asyncio.timeout(within_s):
+            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            if hello:
+                writer.write(hello)
+            return None if await reader.read(1) else "the connection was closed"
+    except TimeoutError:
+        return f"no answer within {within_s * 1000:g} ms"
+    except OSError as error:
+        return str(error)
+    finally:
+        if writer is not None:
+            writer.transport.abort()
+
+
+class ServiceControl:
+    """The `NodeControl` of a server, which knows nothing of us."""
+
+    lost_records = 0
+
+    def __init__(self, node: NodeId, hello: bytes, told: Callable[[NodeId, list[str]], Any]) -> None:
+        self.life = -1
+        self._node, self._hello, self._told = node, hello, told
+        self._port = 0
+
+    def at(self, host: str, port: int) -> None:
+        """It has been started anew, and is reached by that port of loopback."""
+        self.life += 1
+        self._port = port
+
+    def away(self) -> None:
+        """Nothing keeps calling it."""
+
+    async def ready(self, within_s: float) -> bool:
+        """Does it answer, at the latest when that time has passed?"""
+        deadline_s = time.monotonic() + within_s
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            if await answers(self._port, self._hello, min(left_s, _HELLO_WITHIN_S)) is None:
+                return True
+            await asyncio.sleep(_RETRY_S)
+        return False
+
+    async def clocks(self) -> Clocks:
+        """What its wall clock shows; the other is the harness's own, which is the machine's as well."""
+        before_ns = time.monotonic_ns()
+        told = await self._told(self._node, ["date", "+%s%N"])
+        now_ns = (before_ns + time.monotonic_ns()) // 2
+        return Clocks(0, 0, now_ns, 0, int(told.strip()))
+
+    async def probe(self, to: NodeId, timeout_s: float) -> str | None:
+        """It probes nobody."""
+        return f"{self._node} cannot be asked to probe {to}"
+
+    async def counters(self) -> Counters:
+        """It counts nothing."""
+        return _NOTHING
+
+    def total(self) -> Counters:
+        """It counts nothing."""
+        return _NOTHING
+
+    async def dump(self) -> None:
+        """It shows no state."""
+
+    def arm(self, point: str, reached: Callable[[], None]) -> int:
+        """It has no failpoints: a plan that names one is refused before."""
+        raise DeployError(f"{self._node} has no failpoint {point}")
+
+    def disarm(self, number: int) -> None:
+        """Nothing is armed."""
+
+    def release(self, number: int) -> None:
+        """Nobody stands at a failpoint."""
+
+    def tell(self, message: FromHarness) -> None:
+        """It takes no orders."""

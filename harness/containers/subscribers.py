@@ -1,0 +1,147 @@
+"""Subscribers of services: tasks of the harness, which can crash, stand still and be slow as containers can.
+
+A subscriber is made anew at each start, with what it has kept. Each of its sessions is numbered here. What it delivers
+is recorded before the call returns; what a crash cuts short was not delivered.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from harness.core.errors import DeployError
+from harness.core.machine import Delivery, NodeId
+from harness.core.seams import Subscriber
+from harness.host.control import Clocks, Counters, FromHarness, Slow
+
+_AGAIN_S: Final = 0.2
+Make = Callable[[NodeId, dict[str, object]], Subscriber]
+
+
+@dataclass(slots=True, kw_only=True)
+class SubscriberPlace:
+    """One subscriber, its task, and what outlives it."""
+
+    node: NodeId
+    control: "SubscriberControl"
+    is_down: bool = True
+    folder: str = "/nonexistent"  # It has no disk that could be filled.
+    kept: dict[str, object] = field(default_factory=dict)
+    task: asyncio.Task[None] | None = None
+
+
+class Subscribers:
+    """All of a run. `record` takes what they deliver, `fail` what one of them raised that is no trouble of a link."""
+
+    def __init__(
+        self, make: Make, record: Callable[[NodeId, Delivery], None], fail: Callable[[NodeId, str], None]
+    ) -> None:
+        self._make, self._record, self._fail = make, record, fail
+        self.places: dict[NodeId, SubscriberPlace] = {}
+
+    def start(self, node: NodeId) -> None:
+        """Start it, with what it had kept."""
+        place = self.places.setdefault(node, SubscriberPlace(node=node, control=SubscriberControl()))
+        if not place.is_down:
+            return
+        place.is_down = False
+        place.control.life += 1
+        place.task = asyncio.create_task(self._live(place), name=f"subscriber {node}")
+
+    async def kill(self, node: NodeId) -> None:
+        """It stops where it stands, and forgets what it has not kept."""
+        place = self.places[node]
+        place.is_down = True
+        if place.task is not None:
+            place.task.cancel()
+            await asyncio.gather(place.task, return_exceptions=True)
+
+    def pause(self, node: NodeId) -> None:
+        """It handles nothing any more."""
+        self.places[node].control.gate.clear()
+
+    def unpause(self, node: NodeId) -> None:
+        """It goes on."""
+        self.places[node].control.gate.set()
+
+    async def close(self) -> None:
+        """Stop them all."""
+        for node in self.places:
+            await self.kill(node)
+
+    async def _live(self, place: SubscriberPlace) -> None:
+        control = place.control
+        try:
+            subscriber = self._make(place.node, place.kept)
+            while True:
+                session, control.session = control.session, control.session + 1
+                with suppress(OSError):  # No connection is to be had, or it broke: the next session tries again.
+                    await subscriber.receive(partial(self._deliver, place, session))
+                await asyncio.sleep(_AGAIN_S)
+        except Exception as error:  # noqa: BLE001  Whatever it is, the run cannot go on without this subscriber.
+            self._fail(place.node, f"subscriber {place.node} failed: {type(error).__name__}: {error}")
+
+    async def _deliver(self, place: SubscriberPlace, session: int, delivery: Delivery) -> None:
+        control = place.control
+        if not control.gate.is_set():
+            control.deferred += 1
+            await control.gate.wait()
+        if control.delay_s:
+            control.delayed += 1
+            await asyncio.sleep(control.delay_s)
+        control.handled += 1
+        self._record(place.node, msgspec.structs.replace(delivery, session=session))
+
+
+class SubscriberControl:
+    """The `Control` of a subscriber."""
+
+    lost_records = 0
+
+    def __init__(self) -> None:
+        self.life = -1
+        self.session = 0  # The number of the next one.
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.delay_s = 0.0
+        self.handled = self.delayed = self.deferred = 0
+
+    async def clocks(self) -> Clocks:
+        """It has no clock of its own; standing still, it does not answer."""
+        await self.gate.wait()
+        raise DeployError("a subscriber has no clock")
+
+    async def counters(self) -> Counters:
+        """What it has counted in all its lives."""
+        return self.total()
+
+    def total(self) -> Counters:
+        """The same."""
+        return Counters(0, self.handled, 0, self.delayed, {}, {}, self.deferred)
+
+    async def ready(self, within_s: float) -> bool:
+        """It needs no time to start."""
+        return True
+
+    async def probe(self, to: NodeId, timeout_s: float) -> str | None:
+        """It probes nobody."""
+        return f"a subscriber cannot be asked to probe {to}"
+
+    def arm(self, point: str, reached: Callable[[], None]) -> int:
+        """It has no failpoints: a plan that names one is refused before."""
+        raise DeployError(f"a subscriber has no failpoint {point}")
+
+    def disarm(self, number: int) -> None:
+        """Nothing is armed."""
+
+    def release(self, number: int) -> None:
+        """Nobody stands at a failpoint."""
+
+    def tell(self, message: FromHarness) -> None:
+        """Be as slow as that."""
+        if isinstance(message, Slow):
+            self.delay_s = message.delay_ns / 1e9
