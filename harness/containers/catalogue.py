@@ -66,6 +66,7 @@ class Image:
     parent: "Image | None" = None
     packages: tuple[str, ...] = ()  # Debian's, installed either way.
     debian_packages: tuple[str, ...] = ()  # Installed the debian way only: what the published base has already.
+    folder: str = ""  # To be made, where it is not yet: handed to the Dockerfile as FOLDER.
     wheels: tuple[str, ...] = ()  # Requirements of Python packages, unpacked into wheels/ of the Dockerfile's folder.
     sources: tuple[str, ...] = ()  # Python files and folders of ours, put into sources/ of the Dockerfile's folder.
 
@@ -110,13 +111,14 @@ POSTGRES = Image(
 IMAGES: Mapping[str, Image] = {image.name: image for image in (NODE, TOXIPROXY, POSTGRES)}
 
 
-def of_packages(packages: tuple[str, ...]) -> Image:
-    """The image of a server that is installed from those packages of Debian; the first gives it its name."""
+def of_packages(packages: tuple[str, ...], folder: str) -> Image:
+    """The image of a server of those packages of Debian, the first of which gives it its name; `folder` is in it."""
     return Image(
         name=f"seamark-{packages[0]}",
         recipe="debian-server",
         bases=(Base(argument="BASE", published="debian:bookworm-slim", debian=DEBIAN),),
         packages=packages,
+        folder=folder,
     )
 
 
@@ -145,6 +147,7 @@ def content_of(image: Buildable, way: Way) -> str:
     match image:
         case Image():
             parts += [repr((way.value, image.wheels)).encode(), repr(packages_of(image, way)).encode()]
+            parts += [image.folder.encode()] if image.folder else []
             parts += [part for path, content in files_of(image) for part in (path.encode(), content)]
         case Debootstrap() | GoProgram():
             parts.append(repr(image).encode())

@@ -79,7 +79,7 @@ def image_of(service: Service, engine: docker.DockerClient) -> str:
         return ensure(engine, IMAGES[service.image])
     if service.image and is_there(engine, service.image):
         return service.image
-    built = of_packages(service.debian_packages) if service.debian_packages else None
+    built = of_packages(service.debian_packages, service.folder) if service.debian_packages else None
     is_built = built is not None and any(is_there(engine, tag_of(built, way)) for way in Way)
     if service.image and not is_built and _is_in_reach(engine, service.image):
         return _pulled(engine, service.image)
@@ -195,6 +195,8 @@ def _build(engine: docker.DockerClient, image: Buildable, way: Way, arguments: d
             case Image():
                 if packages := packages_of(image, way):
                     arguments["PACKAGES"] = " ".join(packages)
+                if image.folder:
+                    arguments["FOLDER"] = image.folder
                 build.dockerfile([*files_of(image), *build.wheels(image.wheels)], arguments)
             case _:
                 assert_never(image)
