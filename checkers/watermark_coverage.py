@@ -1,0 +1,259 @@
+"""What happens to each key in each chain: rows that are contained, states with which sessions begin, unknown versions.
+
+Coverage of a key (checkers/watermark_edges.py, 5) begins with a happening and ends with the next break behind it: a
+marker that names the key, its partition or nothing, or the first event of another session.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from checkers.stream_coverage import ENDS, is_marker
+from checkers.stream_index import GroupIndex, codes, expand
+from checkers.watermark_nodes import WHOLE, Marks
+from checkers.watermark_versions import UNKNOWN, KeyOrder, states_at
+from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.promises import StreamContract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happenings:
+    """h of them, each in one chain and about one key; a row happens in the chains of its partition and of the whole.
+
+    `at` is the place of the first watermark of the chain that contains it, the chain's length if none does. `until` is
+    the place of the last one up to which it makes the key covered, -1 if it does not.
+    """
+
+    group: Int64s  # one number for each chain and key
+    chain: Int64s
+    code: Int64s  # the key, as a place among those of the source
+    row: Int64s  # of the log
+    at: Int64s
+    until: Int64s
+    write: Int64s  # the row of the source that it shows, UNKNOWN if nobody knows or nobody wrote it
+    age: Int64s  # of that version; UNKNOWN if it has no place in the order
+    is_delivered: Bools  # a row of the stream, rather than of a backfill or a state
+    is_shown: Bools  # an event of the log, rather than a state
+
+    def only(self, rows: Bools | Int64s) -> "Happenings":
+        """Those of them."""
+        return Happenings(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+
+class Ground:
+    """What all happenings of one log stand on."""
+
+    def __init__(
+        self,
+        deliveries: Deliveries,
+        writes: SourceWrites,
+        contract: StreamContract,
+        marks: Marks,
+        order: KeyOrder,
+        unit: Int64s,
+    ) -> None:
+        self.deliveries, self.writes, self.contract = deliveries, writes, contract
+        self.marks, self.order, self.unit = marks, order, unit
+        self.session = codes(deliveries.subscriber, deliveries.session)
+        self.code = order.code(deliveries.key)
+        self.span = _spans_of_keys(self.code, deliveries, order, writes)
+        self.breaks = Breaks(self)
+        self.by_height = GroupIndex(marks.chain[marks.order], marks.position[marks.order])
+
+    def places(self, line: Int64s, row: Int64s, position: Int64s, *, above: bool) -> tuple[Int64s, Int64s]:
+        """Chain and place of the first watermark of each line behind `row` that closes `position`, if that counts.
+
+        The place is the chain's length if none of the same session does: a session that goes on elsewhere is sent again
+        what no watermark had contained. `above`: what is at a watermark is not closed by it. A position that is not
+        known is closed by all.
+        """
+        chain, place = self.marks.first_after(line, row)
+        if self.contract.cut == "position":
+            closing = self.by_height.place(chain, position, above=above) - self.marks.begin[chain]
+            closing = np.minimum(closing, np.append(self.marks.length(), 0)[chain])
+            place = np.where(position == NEVER, place, np.maximum(place, closing))
+        length = np.append(self.marks.length(), 0)[chain]
+        inside = place < length
+        mark = self.marks.rows[self.marks.number(chain[inside], place[inside])]
+        inside[inside] = self.session[mark] == self.session[row[inside]]
+        return chain, np.where(inside, place, length)
+
+    def untils(self, line: Int64s, chain: Int64s, code: Int64s, row: Int64s) -> Int64s:
+        """The place of the last watermark of each chain before the next break of the key behind `row`."""
+        broken = self.breaks.following(self.marks.unit_of_line[line], code, row)
+        where, place = self.marks.first_after(line, np.minimum(broken, len(self.unit)))
+        last = self.marks.length()[chain] - 1
+        return np.where((broken != NEVER) & (where == chain), np.minimum(place - 1, last), last)
+
+
+class Breaks:
+    """When the coverage of keys ends, or is declared anew."""
+
+    def __init__(self, ground: Ground) -> None:
+        d, self._ground = ground.deliveries, ground
+        is_break = is_marker(d)
+        is_first = np.zeros(len(d.kind), np.bool_)
+        is_first[np.unique(ground.session, return_index=True)[1]] = True
+        is_whole = (is_break & (d.key == NEVER) & (d.span < 0)) | is_first
+        is_key = is_break & (d.key != NEVER) & (ground.code >= 0)
+        is_span = is_break & (d.key == NEVER) & (d.span >= 0)
+        self._spans = int(max(d.span.max(initial=0), ground.span.max(initial=0))) + 1
+        self._whole = _by_time(ground.unit, is_whole)
+        self._anew = _by_time(ground.unit, is_first | (is_whole & (d.kind == OPEN)))
+        self._span = _by_time(ground.unit * self._spans + d.span, is_span)
+        self._key = _by_time(ground.unit * max(1, len(ground.order.keys)) + ground.code, is_key)
+
+    def _groups(self, unit: Int64s, code: Int64s) -> tuple[tuple[GroupIndex, Int64s], ...]:
+        span = self._ground.span[code]
+        by_span = np.where(span >= 0, unit * self._spans + span, -1)
+        by_key = unit * max(1, len(self._ground.order.keys)) + code
+        return (self._whole, unit), (self._span, by_span), (self._key, by_key)
+
+    def following(self, unit: Int64s, code: Int64s, row: Int64s) -> Int64s:
+        """The row of the first break of each key behind `row`, NEVER if there is none."""
+        found = [index.first(group, row, above=True) for index, group in self._groups(unit, code)]
+        result: Int64s = np.minimum.reduce([np.where(each < 0, NEVER, each) for each in found])
+        return result
+
+    def watched(self, opens: Int64s) -> Int64s:
+        """Those openings that a watermark follows before everything is opened anew."""
+        unit, marks = self._ground.unit, self._ground.marks.rows
+        mark = GroupIndex(unit[marks], marks, marks).first(unit[opens], opens)
+        over = self._anew.first(unit[opens], opens, above=True)
+        return opens[(mark >= 0) & ((over < 0) | (mark < over))]
+
+    def before(self, unit: Int64s, code: Int64s, row: Int64s) -> Int64s:
+        """The row of the last break of each key up to `row`, -1 if there is none."""
+        found = [index.last_before(group, row, or_equal=True) for index, group in self._groups(unit, code)]
+        result: Int64s = np.maximum.reduce(found)
+        return result
+
+
+def happenings(ground: Ground, shown: Int64s) -> Happenings:
+    """All that happens; `shown` (n,) is the row of the source that each event shows. O(n log n), and for each opening
+    before a watermark the keys of the source.
+    """
+    rows, states = _rows(ground, shown), _states(ground)
+    columns = {
+        field.name: np.concatenate([getattr(part, field.name) for part in (rows, states)])
+        for field in fields(Happenings)
+    }
+    every = Happenings(**columns)
+    is_unknown = every.is_shown & (every.write == UNKNOWN)
+    return replace(every, until=np.minimum(every.until, _until_unknown(codes(every.group), every, is_unknown)))
+
+
+def _rows(ground: Ground, shown: Int64s) -> Happenings:
+    """The events that show a version for the first time in their session, and every row of a backfill."""
+    d = ground.deliveries
+    rows = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)) & (ground.code >= 0))
+    what = codes(ground.session[rows], shown[rows], ground.code[rows])
+    is_first = np.zeros(len(rows), np.bool_)
+    is_first[np.unique(what, return_index=True)[1]] = True
+    is_kept = is_first | (d.kind[rows] == BACKFILL) | (shown[rows] == UNKNOWN)
+    rows = rows[is_kept]
+    code = ground.code[rows]
+    line, owner = _lines(ground, ground.unit[rows], ground.span[code])
+    rows, code = rows[owner], code[owner]
+    before = ground.breaks.before(ground.unit[rows], code, rows)
+    is_open = (before >= 0) & (d.kind[before] == OPEN) & (d.position[before] != NEVER)
+    start, position = d.position[before], d.position[rows]
+    is_early = position < start if ground.contract.resume == "at" else position <= start
+    is_early &= is_open & (position != NEVER) & (d.kind[rows] == ROW)
+    is_over = (before >= 0) & np.isin(d.kind[before], ENDS)
+    received = np.where(is_early, before, rows)
+    exclusive = ground.contract.closed == "<"
+    chain, at = ground.places(line, received, position, above=exclusive)
+    until = ground.untils(line, chain, code, rows)
+    write = shown[rows]
+    is_unknown = write == UNKNOWN
+    return Happenings(
+        group=chain * max(1, len(ground.order.keys)) + code,
+        chain=chain,
+        code=code,
+        row=rows,
+        at=at,
+        until=np.where(is_early | is_over | is_unknown, -1, until),
+        write=write,
+        age=np.where(is_unknown, UNKNOWN, ground.order.age(np.maximum(write, 0))) if len(ground.writes.op) else write,
+        is_delivered=d.kind[rows] == ROW,
+        is_shown=np.ones(len(rows), np.bool_),
+    )
+
+
+def _states(ground: Ground) -> Happenings:
+    """What sessions hold where they are opened, as far as that is known: one happening for each opening and key."""
+    d = ground.deliveries
+    opens = ground.breaks.watched(np.flatnonzero((d.kind == OPEN) & (d.position != NEVER)))
+    owner, code = _meant(ground, opens)
+    row = opens[owner]
+    is_after = ground.contract.resume == "after"
+    position = d.position[row]
+    age = states_at(ground.order, ground.writes, code=code, position=position, with_it=is_after)
+    line, again = _lines(ground, ground.unit[row], ground.span[code])
+    row, code, age, position = row[again], code[again], age[again], position[again]
+    chain, at = ground.places(line, row, position, above=is_after and ground.contract.closed == "<")
+    is_known = age != UNKNOWN
+    row, code, age, line, chain, at = (each[is_known] for each in (row, code, age, line, chain, at))
+    write = ground.order.writer(code, age)
+    return Happenings(
+        group=chain * max(1, len(ground.order.keys)) + code,
+        chain=chain,
+        code=code,
+        row=row,
+        at=at,
+        until=ground.untils(line, chain, code, row),
+        write=write,
+        age=age,
+        is_delivered=np.zeros(len(row), np.bool_),
+        is_shown=np.zeros(len(row), np.bool_),
+    )
+
+
+def _meant(ground: Ground, opens: Int64s) -> tuple[Int64s, Int64s]:
+    """Which keys each opening is about: pairs of a place in `opens` and a key of the source."""
+    d, keys = ground.deliveries, np.arange(len(ground.order.keys))
+    by_span = np.argsort(ground.span, kind="stable")
+    spans = ground.span[by_span]
+    span = d.span[opens]
+    is_one, is_part = d.key[opens] != NEVER, span >= 0
+    first = np.where(is_part, np.searchsorted(spans, span), 0)
+    stop = np.where(is_part, np.searchsorted(spans, span, side="right"), len(keys))
+    owner, place = expand(first, np.where(is_one, first, stop))
+    one = np.flatnonzero(is_one & (ground.code[opens] >= 0))
+    code = by_span[place] if len(keys) else place
+    return np.append(owner, one), np.append(code, ground.code[opens[one]])
+
+
+def _lines(ground: Ground, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
+    """The lines that speak for keys of those units and partitions, and for which of them: at most two each."""
+    whole = ground.marks.line_of(unit, np.full(len(unit), WHOLE))
+    part = np.where(span >= 0, ground.marks.line_of(unit, span), -1)
+    line, owner = np.append(whole, part), np.tile(np.arange(len(unit)), 2)
+    return line[line >= 0], owner[line >= 0]
+
+
+def _until_unknown(group: Int64s, every: Happenings, is_unknown: Bools) -> Int64s:
+    """For each happening the place before the first watermark that contains an unknown version received behind it."""
+    order = np.lexsort((-every.row, group))
+    top = int(max(every.at.max(initial=0), every.until.max(initial=0))) + 3
+    height = np.where(is_unknown[order], every.at[order], top - 1)
+    # Groups descend in this number, so that a running minimum of one group is below all of those before it.
+    base = (int(group.max(initial=0)) - group[order]) * top
+    result = np.empty(len(group), np.int64)
+    result[order] = np.minimum.accumulate(base + height) - base - 1
+    return result
+
+
+def _spans_of_keys(code: Int64s, deliveries: Deliveries, order: KeyOrder, writes: SourceWrites) -> Int64s:
+    """The partition of each key of the source, -1 where none is named."""
+    result = np.full(len(order.keys), -1, np.int64)
+    is_named = code >= 0
+    np.maximum.at(result, order.code_of_write, writes.span)
+    np.maximum.at(result, code[is_named], deliveries.span[is_named])
+    return result
+
+
+def _by_time(group: Int64s, mask: Bools) -> GroupIndex:
+    time = np.flatnonzero(mask)
+    return GroupIndex(group[time], time, time)

@@ -1,0 +1,212 @@
+"""The edges between transactions and watermarks of one log: what each watermark contains, and what it does not.
+
+Theory of operation. A watermark W reads the state that the rows make which it contains.
+1. W contains a row that was received before it, in its chain, and that it closes (`cut: position`), or whatever its
+   position is (`cut: delivery`). So in a chain each row has a first watermark f that contains it.
+2. From versions: while v is the newest contained version of a key and the key is covered, over a run of watermarks of
+   one chain, writer(v) precedes the first of the run, and the last of it precedes the writer of the version after v.
+3. From delivery, where every version is sent: the writer of a row precedes f; and the last watermark before f at which
+   the key was covered precedes the writer, for it lacks the row, and the row came. Not so for rows of a backfill, and
+   for what a session began with.
+4. Watermarks of a chain precede each other in their order, and nothing more is needed: every other edge follows.
+5. Coverage of a key begins with the opening of its session, if the state at its position is known, else with the first
+   row behind that; it ends with a gap marker and with whatever ends a session, and with a row that shows an unknown
+   version, until a newer one is contained.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.ragged import first_of_each
+from checkers.stream_index import GroupIndex, codes, max_so_far
+from checkers.watermark_coverage import Ground, Happenings, happenings
+from checkers.watermark_nodes import Marks, marks_of, units_of
+from checkers.watermark_versions import INITIAL, UNKNOWN, KeyOrder, key_order, shown_writes
+from harness.core.columns import Bools, Deliveries, Int64s, SourceWrites
+from harness.core.promises import StreamContract
+
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Edges between operations and watermarks, e of them; no order.
+
+    `row` is the event of the log that shows it, UNKNOWN for one that follows from versions alone; `version` is the row
+    of the source that the operation wrote.
+    """
+
+    op: Int64s
+    mark: Int64s
+    version: Int64s
+    row: Int64s
+
+    def only(self, rows: Bools | Int64s) -> "Links":
+        """Those edges."""
+        return Links(op=self.op[rows], mark=self.mark[rows], version=self.version[rows], row=self.row[rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkEdges:
+    """All edges of one log: `into` from operations to watermarks, `out` from watermarks to operations.
+
+    `witnesses` are the watermarks that newly contain a committed write; `torn` those among them that newly contain two
+    keys of one operation or more, `passing` two versions of one key.
+    """
+
+    marks: Marks
+    order: KeyOrder
+    into: Links
+    out: Links
+    witnesses: Int64s
+    torn: Int64s
+    passing: Int64s
+
+
+def watermark_edges(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> WatermarkEdges:
+    """The edges of a log, with O(rows) of them; without a declared cut there are no nodes. O(n log n)."""
+    unit = units_of(deliveries, contract)
+    marks = marks_of(deliveries, unit, is_cut_known=contract.cut != "unknown")
+    order = key_order(writes, contract)
+    ground = Ground(deliveries, writes, contract, marks, order, unit)
+    seen = happenings(ground, shown_writes(deliveries, writes))
+    runs = _runs(marks, seen)
+    firsts = _firsts(seen)
+    into, out = _segments(marks, order, runs)
+    entered = _entered(marks, firsts)
+    missed = _missed(marks, firsts, runs) if contract.versions == "every" else NO_LINKS
+    new = entered.only(entered.row != UNKNOWN)
+    return WatermarkEdges(
+        marks=marks,
+        order=order,
+        into=_joined(into, entered, writes),
+        out=_joined(out, missed, writes),
+        witnesses=np.unique(new.mark),
+        torn=_with_two(new.mark, writes.op[new.version], writes.key[new.version]),
+        passing=_with_two(new.mark, codes(writes.op[new.version], writes.key[new.version]), new.version),
+    )
+
+
+def node_pairs(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> tuple[Int64s, Int64s, Int64s]:
+    """In edges, out edges and chain edges as (n, 2) arrays of node numbers, each pair once, ascending.
+
+    An operation's number is its index; watermark i of the log, counted by receipt, is behind the greatest index of the
+    source by i + 1.
+    """
+    edges = watermark_edges(deliveries, writes, contract)
+    base = int(writes.op.max(initial=-1)) + 1
+    into = np.stack((edges.into.op, edges.into.mark + base), axis=1)
+    out = np.stack((edges.out.mark + base, edges.out.op), axis=1)
+    chain = np.stack(edges.marks.pairs(), axis=1) + base
+    return np.unique(into, axis=0), np.unique(out, axis=0), np.unique(chain, axis=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """Runs of watermarks of one chain at which a key was covered and `age` its newest version, by group and place.
+
+    They run from place `first` to `last` of the chain. `age` is UNKNOWN if the order of what is contained is not known.
+    """
+
+    group: Int64s
+    chain: Int64s
+    code: Int64s
+    first: Int64s
+    last: Int64s
+    age: Int64s
+    row: Int64s  # the event that began the run
+
+
+def _runs(marks: Marks, seen: Happenings) -> _Runs:
+    """Theory of operation, 2 and 5: over which watermarks each key was covered, and what was held there."""
+    acts = seen.only(seen.at < marks.length()[seen.chain])
+    acts = acts.only(np.lexsort((acts.row, acts.at, acts.group)))
+    group = codes(acts.group)
+    is_last = np.append(group[1:] != group[:-1], True)[: len(group)]
+    following = np.where(is_last, marks.length()[acts.chain], np.append(acts.at[1:], 0)[: len(group)])
+    newest = max_so_far(group, np.where(acts.age == UNKNOWN, INITIAL, acts.age))
+    # What has no place in the order may be newer than all that has one.
+    is_clouded = max_so_far(group, ((acts.age == UNKNOWN) & (acts.write != UNKNOWN)).astype(np.int64)) > 0
+    last = np.minimum(following - 1, max_so_far(group, acts.until))
+    kept = np.flatnonzero(last >= acts.at)
+    age = np.where(is_clouded, UNKNOWN, newest)[kept]
+    group, first, last = group[kept], acts.at[kept], last[kept]
+    begins = first_of_each(group) | first_of_each(age)
+    begins[1:] |= first[1:] > last[:-1] + 1
+    start = np.flatnonzero(begins)
+    end = np.append(start[1:], len(kept))[: len(start)] - 1
+    kept = kept[start]
+    return _Runs(
+        group=acts.group[kept],
+        chain=acts.chain[kept],
+        code=acts.code[kept],
+        first=first[start],
+        last=last[end],
+        age=age[start],
+        row=acts.row[kept],
+    )
+
+
+def _segments(marks: Marks, order: KeyOrder, runs: _Runs) -> tuple[Links, Links]:
+    """Theory of operation, 2: into the first watermark of each run, and out of the last."""
+    held = order.writer(runs.code, runs.age)
+    following = np.where(runs.age == UNKNOWN, UNKNOWN, order.writer(runs.code, runs.age + 1))
+    into = _links(marks.number(runs.chain, runs.first), held, runs.row)
+    out = _links(marks.number(runs.chain, runs.last), following, np.full(len(held), UNKNOWN))
+    return into, out
+
+
+def _firsts(seen: Happenings) -> Happenings:
+    """Of each known version in each chain what contained it first; of those at one watermark the first one received."""
+    known = seen.only(seen.write != UNKNOWN)
+    what = codes(known.chain, known.write)
+    order = np.lexsort((known.row, known.at, what))
+    first = order[first_of_each(what[order])]
+    # A version counts as delivered if any event of the chain delivered it.
+    is_delivered = np.zeros(int(what.max(initial=-1)) + 1, np.bool_)
+    is_delivered[what[known.is_delivered]] = True
+    return replace(known.only(first), is_delivered=is_delivered[what[first]])
+
+
+def _entered(marks: Marks, firsts: Happenings) -> Links:
+    """Theory of operation, 3: the writer of each version that a watermark contains, into the first one."""
+    inside = firsts.only(firsts.at < marks.length()[firsts.chain])
+    return _links(marks.number(inside.chain, inside.at), inside.write, np.where(inside.is_shown, inside.row, UNKNOWN))
+
+
+def _missed(marks: Marks, firsts: Happenings, runs: _Runs) -> Links:
+    """Theory of operation, 3: out of the last watermark that covered the key and did not contain what was delivered."""
+    came = firsts.only(firsts.is_delivered)
+    index = GroupIndex(runs.group, runs.first)
+    run = index.last_before(came.group, came.at)
+    came, run = came.only(run >= 0), run[run >= 0]
+    place = np.minimum(runs.last[run], came.at - 1)
+    return _links(marks.number(came.chain, place), came.write, np.where(came.is_shown, came.row, UNKNOWN))
+
+
+def _links(mark: Int64s, version: Int64s, row: Int64s) -> Links:
+    """Edges by version; those of no version are left out."""
+    links = Links(op=version, mark=mark, version=version, row=row)
+    return links.only(version != UNKNOWN)
+
+
+NO_LINKS = _links(_NONE, _NONE, _NONE)
+
+
+def _joined(one: Links, other: Links, writes: SourceWrites) -> Links:
+    """All edges, each once: with the event that shows it, if there is one."""
+    mark, version = np.append(one.mark, other.mark), np.append(one.version, other.version)
+    row = np.append(one.row, other.row)
+    order = np.lexsort((-row, version, mark))
+    mark, version, row = mark[order], version[order], row[order]
+    kept = first_of_each(mark) | first_of_each(version)
+    return Links(op=writes.op[version[kept]], mark=mark[kept], version=version[kept], row=row[kept])
+
+
+def _with_two(mark: Int64s, unit: Int64s, part: Int64s) -> Int64s:
+    """The watermarks with two different parts of one unit."""
+    what = codes(mark, unit)
+    pairs = np.unique(codes(what, part), return_index=True)[1]
+    several = np.bincount(what[pairs], minlength=int(what.max(initial=-1)) + 1) > 1
+    return np.unique(mark[several[what]]) if len(mark) else mark

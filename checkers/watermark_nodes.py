@@ -1,0 +1,107 @@
+"""Watermarks as nodes of the dependency graph, and the chains that order them.
+
+A chain is the watermarks of one partition (or of the whole stream) that reached one session, in order of receipt; it
+goes on across sessions where watermarks are promised to subscribers or wider. A watermark that goes back begins a new
+chain: that fault is the affair of watermark-regress. A *line* is all chains of one partition, before they are cut.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.ragged import first_of_each
+from checkers.stream_index import GroupIndex, codes
+from harness.core.columns import NEVER, WATERMARK, Deliveries, Int64s
+from harness.core.promises import StreamContract
+
+WHOLE = -1  # The span of a watermark that speaks for the whole stream.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """The w watermarks of a log, in order of receipt: number i is that at rows[i] of the log.
+
+    `chain` are dense ids, `place` counts inside each, from 0, and `order` (w,) has the numbers by chain and place:
+    those of chain c are order[begin[c]:begin[c + 1]]. Positions never fall inside a chain.
+    """
+
+    rows: Int64s
+    line: Int64s  # (w,)
+    chain: Int64s
+    place: Int64s
+    position: Int64s
+    order: Int64s
+    begin: Int64s  # (chains + 1,)
+    unit_of_line: Int64s  # (lines,) the session or subscriber that each line is of
+    span_of_line: Int64s
+    by_receipt: GroupIndex  # (w,) finds numbers by line and row
+
+    def line_of(self, unit: Int64s, span: Int64s) -> Int64s:
+        """The line of each pair, -1 where no watermark was received."""
+        high = int(max(self.span_of_line.max(initial=0), span.max(initial=0))) + 2
+        known = self.unit_of_line * high + self.span_of_line + 1  # Lines are numbered in just this order.
+        wanted = unit * high + span + 1
+        if not len(known):
+            return np.full(len(unit), -1, np.int64)
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.where((span >= WHOLE) & (known[at] == wanted), at, -1)
+
+    def length(self) -> Int64s:
+        """(chains,) How many watermarks each chain has."""
+        return np.diff(self.begin)
+
+    def number(self, chain: Int64s, place: Int64s) -> Int64s:
+        """The watermarks at those places of those chains."""
+        result: Int64s = self.order[self.begin[chain] + place]
+        return result
+
+    def first_after(self, line: Int64s, row: Int64s) -> tuple[Int64s, Int64s]:
+        """Chain and place of the first watermark of each line behind `row`.
+
+        Where none follows, the line's last chain and the place behind its end; chain -1 for a line of -1.
+        """
+        number = self.by_receipt.first(line, row, above=True)
+        last = self.by_receipt.last_before(line, np.full(len(line), NEVER, np.int64))
+        chain = np.where(number >= 0, self.chain[number], np.where(last >= 0, self.chain[last], -1))
+        place = np.where(number >= 0, self.place[number], np.where(last >= 0, self.place[last] + 1, -1))
+        return chain, place
+
+    def pairs(self) -> tuple[Int64s, Int64s]:
+        """The chain edges: each watermark and the next one of its chain."""
+        is_next = ~first_of_each(self.chain[self.order])[1:]
+        return self.order[:-1][is_next], self.order[1:][is_next]
+
+
+def units_of(deliveries: Deliveries, contract: StreamContract) -> Int64s:
+    """(n,) Of which session, or subscriber, each event is: how far a chain may reach."""
+    if contract.wm_scope == "session":
+        return codes(deliveries.subscriber, deliveries.session)
+    return codes(deliveries.subscriber)
+
+
+def marks_of(deliveries: Deliveries, unit: Int64s, *, is_cut_known: bool) -> Marks:
+    """The watermarks of a log whose events are of those units; none where nobody knows their cut. O(n log n)."""
+    rows = np.flatnonzero(deliveries.kind == WATERMARK) if is_cut_known else np.empty(0, np.int64)
+    line = codes(unit[rows], deliveries.span[rows])
+    position = deliveries.position[rows]
+    by_line = np.argsort(line, kind="stable")
+    is_cut = first_of_each(line[by_line])
+    is_cut[1:] |= position[by_line][1:] < position[by_line][:-1]
+    chain = np.empty(len(rows), np.int64)
+    chain[by_line] = np.cumsum(is_cut) - 1
+    begin = np.append(np.flatnonzero(is_cut), len(rows))
+    place = np.empty(len(rows), np.int64)
+    place[by_line] = np.arange(len(rows)) - np.repeat(begin[:-1], np.diff(begin))
+    is_first = by_line[first_of_each(line[by_line])]
+    return Marks(
+        rows=rows,
+        line=line,
+        chain=chain,
+        place=place,
+        position=position,
+        order=by_line,
+        begin=begin,
+        unit_of_line=unit[rows[is_first]],
+        span_of_line=deliveries.span[rows[is_first]],
+        by_receipt=GroupIndex(line, rows, np.arange(len(rows))),
+    )

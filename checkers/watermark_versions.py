@@ -1,0 +1,155 @@
+"""The versions of each key at the source, in their order, and which of them each event of a stream shows.
+
+Only Committed* writes have versions: those that certainly happened, and unclear ones that somebody saw. Their order
+comes, key by key, from the best source there is:
+1. Reads of lists, where they show any version of the key. What no read shows is newer than all that one shows.
+2. The system's own positions, where it declares that each is of one unit; inside a unit the order of its writes.
+Else a version has no place in the order. Which source was used is counted.
+
+An event shows the write of its key and value; where several have it, or it has none (a delete), that of its position
+too, or the only delete of its key. Any other event shows an unknown version.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.ragged import first_of_each
+from checkers.stream_index import GroupIndex, codes
+from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.promises import StreamContract
+
+INITIAL = -1
+UNKNOWN = -2  # No age, no slot, no row.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyOrder:
+    """The versions of k keys, v of them, by key and age: those of keys[i] are the slots start[i] up to start[i + 1].
+
+    The *age* of a version counts inside its key, from 0; INITIAL is that of the state before all versions.
+    """
+
+    keys: Int64s  # (k,) ascending: all keys of the source
+    start: Int64s  # (k + 1,)
+    write: Int64s  # (v,) the row of the source that wrote each version
+    slot: Int64s  # (writes,) the slot of each row of the source, UNKNOWN if it has none
+    code_of_write: Int64s  # (writes,) the place of its key in `keys`
+    counts: dict[str, int]  # How many versions are ordered by which source.
+
+    def code(self, key: Int64s) -> Int64s:
+        """The place of each key in `keys`, UNKNOWN for one that the source does not have."""
+        if not len(self.keys):
+            return np.full(len(key), UNKNOWN, np.int64)
+        at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
+        return np.where(self.keys[at] == key, at, UNKNOWN)
+
+    def writer(self, code: Int64s, age: Int64s) -> Int64s:
+        """The row of the source that wrote the version of that age of each key, UNKNOWN if there is none."""
+        slot = self.start[code] + age
+        exists = (age >= 0) & (slot < self.start[code + 1])
+        return np.where(exists, np.append(self.write, UNKNOWN)[np.where(exists, slot, len(self.write))], UNKNOWN)
+
+    def age(self, write: Int64s) -> Int64s:
+        """The age of the version that each row of the source wrote, UNKNOWN if it has no place."""
+        slot = self.slot[write]
+        return np.where(slot == UNKNOWN, UNKNOWN, slot - self.start[self.code_of_write[write]])
+
+
+def is_committed(writes: SourceWrites) -> Bools:
+    """Which writes are Committed*."""
+    is_seen = (writes.position != NEVER) | (writes.version != NEVER)
+    result: Bools = (writes.outcome == OK) | ((writes.outcome == INFO) & is_seen)
+    return result
+
+
+def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
+    """The order of all versions. O(n log n)."""
+    keys, code = np.unique(writes.key, return_inverse=True)
+    committed = is_committed(writes)
+    is_listed = committed & (writes.version != NEVER)
+    is_placed = committed & ~is_listed & (writes.position != NEVER) & _trusts_positions(contract)
+    rows = np.flatnonzero(is_listed | is_placed)
+    by_list = np.where(is_listed[rows], writes.version[rows], NEVER)
+    position = np.where(is_listed[rows], 0, writes.position[rows])
+    ordinal = np.where(is_listed[rows], 0, writes.ordinal[rows])
+    order = np.lexsort((ordinal, position, by_list, code[rows]))
+    what = codes(code[rows], by_list, position, ordinal)[order]
+    # What one place of the order is given twice, has none.
+    is_single = first_of_each(what) & np.append(what[1:] != what[:-1], True) if len(what) else np.zeros(0, np.bool_)
+    write = rows[order][is_single]
+    slot = np.full(len(writes.op), UNKNOWN, np.int64)
+    slot[write] = np.arange(len(write))
+    return KeyOrder(
+        keys=keys,
+        start=np.searchsorted(code[write], np.arange(len(keys) + 1)),
+        write=write,
+        slot=slot,
+        code_of_write=code,
+        counts={
+            "lists": int(np.count_nonzero(is_listed[write])),
+            "positions": int(np.count_nonzero(~is_listed[write])),
+            "none": int(np.count_nonzero(committed)) - len(write),
+        },
+    )
+
+
+def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
+    """(n,) The row of the source that each event shows, UNKNOWN for unknown versions and for what is no row."""
+    d, n = deliveries, len(deliveries.kind)
+    possible = np.flatnonzero(writes.outcome != FAIL)
+    names = ("key", "value", "position", "ordinal")
+    key, value, position, ordinal = (np.append(getattr(d, name), getattr(writes, name)[possible]) for name in names)
+    by_value = _single(codes(key, value), n)
+    by_position = _single(codes(key, value, position), n)
+    by_ordinal = _single(codes(key, value, position, ordinal), n)
+    result = np.where(d.value != NEVER, by_value, UNKNOWN)
+    for found in (by_position, by_ordinal):
+        result = np.where((result == UNKNOWN) & (d.position != NEVER), found, result)
+    # A delete has no value: without a position it is that of the only one.
+    where = np.append(writes.position[possible], NEVER)[np.where(by_value == UNKNOWN, -1, by_value)]
+    fits = (where == NEVER) | (d.position == NEVER)
+    result = np.where((result == UNKNOWN) & fits, by_value, result)
+    shown = np.append(possible, UNKNOWN)[np.where(result == UNKNOWN, -1, result)]
+    return np.where(np.isin(d.kind, (ROW, BACKFILL)) & (d.key != NEVER), shown, UNKNOWN)
+
+
+def states_at(order: KeyOrder, writes: SourceWrites, *, code: Int64s, position: Int64s, with_it: bool) -> Int64s:
+    """The age that each key (m,) has at `position` (m,), or before it unless `with_it`; UNKNOWN where nobody can tell.
+
+    That is told only of keys all of whose versions have positions, and those up to there an order. O(m log v).
+    """
+    placed = writes.position[order.write]
+    owner = np.repeat(np.arange(len(order.keys)), np.diff(order.start))
+    if not len(placed):
+        age = np.full(len(code), INITIAL, np.int64)
+    else:
+        age = GroupIndex(owner, _lowest_to_come(owner, placed)).place(code, position, above=with_it)
+        age = age - order.start[code] - 1
+    loose = np.full(len(order.keys), NEVER, np.int64)
+    rows = np.flatnonzero(is_committed(writes) & ((order.slot == UNKNOWN) | (writes.position == NEVER)))
+    when = np.where(writes.position[rows] == NEVER, -1, writes.position[rows])
+    np.minimum.at(loose, order.code(writes.key[rows]), when)
+    is_clouded = loose[code] <= position if with_it else loose[code] < position
+    return np.where(is_clouded, UNKNOWN, age)
+
+
+def _trusts_positions(contract: StreamContract) -> bool:
+    """Does the system order the versions of a key by its positions?"""
+    return contract.is_position_unique and contract.order_key != "none"
+
+
+def _lowest_to_come(owner: Int64s, height: Int64s) -> Int64s:
+    """Along the versions of each key the lowest height from there on."""
+    levels, rank = np.unique(height, return_inverse=True)
+    base = owner * len(levels)
+    return levels[np.minimum.accumulate((base + rank)[::-1])[::-1] - base]
+
+
+def _single(what: Int64s, count: int) -> Int64s:
+    """For the first `count` codes the place among the others of the only one that is equal."""
+    others = what[count:]
+    place = np.full(int(what.max(initial=-1)) + 1, UNKNOWN, np.int64)
+    place[others] = np.arange(len(others))
+    place[np.bincount(others, minlength=len(place)) > 1] = UNKNOWN
+    return place[what[:count]]
