@@ -13,7 +13,7 @@ from checkers.cycles import MISSES, WRITES, Cycle
 from checkers.edges import PROCESS, REALTIME, WR
 from checkers.names import TRANSACTIONAL
 from checkers.register_order import ORDER
-from checkers.register_sentences import RegisterSentences, Seen
+from checkers.register_sentences import RegisterSentences, Seen, Told
 from checkers.sightings import NONE, Example, Sighting
 from harness.core.columns import NAMED, OK, READ, Int64s
 from harness.core.verdict import Finding, Step
@@ -93,20 +93,25 @@ class Explainer:
                 longest[key] = min(longest.get(key, candidate), candidate)
         # The order of versions, and the place of each element in it: the first, if it occurs twice.
         self._order = {key: list(dict.fromkeys(elements)) for key, (_, _, elements) in longest.items()}
+        self._reader = {key: op for key, (_, op, _) in longest.items()}  # Who saw that order.
 
     def cycle(self, anomaly: str, count: int, cycle: Cycle) -> Finding:
         """The finding of a cycle, with the reason of every step."""
         pairs = zip(cycle.ops, (*cycle.ops[1:], cycle.ops[0]), cycle.kinds, strict=True)
-        steps = tuple(self._step(source, target, kind) for source, target, kind in pairs)
+        told = [(source, target, *self._reason(source, target, kind)) for source, target, kind in pairs]
+        steps = tuple(
+            Step(source=f"T{source}", target=f"T{target}", relation=relation, sentence=why.sentence)
+            for source, target, relation, why in told
+        )
         around = " before ".join([*(f"T{op}" for op in cycle.ops), f"T{cycle.ops[0]}"])
         reasons = "; ".join(step.sentence for step in steps)
         return Finding(
             fingerprint=_fingerprint(anomaly, cycle.ops, cycle.kinds),
             anomaly=anomaly,
             checker=CHECKER,
-            sentence=f"{reasons}. So {around}: no order allows that.",
+            sentence=f"{reasons[:1].upper()}{reasons[1:]}. So {around}: no order allows that.",
             count=count,
-            ops=cycle.ops,
+            ops=_with(cycle.ops, (op for *_, why in told for op in why.ops)),
             cycle=steps,
         )
 
@@ -114,26 +119,25 @@ class Explainer:
         """The finding of an anomaly without cycle."""
         example = sighting.example
         ops = tuple(sorted({example.op, example.other} - {NONE}))
+        told = self._told(sighting.anomaly, example)
         return Finding(
             fingerprint=_fingerprint(sighting.anomaly, ops, (example.key, example.element)),
             anomaly=sighting.anomaly,
             checker=CHECKER,
-            sentence=self._sentence(sighting.anomaly, example),
+            sentence=told.sentence,
             count=sighting.count,
-            ops=ops,
+            ops=_with(ops, told.ops),
         )
 
-    def _step(self, source: int, target: int, kind: int) -> Step:
-        before, after = self._operations[source], self._operations[target]
-        relation, sentence = next(self._reasons(before, after, kind))
-        return Step(source=f"T{source}", target=f"T{target}", relation=relation, sentence=sentence)
+    def _reason(self, source: int, target: int, kind: int) -> tuple[Relation, Told]:
+        return next(self._reasons(self._operations[source], self._operations[target], kind))
 
-    def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, str]]:
+    def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, Told]]:
         """All reasons for a step."""
         if kind == PROCESS:
-            yield "process", f"process {before.process} ran T{before.index} before T{after.index}"
+            yield "process", Told(f"process {before.process} ran T{before.index} before T{after.index}")
         if kind == REALTIME:
-            yield "realtime", f"T{before.index} had ended before T{after.index} began"
+            yield "realtime", Told(f"T{before.index} had ended before T{after.index} began")
         if kind & WRITES[REALTIME]:
             yield from (("ww", reason) for reason in chain(self._ww(before, after), self._registers.ww(before, after)))
         if kind == WR:
@@ -141,34 +145,44 @@ class Explainer:
         if kind & MISSES[REALTIME]:
             yield from (("rw", reason) for reason in chain(self._rw(before, after), self._registers.rw(before, after)))
 
-    def _ww(self, before: Operation, after: Operation) -> Iterator[str]:
+    def _ww(self, before: Operation, after: Operation) -> Iterator[Told]:
         for append in _appends(after):
             previous = self._previous(append)
             if previous is not None and Append(append.key, previous) in before.mops:
                 when = "right after" if self._is_placed(append) else "after"
-                yield (
+                yield self._ordered(
                     f"T{after.index} appended {self._name(append.element)} to {self._name(append.key)} "
-                    f"{when} T{before.index} appended {self._name(previous)}{self._unseen(append)}"
+                    f"{when} T{before.index} appended {self._name(previous)}",
+                    append,
                 )
 
-    def _wr(self, before: Operation, after: Operation) -> Iterator[str]:
+    def _wr(self, before: Operation, after: Operation) -> Iterator[Told]:
         for read in _reads(after):
             if read.elements and Append(read.key, read.elements[-1]) in before.mops:
-                yield (
+                yield Told(
                     f"T{after.index} read {self._name(read.key)} as {self._list(read.elements)}, "
                     f"and T{before.index} appended {self._name(read.elements[-1])}"
                 )
 
-    def _rw(self, before: Operation, after: Operation) -> Iterator[str]:
+    def _rw(self, before: Operation, after: Operation) -> Iterator[Told]:
         for append in _appends(after):
             previous = self._previous(append)
             for read in _reads(before):
                 last = read.elements[-1] if read.elements else None
                 if read.key == append.key and last == previous:
-                    yield (
+                    yield self._ordered(
                         f"T{before.index} read {self._name(read.key)} as {self._list(read.elements or ())}, without "
-                        f"{self._name(append.element)}, which T{after.index} appended next{self._unseen(append)}"
+                        f"{self._name(append.element)}, which T{after.index} appended next",
+                        append,
                     )
+
+    def _ordered(self, sentence: str, append: Append) -> Told:
+        """The sentence, with who saw the place of that append in the order of its key."""
+        reader = self._reader.get(append.key)
+        if self._is_placed(append):
+            return Told(f"{sentence} (as T{reader} saw)", (self._reader[append.key],))
+        unseen = f"{sentence} (no read shows {self._name(append.element)}, so it is newer)"
+        return Told(unseen, () if reader is None else (reader,))
 
     def _previous(self, append: Append) -> int | None:
         """The element before an append in the order of its key; None for the first."""
@@ -179,14 +193,16 @@ class Explainer:
     def _is_placed(self, append: Append) -> bool:
         return append.element in self._order.get(append.key, [])
 
-    def _unseen(self, append: Append) -> str:
-        return "" if self._is_placed(append) else f" (no read shows {self._name(append.element)}, so it is newer)"
-
-    def _sentence(self, anomaly: str, example: Example) -> str:
-        """What happened, in one sentence. Each takes what its example holds (checkers/anomalies.py)."""
+    def _told(self, anomaly: str, example: Example) -> Told:
+        """What happened, in one sentence."""
         operation = self._operations[example.op]
         if any(isinstance(mop, Load | Store) and mop.key == example.key for mop in operation.mops):
             return self._registers.sighting(anomaly, example, operation)
+        sentence = self._sentence(anomaly, example, operation)
+        return Told(sentence, (self._reader[example.key],) if anomaly == "dirty-update" else ())
+
+    def _sentence(self, anomaly: str, example: Example, operation: Operation) -> str:
+        """The sentence about a list. Each takes what its example holds (checkers/anomalies.py)."""
         op, other = f"T{example.op}", f"T{example.other}"
         key = self._name(example.key)
         element = self._name(example.element) if example.element != NONE else "nothing"
@@ -212,7 +228,8 @@ class Explainer:
             case "garbage-read":
                 return f"{op} read {key} as {self._seen(example)}, but nobody appended {element}."
             case "dirty-update":
-                return f"{op} committed {element} in {key} on top of what {other} appended, which failed."
+                saw = f"as T{self._reader[example.key]} saw"
+                return f"{op} committed {element} in {key} on top of what {other} appended, which failed ({saw})."
             case "lost-update":
                 return (
                     f"{op} and {other} both read {key} as {self._seen(example)}, and both appended to it: "
@@ -275,6 +292,11 @@ def _appends(operation: Operation) -> Iterator[Append]:
 
 def _reads(operation: Operation) -> Iterator[Read]:
     yield from (mop for mop in operation.mops if isinstance(mop, Read) and mop.elements is not None)
+
+
+def _with(ops: tuple[int, ...], others: Iterable[int]) -> tuple[int, ...]:
+    """What a finding is about, and what else it rests on."""
+    return (*ops, *sorted(set(others) - set(ops)))
 
 
 def _fingerprint(anomaly: str, *parts: Sequence[int]) -> str:

@@ -74,6 +74,13 @@ def _telling(touches: Touches) -> Int64s:
     return np.unique(np.concatenate(kept))
 
 
+class Told(NamedTuple):
+    """A sentence, and the operations that it rests on beside those that it is about."""
+
+    sentence: str
+    ops: tuple[int, ...] = ()
+
+
 class Seen:
     """Who met and left which versions, and what follows for their order."""
 
@@ -89,25 +96,27 @@ class Seen:
             for version in {meeting.left, meeting.read} - {ABSENT}:
                 self._left.setdefault((meeting.key, version), []).append(meeting)
 
-    def reason(self, key: int, earlier: int, later: int, name: Name) -> str | None:
+    def reason(self, key: int, earlier: int, later: int, name: Name) -> Told | None:
         """Why one version comes before the other; None if nothing says so."""
         return next(self._reasons(key, earlier, later, name), None)
 
-    def _reasons(self, key: int, earlier: int, later: int, name: Name) -> Iterator[str]:
+    def _reasons(self, key: int, earlier: int, later: int, name: Name) -> Iterator[Told]:
         order = self._order
         if earlier == NOTHING:
-            yield f"{name(key)} was empty at first"
+            yield Told(f"{name(key)} was empty at first")
         for both in self._met.get((key, earlier), ()):
             if order.writes_follow_reads and both.read == earlier and both.write == later:
-                yield f"T{both.op} read {_shown(earlier, name)} before it wrote {_shown(later, name)}"
+                yield Told(f"T{both.op} read {_shown(earlier, name)} before it wrote {_shown(later, name)}", (both.op,))
         left, met = self._left.get((key, earlier), []), self._met.get((key, later), [])
         for process in sorted({each.process for each in left}) if order.process is not Trust.NONE else ():
             for one, other in _apart(left, met, process):
-                yield f"process {process} ran {_leaving(one, earlier, name)} before {_meeting(other, name)}"
+                sentence = f"process {process} ran {_leaving(one, earlier, name)} before {_meeting(other, name)}"
+                yield Told(sentence, (one.op, other.op))
         for one, other in _apart(left, met) if order.real_time is not Trust.NONE else ():
-            yield f"{_leaving(one, earlier, name)} ended before the start of {_meeting(other, name)}"
+            sentence = f"{_leaving(one, earlier, name)} ended before the start of {_meeting(other, name)}"
+            yield Told(sentence, (one.op, other.op))
         if order.commits and self._commit.get((key, earlier), NEVER) < self._commit.get((key, later), NEVER):
-            yield f"the system committed {_shown(earlier, name)} before {_shown(later, name)}"
+            yield Told(f"the system committed {_shown(earlier, name)} before {_shown(later, name)}")
 
 
 def _apart(
@@ -140,44 +149,49 @@ class RegisterSentences:
     def __init__(self, seen: Seen, name: Name) -> None:
         self._seen, self._name = seen, name
 
-    def ww(self, before: Operation, after: Operation) -> Iterator[str]:
+    def ww(self, before: Operation, after: Operation) -> Iterator[Told]:
         """Why one wrote what comes before what the other wrote."""
         for store in _final(after):
             for earlier in _final(before):
                 why = self._why(store, earlier)
                 if why is not None:
-                    yield (
+                    yield Told(
                         f"T{before.index} wrote {self._name(earlier.value)} to {self._name(store.key)}, and "
-                        f"T{after.index} wrote the later {self._name(store.value)} ({why})"
+                        f"T{after.index} wrote the later {self._name(store.value)} ({why.sentence})",
+                        why.ops,
                     )
 
-    def wr(self, before: Operation, after: Operation) -> Iterator[str]:
+    def wr(self, before: Operation, after: Operation) -> Iterator[Told]:
         """What one read of the other."""
         for load_ in _external(after):
             if Store(load_.key, load_.value) in list(_final(before)):
-                yield (
+                yield Told(
                     f"T{after.index} read {self._name(load_.key)} as {self._name(load_.value)}, "
                     f"which T{before.index} wrote"
                 )
 
-    def rw(self, before: Operation, after: Operation) -> Iterator[str]:
+    def rw(self, before: Operation, after: Operation) -> Iterator[Told]:
         """What one did not see of the other."""
         for store in _final(after):
             for load_ in _external(before):
                 why = self._why(store, load_)
                 if why is not None:
-                    yield (
+                    yield Told(
                         f"T{before.index} read {self._name(store.key)} as {_shown(load_.value, self._name)}, and "
-                        f"T{after.index} wrote the later {self._name(store.value)} ({why})"
+                        f"T{after.index} wrote the later {self._name(store.value)} ({why.sentence})",
+                        why.ops,
                     )
 
-    def _why(self, store: Store, earlier: Load | Store) -> str | None:
+    def _why(self, store: Store, earlier: Load | Store) -> Told | None:
         if store.key != earlier.key or store.value == earlier.value:
             return None
         return self._seen.reason(store.key, earlier.value, store.value, self._name)
 
-    def sighting(self, anomaly: str, example: Example, operation: Operation) -> str:
+    def sighting(self, anomaly: str, example: Example, operation: Operation) -> Told:
         """What happened, in one sentence."""
+        return self._circle(example) if anomaly == "cyclic-versions" else Told(self._plain(anomaly, example, operation))
+
+    def _plain(self, anomaly: str, example: Example, operation: Operation) -> str:
         op, other, key = f"T{example.op}", f"T{example.other}", self._name(example.key)
         value = _shown(example.element, self._name)
         match anomaly:
@@ -191,8 +205,6 @@ class RegisterSentences:
                 return f"{op} read {key} as {value}, but {other} wrote that and then more: an intermediate state."
             case "garbage-read":
                 return f"{op} read {key} as {value}, which nobody wrote."
-            case "cyclic-versions":
-                return self._circle(example)
             case _:
                 read = next((each.value for each in _external(operation) if each.key == example.key), NOTHING)
                 return (
@@ -211,7 +223,7 @@ class RegisterSentences:
                 )
         return f"T{operation.index} contradicts itself about {self._name(key)}."
 
-    def _circle(self, example: Example) -> str:
+    def _circle(self, example: Example) -> Told:
         """Why each version of a circle comes before the next, and the last before the first."""
         name, key = self._name, example.key
         steps = {
@@ -223,12 +235,14 @@ class RegisterSentences:
         circle = _shortest_circle(example.versions, steps)
         if not circle:
             listed = ", ".join(_shown(version, name) for version in example.versions)
-            return f"The versions of {name(key)} come before each other in a circle, {listed} among them."
+            return Told(f"The versions of {name(key)} come before each other in a circle, {listed} among them.")
         pairs = list(zip(circle, [*circle[1:], circle[0]], strict=True))
         reasons = "; ".join(
-            f"{_shown(one, name)} is before {_shown(other, name)}, as {steps[one, other]}" for one, other in pairs
+            f"{_shown(one, name)} is before {_shown(other, name)}, as {steps[one, other].sentence}"
+            for one, other in pairs
         )
-        return f"The versions of {name(key)} have no order: {reasons}."
+        told = f"The versions of {name(key)} have no order: {reasons}."
+        return Told(told, tuple(op for pair in pairs for op in steps[pair].ops))
 
 
 def _shortest_circle(versions: Sequence[int], steps: Iterable[tuple[int, int]]) -> list[int]:

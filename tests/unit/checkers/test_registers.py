@@ -156,13 +156,32 @@ def test_what_a_timed_order_proves_is_not_said_of_weaker_models() -> None:
         (
             sequential("1:wx1", "1:wx2", "1:rx=1"),
             ORDER,
-            "process 1 ran T1 before T2; T2 read x as 1, and T1 wrote the later 2 (process 1 ran T0, which wrote 1, "
+            "Process 1 ran T1 before T2; T2 read x as 1, and T1 wrote the later 2 (process 1 ran T0, which wrote 1, "
             "before T1, which wrote 2). So T1 before T2 before T1: no order allows that.",
         ),
     ],
 )
 def test_an_anomaly_is_a_sentence(operations: list[Operation], order: Order, sentence: str) -> None:
     assert sentence in {finding.sentence for finding in judged(operations, order).findings}
+
+
+@pytest.mark.parametrize(
+    ("operations", "order", "ops"),
+    [
+        (sequential("wx1", "wx2", "rx=1"), ORDER, (1, 2, 0)),  # T0 is in no cycle, but wrote what is earlier.
+        (sequential("1:wx1", "1:wx2", "1:rx=1"), ORDER, (1, 2, 0)),
+        (concurrent("wx1 wy1", "rx=1 ry="), ORDER, (0, 1)),
+    ],
+)
+def test_what_orders_versions_is_among_the_evidence(
+    operations: list[Operation], order: Order, ops: tuple[int, ...]
+) -> None:
+    assert only(operations, order).ops == ops
+
+
+def test_all_of_a_circle_of_versions_is_evidence() -> None:
+    circle = judged(concurrent("rx=1 wx2", "rx=2 wx3", "rx=3 wx1"), UNTIMED)
+    assert {finding.anomaly: finding.ops for finding in circle.findings}["cyclic-versions"] == (0, 1, 2)
 
 
 def test_commits_order_versions_where_that_is_asked() -> None:

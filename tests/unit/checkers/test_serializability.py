@@ -88,19 +88,19 @@ def test_the_next_transaction_of_a_process_that_misses_its_own_write_is_named_so
     finding = only(sequential("1:ax1", "1:rx"))
     assert finding.anomaly == "G-single-process"
     assert finding.sentence == (
-        "process 1 ran T0 before T1; T1 read x as [], without 1, which T0 appended next (no read shows 1, so it is "
+        "Process 1 ran T0 before T1; T1 read x as [], without 1, which T0 appended next (no read shows 1, so it is "
         "newer). So T0 before T1 before T0: no order allows that."
     )
 
 
 def test_a_cycle_gives_the_reason_of_each_step() -> None:
     (finding,) = judged(concurrent("ax1 ay1", "ax2 ay2", "rx12 ry21")).findings
-    assert finding.ops == (0, 1)
+    assert finding.ops == (0, 1, 2)  # T2 saw the order of both keys.
     assert [(step.source, step.relation, step.target) for step in finding.cycle] == [
         ("T0", "ww", "T1"),
         ("T1", "ww", "T0"),
     ]
-    assert finding.cycle[0].sentence == "T1 appended 2 to x right after T0 appended 1"
+    assert finding.cycle[0].sentence == "T1 appended 2 to x right after T0 appended 1 (as T2 saw)"
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,19 @@ def test_a_cycle_gives_the_reason_of_each_step() -> None:
             ("ax1 ay1 ax2", "rx213"),
             "T1 read x as [2, 1, 3], but T0 had appended more to it before it appended 2.",
         ),
-        (("!ax1", "ax2", "rx12"), "T1 committed 2 in x on top of what T0 appended, which failed."),
+        (("!ax1", "ax2", "rx12"), "T1 committed 2 in x on top of what T0 appended, which failed (as T2 saw)."),
     ],
 )
 def test_an_anomaly_without_cycle_is_a_sentence(texts: tuple[str, ...], sentence: str) -> None:
     assert sentence in {finding.sentence for finding in judged(concurrent(*texts)).findings}
+
+
+def test_the_reader_of_an_order_is_among_the_evidence_for_what_rests_on_it() -> None:
+    dirty = {finding.anomaly: finding.ops for finding in judged(concurrent("!ax1", "ax2", "rx12")).findings}
+    assert dirty == {"G1a": (0, 2), "dirty-update": (0, 1, 2)}
+    (unseen,) = judged(sequential("ax1", "rx1", "ax2", "rx1")).findings
+    assert unseen.ops == (2, 3, 1)  # T1 was the first of those who saw nothing behind 1.
+    assert "T2 appended next (no read shows 2, so it is newer)" in unseen.sentence
 
 
 def test_a_key_with_an_element_appended_twice_is_unknown_and_the_others_are_judged() -> None:
