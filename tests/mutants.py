@@ -33,7 +33,7 @@ RULES = {
     "checkers/serializability.py": [],
     "checkers/edges.py": ["tests/unit/checkers/test_edges.py"],
     "checkers/graph.py": ["tests/property/test_graph.py"],
-    "checkers/cycles.py": ["tests/property/test_graph.py"],
+    "checkers/cycles.py": ["tests/unit/checkers/test_cycles.py", "tests/property/test_graph.py"],
     "checkers/register_order.py": [],
     "checkers/registers.py": [],
 }

@@ -1,0 +1,88 @@
+"""Cycles by hand: cut out of closed walks, written from their least operation on, and named by their steps."""
+
+import pytest
+
+from checkers.cycles import Cycle, from_least, name, simple, strongest
+from checkers.edges import (
+    PROCESS,
+    REALTIME,
+    RW,
+    RW_BY_PROCESS,
+    RW_BY_REALTIME,
+    WR,
+    WW,
+    WW_BY_PROCESS,
+    WW_BY_REALTIME,
+)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ((WW, WW), "G0"),
+        ((WW, WR), "G1c"),
+        ((WR, RW), "G-single"),
+        ((WR, RW, WR, RW), "G-nonadjacent"),
+        ((RW, RW), "G2-item"),
+        ((RW, WR, RW), "G2-item"),  # The last and the first are adjacent, too.
+        ((WW, PROCESS), "G0-process"),
+        ((WR, REALTIME), "G1c-realtime"),
+        ((RW, PROCESS, REALTIME), "G-single-realtime"),
+        ((WR, WW_BY_PROCESS), "G-single-process"),
+        ((WR, WW_BY_REALTIME), "G-single-realtime"),
+        ((WR, RW_BY_PROCESS), "G-single-process"),
+        ((RW, RW_BY_REALTIME), "G2-item-realtime"),
+        ((RW_BY_PROCESS, WR, RW, WR), "G-nonadjacent-process"),
+    ],
+)
+def test_a_cycle_is_named_by_its_steps(kinds: tuple[int, ...], expected: str) -> None:
+    assert name(Cycle(tuple(range(len(kinds))), kinds)) == expected
+
+
+@pytest.mark.parametrize(
+    ("places", "kinds", "expected"),
+    [
+        ([1, 2, 3], [WR, RW, WW], ([1, 2, 3], [WR, RW, WW])),
+        # The walk meets 2 twice, and both circles between are free of two rw in a row: the first is kept.
+        ([1, 2, 3, 2], [WW, WR, WW, WR], ([2, 3], [WR, WW])),
+        # From 2 to 2 by way of 3 there are two rw in a row, so the rest is kept.
+        ([1, 2, 3, 2], [WR, RW, RW, WW], ([2, 1], [WW, WR])),
+        # The place that is met twice is the first of all.
+        ([1, 2, 1, 3], [WW, WR, WW, WW], ([1, 2], [WW, WR])),
+        # Where rw meets rw only at the seam, the circle has them in a row all the same.
+        ([1, 2, 3, 1, 4], [RW, WR, RW, WR, WR], ([1, 4], [WR, WR])),
+        # Two places are met twice: one cut after the other.
+        ([1, 2, 3, 2, 4, 1], [WR, WR, WW, WW, WR, WW], ([2, 3], [WR, WW])),
+    ],
+)
+def test_a_walk_is_cut_to_a_circle_that_passes_no_place_twice(
+    places: list[int], kinds: list[int], expected: tuple[list[int], list[int]]
+) -> None:
+    assert simple(places, kinds) == expected
+
+
+@pytest.mark.parametrize(
+    ("ops", "kinds", "expected"),
+    [
+        ([7, 3, 5], [WW, WR, RW], Cycle((3, 5, 7), (WR, RW, WW))),
+        # Steps of order in a row are one, by real time if any of them is,
+        ([3, 5, 7, 9], [WW, PROCESS, REALTIME, RW], Cycle((3, 5, 9), (WW, REALTIME, RW))),
+        ([3, 5, 7, 9], [WW, REALTIME, PROCESS, RW], Cycle((3, 5, 9), (WW, REALTIME, RW))),
+        ([3, 5, 7], [WW, PROCESS, PROCESS], Cycle((3, 5), (WW, PROCESS))),
+        # also where the list of steps ends between them.
+        ([5, 7, 3], [PROCESS, WW, PROCESS], Cycle((3, 7), (PROCESS, WW))),
+        ([7, 3, 5], [PROCESS, WW, REALTIME], Cycle((3, 5), (WW, REALTIME))),
+    ],
+)
+def test_a_cycle_is_written_from_its_least_operation_on(ops: list[int], kinds: list[int], expected: Cycle) -> None:
+    assert from_least(ops, kinds) == expected
+
+
+def test_the_strongest_dependency_says_most() -> None:
+    assert [strongest(kinds) for kinds in (0, RW | WR, WW | WR, RW | WW_BY_REALTIME, RW_BY_PROCESS | RW)] == [
+        0,
+        WR,
+        WW,
+        WW_BY_REALTIME,
+        RW,
+    ]
