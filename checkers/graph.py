@@ -250,7 +250,7 @@ class _Classes:
         if self._is_known(anomaly):
             return
         edges = self._by_span(self.graph.kinds & required != 0, order=steps.order)
-        if not len(edges):
+        if not len(edges):  # Only to save the components.
             return
         label = steps.labels()
         inside = edges[label[self.graph.source[edges]] == label[self.graph.target[edges]]]
@@ -258,7 +258,7 @@ class _Classes:
 
     def _show(self, anomaly: str, steps: _Steps, edges: Int64s, required: int) -> None:
         cycles = (self._through(steps, int(edge), required) for edge in edges)
-        named = [cycle for cycle in cycles if cycle is not None and name(cycle) == anomaly]
+        named = [cycle for cycle in cycles if name(cycle) == anomaly]
         if named:
             self.found[anomaly] = min(named, key=lambda cycle: (self.is_restated(cycle), len(cycle.ops), cycle))
 
@@ -312,13 +312,12 @@ class _Classes:
             back |= graph.end[target] <= graph.index[source]
         return rows[np.lexsort((target, source, np.abs(target - source), ~back))]
 
-    def _through(self, steps: _Steps, edge: int, required: int) -> Cycle | None:
-        """A short cycle through that edge, taken as one of a kind required."""
+    def _through(self, steps: _Steps, edge: int, required: int) -> Cycle:
+        """A short cycle through that edge, taken as one of a kind required. Its ends are known to reach each other."""
         count = len(self.graph.index)
         start, goal = int(self.graph.target[edge]), int(self.graph.source[edge])
         walk = steps.path(start + count if steps.missed else start, goal)
-        if walk is None:
-            return None
+        assert walk is not None
         places, kinds = [start], list[int]()
         for before, node in pairwise(walk):
             if node < count * steps.layers:  # The rest are moments, which real time passes.

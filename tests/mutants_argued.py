@@ -24,6 +24,8 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 1  ->  "
         "max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 2",
     ): "a number between two groups is nobody's",
+    ("checkers/graph.py", "np.iinfo(np.int64).min  ->  np.iinfo(np.int64).max"): "no process has either number",
+    ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",
         "~is_certain & (edges.source_after > edges.target)  ->  ~is_certain | (edges.source_after > edges.target)",
