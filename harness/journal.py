@@ -166,6 +166,25 @@ class JournalTail:
         self._offset += start
 
 
+def end_after(path: Path, count: int, footer: Footer) -> None:
+    """Let a journal that nobody writes any more end with its first `count` pieces of evidence, and that footer.
+
+    What follows them is cut off; if fewer are whole, HistoryError is raised, and nothing changed.
+    """
+    with path.open("r+b") as file:
+        file.seek(len(MAGIC))
+        for number in range(count + 1):
+            head = file.read(_HEAD.size)
+            length, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, -1)
+            if zlib.crc32(file.read(length)) != checksum:
+                raise HistoryError(f"{path}: {count} records were to be kept, and only {number - 1} are whole")
+        payload = _ENCODER.encode(footer)
+        file.truncate(file.tell())
+        file.write(_HEAD.pack(len(payload), zlib.crc32(payload)) + payload)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def _holds_a_record(rest: bytes) -> bool:
     """Is a whole record somewhere in there? Then what begins before it is no torn tail, but has a damaged length.
 

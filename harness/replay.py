@@ -1,5 +1,6 @@
 """Repeats a simulated run and compares: the same history hash and unseed, or the first record that differs."""
 
+import contextlib
 import tempfile
 from collections import deque
 from collections.abc import Iterator
@@ -8,12 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import ScenarioError
+from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Evidence, Footer, Header, Mark, Record
 from harness.core.trace import SECOND, Window
-from harness.journal import HistoryHash, read_journal
+from harness.journal import HistoryHash, end_after, read_journal
 from harness.report.trace import Traced, trace_page
 from harness.running import execute
+from harness.stopping import is_stopped
 from harness.store import JOURNAL, RunFile, write_atomically
 
 CONTEXT_RECORDS = 10
@@ -53,6 +55,7 @@ class Repetition(msgspec.Struct, frozen=True, kw_only=True):
 def repeat(run: Path, *, trace: Window | None = None) -> Repetition:
     """Simulate the run in `run` once more, beside it, and compare; with a `trace` of that window in TRACE_FILE.
 
+    Of a run that was ended at its first violation only what it kept is made again, and compared.
     Raises RunFailed if the simulation fails; the trace then goes as far as it came. Raises ScenarioError if the run
     ended before the window.
     """
@@ -61,11 +64,25 @@ def repeat(run: Path, *, trace: Window | None = None) -> Repetition:
     with tempfile.TemporaryDirectory(prefix="again-", dir=run) as folder:
         again, traced = Path(folder) / JOURNAL, Path(folder) / TRACE_FILE
         try:
-            execute(run, again, trace=None if trace is None else (trace, traced))
+            _execute_alike(run, again, None if trace is None else (trace, traced))
         finally:
             if traced.exists():
                 traced.replace(run / TRACE_FILE)
         return compare(run / JOURNAL, again)
+
+
+def _execute_alike(run: Path, again: Path, trace: tuple[Window, Path] | None) -> None:
+    """Carry the run out; one that was stopped, until as much is there, which then ends as the first did."""
+    first = run / JOURNAL
+    *_, last = read_journal(first)
+    if not (isinstance(last, Footer) and is_stopped(last)):
+        execute(run, again, trace=trace)
+        return
+    size = first.stat().st_size
+    execute(run, again, watch=None if trace else lambda: again.exists() and again.stat().st_size >= size, trace=trace)
+    kept = sum(not isinstance(record, Header | Footer) for record in read_journal(first))
+    with contextlib.suppress(HistoryError):  # With less it differs, and where is told.
+        end_after(again, kept, last)
 
 
 def show_trace(run: Path, run_file: RunFile, window: Window, repetition: Repetition) -> str:

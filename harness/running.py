@@ -85,13 +85,13 @@ def execute(
     run: Path,
     journal: Path | None = None,
     *,
-    watch: Callable[[], None] | None = None,
+    watch: Callable[[], bool] | None = None,
     trace: tuple[Window, Path] | None = None,
 ) -> float:
     """Do what `run`/run.json says, into `journal` (the run's own by default), in a child process.
 
-    `watch` is called a few times a second meanwhile. `trace` asks for one, and says where it is to go.
-    Returns the seconds it took.
+    `watch` is called a few times a second meanwhile, and ends the run by returning True. `trace` asks for one, and says
+    where it is to go. Returns the seconds it took.
     Raises RunFailed if the child did not come to its end, KeyboardInterrupt as it comes.
     """
     started = time.monotonic()
@@ -104,20 +104,24 @@ def execute(
     with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
         try:
             code = _exit_code(child, watch)
+            if code is None:
+                _end(child)
         except BaseException:
             _end(child)
             raise
-    if code != 0:
+    if code:
         raise RunFailed(run, _last_words(log, code))
     return time.monotonic() - started
 
 
-def _exit_code(child: subprocess.Popen[bytes], watch: Callable[[], None] | None) -> int:
+def _exit_code(child: subprocess.Popen[bytes], watch: Callable[[], bool] | None) -> int | None:
+    """What it ended with; None if the watcher had seen enough before."""
     while watch is not None:
         try:
             return child.wait(WATCH_S)
         except subprocess.TimeoutExpired:
-            watch()
+            if watch():
+                return None
     return child.wait()
 
 

@@ -10,9 +10,10 @@ import msgspec
 
 from checkers.engine import Engine
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
+from harness.core.record import Footer
 from harness.core.verdict import Verdict
 from harness.formats.load import load
-from harness.formats.parquet import is_history
+from harness.formats.parquet import footer_of, is_history
 from harness.formats.promise_file import Promised
 from harness.formats.streams import load_stream
 from harness.formats.told import StreamFormat
@@ -25,10 +26,12 @@ from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, told
 from harness.running import execute, finish
+from harness.stopping import FirstViolation, is_stopped
 from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_file, write_atomically
 
 PAGE_FILE = "report.html"
 JUNIT_FILE = "junit.xml"
+UNCONFIRMED = (Verdict.VALID.value, Verdict.VACUOUS.value)
 COLUMN = 44  # Characters of the left column of what a seed decided.
 
 
@@ -42,17 +45,18 @@ def carry_out(
     *,
     model: str | None = None,
     is_twice: bool = False,
+    is_fail_fast: bool = False,
     show: Callable[[str], None] | None = None,
 ) -> Report:
     """Simulate and judge what was prepared in `run`. What fails meanwhile is in the report.
 
-    `show` gets a live line a few times a second.
+    `is_fail_fast` ends the run at the first violation that its streams show. `show` gets a live line a few times a
+    second.
     """
     started = time.monotonic()
     failure: str | None = None
     try:
-        line = LiveLine(run / JOURNAL)
-        execute(run, watch=None if show is None else lambda: show(line.text()))
+        _execute(run, is_fail_fast=is_fail_fast, show=show)
         finish(run)
         if is_twice:
             failure = difference(repeat(run))
@@ -68,6 +72,21 @@ def carry_out(
             f"{run}: the report cannot be stored ({error.strerror}): make room and judge again: seamark check {run}. "
             f"Today it says {said}"
         ) from error
+
+
+def _execute(run: Path, *, is_fail_fast: bool, show: Callable[[str], None] | None) -> None:
+    """Carry the run out, watched as asked."""
+    line = LiveLine(run / JOURNAL) if show is not None else None
+    first = FirstViolation(run / JOURNAL, read_run_file(run / RUN_FILE)) if is_fail_fast else None
+
+    def watch() -> bool:
+        if show is not None and line is not None:
+            show(line.text())
+        return first is not None and first.look()
+
+    execute(run, watch=None if line is None and first is None else watch)
+    if first is not None:
+        first.close()
 
 
 def judge_run(
@@ -86,16 +105,29 @@ def judge_run(
     with tempfile.TemporaryDirectory(prefix=folder_prefix("check")) as elsewhere:  # For a store that takes nothing.
         try:
             loaded = load(run, Path(elsewhere))
+            footer = footer_of(loaded.history)
+            if footer is not None and is_stopped(footer):
+                loaded = msgspec.structs.replace(loaded, notes=(*loaded.notes, footer.reason))
             report = judge(
                 loaded, engine(), run_file=run_file, model=model, budget=budget, failure=failure, log=run / RUN_LOG
             )
             sha256, unseed = history_identity(loaded.history)
+            report = confirmed(report, footer)
         except HistoryError as error:
             if failure is None:
                 raise
             report = error_report(f"{failure}; and what was recorded cannot be judged: {error}")
             return _about(report, run, run_file)
     return _about(msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed), run, run_file)
+
+
+def confirmed(report: Report, footer: Footer | None) -> Report:
+    """The report; an error, if the run was ended for a violation, and now there is none: one of two checks is wrong."""
+    if footer is None or not is_stopped(footer) or report.verdict not in UNCONFIRMED:
+        return report
+    error = Verdict.ERROR
+    reason = f"{footer.reason}; the judgement of what was recorded shows none"
+    return msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=reason, clause=None)
 
 
 def difference(repetition: Repetition) -> str | None:

@@ -126,7 +126,7 @@ def _one(orders: Orders, seed: int) -> Report:
     """One run, in a process of the pool."""
     scenario = msgspec.structs.replace(orders.scenario, seed=seed)
     run, _ = prepare(scenario, orders.store, orders.plan)
-    return carry_out(run, LocalEngine, model=orders.model, is_twice=orders.is_twice)
+    return carry_out(run, LocalEngine, model=orders.model, is_twice=orders.is_twice, is_fail_fast=orders.fail_fast)
 
 
 def _result(future: "Future[Report]") -> Report:

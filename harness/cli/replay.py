@@ -57,7 +57,8 @@ def replay(
 def _show(console: Console, folder: Path, repetition: Repetition) -> None:
     if repetition.is_exact:
         console.print(
-            plain(f"exact  {folder}  history {repetition.history_sha256}  unseed {repetition.unseed}"), soft_wrap=True
+            plain(f"exact  {folder}  history {repetition.history_sha256}  unseed {repetition.unseed or 'not reached'}"),
+            soft_wrap=True,
         )
         return
     console.print(plain(f"DIFFERENT  {folder} was not repeated", "bold red"), soft_wrap=True)

@@ -42,7 +42,10 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     twice: Annotated[bool | None, typer.Option("--twice", help="Run each twice and compare every record.")] = None,
     until_found: Annotated[bool | None, typer.Option("--until-found", help="Stop at the first anomaly.")] = None,
     fail_fast: Annotated[
-        bool | None, typer.Option("--fail-fast", help="Stop at the first run that does not pass.")
+        bool | None,
+        typer.Option(
+            "--fail-fast", help="End a run at the first violation of its streams, and many at one that fails."
+        ),
     ] = None,
     time_budget: Annotated[float | None, typer.Option(help="Begin no run after this many seconds.")] = None,
     engine: Annotated[str | None, typer.Option(help="What judges: spark (default) or local.")] = None,
@@ -70,7 +73,9 @@ def _single(options: RunOptions, seed: int, plan: Plan | None) -> int:
     if not options.quiet:
         show_header(screen, header(run_file))
     with EngineStart(options.engine) as start, live_line(is_shown=not options.quiet) as show:
-        report = carry_out(run, start.engine, model=options.model, is_twice=options.twice, show=show)
+        report = carry_out(
+            run, start.engine, model=options.model, is_twice=options.twice, is_fail_fast=options.fail_fast, show=show
+        )
     return print_report(report, as_json=options.json, is_quiet=options.quiet)
 
 
