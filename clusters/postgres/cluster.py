@@ -1,0 +1,80 @@
+"""The two clusters as a whole: one with a change stream, whose primary comes back; and one whose standby takes over."""
+
+from functools import partial
+from typing import Final
+
+from clusters.postgres import planted, promises
+from clusters.postgres.client import LEVELS, PostgresClient
+from clusters.postgres.service import PRIMARY, STANDBY, SYNC, service
+from clusters.postgres.setup import fail_over, prepare
+from clusters.postgres.subscriber import PostgresSubscriber
+from harness.core.machine import NodeId, Settings
+from harness.core.seams import Doors, Node, Option
+from harness.core.system import CLIENT, SUBSCRIBER, System
+
+SECOND: Final = 1_000_000_000
+_SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
+_SERVERS: Final = (Node(PRIMARY, "primary"), Node(STANDBY, "standby"))
+_OPTIONS: Final = (
+    Option(name="isolation", values=tuple(LEVELS), text="the level at which every transaction runs"),
+    Option(name="replication", values=("async", SYNC), text="whether a commit waits until the standby has it on disk"),
+)
+_FAULTS: Final = ("partition", "crash", "pause", "slow-link", "reset", "clock", "full-disk")
+_WORKLOADS: Final = (
+    "list-append",
+    "rw-register",
+    "bank",
+    "sets",
+    "monotonic",
+    "long-fork",
+    "write-skew",
+    "counter",
+    "cas-register",
+)
+
+
+def standing_cluster() -> System:
+    """A primary, its standby, and two subscribers of the primary's change stream."""
+    return System(
+        name="postgres",
+        summary="PostgreSQL 15: a primary with a physical standby, and its logical change stream",
+        nodes=(*_SERVERS, *(Node(name, SUBSCRIBER) for name in _SUBSCRIBERS)),
+        dials=((CLIENT, "primary"), (SUBSCRIBER, "primary"), ("standby", "primary")),
+        service=service,
+        prepare=partial(prepare, slots=_SUBSCRIBERS),
+        client=partial(_client, finds_positions=True),
+        subscriber=PostgresSubscriber,
+        promises=promises.OF_PRIMARY,
+        holds=promises.holds,
+        stream=promises.STREAM,
+        bugs=planted.BUGS,
+        options=_OPTIONS,
+        faults=(*_FAULTS, "slow-subscriber"),
+        workloads=_WORKLOADS,
+        settle_ns=45 * SECOND,
+    )
+
+
+def failover_cluster() -> System:
+    """A primary and its standby, which is promoted when the primary is gone."""
+    return System(
+        name="postgres-failover",
+        summary="PostgreSQL 15: a primary, and a standby that takes its place",
+        nodes=_SERVERS,
+        dials=((CLIENT, "primary"), (CLIENT, "standby"), ("standby", "primary")),
+        service=service,
+        prepare=prepare,
+        client=partial(_client, finds_positions=False),
+        fail_over=fail_over,
+        promises=promises.OF_FAILOVER,
+        holds=promises.holds_after_failover,
+        options=_OPTIONS,
+        faults=_FAULTS,
+        workloads=_WORKLOADS,
+        settle_ns=45 * SECOND,
+    )
+
+
+def _client(process: int, doors: Doors, settings: Settings, *, finds_positions: bool) -> PostgresClient:
+    isolation = settings.options["isolation"]
+    return PostgresClient(process, doors, isolation=isolation, finds_positions=finds_positions)

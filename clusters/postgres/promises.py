@@ -1,0 +1,159 @@
+"""What PostgreSQL 15 guarantees, by its documentation, as data; and which of it holds with which options."""
+
+from typing import Final
+
+from clusters.postgres.service import SYNC
+from harness.core.machine import Settings
+from harness.core.promises import Promise, StreamContract
+
+STREAM: Final = StreamContract(
+    closed="<=",  # A position is the end of a commit record; what ends there has been sent.
+    cut="position",
+    position="lsn",
+    order_key="global",
+    resume="after",
+    delivery="at-least-once",
+    replay="resume",
+    atomic_unit="transaction",
+    unit_rows="each",
+    versions="every",
+    identity="position+key+ordinal",
+    wm_scope="session",
+    wm_idle="rests",  # Without anything new in the log there is nothing further to say.
+)
+
+
+def _promise(
+    number: int, text: str, chapter: str, *forbids: str, check: str | None = None, is_purpose: bool = False
+) -> Promise:
+    return Promise(
+        id=f"PG-{number}",
+        text=text,
+        source=f"documentation of PostgreSQL 15, {chapter}",
+        forbids=forbids,
+        check=check,
+        is_purpose=is_purpose,
+    )
+
+
+SERIALIZABLE: Final = _promise(
+    1,
+    "Serializable transactions have the effect of some serial order.",
+    'chapter 13.2.3, "Serializable Isolation Level"',
+    "serializable",
+    is_purpose=True,
+)
+REPEATABLE_READ: Final = _promise(
+    2,
+    "Repeatable read is snapshot isolation: all of a transaction sees one snapshot, and no update is lost.",
+    'chapter 13.2.2, "Repeatable Read Isolation Level"',
+    "snapshot-isolation",
+    is_purpose=True,
+)
+READ_COMMITTED: Final = _promise(
+    3,
+    "Read committed never shows what is not committed, nor what its transaction overwrote.",
+    'chapter 13.2.1, "Read Committed Isolation Level"',
+    "read-committed",
+    is_purpose=True,
+)
+FRESH: Final = _promise(
+    4,
+    "A transaction sees everything that was committed before it began.",
+    "chapters 13.2.1 and 13.2.2: a snapshot is taken when a query, or a transaction's first query, begins",
+    "stale-acknowledged",
+)
+DURABLE: Final = _promise(
+    5,
+    "What was acknowledged survives crashes of the server, and what was undone does not come back.",
+    'chapter 30.1, "Reliability", and 30.3, "Write-Ahead Logging"',
+    "lost-acknowledged",
+    "phantom-write",
+    "duplicate-elements",
+    check="survival",
+)
+SYNCHRONOUS: Final = _promise(
+    6,
+    "With synchronous replication what was acknowledged is on the standby, and survives the loss of the primary.",
+    'chapter 27.2.8, "Synchronous Replication"',
+    "lost-acknowledged",
+    check="survival",
+    is_purpose=True,
+)
+PROMOTED: Final = _promise(
+    7,
+    "A promoted standby has committed transactions of the primary, each once, and nothing that was undone.",
+    'chapters 27.2.5, "Streaming Replication", and 27.3, "Failover"',
+    "phantom-write",
+    "duplicate-elements",
+    check="survival",
+    is_purpose=True,
+)
+_LEVELS: Final = {
+    "PG-1": "serializable",
+    "PG-2": "repeatable-read",
+    "PG-3": "read-committed",
+}
+_DECODING: Final = 'chapter 49, "Logical Decoding"'
+_SLOTS: Final = 'chapter 49.2.2, "Replication Slots"'
+_PROTOCOL: Final = 'chapter 55.5, "Logical Streaming Replication Protocol"'
+
+OF_STREAM: Final = (
+    _promise(
+        11,
+        "Transactions are sent when they are committed, in the order of their commits.",
+        f"{_DECODING}: 49.6.4.3 and 49.8; {_PROTOCOL}",
+        "order-inversion",
+    ),
+    _promise(
+        12,
+        "Nothing that was committed at or below a position comes after the source has named that position.",
+        f'chapter 55.4, "Streaming Replication Protocol", keep-alive; {_PROTOCOL}',
+        "late-event",
+        "late-event-boundary",
+        is_purpose=True,
+    ),
+    _promise(
+        13,
+        "Each change of a committed transaction is sent: a slot keeps what was not confirmed, whatever crashes.",
+        _SLOTS,
+        "missing-event",
+        is_purpose=True,
+    ),
+    _promise(
+        14,
+        "A transaction is sent whole, between its begin and its commit.",
+        _PROTOCOL,
+        "torn-unit",
+        is_purpose=True,
+    ),
+    _promise(15, "Only what was committed is sent, as it was committed.", _DECODING, "phantom-event", "wrong-value"),
+    _promise(
+        16,
+        "A session that resumes is sent everything behind the position that it names, without a gap.",
+        f"{_SLOTS}; chapter 55.4, START_REPLICATION",
+        "resume-hole",
+    ),
+    _promise(17, "A subscriber that is connected is sent everything in the end.", _SLOTS, "lost-tail"),
+    _promise(
+        18, "In one session each change is sent once; it may come again in a later one.", _SLOTS, "duplicate-event"
+    ),
+    _promise(
+        19, "Slots show the same transactions: each is an independent stream of the same log.", _SLOTS, "split-view"
+    ),
+    _promise(20, "Changes replayed in order give the state of the source.", _DECODING, "state-mismatch"),
+)
+
+OF_LEVELS: Final = (SERIALIZABLE, REPEATABLE_READ, READ_COMMITTED)
+OF_PRIMARY: Final = (*OF_LEVELS, FRESH, DURABLE, *OF_STREAM)
+OF_FAILOVER: Final = (*OF_LEVELS, FRESH, SYNCHRONOUS, PROMOTED)
+
+
+def holds(promise: Promise, settings: Settings) -> bool:
+    """Of the promises on isolation that of the chosen level holds."""
+    return _LEVELS.get(promise.id) in (None, settings.options["isolation"])
+
+
+def holds_after_failover(promise: Promise, settings: Settings) -> bool:
+    """An asynchronous standby may lack the end of the log: then nothing is promised of what was lost with it."""
+    return holds(promise, settings) and (promise is PROMOTED or settings.options["replication"] == SYNC)

@@ -1,0 +1,104 @@
+"""How lists and registers are stored, and the statements for them.
+
+Keys are spread over several tables of each sort. A key is its JSON. A list is the JSON of its elements, one a line, so
+that an append is a concatenation; a register is the JSON of what it holds. Each statement that writes changes one row,
+so that the change stream has one row for each write of a transaction, in order.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from harness.core.record import Json
+
+TABLES: Final = 3
+LIST, REGISTER, CELL = "list", "register", "cell"  # A cell is a register that is in no transaction, and in no stream.
+STREAMED: Final = tuple(f"{sort}_{number}" for sort in (LIST, REGISTER) for number in range(TABLES))
+PUBLICATION: Final = "seamark"
+LSN: Final = "pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
+_NEWLINE: Final = b"\n"
+_LOCKS: Final = {"shared": " FOR SHARE", "exclusive": " FOR UPDATE"}
+
+
+def table_of(sort: str, key: Json) -> str:
+    """The table in which that key is."""
+    if sort == CELL:
+        return CELL
+    number = key if isinstance(key, int) else sum(encoded(key))
+    return f"{sort}_{number % TABLES}"
+
+
+def set_up() -> Sequence[str]:
+    """The statements that make everything clients need; they may be repeated."""
+    tables = [
+        f"CREATE TABLE IF NOT EXISTS {name} (key text PRIMARY KEY, value text NOT NULL)" for name in (*STREAMED, CELL)
+    ]
+    publication = (
+        f"DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = '{PUBLICATION}') THEN "
+        f"CREATE PUBLICATION {PUBLICATION} FOR TABLE {', '.join(STREAMED)}; END IF; END $$"
+    )
+    return (*tables, publication, "CREATE EXTENSION IF NOT EXISTS pg_walinspect")
+
+
+def slot(name: str) -> str:
+    """The statement that makes a logical slot, unless there is one."""
+    return (
+        f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput') "  # noqa: S608  A slot of ours.
+        f"WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '{name}')"
+    )
+
+
+def read(table: str, lock: str | None = None) -> str:
+    """Takes a key. Under a lock, "shared" or "exclusive", a row that is there is held until the end."""
+    return f"SELECT value FROM {table} WHERE key = $1{_LOCKS.get(lock or '', '')}"  # noqa: S608  A table of ours.
+
+
+def append(table: str) -> str:
+    """Takes a key and an element. Returns the transaction's number, and a position before its commit."""
+    return _upsert(table, "held.value || E'\\n' || excluded.value")
+
+
+def write(table: str) -> str:
+    """Takes a key and what it shall hold. Returns the same as an append."""
+    return _upsert(table, "excluded.value")
+
+
+def swap(table: str) -> str:
+    """Takes a key, what it shall hold, and what it must hold for that. Returns a row if it did."""
+    return f"UPDATE {table} SET value = $2 WHERE key = $1 AND value = $3 RETURNING key"  # noqa: S608  A table of ours.
+
+
+COMMITTED_AT: Final = (
+    "SELECT end_lsn - '0/0'::pg_lsn "
+    "FROM pg_get_wal_records_info('0/0'::pg_lsn + $1::numeric, pg_current_wal_flush_lsn()) "
+    "WHERE resource_manager = 'Transaction' AND xid::text = $2 AND record_type LIKE 'COMMIT%'"
+)
+
+
+def encoded(value: Json) -> bytes:
+    """A key, an element, or what a register holds, as it is stored. It has no line break."""
+    return msgspec.json.encode(value)
+
+
+def decoded(stored: bytes) -> Json:
+    """What was `encoded`."""
+    value: Json = msgspec.json.decode(stored)
+    return value
+
+
+def elements(stored: bytes | None) -> list[Json]:
+    """A list, as it is stored; None is a list to which nobody has appended."""
+    return [] if stored is None else [decoded(line) for line in stored.split(_NEWLINE)]
+
+
+def shown(table: str, stored: bytes) -> Json:
+    """What a changed row says of its change: the element that was appended last, or what the register holds."""
+    return decoded(stored.rpartition(_NEWLINE)[2] if table.startswith(LIST) else stored)
+
+
+def _upsert(table: str, change: str) -> str:
+    return (
+        f"INSERT INTO {table} AS held (key, value) VALUES ($1, $2) "  # noqa: S608  A table of ours.
+        f"ON CONFLICT (key) DO UPDATE SET value = {change} RETURNING pg_current_xact_id()::text, {LSN}"
+    )

@@ -1,0 +1,90 @@
+"""Follows the change stream of the primary from a logical slot, and keeps how far it has come.
+
+Theory of operation. A session asks for everything behind the position that is kept; the source begins there, or behind
+what was confirmed, whichever is later. What comes is delivered transaction by transaction, each with the watermark of
+its own commit, as commits come in the order of positions; keep-alives give the watermarks between.
+1. A position is kept when all that it closes has been delivered, and confirmed when it is kept. So what was confirmed
+   is never above what is kept, and the source skips nothing that a crash could have lost.
+2. What was delivered and not yet kept comes again after a crash: at least once.
+3. Inside a session watermarks rise; a keep-alive that says nothing new is no watermark.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from clusters.postgres import planted, rows
+from clusters.postgres.line import Line, Refused, dial
+from clusters.postgres.pgoutput import Alive, Committed, Reader, lsn, status
+from clusters.postgres.service import PRIMARY
+from harness.core.machine import Delivery, NodeId, Settings
+from harness.core.seams import Deliver, Doors
+
+POSITION: Final = "position"
+_QUIET_S: Final = 0.1  # After so long without a message the source is asked how far it is.
+
+
+class PostgresSubscriber:
+    """s1 or s2: each has the slot of its own name."""
+
+    def __init__(self, node: NodeId, doors: Doors, settings: Settings, kept: dict[str, object]) -> None:
+        self._node, self._door, self._kept = node, doors[PRIMARY], kept
+        self._confirms_first = planted.CONFIRM_BEFORE_STORE in settings.bugs
+
+    async def receive(self, deliver: Deliver) -> None:
+        """One session. Raises OSError when there is no connection, and when it ends."""
+        line = await dial(self._door, name=self._node, replication="database")
+        try:
+            begin = self._reached()
+            await line.start_replication(
+                f"START_REPLICATION SLOT {self._node} LOGICAL {lsn(begin)} "
+                f"(proto_version '1', publication_names '{rows.PUBLICATION}')"
+            )
+            await deliver(Delivery(session=0, kind="open", position=begin))
+            await self._follow(line, deliver)
+        except Refused as refused:
+            raise OSError(str(refused)) from refused
+        finally:
+            line.close()
+
+    async def _follow(self, line: Line, deliver: Deliver) -> None:
+        reader = Reader()
+        while True:
+            messages = await line.received(_QUIET_S)
+            news = [new for new in map(reader.read, messages) if new is not None]
+            if self._confirms_first and news:
+                await line.send(status(max(new.position for new in news)))
+            for new in news:
+                await self._take(new, deliver)
+            if news or not messages:
+                await line.send(status(self._reached(), asks=not messages))
+
+    async def _take(self, new: Committed | Alive, deliver: Deliver) -> None:
+        if isinstance(new, Committed):
+            for event in events(new):
+                await deliver(event)
+        if new.position > self._reached():
+            await deliver(Delivery(session=0, kind="watermark", position=new.position))
+            self._kept[POSITION] = new.position
+
+    def _reached(self) -> int:
+        """The position that is kept: everything at or below it has been delivered."""
+        position = self._kept.get(POSITION, 0)
+        assert isinstance(position, int)
+        return position
+
+
+def events(committed: Committed) -> Sequence[Delivery]:
+    """The rows of a transaction, numbered as its writes."""
+    return [
+        Delivery(
+            session=0,
+            kind="row",
+            key=rows.decoded(row.columns[0] or b""),
+            value=rows.shown(row.table, row.columns[1] or b""),
+            position=committed.position,
+            ordinal=ordinal,
+            unit=committed.txn,
+            unit_rows=len(committed.rows),
+        )
+        for ordinal, row in enumerate(committed.rows)
+    ]
