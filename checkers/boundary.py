@@ -6,7 +6,7 @@ from checkers.delivery import closing_place, expected_pairs, first_of_each
 from checkers.ragged import distinct
 from checkers.stream_index import GroupIndex, codes, count_so_far, max_so_far
 from checkers.stream_view import Ruling, StreamView
-from harness.core.columns import NEVER
+from harness.core.columns import NEVER, Bools, Int64s
 
 UNKNOWN = -1  # Below every version.
 
@@ -16,8 +16,9 @@ def state_mismatches(view: StreamView) -> Ruling:
 
     The newest row has the highest position that the watermark closes; of several there, the one that came last for the
     first time. Older and newer is what the source's own order of the key's versions says (`version`), not what
-    positions do. Keys of which a closed write was missing or late are S09's, S05's and S06's, and are left out. Each
-    key is reported once a session. A witness is a watermark that newly closes a version of a key behind another, in one
+    positions do. Keys of which a closed write was missing or late are S09's, S05's and S06's, and are left out; so are
+    those of which one position's rows first came in two sessions: a replay may have shown them in their order. Each key
+    is reported once a session. A witness is a watermark that newly closes a version of a key behind another, in one
     live coverage, where the ranks of all are known. O(n log n).
     """
     lanes, w = view.lanes, view.writes
@@ -31,6 +32,7 @@ def state_mismatches(view: StreamView) -> Ruling:
 
     is_explained = np.zeros(int(group.max(initial=-1)) + 1, np.bool_)
     is_explained[group[arrival > lanes.rows[place]]] = True
+    is_explained[group[_are_of_two_sessions(view, codes(group, position[candidate]), arrival)]] = True
     kept = np.flatnonzero(~is_explained[group])
     order = kept[np.lexsort((arrival[kept], position[candidate[kept]], place[kept], group[kept]))]
     group, candidate, place, arrival = group[order], candidate[order], place[order], arrival[order]
@@ -53,3 +55,14 @@ def state_mismatches(view: StreamView) -> Ruling:
         write=view.expected[missed],
         witnesses=len(distinct(place[is_witness])),
     )
+
+
+def _are_of_two_sessions(view: StreamView, tie: Int64s, arrival: Int64s) -> Bools:
+    """For each arrival (NEVER: none): did others of its tie come in another session?"""
+    session = np.append(view.session, -1)[np.where(arrival == NEVER, -1, arrival)]
+    low = np.full(int(tie.max(initial=-1)) + 1, NEVER, np.int64)
+    high = np.full(len(low), -1, np.int64)
+    np.minimum.at(low, tie, session)
+    np.maximum.at(high, tie, session)
+    result: Bools = (low < high)[tie]
+    return result

@@ -1,7 +1,8 @@
 """Where streams come from: the events of a subscriber, and the writes of the source, from a history directory.
 
 The position of a write is what its operation reported (`commit_ts`), else what a delivery of one of the operation's
-values tells. An operation of unclear outcome counts only if one of its values was delivered.
+values tells. An operation of unclear outcome counts only if one of its values was delivered. A snapshot's row tells no
+position: it is that of the snapshot.
 """
 
 from collections.abc import Iterable
@@ -139,6 +140,7 @@ def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
     owner[np.bincount(written, minlength=len(owner)) > 1] = -1
     write, position = owner[shown], deliveries.position[is_event]
     is_telling = (write >= 0) & (position != NEVER) & (deliveries.value[is_event] != NEVER)
+    is_telling &= deliveries.kind[is_event] == ROW
     write, position = write[is_telling], position[is_telling]
     is_asked = (writes.outcome[write] == INFO) | (writes.position[write] == NEVER)
     op, least = _least(writes.op[write[is_asked]], position[is_asked])

@@ -10,14 +10,24 @@ from checkers.boundary import state_mismatches
 from checkers.delivery import missing_events, torn_units
 from checkers.divergence import divergent_duplicates
 from checkers.duplicates import duplicate_events
+from checkers.ends import events_after_end
 from checkers.filters import moved_keys, outside_events
+from checkers.future import watermarks_from_future
 from checkers.gaps import silent_gaps
+from checkers.handover import hand_over_holes
 from checkers.order import order_inversions
+from checkers.owners import zombie_events
+from checkers.partitions import watermarks_above_partitions
 from checkers.payload import phantom_events, wrong_values
+from checkers.prefix import rewritten_offsets
+from checkers.real_time import RealTime, read_placed, real_time_order
+from checkers.resumes import holes
+from checkers.stream_around import NOTHING_AROUND, Around, read_around
 from checkers.stream_chunks import Placement, StreamLog, placed, placement, read_deliveries, read_writes
 from checkers.stream_ranks import read_ranked
 from checkers.stream_units import announced_writes
 from checkers.stream_view import Ruling, StreamView, defect, stream_view
+from checkers.tail import lost_tails
 from checkers.watermark import late_events, regressions
 from harness.core.columns import BACKFILL, GAP, INFO, NEVER, OK, ROW, WATERMARK, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
@@ -28,9 +38,13 @@ INVERTED, DUPLICATE = "order-inversion", "duplicate-event"
 PHANTOM, WRONG = "phantom-event", "wrong-value"
 SILENT, MISMATCH, SPLIT = "silent-gap", "state-mismatch", "split-view"
 DIVERGENT, OUTSIDE, MOVED = "divergent-duplicate", "outside-filter", "moved-key"
+RESUME, TAIL, HANDOVER = "resume-hole", "lost-tail", "hand-over-hole"
+FUTURE, ABOVE, REWRITTEN = "watermark-from-future", "watermark-above-partitions", "rewritten-offset"
+ENDED, ZOMBIE, REAL_TIME = "event-after-end", "zombie", "real-time-order"
 RULES = (
     *(LATE, BOUNDARY, REGRESS, MISSING, TORN, INVERTED, DUPLICATE),
     *(PHANTOM, WRONG, SILENT, MISMATCH, SPLIT, DIVERGENT, OUTSIDE, MOVED),
+    *(RESUME, TAIL, HANDOVER, FUTURE, ABOVE, REWRITTEN, ENDED, ZOMBIE, REAL_TIME),
 )
 
 
@@ -94,7 +108,15 @@ def placement_of(log: StreamLog) -> Placement:
 
 def judge(log: StreamLog, contract: StreamContract, known: Placement) -> Outcome:
     """The rules over one log; `known` is what all logs together tell of the source."""
-    return judged(log, read_deliveries(log), _writes_of(log, known), contract)
+    writes = _writes_of(log, known)
+    around = read_around(Path(log.directory), writes, contract)
+    return judged(log, read_deliveries(log), writes, contract, around)
+
+
+def real_time(log: StreamLog, contract: StreamContract, known: Placement) -> RealTime:
+    """The rule about the source alone, which every log has."""
+    folder = Path(log.directory)
+    return real_time_order(read_placed(folder, placed(read_writes(folder), known)), contract)
 
 
 def sights(log: StreamLog, contract: StreamContract, known: Placement, wanted: tuple[Sighted, ...]) -> Seen:
@@ -108,31 +130,22 @@ def _writes_of(log: StreamLog, known: Placement) -> SourceWrites:
     return read_ranked(folder, placed(read_writes(folder), known))
 
 
-def judged(log: StreamLog, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> Outcome:
+def judged(
+    log: StreamLog,
+    deliveries: Deliveries,
+    writes: SourceWrites,
+    contract: StreamContract,
+    around: Around = NOTHING_AROUND,
+) -> Outcome:
     """The rules over columns; `writes` are placed, and empty where only the stream is known."""
     if problem := defect(deliveries, contract):
         return Outcome(source=source_facts(writes), defect=problem)
     view = stream_view(deliveries, writes, contract)
-    late, boundary = late_events(view)
     # Without a source the units that the rows name are all that is known of it.
     units = view if len(writes.op) else stream_view(deliveries, announced_writes(deliveries), contract)
-    missing = missing_events(view)
-    rulings = {
-        LATE: (view, late),
-        BOUNDARY: (view, boundary),
-        REGRESS: (view, regressions(view)),
-        MISSING: (view, missing),
-        TORN: (units, torn_units(units)),
-        INVERTED: (view, order_inversions(view)),
-        DUPLICATE: (view, duplicate_events(view)),
-        PHANTOM: (view, phantom_events(view)),
-        WRONG: (view, wrong_values(view)),
-        SILENT: (view, silent_gaps(view, missing)),
-        MISMATCH: (view, state_mismatches(view)),
-        DIVERGENT: (view, divergent_duplicates(view)),
-        OUTSIDE: (view, outside_events(view)),
-        MOVED: (view, moved_keys(view)),
-    }
+    late, boundary = late_events(view)
+    rulings = {LATE: (view, late), BOUNDARY: (view, boundary), TORN: (units, torn_units(units))}
+    rulings |= {name: (view, ruling) for name, ruling in _rulings(view, around).items()}
     examples = [
         _example(name, log, one, ruling, rows)
         for name, (one, ruling) in rulings.items()
@@ -147,6 +160,33 @@ def judged(log: StreamLog, deliveries: Deliveries, writes: SourceWrites, contrac
         facts=facts,
         views=views_of(view),
     )
+
+
+def _rulings(view: StreamView, around: Around) -> dict[str, Ruling]:
+    """What each rule says that has an anomaly of its own."""
+    missing = missing_events(view)
+    left_out = holes(view, missing)
+    return {
+        REGRESS: regressions(view),
+        MISSING: missing,
+        INVERTED: order_inversions(view),
+        DUPLICATE: duplicate_events(view),
+        PHANTOM: phantom_events(view),
+        WRONG: wrong_values(view),
+        SILENT: silent_gaps(view, missing),
+        MISMATCH: state_mismatches(view),
+        DIVERGENT: divergent_duplicates(view),
+        OUTSIDE: outside_events(view),
+        MOVED: moved_keys(view),
+        RESUME: left_out.resumes,
+        TAIL: lost_tails(view, missing, around),
+        HANDOVER: hand_over_holes(view, left_out),
+        FUTURE: watermarks_from_future(view, around.readers),
+        ABOVE: watermarks_above_partitions(view),
+        REWRITTEN: rewritten_offsets(view),
+        ENDED: events_after_end(view),
+        ZOMBIE: zombie_events(view),
+    }
 
 
 def source_facts(writes: SourceWrites) -> dict[str, int]:

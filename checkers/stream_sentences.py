@@ -8,6 +8,8 @@ from typing import Final
 
 from checkers.agreement import Split
 from checkers.explain import Name
+from checkers.real_time import Reversal
+from checkers.session_sentences import SENTENCES
 from checkers.stream_kernel import (
     DIVERGENT,
     DUPLICATE,
@@ -16,6 +18,7 @@ from checkers.stream_kernel import (
     MOVED,
     OUTSIDE,
     PHANTOM,
+    REAL_TIME,
     SILENT,
     SPLIT,
     WRONG,
@@ -25,11 +28,11 @@ from checkers.stream_kernel import (
     Sight,
 )
 from checkers.stream_units import NO_KEY
-from harness.core.columns import COMMIT, ROW, WATERMARK
+from checkers.stream_words import after, shown
+from harness.core.columns import BACKFILL, COMMIT, ROW, WATERMARK
 from harness.core.verdict import Finding
 
 CHECKER = "streams"
-SECOND = 1_000_000_000
 EVENTS_SHOWN = 8  # Of a position where two differ, that may have very many.
 
 Shown = tuple[int, int]  # Key and value.
@@ -38,9 +41,9 @@ Shown = tuple[int, int]  # Key and value.
 def finding(example: Example, name: Name) -> Finding:
     """The finding that an example stands for; its fingerprint depends on what was promised and what came, only."""
     mark, event, missed = example.watermark, example.event, example.missed
-    shown = [None if each is None else (each.position, name(each.key), name(each.value)) for each in (event, missed)]
-    facts: tuple[object, ...] = (example.anomaly, example.subscriber, mark.session, mark.position, *shown)
-    if mark.kind == ROW:
+    sides = [None if each is None else (each.position, name(each.key), name(each.value)) for each in (event, missed)]
+    facts: tuple[object, ...] = (example.anomaly, example.subscriber, mark.session, mark.position, *sides)
+    if mark.kind in (BACKFILL, ROW):
         facts += (name(mark.key), name(mark.value))
     came = missed.came if missed else None
     seen = {sight.seq for sight in (mark, event, came) if sight is not None}
@@ -79,6 +82,21 @@ def split_finding(split: Split, seen: Seen, subscribers: Sequence[str], name: Na
     )
 
 
+def reversal_finding(reversal: Reversal) -> Finding:
+    """The finding that positions do not obey real time, by its first example."""
+    one = f"Operation {reversal.op} was invoked after operation {reversal.before} had ended"
+    sentence = f"{one}, but its position {reversal.position} is not above {reversal.before_position}."
+    facts = (REAL_TIME, reversal.op, reversal.position, reversal.before, reversal.before_position)
+    return Finding(
+        fingerprint=_fingerprint(facts),
+        anomaly=REAL_TIME,
+        checker=CHECKER,
+        sentence=sentence,
+        count=reversal.count,
+        ops=tuple(sorted((reversal.before, reversal.op))),
+    )
+
+
 def _swapped(sides: list[list[Shown]], key: int) -> tuple[Shown, Shown] | None:
     """The first two events of that key in the order of one side whose order on the other side is another."""
     one, other = ([event for event in side if event[0] == key] for side in sides)
@@ -99,16 +117,16 @@ def _watermark_sentence(example: Example, name: Name) -> str:
     if event is not None and missed is not None:
         return _torn_sentence(example, event, missed, name)
     if missed is not None:
-        what = f"{_shown(missed, name)} at position {missed.position}, written by operation {missed.op},"
+        what = f"{shown(missed, name)} at position {missed.position}, written by operation {missed.op},"
         return f"{announced}, but {what} never arrived."
     if event is None:
         raise AssertionError(f"{example} shows nothing")
     if event.kind == WATERMARK:
-        return f"{announced} {_after(event, mark)} after watermark {event.position}: it went back."
+        return f"{announced} {after(event, mark)} after watermark {event.position}: it went back."
     where = (
         "that very position, which it includes," if event.position == mark.position else f"position {event.position}"
     )
-    return f"{announced}, but {_shown(event, name)} at {where} first arrived {_after(mark, event)} later."
+    return f"{announced}, but {shown(event, name)} at {where} first arrived {after(mark, event)} later."
 
 
 def _torn_sentence(example: Example, event: Sight, missed: Missed, name: Name) -> str:
@@ -116,17 +134,17 @@ def _torn_sentence(example: Example, event: Sight, missed: Missed, name: Name) -
     if missed.key == NO_KEY:
         rest = f"but not every row that unit {missed.op} has"
     else:
-        end = "never came" if missed.came is None else f"came {_after(mark, missed.came)} later"
-        rest = f"but {_shown(missed, name)} of the same unit had not: it {end} (operation {missed.op})"
+        end = "never came" if missed.came is None else f"came {after(mark, missed.came)} later"
+        rest = f"but {shown(missed, name)} of the same unit had not: it {end} (operation {missed.op})"
     what = "A batch ended at" if mark.kind == COMMIT else f"Watermark {mark.position} was announced to"
-    return f"{what} {example.subscriber} when {_shown(event, name)} at position {event.position} had arrived, {rest}."
+    return f"{what} {example.subscriber} when {shown(event, name)} at position {event.position} had arrived, {rest}."
 
 
 def _order_sentence(example: Example, name: Name) -> str:
     mark, event = example.watermark, example.event
     if event is None:
         raise AssertionError(f"{example} shows no order")
-    arrived = f"{_shown(mark, name)} reached {example.subscriber} {_after(event, mark)} after {_shown(event, name)}"
+    arrived = f"{shown(mark, name)} reached {example.subscriber} {after(event, mark)} after {shown(event, name)}"
     if event.position == mark.position:
         return f"{arrived}: both are at position {mark.position}, where the source wrote them the other way round."
     return f"{arrived}, but its position {mark.position} is below {event.position}: they came in the wrong order."
@@ -136,38 +154,38 @@ def _duplicate_sentence(example: Example, name: Name) -> str:
     mark, event = example.watermark, example.event
     if event is None:
         raise AssertionError(f"{example} shows one event only")
-    what = f"{_shown(mark, name)} at position {mark.position}"
+    what = f"{shown(mark, name)} at position {mark.position}"
     where = "" if mark.session == event.session else f" in session {mark.session}, having come in {event.session}"
-    return f"{what} reached {example.subscriber} again{where}, {_after(event, mark)} after the delivery before."
+    return f"{what} reached {example.subscriber} again{where}, {after(event, mark)} after the delivery before."
 
 
 def _divergent_sentence(example: Example, name: Name) -> str:
     mark, event = example.watermark, example.event
     if event is None:
         raise AssertionError(f"{example} shows one event only")
-    when = f"{_after(event, mark)} after {name(event.value)} had come as the same event"
-    return f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber} {when}."
+    when = f"{after(event, mark)} after {name(event.value)} had come as the same event"
+    return f"{shown(mark, name)} at position {mark.position} reached {example.subscriber} {when}."
 
 
 def _outside_sentence(example: Example, name: Name) -> str:
     mark, start = example.watermark, example.event
     why = "" if start is None else f" to begin at {start.position}"
     asked = f"session {mark.session} had asked{why}" if why else f"session {mark.session} never asked for that"
-    return f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber}, but {asked}."
+    return f"{shown(mark, name)} at position {mark.position} reached {example.subscriber}, but {asked}."
 
 
 def _moved_sentence(example: Example, name: Name) -> str:
     mark, event = example.watermark, example.event
     if event is None:
         raise AssertionError(f"{example} shows one event only")
-    arrived = f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber} on another partition"
-    return f"{arrived} than {_shown(event, name)} {_after(event, mark)} before it, and no move was declared."
+    arrived = f"{shown(mark, name)} at position {mark.position} reached {example.subscriber} on another partition"
+    return f"{arrived} than {shown(event, name)} {after(event, mark)} before it, and no move was declared."
 
 
 def _phantom_sentence(example: Example, name: Name) -> str:
     mark, failed = example.watermark, example.missed
     why = "no operation ever wrote it" if failed is None else f"operation {failed.op}, which wrote it, certainly failed"
-    return f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber}, but {why}."
+    return f"{shown(mark, name)} at position {mark.position} reached {example.subscriber}, but {why}."
 
 
 def _value_sentence(example: Example, name: Name) -> str:
@@ -175,7 +193,7 @@ def _value_sentence(example: Example, name: Name) -> str:
     if written is None:
         raise AssertionError(f"{example} has nothing to compare with")
     what = f"wrote {name(written.value)}" if written.key == mark.key else f"wrote nothing to {name(mark.key)}"
-    arrived = f"{_shown(mark, name)} at position {mark.position} reached {example.subscriber}"
+    arrived = f"{shown(mark, name)} at position {mark.position} reached {example.subscriber}"
     return f"{arrived}, but operation {written.op}, whose row it is, {what}."
 
 
@@ -183,7 +201,7 @@ def _silent_sentence(example: Example, name: Name) -> str:
     mark, lost = example.watermark, example.missed
     if lost is None:
         raise AssertionError(f"{example} has lost nothing")
-    what = f"{_shown(lost, name)} at position {lost.position}, written by operation {lost.op},"
+    what = f"{shown(lost, name)} at position {lost.position}, written by operation {lost.op},"
     return f"{what} never reached {example.subscriber}, and no gap marker said so before watermark {mark.position}."
 
 
@@ -192,7 +210,7 @@ def _state_sentence(example: Example, name: Name) -> str:
     if event is None or newest is None:
         raise AssertionError(f"{example} has nothing to compare")
     had = f"{name(newest.value)} from position {newest.position} on (operation {newest.op}), which is newer"
-    built = f"{example.subscriber} has built {_shown(event, name)} from its stream"
+    built = f"{example.subscriber} has built {shown(event, name)} from its stream"
     return f"At watermark {mark.position} {built}, where the source had {had}."
 
 
@@ -207,18 +225,6 @@ _SENTENCES: Final[Mapping[str, Callable[[Example, Name], str]]] = MappingProxyTy
         DIVERGENT: _divergent_sentence,
         OUTSIDE: _outside_sentence,
         MOVED: _moved_sentence,
+        **SENTENCES,
     }
 )
-
-
-def _shown(what: Sight | Missed, name: Name) -> str:
-    return f"{name(what.key)}'s {name(what.value)}"
-
-
-def _after(earlier: Sight, later: Sight) -> str:
-    """The time between two events, in the unit that fits."""
-    between_ns = later.ns - earlier.ns
-    for unit, size in (("s", SECOND), ("ms", SECOND // 1_000), ("µs", SECOND // 1_000_000)):
-        if between_ns >= size // 10:
-            return f"{between_ns / size:.1f} {unit}"
-    return f"{between_ns} ns"

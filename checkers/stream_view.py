@@ -132,6 +132,18 @@ class Ruling:
     witnesses: int
     legal: int = 0
 
+    @classmethod
+    def of_events(cls, event: Int64s, other: Int64s | None = None, *, witnesses: int, legal: int = 0) -> "Ruling":
+        """Violations that events show, beside other events where there are such; no write has to do with them."""
+        none = np.full(len(event), -1, np.int64)
+        row = none if other is None else other
+        return cls(watermark=event, row=row, write=none, witnesses=witnesses, legal=legal)
+
+    @classmethod
+    def nothing(cls) -> "Ruling":
+        """What a rule says that the contract does not ask for."""
+        return cls.of_events(np.zeros(0, np.int64), witnesses=0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:

@@ -12,7 +12,12 @@ first deliveries compared with one before them; duplicate-event, first deliverie
 phantom-event, events of a key of which a write failed; wrong-value, events compared with their write; split-view,
 positions that two sessions completed; silent-gap, gap markers and losses; state-mismatch, watermarks that newly close a
 version of a key behind another; divergent-duplicate, events that came twice with a value; outside-filter, rows of
-sessions for which something lies outside; moved-key, rows compared with the one before on one of several partitions.
+sessions for which something lies outside; moved-key, rows compared with the one before on one of several partitions;
+resume-hole, starts behind which a key was written, and something tells whether that was sent; lost-tail, live
+subscribers for which something was written after the last fault; hand-over-hole, keys in snapshots that were written
+behind them; watermark-from-future, watermarks compared with what had begun; watermark-above-partitions, watermarks of
+the whole where two partitions differ; rewritten-offset, offsets read in two sessions; event-after-end, markers that end
+something; zombie, changes of owners; real-time-order, operations before which one of another process had ended.
 """
 
 from collections import Counter
@@ -24,8 +29,22 @@ from checkers.agreement import splits
 from checkers.engine import Engine
 from checkers.explain import Name, number
 from checkers.stream_chunks import merged, stream_logs
-from checkers.stream_kernel import MISSING, RULES, SILENT, SPLIT, Outcome, judge, placement_of, sights
-from checkers.stream_sentences import CHECKER, finding, split_finding
+from checkers.stream_kernel import (
+    HANDOVER,
+    MISSING,
+    REAL_TIME,
+    RESUME,
+    RULES,
+    SILENT,
+    SPLIT,
+    TAIL,
+    Outcome,
+    judge,
+    placement_of,
+    real_time,
+    sights,
+)
+from checkers.stream_sentences import CHECKER, finding, reversal_finding, split_finding
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -56,11 +75,16 @@ def check(history: Path, contract: StreamContract, engine: Engine, name: Name = 
     look = partial(sights, contract=contract, known=known, wanted=wanted)
     seen = {who: shown for part in logs.map(look).collect() for who, shown in part.items()} if found else {}
     apart = (split_finding(split, seen, parts[0].subscribers, name) for split in found)
-    witnesses = _sum(outcome.witnesses for outcome in outcomes)
+    witnesses = _sum(outcome.witnesses for outcome in outcomes) | {SPLIT: compared}
+    reversals = []
+    if contract.realtime != "none":
+        timed = engine.over(parts[:1]).map(partial(real_time, contract=contract, known=known)).collect()
+        witnesses[REAL_TIME] = timed[0].witnesses
+        reversals = [reversal_finding(each.first) for each in timed if each.first is not None]
     return Judgement(
         checker=CHECKER,
-        findings=(*(finding(example, name) for example in examples), *apart),
-        witnesses=dict.fromkeys(RULES, 0) | witnesses | {SPLIT: compared},
+        findings=(*(finding(example, name) for example in examples), *apart, *reversals),
+        witnesses=dict.fromkeys(RULES, 0) | witnesses,
         unknown=_unknown(outcomes, source),
         facts=facts,
     )
@@ -73,7 +97,8 @@ def _unknown(outcomes: list[Outcome], source: dict[str, int]) -> dict[str, str]:
         return dict.fromkeys(RULES, defects[0])
     unplaced, writing = source["unplaced-operations"], source["writing-operations"]
     if unplaced * 100 > writing * UNPLACED_PERCENT:
-        return dict.fromkeys((MISSING, SILENT), f"{unplaced} of {writing} operations that wrote have no known position")
+        untold = (MISSING, SILENT, RESUME, TAIL, HANDOVER)
+        return dict.fromkeys(untold, f"{unplaced} of {writing} operations that wrote have no known position")
     return {}
 
 

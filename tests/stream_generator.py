@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, field, replace
 
-from harness.core.columns import CLOSE, COMMIT, FAIL, GAP, INFO, NEVER, OK, OPEN, ROW, WATERMARK
+from harness.core.columns import BACKFILL, CLOSE, COMMIT, END, FAIL, GAP, INFO, NEVER, OK, OPEN, ROW, WATERMARK
 from harness.core.draw import Draw, Stream
 from harness.core.promises import StreamContract
 from tests.stream_language import Event, Write
 
 KEYS = 3
-KINDS = (OPEN, GAP, CLOSE, COMMIT, WATERMARK, WATERMARK)
+KINDS = (OPEN, GAP, CLOSE, COMMIT, END, WATERMARK, WATERMARK)
+FIRST_EVENT = 100  # Its place in the journal.
 
 
 def source(draw: Stream, contract: StreamContract) -> list[Write]:
@@ -16,7 +17,9 @@ def source(draw: Stream, contract: StreamContract) -> list[Write]:
     result: list[Write] = []
     is_split = draw.chance(1, 2)
     versions = [0] * KEYS
+    is_sole = contract.events_at_position == "one"
     shares = not contract.is_position_unique or contract.position == contract.atomic_unit == "epoch"
+    shares &= not is_sole
     position, epoch = 0, 1
     for op in range(draw.between(2, 6)):
         if op == 0 or not (shares and draw.chance(1, 2)):
@@ -26,7 +29,7 @@ def source(draw: Stream, contract: StreamContract) -> list[Write]:
         is_placed = outcome != FAIL and not draw.chance(1, 10)
         # Two transactions may bear one number, which then tells nothing.
         txn = NEVER if draw.chance(1, 6) else 500 if draw.chance(1, 8) else 900 - op
-        for ordinal in range(draw.between(1, 3)):
+        for ordinal in range(1 if is_sole else draw.between(1, 3)):
             key = draw.below(KEYS)
             is_ranked = outcome != FAIL and not draw.chance(1, 8)
             versions[key] += outcome != FAIL
@@ -71,17 +74,20 @@ class Subscriber:
     start: int = 0
     keys: frozenset[int] = frozenset()
     marks: dict[int, int] = field(default_factory=dict)  # The highest watermark of each partition.
+    told: dict[int, int] = field(default_factory=dict)  # Those of this session.
 
     def run(self) -> list[Event]:
         """A log without fault."""
-        for _ in range(self.draw.between(1, 3)):
+        count = self.draw.between(1, 3)
+        for _ in range(count):
             self.session += 1
             if self.contract.wm_scope == "session":
                 self.marks.clear()
+            self.told.clear()
             self._open()
-            self._follow()
+            self._follow(is_whole=self.contract.tail == "settled" and self.session == count)
             if self.draw.chance(1, 3):
-                self._emit(kind=CLOSE)
+                self._emit(kind=self.draw.choice([CLOSE, CLOSE, END]))
         return self.log
 
     @property
@@ -94,19 +100,31 @@ class Subscriber:
             case 0 if self._spans == [0, 1]:
                 self.keys = frozenset(key for key in self.keys if key % 2 == 1)
                 self._emit(kind=OPEN, span=1, position=self.start)
+                self.told[1] = self.start
             case 1:
                 self.keys = frozenset(self.draw.sample(range(KEYS), 2))
                 for key in sorted(self.keys):
                     self._emit(kind=OPEN, key=key, position=self.start)
             case 2 if self.session == 1 or self.contract.delivery == "at-least-once":
                 self._emit(kind=OPEN)
+            case 3 if self.session == 1 or self.contract.delivery == "at-least-once":
+                self._emit(kind=OPEN)
+                self._snapshot()
             case _:
                 self._emit(kind=OPEN, position=self.start)
 
-    def _follow(self) -> None:
-        """Deliver what lies ahead, watermarks between; the last session may end anywhere."""
+    def _snapshot(self) -> None:
+        """What each key had at some position, with which the session begins."""
+        position = self.draw.choice([w.position for unit in self.units for w in unit])
+        newest = {w.key: w for unit in self.units for w in unit if w.position <= position}
+        for w in newest.values():
+            self._emit(kind=BACKFILL, key=w.key, value=w.value, position=position, span=w.span, epoch=w.epoch)
+        self.start = position + (self.contract.resume == "at")
+
+    def _follow(self, *, is_whole: bool) -> None:
+        """Deliver what lies ahead, watermarks between; a session may end anywhere, unless it is to see everything."""
         ahead = [u for u in self.units if any(self._is_ahead(w) for w in u)]
-        ahead = ahead[: self.draw.between(0, len(ahead) + 2)]
+        ahead = ahead if is_whole else ahead[: self.draw.between(0, len(ahead) + 2)]
         place = 0
         while place < len(ahead):
             window = ahead[place : place + (1 if self.contract.versions == "every" else self.draw.between(1, 2))]
@@ -180,8 +198,14 @@ class Subscriber:
         if self.contract.cut == "delivery" or self.contract.versions != "every":
             low = max(low, max(w.position for w in unit) + is_open)
         high = following if is_open else following - 1
+        if self.contract.wm_idle == "rests":
+            high = min(high, max(w.position for w in unit) + is_open)
+        if self.contract.is_whole_least and span == -1:
+            high = min([high, *self.told.values()])
         if low <= high and self.draw.chance(2, 3):
             self.marks[span] = self.draw.between(low, high)
+            if span != -1:
+                self.told[span] = self.marks[span]
             self._emit(kind=WATERMARK, span=span, position=self.marks[span])
 
     def _emit(self, **what: int) -> None:
@@ -201,7 +225,17 @@ def correct(seed: int, contract: StreamContract) -> tuple[list[Event], list[Writ
     log = []
     while any(logs):
         log.append(draw.choice([each for each in logs if each]).pop(0))
-    return log, writes
+    return log, timed(draw, log, writes)
+
+
+def timed(draw: Stream, log: list[Event], writes: list[Write]) -> list[Write]:
+    """The writes with times: each operation began before anything showed its position, and ended some time later."""
+    times: dict[int, tuple[int, int]] = {}
+    for w in writes:
+        shown = [t for t, event in enumerate(log) if NEVER != event.position >= w.position]
+        moment = FIRST_EVENT + min(shown, default=len(log))
+        times.setdefault(w.op, (moment - draw.between(1, 4), moment + draw.below(4)))
+    return [replace(w, invoke_seq=times[w.op][0], complete_seq=times[w.op][1]) for w in writes]
 
 
 def damaged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Write]]:
@@ -212,9 +246,11 @@ def damaged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Writ
         if not log:
             break
         place, other = draw.below(len(log)), draw.below(len(log) + 1)
-        match draw.below(9):
+        match draw.below(10):
             case 0:
                 del log[place]
+            case 9:
+                writes = _elsewhen(draw, writes)
             case 6:
                 writes = _reordered(draw, writes)
             case 7 if any(write.outcome == FAIL for write in writes):
@@ -239,6 +275,15 @@ def damaged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Writ
     return log, writes
 
 
+def _elsewhen(draw: Stream, writes: list[Write]) -> list[Write]:
+    """The source with one operation at another time."""
+    op, later = draw.choice(writes).op, draw.between(-12, 12)
+    return [
+        replace(w, invoke_seq=w.invoke_seq + later, complete_seq=w.complete_seq + later) if w.op == op else w
+        for w in writes
+    ]
+
+
 def _reordered(draw: Stream, writes: list[Write]) -> list[Write]:
     """The source with two versions of one key in another order than their positions."""
     key = draw.below(KEYS)
@@ -253,9 +298,15 @@ def _reordered(draw: Stream, writes: list[Write]) -> list[Write]:
 
 
 def _changed(draw: Stream, event: Event) -> Event:
-    match draw.below(8):
+    match draw.below(11):
         case 5 if event.kind == ROW:
             return replace(event, unit=900 - draw.below(5))
+        case 8 if event.kind in (ROW, BACKFILL):
+            return replace(event, kind=BACKFILL + ROW - event.kind)
+        case 9 if event.kind == ROW:
+            return replace(event, key=draw.below(KEYS))
+        case 10 if event.kind == ROW:
+            return replace(event, epoch=draw.between(1, 4))
         case 0 | 1 if event.position != NEVER:
             return replace(event, position=max(0, event.position + draw.choice([-2, -1, 1, 2])))
         case 2 | 6 | 7 if event.kind == ROW:

@@ -10,7 +10,8 @@ A log is words by time: `s1` or `s1/2` says whose session the following events a
 
 and `u7*2` behind a row names its unit and how many rows that has, `e4` its epoch. A source is operations, each with
 outcome, position and writes: `"ok@3 x=5 y=6; info x=7; fail y=9"`, with `x[1]=5` for a key's partition, `ok@3e4t7` for
-an operation's epoch and the number by which rows name it, and `x=5#2` for a write's rank among the versions of its key.
+an operation's epoch and the number by which rows name it, `x=5#2` for a write's rank among the versions of its key;
+`ok@3~98~104` says at which places of the journal an operation was invoked and answered: events stand from 100 on.
 """
 
 import re
@@ -25,7 +26,10 @@ EVENT = re.compile(
     r"(?P<kind>open|gap|close|error|end|commit|begin|w|~?(?P<row>[a-z])(?=[\[=]))"
     r"(?:\[(?P<span>\d)\])?(?::(?P<key>[a-z]))?(?:=(?P<value>\d+))?(?:@(?P<position>\d+))?(?:\.(?P<ordinal>\d+))?"
 )
-OPERATION = re.compile(r"(?P<outcome>ok|fail|info)(?:@(?P<position>\d+))?(?:e(?P<epoch>\d+))?(?:t(?P<txn>\d+))?")
+OPERATION = re.compile(
+    r"(?P<outcome>ok|fail|info)(?:@(?P<position>\d+))?(?:e(?P<epoch>\d+))?(?:t(?P<txn>\d+))?"
+    r"(?:~(?P<invoke_seq>\d+)(?:~(?P<complete_seq>\d+))?)?"
+)
 WRITE = re.compile(r"(?P<key>[a-z])(?:\[(?P<span>\d)\])?=(?P<value>\d+)(?:#(?P<version>\d+))?")
 
 
@@ -60,6 +64,8 @@ class Write:
     span: int = -1
     txn: int = NEVER
     version: int = NEVER
+    invoke_seq: int = NEVER
+    complete_seq: int = NEVER
 
 
 def key_of(letter: str) -> int:
@@ -105,6 +111,8 @@ def writes(text: str) -> list[Write]:
                     span=int(found["span"] or -1),
                     txn=int(of["txn"] or NEVER),
                     version=int(found["version"] or NEVER),
+                    invoke_seq=int(of["invoke_seq"] or NEVER),
+                    complete_seq=int(of["complete_seq"] or NEVER),
                 )
             )
     return result
@@ -122,8 +130,7 @@ def source_of(source: list[Write]) -> SourceWrites:
     """The columns of a source."""
     columns = {f.name: _column([getattr(write, f.name) for write in source]) for f in fields(Write)}
     outcome = columns.pop("outcome").astype(np.int8)
-    never = np.full(len(source), NEVER, np.int64)
-    return SourceWrites(outcome=outcome, invoke_seq=never, complete_seq=never, **columns)
+    return SourceWrites(outcome=outcome, **columns)
 
 
 def _event(found: re.Match[str], subscriber: int, session: int) -> Event:

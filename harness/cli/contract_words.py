@@ -117,7 +117,6 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
         "follows_clock": Words(
             "Do positions follow a clock?",
             _yes_or_no("Yes, so that they rise without writes as well.", "No, they follow the writes."),
-            is_asked=False,
         ),
         "identity": Words(
             "By what are two events known to be the same one?",
@@ -138,8 +137,7 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
         ),
         "wm_idle": Words(
             "What does the watermark do while nothing is written?",
-            {"moves": "It moves on.", "rests": "It rests."},
-            is_asked=False,
+            {"moves": "It moves on.", "rests": "It rests, at what was written last."},
         ),
         "has_gap_marker": Words(
             "Does the stream say so when it has lost something?",
@@ -162,7 +160,33 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
                 "follows": "A write that began after another had ended has the higher position.",
                 "reads": "So they do; and later operations see what a subscriber has seen.",
             },
-            is_asked=False,
+        ),
+        "clock_error_ns": Words(
+            "Where positions follow a clock in nanoseconds: how far may it be ahead of the harness's?",
+            {"not promised": "The two clocks do not compare."},
+        ),
+        "is_whole_least": Words(
+            "Is a watermark of the whole stream made of those that its session was told of by partition?",
+            _yes_or_no("Yes, it is never above the least of them.", "No, or nobody says so."),
+        ),
+        "epochs": Words(
+            "Whose epoch is it that an event names?",
+            {"units": "That of the unit which it is of.", "owners": "That of the owner who put it into its log."},
+        ),
+        "backfill": Words(
+            "What does a snapshot hold with which a session begins?",
+            {"partial": "Some keys; others may come later.", "whole": "Every key that was there at its position."},
+        ),
+        "events_at_position": Words(
+            "How many events stand at one position?",
+            {"one": "One: whoever reads it again, reads the same.", "many": "As many as there are."},
+        ),
+        "tail": Words(
+            "Had everything come to rest when the recording ended?",
+            {
+                "open": "Nobody says so, unless the run itself waited for it.",
+                "settled": "Yes; what had not arrived by then is lost.",
+            },
         ),
     }
 )

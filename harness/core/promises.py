@@ -37,7 +37,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     """How a change stream is to be read. No default hides a choice that has lost data before: `closed` and `cut`.
 
-    The fields are parameters of the rules S01 to S28, for which see `checkers/delivery.py`.
+    The fields are parameters of the rules S01 to S28, for which see `checkers/streams.py`.
     """
 
     closed: Literal["<", "<="]  # Does watermark w promise the events at w?
@@ -61,3 +61,10 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     has_noop_events: bool = True
     system_events: tuple[str, ...] = ()
     realtime: Literal["none", "follows", "reads"] = "none"
+    # A clock's positions are ns of the harness's clock, ahead of it by so much at most; None: the two do not compare.
+    clock_error_ns: int | None = None
+    is_whole_least: bool = False  # A watermark of the whole stream is the least of those of its session's partitions.
+    epochs: Literal["units", "owners"] = "units"  # Do events name the epoch of their unit, or of who owned the log?
+    backfill: Literal["partial", "whole"] = "partial"  # Does a snapshot hold every key, or those that it happens to?
+    events_at_position: Literal["one", "many"] = "many"
+    tail: Literal["open", "settled"] = "open"  # Had everything come to rest when the recording ended?

@@ -29,7 +29,10 @@ from harness.formats.told import StreamFormat, Told
 from harness.store import HISTORY
 
 NEED_OPENS: Final = (rules.OUTSIDE, rules.SPLIT)
-NEED_SOURCE: Final = (rules.MISSING, rules.PHANTOM, rules.WRONG, rules.SILENT, rules.MISMATCH)
+NEED_SOURCE: Final = (
+    *(rules.MISSING, rules.PHANTOM, rules.WRONG, rules.SILENT, rules.MISMATCH),
+    *(rules.FUTURE, rules.RESUME, rules.TAIL, rules.REAL_TIME),
+)
 RULE_IDS: Final = {
     rules.OUTSIDE: "S01",
     rules.INVERTED: "S02",
@@ -38,14 +41,23 @@ RULE_IDS: Final = {
     rules.LATE: "S05",
     rules.BOUNDARY: "S06",
     rules.REGRESS: "S07",
+    rules.FUTURE: "S08",
     rules.MISSING: "S09",
     rules.TORN: "S10",
     rules.PHANTOM: "S11",
     rules.WRONG: "S12",
+    rules.RESUME: "S13",
+    rules.TAIL: "S14",
+    rules.ABOVE: "S15",
+    rules.ZOMBIE: "S17",
     rules.MISMATCH: "S19",
     rules.SPLIT: "S20",
     rules.SILENT: "S22",
+    rules.REAL_TIME: "S23",
+    rules.REWRITTEN: "S24",
+    rules.HANDOVER: "S25",
     rules.MOVED: "S26",
+    rules.ENDED: "S28",
 }
 _EVENTS: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
 _PARQUET: Final = b"PAR1"

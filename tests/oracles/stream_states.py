@@ -114,6 +114,8 @@ def mismatches(oracle: Oracle) -> tuple[dict[tuple[Identity, int], int], int]:
             mark = oracle.log[lane[0]]
             if any(oracle.arrival(w, mark, oracle.scope) > m for w, m in closed.items()):
                 continue
+            if any(_are_of_two_sessions(oracle, one, other, mark) for one in closed for other in closed):
+                continue
             for m in sorted(set(closed.values())):
                 is_stale, is_witness = _judged(oracle, [w for w in closed if closed[w] <= m], mark)
                 witnesses |= {m} if is_witness else set()
@@ -121,6 +123,12 @@ def mismatches(oracle: Oracle) -> tuple[dict[tuple[Identity, int], int], int]:
                     what = (oracle.session(mark), key)
                     found[what] = min(m, found.get(what, m))
     return found, len(witnesses)
+
+
+def _are_of_two_sessions(oracle: Oracle, one: Write, other: Write, mark: Event) -> bool:
+    """Did two versions at one position first come in two sessions?"""
+    came = [oracle.log[oracle.arrival(each, mark, oracle.scope)] for each in (one, other)]
+    return one.position == other.position and oracle.session(came[0]) != oracle.session(came[1])
 
 
 def _judged(oracle: Oracle, versions: list[Write], mark: Event) -> tuple[bool, bool]:

@@ -160,10 +160,10 @@ def test_the_page_of_promises_says_of_each_what_would_break_it_and_who_says_so()
 
 def test_a_promise_that_no_check_looks_for_is_told_so() -> None:
     cluster = load_cluster("tutorial")
-    cluster.promises = (Promise(id="T-1", text="All is well.", source="docs", forbids=("zombie",)),)
+    cluster.promises = (Promise(id="T-1", text="All is well.", source="docs", forbids=("epoch-fork",)),)
     cluster.stream, cluster.bugs = None, {}
     page = promises_page([cluster])
-    assert f"- `zombie`: {NAMES['zombie']} Checked by no check of today." in page
+    assert f"- `epoch-fork`: {NAMES['epoch-fork']} Checked by no check of today." in page
     assert "There is no change stream." in page
 
 

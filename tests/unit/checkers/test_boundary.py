@@ -71,6 +71,14 @@ def test_a_repetition_builds_nothing() -> None:
     assert accused(log, ACROSS, delivery="at-least-once", replay="session") == []
 
 
+def test_rows_of_one_position_that_came_in_two_sessions_have_no_order() -> None:
+    """The first session lost the older version in a gap; the second one shows both, in their order."""
+    log = "s1/1 open@0 gap@4 x=2@4 s1/2 open@0 x=1@4 x=2@4 w@4"
+    changes = EPOCHS | {"delivery": "at-least-once", "wm_scope": "subscriber"}
+    assert accused(log, EPOCH, **changes) == []
+    assert MISMATCH in accused("s1/1 open@0 x=2@4 x=1@4 s1/2 open@0 x=2@4 x=1@4 w@4", EPOCH, **changes)
+
+
 def test_witnesses_are_watermarks_that_close_a_version_behind_another() -> None:
     def witnesses(log: str, source: str) -> int:
         return state_mismatches(view(log, source, **EPOCHS)).witnesses

@@ -1,0 +1,32 @@
+"""S17 zombie: who no longer owns a log puts nothing into it."""
+
+import numpy as np
+
+from checkers.stream_index import GroupIndex, codes, max_so_far
+from checkers.stream_view import Ruling, StreamView
+from harness.core.columns import NEVER, ROW
+
+
+def zombie_events(view: StreamView) -> Ruling:
+    """S17: rows that an older owner put into a log behind what a newer one had put there.
+
+    Where events name the epoch of the owner (`epochs`), and by the order of the source's log, not that of receipt: what
+    the old one had put in before, may be delivered after the change. Each row is reported once. A witness is a change
+    of the owner, in a log of which both put something in. O(n log n).
+    """
+    d, contract = view.deliveries, view.contract
+    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.epoch != NEVER))
+    if contract.epochs != "owners" or contract.position == "epoch":
+        rows = rows[:0]
+    span = np.zeros(len(d.kind), np.int64) if contract.is_position_global else d.span + 1
+    _, first = np.unique(codes(span[rows], d.position[rows], d.epoch[rows], view.identity[rows]), return_index=True)
+    rows = rows[np.sort(first)]
+    # At one position nobody knows who came first, so there the newest epoch stands last.
+    rows = rows[np.lexsort((rows, d.epoch[rows], d.position[rows], span[rows]))]
+    log, epoch = codes(span[rows]), d.epoch[rows]
+    reached = max_so_far(log, epoch)
+    broken = np.flatnonzero(epoch < reached)
+    newer = GroupIndex(log, epoch, rows).first(log[broken], reached[broken])
+    order = np.argsort(rows[broken], kind="stable")
+    changes = len(np.unique(codes(log, epoch))) - len(np.unique(log))
+    return Ruling.of_events(rows[broken][order], newer[order], witnesses=changes)

@@ -1,0 +1,231 @@
+"""What a session must send that begins behind something: S13 resume-hole, and the holes of S25 hand-over-hole.
+
+A session that was opened again at a position, and one whose rows began with a snapshot, both owe what lies behind. That
+some of it was left out shows where a watermark of the session closes it, or where a newer event of the key came, if a
+key's events come in order. A write that the rules for watermarks miss already is theirs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.delivery import ALL_CLOSED, closing_place, expected_pairs, first_of_each
+from checkers.stream_index import GroupIndex, codes, expand
+from checkers.stream_versions import Versions, superseded
+from checkers.stream_view import Ruling, StreamView
+from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holes:
+    """S13, and the holes behind snapshots. A ruling's row is what the session began with."""
+
+    resumes: Ruling
+    backfills: Ruling
+
+
+def holes(view: StreamView, missing: Ruling) -> Holes:
+    """S13 and a part of S25: expected writes behind a session's start that it left out; `missing` are those of S09.
+
+    A start is an `open` with a position, of a subscriber that had been open before; or the snapshot's row of the key.
+    Where a watermark binds several subscribers, what another one received is not owed again. Not promised where events
+    come at most once. Each write is reported once a session. Witnesses: of S13, starts behind and before which the
+    source wrote one key, and of which something tells whether the write behind was sent; of S25, snapshots of a key of
+    which something tells that. O(n log n), and what was left out times the newer events of its key.
+    """
+    if view.contract.delivery == "at-most-once" or len(view.expected) == 0:
+        return Holes(resumes=Ruling.nothing(), backfills=Ruling.nothing())
+    by_mark, by_row = _by_watermarks(view), _by_order(view, missing)
+    found = _Passed.joined([by_mark.chosen(_left_out(view, missing, by_mark)), by_row.left_out])
+    first = first_of_each(codes(view.session[found.mark], found.candidate), found.mark)
+    found = found.chosen(first)
+    resumed = _is_resume(view, found.since)
+    witnesses = np.append(by_mark.chosen(_has_earlier(view, by_mark)).since, by_row.witnesses)
+    told = np.unique(np.append(witnesses, found.since))
+    resumes, backfills = (
+        Ruling(
+            watermark=part.mark,
+            row=part.since,
+            write=view.expected[part.candidate],
+            witnesses=int(np.count_nonzero(_is_resume(view, told) == is_resume)),
+        )
+        for is_resume, part in ((True, found.chosen(resumed)), (False, found.chosen(~resumed)))
+    )
+    return Holes(resumes=resumes, backfills=backfills)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """Writes that something has passed: the row of the log that shows it, and with what coverage had begun. (m,)"""
+
+    mark: Int64s
+    candidate: Int64s  # A place in `expected`.
+    since: Int64s
+    height: Int64s  # What a newer version must lie below to stand for it.
+
+    @classmethod
+    def joined(cls, parts: list["_Passed"]) -> "_Passed":
+        names = ("mark", "candidate", "since", "height")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def chosen(self, which: Int64s | Bools) -> "_Passed":
+        return _Passed(self.mark[which], self.candidate[which], self.since[which], self.height[which])
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    left_out: _Passed
+    witnesses: Int64s  # Starts of which a newer event tells something.
+
+
+def _is_resume(view: StreamView, since: Int64s) -> Bools:
+    result: Bools = view.deliveries.kind[since] == OPEN
+    return result
+
+
+def _starts(view: StreamView) -> Bools:
+    """(n,) With which events coverage can begin that is judged here."""
+    d = view.deliveries
+    opens = np.flatnonzero(d.kind == OPEN)
+    _, first = np.unique(d.subscriber[opens], return_index=True)
+    result: Bools = d.kind == BACKFILL
+    result[opens] = True
+    # What its first session opens with is no resume.
+    result[opens] = d.session[opens] != d.session[opens[first]][codes(d.subscriber[opens])]
+    return result
+
+
+def _own(view: StreamView) -> Int64s:
+    """Within what each row need not come again."""
+    return view.session if view.contract.wm_scope in ("session", "subscriber") else view.scope
+
+
+def _by_watermarks(view: StreamView) -> _Passed:
+    """What watermarks close, since such a start."""
+    w, lanes = view.writes, view.lanes
+    pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), lanes.top())
+    write = view.expected[pairs.candidate]
+    place = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, w.position[write]))
+    inside = np.flatnonzero(place < pairs.end)
+    lane, write, place = pairs.lane[inside], write[inside], place[inside]
+    mark = lanes.rows[place]
+    since = view.coverage.at(lanes.session[lane], w.key[write], w.span[write], mark).since
+    judged = np.flatnonzero(_starts(view)[since])
+    return _Passed(mark[judged], pairs.candidate[inside][judged], since[judged], lanes.height[place[judged]])
+
+
+def _by_order(view: StreamView, missing: Ruling) -> _Ordered:
+    """What newer events of the key passed, since such a start. A gap behind them may still name what was left out."""
+    d, contract = view.deliveries, view.contract
+    none = np.zeros(0, np.int64)
+    is_silent = contract.order_key == "none" or (contract.versions != "every" and contract.replay == "session")
+    if is_silent or contract.versions == "latest":
+        return _Ordered(_Passed(none, none, none, none), none)
+    rows = view.firsts(view.session)
+    rows = rows[d.kind[rows] == ROW]
+    covered = view.coverage.at(view.session[rows], d.key[rows], d.span[rows], rows)
+    judged = (covered.since != NEVER) & (covered.start != NEVER)
+    judged[judged] = _starts(view)[covered.since[judged]]
+    rows, since = rows[judged], covered.since[judged]
+    low = covered.start[judged] + ~covered.is_inclusive[judged]
+    source = _Source(view)
+    group = source.group(d.key[rows], d.span[rows])
+    begin, end = source.index.place(group, low), source.index.place(group, d.position[rows])
+    is_told = begin < end
+    is_told &= (d.kind[since] == BACKFILL) | (source.index.place(group, np.full(len(group), -1)) < begin)
+
+    line = codes(view.session[rows], group)
+    lowest = np.full(int(line.max(initial=-1)) + 1, NEVER, np.int64)
+    highest, shown = np.full(len(lowest), -1, np.int64), np.zeros(len(lowest), np.int64)
+    np.minimum.at(lowest, line, low)
+    np.maximum.at(highest, line, d.position[rows])
+    shown[line] = np.arange(len(rows))
+    owner, place = expand(source.index.place(group[shown], lowest), source.index.place(group[shown], highest))
+    candidate = source.index.rows[place]
+    few = _Passed(rows[shown[owner]], candidate, since[shown[owner]], np.full(len(owner), ALL_CLOSED))
+    kept = _left_out(view, missing, few)
+    owner, candidate = owner[kept], candidate[kept]
+
+    by_height = GroupIndex(line, d.position[rows])
+    position = view.writes.position[view.expected[candidate]]
+    top = np.full(len(owner), NEVER, np.int64)
+    again, behind = expand(by_height.place(owner, position, above=True), by_height.place(owner, top))
+    newer = by_height.rows[behind]
+    shows = (low[newer] <= position[again]) & ~_has_later_gap(view)[rows[newer]]
+    again, newer = again[shows], newer[shows]
+    height = np.full(len(again), ALL_CLOSED)
+    return _Ordered(_Passed(rows[newer], candidate[again], since[newer], height), since[is_told])
+
+
+class _Source:
+    """The expected writes by key, and where partitions are apart, by partition."""
+
+    def __init__(self, view: StreamView) -> None:
+        w, e = view.writes, view.expected
+        contract = view.contract
+        self._is_apart = contract.order_key == "partition" or contract.wm_scope == "partition"
+        self._is_apart |= not contract.is_position_global
+        span = w.span[e] if self._is_apart else np.zeros(len(e), np.int64)
+        self._known = codes(w.key[e], span)
+        _, first = np.unique(self._known, return_index=True)
+        self._names = np.stack((w.key[e][first], span[first]))
+        self.index = GroupIndex(self._known, w.position[e])
+
+    def group(self, key: Int64s, span: Int64s) -> Int64s:
+        """The number of each key's writes; -1 for one without."""
+        own = span if self._is_apart else np.zeros(len(key), np.int64)
+        keys, spans = self._names
+        what = codes(np.append(keys, key), np.append(spans, own))
+        number = np.full(int(what.max(initial=-1)) + 1, -1, np.int64)
+        number[what[: len(keys)]] = np.arange(len(keys))
+        return number[what[len(keys) :]]
+
+
+def _left_out(view: StreamView, missing: Ruling, passed: _Passed) -> Int64s:
+    """Which of them never came, were not replaced, and are not missing by the rule for that."""
+    own, place = _own(view), np.full(len(view.writes.op), -1, np.int64)
+    place[view.expected] = np.arange(len(view.expected))
+    blamed = view.of_write(view.scope[missing.watermark], place[missing.write])
+    absent = view.first_times(own).at(view.of_write(own[passed.mark], passed.candidate)) == NEVER
+    absent &= ~np.isin(view.of_write(view.scope[passed.mark], passed.candidate), blamed)
+    left = np.flatnonzero(absent)
+    left = left[~_is_in_snapshot(view, own, passed.chosen(left))]
+    is_replaced = superseded(
+        view,
+        Versions.of_expected(view, passed.candidate[left]),
+        group=own,
+        watermark=passed.mark[left],
+        height=passed.height[left],
+        before=np.full(len(left), NEVER),
+    )
+    return left[~is_replaced]
+
+
+def _is_in_snapshot(view: StreamView, own: Int64s, passed: _Passed) -> Bools:
+    """Did a snapshot of the key come that was taken at or behind the write? It shows what became of that."""
+    d, write = view.deliveries, view.expected[passed.candidate]
+    rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER))
+    line = codes(np.append(own[rows], own[passed.mark]), np.append(d.key[rows], view.writes.key[write]))
+    index = GroupIndex(line[: len(rows)], d.position[rows])
+    result: Bools = index.first(line[len(rows) :], view.writes.position[write]) >= 0
+    return result
+
+
+def _has_earlier(view: StreamView, passed: _Passed) -> Bools:
+    """Did the source write the key before the start, if that is a resume?"""
+    d, w = view.deliveries, view.writes
+    key, lowest = np.unique(w.key[view.expected], return_inverse=True)
+    least = np.full(len(key), NEVER, np.int64)
+    np.minimum.at(least, lowest, w.position[view.expected])
+    start = d.position[passed.since] + (view.contract.resume == "after")
+    result: Bools = (d.kind[passed.since] == BACKFILL) | (least[lowest[passed.candidate]] < start)
+    return result
+
+
+def _has_later_gap(view: StreamView) -> Bools:
+    """(n,) Does a gap of its session follow each row?"""
+    gaps = np.flatnonzero(view.deliveries.kind == GAP)
+    last = np.full(int(view.session.max(initial=-1)) + 1, -1, np.int64)
+    last[view.session[gaps]] = gaps
+    result: Bools = np.arange(len(view.session)) < last[view.session]
+    return result

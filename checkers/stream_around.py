@@ -1,0 +1,81 @@
+"""What a history knows beside a stream and its source's writes: positions of operations that only read, and when it was
+at rest."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from checkers.evidence import rows
+from checkers.files import DAMAGE, damaged, ints_of
+from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
+from harness.core.promises import StreamContract
+
+NOT_AT_REST: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """Operations and their positions, arrays (n,); NEVER where one has no position, or may still act."""
+
+    invoke_seq: Int64s
+    complete_seq: Int64s
+    position: Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What stands around a stream. Places of the journal, as `seq` of the events.
+
+    `settled_seq`: all had come to rest at the end, and what was answered before this place had time to arrive;
+    NOT_AT_REST where nobody knows that. `healed_seq`: no fault was in force from here on.
+    """
+
+    readers: Issued  # Operations that wrote nothing.
+    settled_seq: int = NOT_AT_REST
+    healed_seq: int = NOT_AT_REST
+
+
+_NONE: Final = np.zeros(0, np.int64)
+NOTHING_AROUND: Final = Around(readers=Issued(invoke_seq=_NONE, complete_seq=_NONE, position=_NONE))
+
+
+def read_around(history: Path, writes: SourceWrites, contract: StreamContract) -> Around:
+    """What the rules under that contract ask for. Raises HistoryError if a file is damaged."""
+    readers = NOTHING_AROUND.readers
+    if issues_by_writes(contract):
+        readers = _readers(history, writes)
+    marks = {row["phase"]: row for row in rows(history, "marks", ["seq", "phase", "note"])}
+    is_completed = "end" in marks and marks["end"]["note"] == "completed"
+    ends = [row["seq"] for row in rows(history, "faults", ["seq", "phase"], phase=["end"])]
+    return Around(
+        readers=readers,
+        settled_seq=marks["final"]["seq"] if is_completed and "final" in marks else NOT_AT_REST,
+        healed_seq=max(ends, default=NOT_AT_REST),
+    )
+
+
+def issues_by_writes(contract: StreamContract) -> bool:
+    """Do positions, and watermarks with them, rise by operations alone?"""
+    return contract.wm_idle == "rests" and not contract.follows_clock and contract.is_position_global
+
+
+def _readers(history: Path, writes: SourceWrites) -> Issued:
+    """The operations without a write; none of them if such operations are given no positions."""
+    names = ["index", "outcome", "invoke_seq", "complete_seq", "commit_ts"]
+    try:
+        table = pq.read_table(
+            history / "ops.parquet", columns=names, page_checksum_verification=True, use_threads=False
+        )
+    except DAMAGE as problem:
+        raise damaged(history, problem) from problem
+    index, outcome = ints_of(table["index"], 0), ints_of(table["outcome"], INFO)
+    is_reader = ~np.isin(index, writes.op)
+    position = ints_of(table["commit_ts"], NEVER)[is_reader]
+    if not np.any(position != NEVER):
+        return NOTHING_AROUND.readers
+    ended = np.where(outcome == INFO, NEVER, ints_of(table["complete_seq"], NEVER))
+    invoked = ints_of(table["invoke_seq"], 0)
+    return Issued(invoke_seq=invoked[is_reader], complete_seq=ended[is_reader], position=position)
