@@ -11,6 +11,7 @@ stale       snapshot isolation, the snapshot may be older than that
 ssi         as fresh, but what would close a cycle is aborted
 epochs      read committed: locked reads and writes happen at its commit, other reads before; epochs by commit
 keys        as locks; the stream keeps only the order of each partition
+uncut       as keys; its watermarks are of all partitions, and taken for cuts, which they are not
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from harness.core.draw import Stream
 from tests.oracles.watermark_source import Read, Transaction
 from tests.stream_language import Write
 
-KINDS: Final = ("locks", "timestamps", "skewed", "ssi", "fresh", "stale", "epochs", "keys")
+KINDS: Final = ("locks", "timestamps", "skewed", "ssi", "fresh", "stale", "epochs", "keys", "uncut")
 SNAPSHOTS: Final = ("ssi", "fresh", "stale")
 TICK: Final = 10  # Time between two steps, so that events of streams can fall between.
 
@@ -128,7 +129,7 @@ class Simulation:
         return t
 
     def _keeps_lock(self) -> bool:
-        return self.kind in ("locks", "keys") or (self.kind == "epochs" and self.draw.chance(1, 2))
+        return self.kind in ("locks", "keys", "uncut") or (self.kind == "epochs" and self.draw.chance(1, 2))
 
     def _next_process(self) -> int:
         self.processes += 1

@@ -18,8 +18,10 @@ from tests.stream_language import Event, Write
 from tests.stream_sources import TICK, Simulation, Source
 
 KEYS = 3
+Cut = Literal["delivery", "position"]
 Scope = Literal["session", "subscriber", "partition", "global"]
 BY_POSITION = ("timestamps", "skewed", "keys")
+BY_KEY = ("keys", "uncut")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +45,17 @@ class Lane:
 
 def contract_of(draw: Stream, kind: str, *, is_simple: bool) -> StreamContract:
     """How streams of a source of that kind are read; what is left open is drawn."""
-    cut = "position" if kind in BY_POSITION else draw.choice(["delivery", "position"])
-    is_spread = not is_simple and kind != "keys" and draw.chance(1, 4)
+    cut: Cut = draw.choice(["delivery", "position"])
+    cut = "position" if kind in BY_POSITION else "delivery" if kind == "uncut" else cut
+    is_spread = not is_simple and kind not in BY_KEY and draw.chance(1, 4)
     scopes: list[Scope] = ["session", "partition"] if kind == "keys" else ["session", "subscriber"]
     scopes += ["partition", "global"] if is_spread else []
-    is_skipping = kind != "epochs" and not is_simple and draw.chance(1, 5)
+    is_skipping = kind not in ("epochs", "uncut") and not is_simple and draw.chance(1, 5)
     common = StreamContract(
         closed=draw.choice(["<", "<="]),
-        cut="position" if cut == "position" else "delivery",
+        cut=cut,
         position="commit-timestamp",
-        order_key="key" if cut == "position" or is_spread or kind == "keys" else "global",
+        order_key="key" if cut == "position" or is_spread or kind in BY_KEY else "global",
         resume=draw.choice(["after", "at"]),
         replay=draw.choice(["resume", "session"]),
         wm_scope=draw.choice(scopes),
@@ -61,9 +64,10 @@ def contract_of(draw: Stream, kind: str, *, is_simple: bool) -> StreamContract:
         versions="latest" if is_skipping else "every",
         identity="position+key+ordinal",
         has_gap_marker=True,
-        realtime="none" if kind in ("skewed", "stale", "keys") else draw.choice(["reads", "none"]),
+        follows_clock=True,
+        realtime="none" if kind in ("skewed", "stale", *BY_KEY) else draw.choice(["reads", "none"]),
     )
-    if kind == "keys":
+    if kind in BY_KEY:
         return msgspec.structs.replace(common, is_position_global=False, atomic_unit="none", unit_scope="partition")
     if kind == "epochs":
         return msgspec.structs.replace(
@@ -88,6 +92,7 @@ class Feed:
     units: list[Unit]
     spans: dict[int, int]  # The partition of each key, -1 for all where there are none.
     is_simple: bool
+    is_whole: bool  # Are watermarks of all lanes together?
     log: list[tuple[int, Event]] = field(default_factory=list)
     time: int = 0
     session: int = 0
@@ -149,7 +154,7 @@ class Feed:
         lanes = [self._lane(span) for span in self._lanes if any(self.spans[key] == span for key in self.keys)]
         budget = NEVER if self.is_simple else self.draw.choice([NEVER, NEVER, self.draw.between(0, 8)])
         for lane in lanes:
-            self._announce(lane, chance=4)
+            self._announce(lanes if self.is_whole else [lane], chance=4)
         while budget > 0 and any(lane.left for lane in lanes):
             budget -= 1
             lane = self.draw.choice([each for each in lanes if each.left])
@@ -157,7 +162,7 @@ class Feed:
                 self._lose(lane)
             else:
                 self._deliver(lane)
-            self._announce(lane, chance=2)
+            self._announce(lanes if self.is_whole else [lane], chance=2)
             rows = [e for _, e in self.log if e.kind == ROW and e.session == self.session]
             if rows and self.contract.replay == "session" and not self.is_simple and self.draw.chance(1, 6):
                 self._stamp(self.draw.choice(rows))
@@ -186,7 +191,8 @@ class Feed:
     def _deliver_latest(self, lane: Lane) -> None:
         """The newest versions of a window of units."""
         window = [lane.left.pop(0) for _ in range(min(len(lane.left), self.draw.between(1, 3)))]
-        for w in {w.key: w for part in window for w in part}.values():
+        newest = {w.key: w for part in window for w in part}
+        for w in sorted(newest.values(), key=lambda w: (w.position, w.ordinal)):
             self._send(w)
         lane.sent = max(w.position for part in window for w in part)
 
@@ -202,26 +208,26 @@ class Feed:
         shown = {"key": w.key, "value": w.value, "position": w.position, "ordinal": w.ordinal, "epoch": w.epoch}
         self._emit(kind=ROW, span=self.spans[w.key], unit=w.txn, **shown)
 
-    def _announce(self, lane: Lane, *, chance: int) -> None:
-        """A watermark below all that is left in the lane; and above all that was sent, if all that is contained."""
+    def _announce(self, lanes: list[Lane], *, chance: int) -> None:
+        """A watermark below all that is left in these lanes; and above all that was sent, if all that is contained."""
         if not self.draw.chance(1, chance):
             return
         is_open = self.contract.closed == "<"
-        low = max(self.marks.get(lane.span, 0), 0)
+        span = -1 if self.is_whole else lanes[0].span
+        low = max(1, self.marks.get(span, 1))
         if self.contract.cut == "delivery" or self.contract.versions == "latest":
-            if lane.is_torn:
+            if any(lane.is_torn for lane in lanes):
                 return
-            low = max(low, lane.sent + is_open)
+            low = low if self.is_whole else max(low, lanes[0].sent + is_open)
         top = self.units[-1].position + 2 if self.units else 2
-        high = min((part[0].position - 1 + is_open for part in lane.left), default=top)
-        low = max(low, 1)
+        high = min((part[0].position - 1 + is_open for lane in lanes for part in lane.left), default=top)
         if low > high:
             return
         position = low if self.draw.chance(1, 3) else self.draw.between(low, high)
         closed = [u.ready for u in self.units if u.position < position or (not is_open and u.position == position)]
         self.time = max([self.time, *closed])
-        self.marks[lane.span] = position
-        self._emit(kind=WATERMARK, span=lane.span, position=position)
+        self.marks[span] = position
+        self._emit(kind=WATERMARK, span=span, position=position)
 
     def _emit(self, **what: int) -> None:
         self._stamp(Event(subscriber=self.subscriber, session=self.session, **what))
@@ -252,7 +258,7 @@ def world(seed: int, kind: str, *, is_simple: bool = False, subscribers: int | N
     """A source of that kind with one or two correct streams."""
     draw = Draw(seed).stream("world")
     contract = contract_of(draw, kind, is_simple=is_simple)
-    is_split = kind == "keys" or contract.unit_scope == "partition"
+    is_split = kind in BY_KEY or contract.unit_scope == "partition"
     spans = {key: key % 2 if is_split else -1 for key in range(KEYS)}
     count = draw.between(5, 6)
     source = Simulation(draw=draw, kind=kind, count=count, keys=KEYS, has_oddities=not is_simple).run()
@@ -261,7 +267,15 @@ def world(seed: int, kind: str, *, is_simple: bool = False, subscribers: int | N
     feeds = draw.between(1, 2) if contract.wm_scope in ("session", "subscriber") else 1
     log: list[tuple[int, Event]] = []
     for n in range(subscribers or feeds):
-        feed = Feed(subscriber=n + 1, draw=draw, contract=contract, units=sent, spans=spans, is_simple=is_simple)
+        feed = Feed(
+            subscriber=n + 1,
+            draw=draw,
+            contract=contract,
+            units=sent,
+            spans=spans,
+            is_simple=is_simple,
+            is_whole=kind == "uncut",
+        )
         log += feed.run()
     log.sort(key=lambda each: each[0])
     return World(

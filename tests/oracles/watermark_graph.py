@@ -5,8 +5,9 @@ covers a set of keys. Where the definition leaves a choice:
 
 1. A session that resumes at p holds all that came at or below p, whenever it came, and nothing of what came above p:
    those rows come again. Which version of a key it holds is known if a watermark which covered the key had closed p;
-   where versions may be skipped, only one at p itself tells it.
-2. A repeated row at or below p does not begin coverage: newer ones of before p may be still to come.
+   where versions may be skipped, only one at p itself tells it. So it is with the row with which coverage begins.
+2. A repeated row at or below p does not begin coverage: newer ones of before p may be still to come. Nor does a
+   watermark below p cover anything, under a cut by position.
 3. A watermark contains what those before it in its chain contained.
 4. Watermarks of several partitions are one chain only if their scope is global.
 5. A position repeated in one chain is one node, under a cut by delivery, if both contain the same.
@@ -19,6 +20,8 @@ from itertools import pairwise
 from harness.core.columns import BACKFILL, CLOSE, END, ERROR, GAP, NEVER, OPEN, ROW, WATERMARK
 from tests.oracles.watermark_source import INITIAL, Chain, Edge, Node, Source, Using, World
 from tests.stream_language import Event
+
+Moment = tuple[int, bool]  # The state at a position: does it hold what has that position?
 
 
 class Cuts:
@@ -34,7 +37,7 @@ class Cuts:
         self.keys = sorted(self.span)
         self.is_shared = self.contract.wm_scope in ("partition", "global")  # Who goes on where another one was?
         self.contained = lru_cache(maxsize=None)(self._contained)
-        self.covered = lru_cache(maxsize=None)(self._covered)
+        self.begin = lru_cache(maxsize=None)(self._begin)
         self.initial = lru_cache(maxsize=None)(self._initial)
 
     # Chains
@@ -94,8 +97,12 @@ class Cuts:
         """May a watermark contain what has that position?"""
         return self.contract.cut == "delivery" or self.closes(mark, position)
 
-    def is_before_start(self, start: int, position: int) -> bool:
-        return position < start or (position == start and self.contract.resume == "after")
+    def has(self, moment: Moment, position: int) -> bool:
+        """Does the state at that moment hold what has that position?"""
+        return position < moment[0] or (position == moment[0] and moment[1])
+
+    def start(self, opening: int) -> Moment:
+        return (self.log[opening].position, self.contract.resume == "after")
 
     def session(self, time: int) -> list[int]:
         """The times of all events of the same session."""
@@ -120,9 +127,11 @@ class Cuts:
             row = self.log[t]
             if version is None or not self.speaks(mark, row.key) or not self.is_in(event, row.position):
                 continue
-            opening = self.opening(mark, row.key)
+            opening, begin = self.opening(mark, row.key), self.begin(mark, row.key)
+            moments = [self.start(opening)] if opening is not None else []
+            moments += [begin] if begin is not None else []
+            is_early = any(self.has(moment, row.position) for moment in moments)
             is_near = self.is_shared or row.subscriber == event.subscriber
-            is_early = opening is not None and self.is_before_start(self.log[opening].position, row.position)
             if (is_early and is_near) or (t < mark and t in self.session(mark)):
                 result.add(version)
         chain = next(marks for marks in self.chains.values() if mark in marks)
@@ -133,44 +142,54 @@ class Cuts:
 
     def _initial(self, opening: int, key: int) -> bool:
         """Is it known what a session holds of a key when it is opened?"""
-        event = self.log[opening]
+        start = self.start(opening)
         committed = [w for w in self.world.writes if self.source.is_committed(w.op)]
-        if all(w.position != NEVER and not self.is_before_start(event.position, w.position) for w in committed):
+        if all(w.position != NEVER and not self.has(start, w.position) for w in committed):
             return True
-        before = [m for m in self.marks if m < opening and key in self.covered(m)]
-        before = [m for m in before if self.is_shared or self.log[m].subscriber == event.subscriber]
-        return any(self._tells(self.log[m], event.position) for m in before)
+        before = [m for m in self.marks if m < opening and self.speaks(m, key)]
+        before = [m for m in before if self.is_shared or self.log[m].subscriber == self.log[opening].subscriber]
+        begins = [self.begin(m, key) for m in before if self._tells(self.log[m], start)]
+        # From the row on with which coverage began; so the state at that position is known only with all of it.
+        return any(begin is not None and (begin[0], True) <= start for begin in begins)
 
-    def _tells(self, mark: Event, start: int) -> bool:
-        """Is the state at `start` known from what a watermark contains?"""
-        is_after = self.contract.resume == "after"
+    def _tells(self, mark: Event, start: Moment) -> bool:
+        """Does what a watermark contains tell the state at `start`?"""
         skips_in_epoch = (self.contract.versions, self.contract.position) == ("latest-per-epoch", "epoch")
         if self.contract.versions == "every" or skips_in_epoch:
-            return self.closes(mark, start) if is_after else start <= mark.position
-        return start == mark.position and is_after == (self.contract.closed == "<=")
+            return self._is_behind(mark, start)
+        return start == (mark.position, self.contract.closed == "<=")
 
-    def _covered(self, mark: int) -> frozenset[int]:
-        return frozenset(key for key in self.keys if self.speaks(mark, key) and self._is_known(mark, key))
+    def _is_behind(self, mark: Event, moment: Moment) -> bool:
+        """Does a watermark close all that was there at that moment?"""
+        return self.closes(mark, moment[0]) if moment[1] else moment[0] <= mark.position
 
-    def _is_known(self, mark: int, key: int) -> bool:
-        """Is it known what the key held at that watermark?"""
-        is_known, is_over, start = False, False, -1
+    def covered(self, mark: int) -> list[int]:
+        """The keys of which it is known what they held at that watermark."""
+        return [key for key in self.keys if self.speaks(mark, key) and self.begin(mark, key) is not None]
+
+    def _begin(self, mark: int, key: int) -> Moment | None:
+        """The moment since which all of a key is known at that watermark, None if the key is not covered there."""
+        begin: Moment | None = None
+        is_over, start = False, (-1, False)
         seen: set[int | None] = set()
         for t in (t for t in self.session(mark) if t < mark):
             event = self.log[t]
             if event.kind in (OPEN, GAP, CLOSE, ERROR, END) and self.is_meant(event, key):
                 is_open = event.kind == OPEN and event.position != NEVER
-                is_known = is_open and self.initial(t, key)
+                start = self.start(t) if is_open else start
+                begin = start if is_open and self.initial(t, key) else None
                 is_over = event.kind not in (OPEN, GAP)
-                start = event.position if is_open else start
             elif event.kind in (ROW, BACKFILL) and event.key == key:
                 version = self.rows[t]
                 if self.is_in(self.log[mark], event.position):
-                    is_new = version not in seen and not self.is_before_start(start, event.position)
-                    is_begin = not is_over and (event.kind == BACKFILL or is_new)
-                    is_known = version is not None and (is_known or is_begin)
+                    is_new = version not in seen and not self.has(start, event.position)
+                    if version is None:
+                        begin = None
+                    elif begin is None and not is_over and (is_new or event.kind == BACKFILL):
+                        begin = (event.position, False)
                 seen.add(version)
-        return is_known
+        is_below = begin is not None and not self._is_behind(self.log[mark], begin)
+        return None if self.contract.cut == "position" and is_below else begin
 
     def held(self, mark: int, key: int) -> int | None:
         """The newest version of a covered key that a watermark contains, None if its order is not known."""

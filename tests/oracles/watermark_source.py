@@ -69,7 +69,7 @@ class Using:
 
     versions: bool = True  # 2a, and the client's ww and rw.
     delivery: bool = True  # 2b.
-    realtime: bool = True
+    realtime: bool = True  # And the order of processes.
 
 
 class Source:
@@ -132,11 +132,10 @@ class Source:
         for t in mine:
             yield from self._of_reads(t, using)
             for u in mine:
-                if t.outcome == OK and t.complete < u.invoke:
+                if using.realtime and t.outcome == OK and t.complete < u.invoke:
+                    yield self._edge(t.index, u.index, "rt")
                     if t.process == u.process:
                         yield self._edge(t.index, u.index, "process")
-                    if using.realtime:
-                        yield self._edge(t.index, u.index, "rt")
 
     def _of_reads(self, t: Transaction, using: Using) -> Iterator[Edge]:
         is_as_of = t.as_of != NEVER
