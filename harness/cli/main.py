@@ -11,7 +11,7 @@ from collections.abc import Callable
 import typer
 from typer.exceptions import Abort, TyperException
 
-from harness.cli import check, clean, clusters, doctor, export, images, listing, replay, run
+from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_USAGE, Verdict
 from harness.judge import CHECK_THREAD
@@ -32,6 +32,7 @@ app.command("export")(export.export)
 app.command("replay")(replay.replay)
 app.command("list")(listing.list_runs)
 app.command("clusters")(clusters.clusters)
+app.command("new")(new.new)
 app.command("doctor")(doctor.doctor)
 app.command("images")(images.images)
 app.command("clean")(clean.clean)

@@ -1,0 +1,44 @@
+"""`seamark new`: a file with a system of one's own, which runs as it stands."""
+
+import keyword
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import harness.cli.template
+from harness.core.errors import ScenarioError
+from harness.registry import cluster_names
+from harness.report.screen import plain
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="The system's name; the file becomes NAME.py, in this folder.")],
+) -> int:
+    """Write a file that puts a server under test, with comments on what to change. It runs as it stands."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+        raise ScenarioError(f"{name!r} is no name for a file and what it defines: use small letters, digits and _")
+    if name in cluster_names():
+        raise ScenarioError(f"{name!r} is installed already (seamark clusters {name}): choose another name")
+    path = Path(f"{name}.py")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(named(name))
+    except FileExistsError:
+        raise ScenarioError(f"{path}: is there already, and stays as it is: choose another name") from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be written ({error.strerror})") from None
+    console = Console(highlight=False)
+    console.print(plain(f"wrote {path}: a system under test, which is Redis until you change it"), soft_wrap=True)
+    console.print(plain(f"  run     seamark run --cluster {path}:{name} --runtime docker --time 30"), soft_wrap=True)
+    console.print(plain(f"  look    seamark clusters {path}:{name}"), soft_wrap=True)
+    return 0
+
+
+def named(name: str) -> str:
+    """The template under that name."""
+    text = Path(harness.cli.template.__file__).read_text(encoding="utf-8")
+    text = re.sub(r"\byours\b", name, re.sub(r"  # noqa: .*", "", text))
+    return text.replace("YOURS-", f"{name.upper().replace('_', '-')}-")

@@ -1,0 +1,124 @@
+"""yours: a system under test in one file. It runs as it stands, with Redis: put your own in its place, part by part.
+
+    seamark run --cluster yours.py:yours --runtime docker --time 30
+
+docs/your-own-system.md explains each part, and what else a system may have: several nodes, a change stream, options.
+"""
+
+import asyncio
+import json
+from typing import Any
+
+from harness.core.machine import NodeId, Settings
+from harness.core.promises import Promise
+from harness.core.record import MicroOp
+from harness.core.seams import Completion, Doors, Invocation, Service
+from harness.core.system import System
+
+NODE = NodeId("n1")  # The one node of a System that names none.
+SYNCED = ("--appendonly", "yes", "--appendfsync", "always")
+
+# 1. What is promised, and where that is written. A promise forbids anomalies, or all that a model of consistency does;
+#    docs/promises.md tells them by name. Promise what you would call a bug if it were broken, and no more.
+PROMISES = (
+    Promise(
+        id="YOURS-1",
+        text="Transactions are executed one after the other, and what was acknowledged survives kill -9.",
+        source="redis.io/docs: Transactions, and Redis persistence with appendfsync always",
+        forbids=("strict-serializable", "stale-acknowledged"),
+    ),
+)
+
+
+# 2. What to start, for each node.
+def service(node: NodeId, peers: Doors, settings: Settings) -> Service:  # noqa: ARG001  A node and its peers matter where there are several.
+    """The server of that node; `peers` are the addresses at which it must dial other nodes."""
+    return Service(
+        image="redis:7",  # Any that the engine has or can pull.
+        debian_packages=("redis-server",),  # Without a registry: built from these. Leave it out if there is one.
+        # It must listen on all addresses, and let strangers in.
+        command=("redis-server", "--protected-mode", "no", "--dir", "/data", *SYNCED),
+        port=6379,
+        hello=b"PING\r\n",  # What makes it answer something; b"" if it speaks first.
+        folder="/data",  # Where its data is.
+    )
+
+
+# 3. How it is spoken to. Most systems have a library with asyncio; Redis needs none.
+class Client:
+    """One process: it does one thing at a time, raises nothing, and never sends anything twice."""
+
+    def __init__(self, process: int, doors: Doors, settings: Settings) -> None:
+        self.door = doors[NODE]  # Dial this, not the server: faults are in between.
+        self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
+        """`ok` with what was read, `fail` if it certainly did not happen and will not, `info` if nobody knows."""
+        mops = invocation.mops or ()
+        try:
+            async with asyncio.timeout(timeout_ns / 1e9):
+                if self.streams is None:
+                    self.streams = await asyncio.open_connection(*self.door)
+                await self.answers(["PING"])
+        except (OSError, EOFError) as error:  # Nothing was asked for yet. TimeoutError is an OSError as well.
+            await self.close()
+            return Completion(outcome="fail", error=repr(error), node=NODE)
+        try:
+            async with asyncio.timeout(timeout_ns / 1e9):
+                *_, executed = await self.answers(["MULTI", *map(command, mops), "EXEC"])
+        except (OSError, EOFError) as error:  # The answer did not come: it may have happened all the same.
+            await self.close()
+            return Completion(outcome="info", error=repr(error), node=NODE)
+        if isinstance(executed, str):  # An error instead of a list of answers.
+            is_undone = executed.startswith("-EXECABORT")
+            return Completion(outcome="fail" if is_undone else "info", error=executed, node=NODE)
+        return Completion(outcome="ok", mops=tuple(map(answered, mops, executed)), node=NODE)
+
+    async def answers(self, commands: list[str]) -> list[Any]:
+        """Send all, then read as many answers."""
+        assert self.streams is not None
+        reader, writer = self.streams
+        writer.write("".join(f"{each}\r\n" for each in commands).encode())
+        return [await answer(reader) for _ in commands]
+
+    async def close(self) -> None:
+        """Give the connection up. What was sent on it is never sent again."""
+        if self.streams is not None:
+            self.streams[1].transport.abort()
+            self.streams = None
+
+
+def command(mop: MicroOp) -> str:
+    """One step of a transaction: append a value to the list `key`, or read all of it."""
+    return f"RPUSH {mop.key} {json.dumps(mop.value)!r}" if mop.f == "append" else f"LRANGE {mop.key} 0 -1"
+
+
+def answered(mop: MicroOp, result: Any) -> MicroOp:
+    """The same step, a read with the list that was read."""
+    return mop if mop.f == "append" else MicroOp("r", mop.key, [json.loads(element) for element in result])
+
+
+async def answer(reader: asyncio.StreamReader) -> Any:
+    """One answer in Redis' protocol; an error is a text that begins with -."""
+    line = (await reader.readuntil(b"\r\n"))[:-2].decode()
+    match line[0]:
+        case "*":
+            return [await answer(reader) for _ in range(int(line[1:]))]
+        case "$":
+            return (await reader.readexactly(int(line[1:]) + 2))[:-2].decode()
+        case _:
+            return line
+
+
+# 4. All of it. What is not given has a default: see harness/core/system.py.
+def yours() -> System:
+    """What --cluster yours.py:yours asks for."""
+    return System(
+        name="yours",
+        summary="one Redis server",
+        service=service,
+        client=Client,
+        promises=PROMISES,
+        faults=("crash", "pause", "partition", "slow-link"),
+        workloads=("list-append", "bank", "sets"),
+    )

@@ -1,0 +1,53 @@
+"""`seamark new` writes what loads as it stands, and leaves alone what is there."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.registry import load_cluster
+from tests.command.conftest import Seamark
+
+
+def test_what_is_written_is_a_cluster_under_its_name_and_the_next_command_is_told(
+    seamark: Seamark, tmp_path: Path
+) -> None:
+    outcome = seamark("new", "book_shop")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "seamark run --cluster book_shop.py:book_shop --runtime docker" in outcome.out
+    cluster = load_cluster(f"{tmp_path / 'book_shop.py'}:book_shop")
+    assert (cluster.name, [promise.id for promise in cluster.promises]) == ("book_shop", ["BOOK-SHOP-1"])
+    text = (tmp_path / "book_shop.py").read_text(encoding="utf-8")
+    assert "yours" not in text.replace("your own", "").replace("yours in its", "")
+    assert "noqa" not in text
+    assert "BOOK-SHOP-1" in seamark("clusters", "book_shop.py:book_shop").out
+
+
+def test_a_file_that_is_there_stays_as_it_is(seamark: Seamark, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text("mine", encoding="utf-8")
+    outcome = seamark("new", "shop")
+    assert (outcome.code, outcome.line) == (
+        64,
+        "seamark: shop.py: is there already, and stays as it is: choose another name",
+    )
+    assert (tmp_path / "shop.py").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize("name", ["my-shop", "../shop", "class", "Shop", "1st", ""])
+def test_what_cannot_name_a_file_and_a_function_is_refused(seamark: Seamark, tmp_path: Path, name: str) -> None:
+    outcome = seamark("new", name)
+    assert outcome.code == 64
+    assert "is no name for a file and what it defines" in outcome.line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_name_of_an_installed_cluster_is_refused(seamark: Seamark) -> None:
+    assert "'ndb' is installed already" in seamark("new", "ndb").line
+
+
+def test_what_is_written_passes_the_type_checker(seamark: Seamark, tmp_path: Path) -> None:
+    assert seamark("new", "shop").code == 0
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(tmp_path / "shop.py")]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("", 0)
