@@ -25,6 +25,10 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 2",
     ): "a number between two groups is nobody's",
     ("checkers/graph.py", "np.iinfo(np.int64).min  ->  np.iinfo(np.int64).max"): "no process has either number",
+    (
+        "checkers/graph.py",
+        "before >= count * steps.layers  ->  before > count * steps.layers",
+    ): "the first moment leads on from nobody: whoever ends, ends after the first operation began",
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",

@@ -104,3 +104,13 @@ def test_the_classes_of_cycles_are_those_of_all_simple_cycles(seed: int) -> None
         assert len(set(cycle.ops)) == len(cycle.ops)
         assert allowed(why, cycle)
         assert not any(set(two).isdisjoint(KINDS) for two in pairwise([*cycle.kinds, cycle.kinds[0]]))
+
+
+def test_what_closes_a_cycle_with_one_step_is_tried_before_what_lies_closer() -> None:
+    """A long operation makes twenty short edges with ten before and ten after it; one edge alone goes against time."""
+    count = 21
+    made = [Operation(0, 0, OK, 1000, ()), *(Operation(at, at, OK, at + 1, ()) for at in range(1, count))]
+    pairs = {(0, at): WW for at in range(1, 11)} | {(at, 0): WW for at in range(11, count)} | {(20, 1): WW}
+    op = np.arange(count)
+    (named,) = search(residual(edges(made, pairs), op=op, process=op)).named
+    assert (named.anomaly, named.example) == ("G0-realtime", Cycle((1, 20), (REALTIME, WW)))
