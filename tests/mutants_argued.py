@@ -29,6 +29,7 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/graph.py",
         "before >= count * steps.layers  ->  before > count * steps.layers",
     ): "the first moment leads on from nobody: whoever ends, ends after the first operation began",
+    ("checkers/graph.py", "self.layers + 1  ->  self.layers + 2"): COST,
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",
