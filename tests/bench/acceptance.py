@@ -77,7 +77,7 @@ AIMS: Final = {
 def told(name: str, figure: Figure) -> str:
     """The line of a measurement."""
     aim = AIMS[name]
-    ratio = f"{aim.elle_s / figure.took_s:.0f} times" if aim.elle_s else ""
+    ratio = f"{aim.elle_s / figure.took_s:.1f}" if aim.elle_s else ""
     sizes = ((aim.must_s, aim.must_mb), (aim.goal_s, aim.goal_mb), (aim.elle_s, aim.elle_mb))
     cells = (f"{figure.took_s:.2f}", f"{figure.cpu_s:.1f}", f"{figure.peak_mb:,.0f}", *map(_both, sizes), ratio)
     return line(name, cells) + ("" if figure.is_clean else "  with another verdict than the right one")
