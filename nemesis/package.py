@@ -14,6 +14,7 @@ from harness.core.draw import Draw, Stream
 from harness.core.errors import ScenarioError
 from nemesis.clock import draw_clock
 from nemesis.crash import draw_crash, draw_lost_writes
+from nemesis.failover import draw_failover, unfit_failover
 from nemesis.full_disk import draw_full_disk
 from nemesis.overlap import conflict
 from nemesis.partition import draw_partition, draw_reset
@@ -58,6 +59,7 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
     colour: str  # Of its bands in reports; chosen so that colour-blind readers can tell neighbours apart.
     draw: Callable[[Topology, Stream], Strike | None]
     unfit: Callable[[Topology], str | None] = lambda topology: None if topology.nodes else "there is no node"
+    is_last: bool = False  # Nothing heals it: it strikes once, behind all others.
 
 
 _ALL = (
@@ -154,6 +156,16 @@ _ALL = (
         colour="#661100",
         draw=draw_full_disk,
     ),
+    Package(
+        name="failover",
+        summary="the node that leads dies for good, and another is promoted; once, as the last fault of a run",
+        heals="nothing: the dead node stays away",
+        probe="nodes that were promoted",
+        colour="#aa4499",
+        draw=draw_failover,
+        unfit=unfit_failover,
+        is_last=True,
+    ),
 )
 # What every cluster gets in containers beside its own packages. In the simulation they are drawn for who names them.
 IN_CONTAINERS = ("reset", "flaky-link", "full-disk")
@@ -189,7 +201,7 @@ class _Swarm:
     ) -> None:
         self._topology, self._stream = topology, stream
         count = stream.between(min(MIN_PACKAGES, len(packages)), len(packages))
-        self._packages = stream.sample(packages, count)
+        self._chosen = self._packages = stream.sample(packages, count)
         self._gap = stream.choice(GAP_MILLIUNITS)
         self._longest = stream.choice(LONGEST_MILLIUNITS)
         self._overlap_percent = stream.choice(OVERLAP_PERCENT)
@@ -199,7 +211,7 @@ class _Swarm:
     def choices(self) -> dict[str, int | str]:
         """What was drawn for the whole run, for people."""
         return {
-            "packages": ", ".join(package.name for package in self._packages),
+            "packages": ", ".join(package.name for package in self._chosen),
             "gap between faults": self._seconds(self._gap),
             "longest fault": self._seconds(self._longest),
             "overlap": f"{self._overlap_percent} %",
@@ -207,10 +219,24 @@ class _Swarm:
 
     def steps(self) -> list[Step]:
         """Windows one after the other, some with a second fault beginning inside; each package has its turn first."""
+        last = [package for package in self._packages if package.is_last]
+        self._packages = [package for package in self._packages if not package.is_last]
+        ending = [self._at_the_end(package) for package in last[:1]]
+        return [*self._before_the_end(), *ending]
+
+    def _at_the_end(self, package: Package) -> Step:
+        """A last window, and less time for all others."""
+        strike = self._strike(package)
+        until_ns = self._end_ns
+        at_ns = until_ns - self._length_ns(strike)
+        self._end_ns = at_ns - self._drawn_ns(self._gap // 2, self._gap * 3 // 2)
+        return _step(package, strike, at_ns=at_ns, until_ns=until_ns)
+
+    def _before_the_end(self) -> list[Step]:
         steps: list[Step] = []
         turns = list(self._packages)
         at_ns = LEAD_UNITS * self._unit_ns
-        while True:
+        while self._packages:
             package = turns.pop(0) if turns else self._stream.choice(self._packages)
             strike = self._strike(package)
             length_ns = self._length_ns(strike)
@@ -220,6 +246,7 @@ class _Swarm:
             second = None if strike.is_total else self._second(first)
             steps += [first] if second is None else [first, second]
             at_ns = max(step.until_ns for step in steps) + self._drawn_ns(self._gap // 2, self._gap * 3 // 2)
+        return steps
 
     def _second(self, first: Step) -> Step | None:
         """A fault of another package that begins in the middle of `first`, if the seed wants one and one fits."""

@@ -64,12 +64,16 @@ FORMS: Mapping[str, Form] = MappingProxyType(
             some=True,
         ),
         "disk-full": Form({}, {}),
+        "failover": Form({}, {}),
     }
 )
 # What a runtime cannot do, and why.
 BEYOND: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "sim": {"disk-full": "a simulated disk has no size: use --runtime docker"},
+        "sim": {
+            "disk-full": "a simulated disk has no size: use --runtime docker",
+            "failover": "machines find out themselves who leads: use crash",
+        },
         "docker": dict.fromkeys(DATAGRAM_FAULTS, "links between containers are connections: use --runtime sim"),
     }
 )

@@ -42,6 +42,8 @@ def clusters(
             ("faults", ", ".join(cluster.faults)),
         ):
             console.print(plain(f"  {label:<10}{text}"))
+        for option in cluster.options:
+            console.print(plain(f"  option    {option.name}: {option.text} ({', '.join(option.values)})"))
         for promise in cluster.promises:
             console.print(plain(f"  promise   {promise.id}: {promise.text}"))
         for bug, text in cluster.bugs.items():
@@ -58,6 +60,7 @@ def _described(cluster: Cluster) -> dict[str, object]:
         "bugs": dict(cluster.bugs),
         "workloads": cluster.workloads,
         "faults": cluster.faults,
+        "options": {option.name: option.values for option in cluster.options},
         "goals": cluster.goals,
         "points": cluster.points,
         "settle_s": cluster.settle_ns / 1e9,

@@ -36,6 +36,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     timeout_ms: int = 1000
     nemesis: tuple[str, ...] | None = None
     bug: tuple[str, ...] = ()
+    option: dict[str, str] = {}  # Of the cluster's own. On the command line NAME=VALUE, and --isolation for that one.
     plan: str | None = None
     count: int | None = None  # None: one; with until_found as many as it takes, 1,000 at most.
     jobs: int = 1
@@ -78,6 +79,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             timeout_ms=self.timeout_ms,
             nemesis=self.nemesis,
             bugs=self.bug,
+            options=self.option,
         )
 
 
@@ -95,7 +97,9 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, P
             options = _as_written(msgspec.convert(run.options, Scenario))
     for name in options:
         known(name, RunOptions.__struct_fields__, f"option (in {path})")
+    chosen = options.pop("option", {}) | _chosen(given)
     options |= {name: value for name, value in given.items() if value is not None and value != []}
+    options |= {"option": chosen} if chosen else {}
     for name in ("nemesis", "bug"):
         if isinstance(options.get(name), str):
             options[name] = _names(options[name])
@@ -111,6 +115,18 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, P
     return merged, plan
 
 
+def _chosen(given: dict[str, Any]) -> dict[str, str]:
+    """What the command line chooses of the cluster's options, taken out of `given`."""
+    chosen: dict[str, str] = {}
+    for text in given.pop("option", None) or ():
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise ScenarioError(f"--option {text}: write NAME=VALUE, as in --option replication=sync")
+        chosen[name] = value
+    isolation = given.pop("isolation", None)
+    return chosen if isolation is None else chosen | {"isolation": isolation}
+
+
 def _require_unchanged(path: Path, run: RunFile) -> None:
     """Raise ScenarioError if the run was made with a file that is another now: nobody asked for that one."""
     cluster = str(run.options.get("cluster"))
@@ -122,10 +138,8 @@ def _require_unchanged(path: Path, run: RunFile) -> None:
 
 def _as_written(scenario: Scenario) -> dict[str, Any]:
     """A scenario under the names of the options."""
-    options = msgspec.structs.asdict(scenario)
-    if not options["options"]:  # Of the cluster's own: it has none.
-        del options["options"]
-    return {{"time_s": "time", "bugs": "bug"}.get(name, name): value for name, value in options.items()}
+    names = {"time_s": "time", "bugs": "bug", "options": "option"}
+    return {names.get(name, name): value for name, value in msgspec.structs.asdict(scenario).items()}
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -37,6 +37,10 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     nemesis: Annotated[str | None, typer.Option(help="Packages of faults, with commas between; none for none.")] = None,
     plan: Annotated[str | None, typer.Option(help="A file with a fault plan, instead of a drawn one.")] = None,
     bug: Annotated[list[str] | None, typer.Option(help="Plant this bug; may be repeated.")] = None,
+    isolation: Annotated[str | None, typer.Option(help="The isolation level, where the cluster has several.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the cluster; may be repeated.")
+    ] = None,
     count: Annotated[int | None, typer.Option(help="How many runs, with seeds from --seed on.")] = None,
     jobs: Annotated[int | None, typer.Option(help="How many of them at once.")] = None,
     twice: Annotated[bool | None, typer.Option("--twice", help="Run each twice and compare every record.")] = None,

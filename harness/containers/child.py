@@ -149,6 +149,9 @@ class Test:
         def make(node: NodeId, kept: dict[str, object]) -> Subscriber:
             return cluster.subscriber(node, site.doors(node), settings, kept)
 
+        async def promote(dead: NodeId) -> NodeId:
+            return await cluster.fail_over(dead, site.doors(CLIENT), settings)
+
         subscribers = Subscribers(make, self._collector.deliver, self._fail_node)
         blueprint = ServiceBlueprint(run_id=self._run_id, cluster=cluster, settings=settings, faults=self._faults)
         site = ServiceSite(client, blueprint, subscribers)
@@ -156,7 +159,7 @@ class Test:
             await site.open()
             runtime = self._runtime(
                 clients_of_services(cluster, site.doors(CLIENT), settings),
-                ContainerFaults(site, topology(cluster), site, Holds()),
+                ContainerFaults(site, topology(cluster), site, Holds(), promote),
                 site.handled,
                 site.deployment,
             )

@@ -79,6 +79,8 @@ class Probes:
 class ControlLink:
     """One node's control channel. Made before the node runs; `at` says where it listens, `away` that it does not."""
 
+    is_foreign = False
+
     def __init__(self, node: NodeId, token: str, hearers: Hearers) -> None:
         self.node = node
         self.life = -1

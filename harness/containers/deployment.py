@@ -94,7 +94,8 @@ class NodeContainer:
     folder: str
     container: Container
     control: NodeControl
-    is_down: bool = False  # Because we killed it: that is no failure of the deployment.
+    is_down: bool = False  # Because we killed it, or it may end: that is no failure of the deployment.
+    may_end: bool = False
     # Faults may overlap, and an engine that kills and starts one container at once does neither well.
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -258,6 +259,10 @@ class Deployment:
         async with each.turn:
             states = await in_thread(self._states)
             if not each.is_down and (state := states.get(each.container.id, "removed")) not in STANDING:
+                if each.may_end and state != "removed":
+                    each.is_down = True
+                    each.control.away()
+                    return
                 tail = await in_thread(_tail, each.container)
                 raise DeployError(f"the container of {each.node} has ended by itself ({state}); it said: {tail}")
 

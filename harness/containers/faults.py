@@ -14,6 +14,7 @@ from harness.containers.probing import Prober, Probing
 from harness.containers.rules import Rules
 from harness.containers.site import GONE, ClientTraffic, Holds, Site, Struck
 from harness.containers.struck_clocks import OnClocks
+from harness.containers.struck_leaders import Failover, Promote
 from harness.containers.struck_links import OnLinks
 from harness.containers.struck_nodes import Consumer, Crash, FullDisk, Pause
 from harness.core.errors import ScenarioError
@@ -27,8 +28,11 @@ from nemesis.validation import problems
 class ContainerFaults:
     """The `FaultRuntime` of containers."""
 
-    def __init__(self, site: Site, topology: Topology, prober: Probing, holds: Holds) -> None:
+    def __init__(
+        self, site: Site, topology: Topology, prober: Probing, holds: Holds, promote: Promote | None = None
+    ) -> None:
         self._site, self._topology, self._prober, self._holds = site, topology, prober, holds
+        self._promote = promote
         self._rules = Rules(site, holds)
         self._struck: list[tuple[Step, Struck]] = []  # All of the run, in order of application.
         self._in_force: list[tuple[Step, Struck]] = []
@@ -36,6 +40,8 @@ class ContainerFaults:
 
     def refusal(self, step: Step) -> str | None:
         """Why containers cannot do that step, in one line, or None."""
+        if step.fault == "failover" and self._promote is None:
+            return "nobody can be promoted here: machines find out themselves who leads"
         return "; ".join(problems(Plan(steps=(step,)), self._topology, runtime="docker")) or None
 
     async def apply(self, step: Step) -> None:
@@ -82,8 +88,10 @@ class ContainerFaults:
                 return Pause(step, nodes, site=site, prober=prober, holds=holds)
             case "consumer":
                 return Consumer(step, nodes, site=site, prober=prober)
+            case "failover" if self._promote is not None:
+                return Failover(nodes[0], site=site, promote=self._promote)
             case "disk-full":
-                return FullDisk(nodes, site=site)
+                return FullDisk(nodes, site=site, rules=rules)
             case _:
                 return OnClocks(step, nodes, site=site)
 

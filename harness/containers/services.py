@@ -129,6 +129,7 @@ class ServiceControl:
     """The `NodeControl` of a server, which knows nothing of us."""
 
     lost_records = 0
+    is_foreign = True
 
     def __init__(self, node: NodeId, hello: bytes, told: Callable[[NodeId, list[str]], Any]) -> None:
         self.life = -1

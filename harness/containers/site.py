@@ -21,6 +21,7 @@ class Control(Protocol):
 
     life: int
     lost_records: int
+    is_foreign: bool  # Of a server that counts nothing for us.
 
     async def clocks(self) -> Clocks: ...
     async def counters(self) -> Counters: ...
@@ -37,6 +38,7 @@ class Place(Protocol):
     """A node and its container."""
 
     is_down: bool
+    may_end: bool  # By itself, for what was done to it.
 
     @property
     def folder(self) -> str: ...

@@ -165,8 +165,8 @@ class Consumer:
 class FullDisk:
     """The disks of nodes are filled; what they hold is kept. A write that finds no room ends a node's life."""
 
-    def __init__(self, nodes: Sequence[NodeId], *, site: Site) -> None:
-        self._nodes, self._site = nodes, site
+    def __init__(self, nodes: Sequence[NodeId], *, site: Site, rules: Rules) -> None:
+        self._nodes, self._site, self._rules = nodes, site, rules
         self._lives: dict[NodeId, int] = {}  # Of the nodes whose disks are full, when they became so.
         self._touched: list[NodeId] = []
         self._last = "no write was tried"
@@ -180,6 +180,9 @@ class FullDisk:
 
     async def effect(self) -> Effect:
         count = sum(self._site.nodes[node].control.life - life for node, life in self._lives.items())
+        full = [node for node in self._lives if self._site.nodes[node].control.is_foreign]
+        if full:  # Such a server does not tell which of its writes found no room.
+            return Effect(len(full), f"the disk of {', '.join(full)} was full, which ended its process {count} times")
         return Effect(count, f"{count} writes found no room, and ended the node's process; {self._last}")
 
     async def _fill(self, node: NodeId) -> None:
@@ -192,6 +195,7 @@ class FullDisk:
             return
         life = self._site.nodes[node].control.life
         self._touched.append(node)
+        self._site.nodes[node].may_end = True
         # What writes until there is no room ends with an error; a byte into another file then shows that there is none.
         ballast = self._ballast(node)
         await self._site.run_in(node, ["sh", "-c", f"dd if=/dev/zero of={ballast} bs=4k 2>/dev/null; :"])
@@ -203,12 +207,16 @@ class FullDisk:
             self._last = f"a write by the harness found room on {node}"
 
     async def _empty(self, node: NodeId) -> None:
+        place = self._site.nodes[node]
         try:
             await self._site.run_in(node, ["rm", "-f", self._ballast(node)])
-            await self._site.nodes[node].control.ready(SETTLED_S)
+            await place.control.ready(SETTLED_S)
         except GONE:
             with suppress(*GONE):  # It does not run: then it shall have room when it does.
                 await self._site.put(node, self._ballast(node), b"")
+        place.may_end = False
+        if place.control.is_foreign and not await place.control.ready(SETTLED_S):
+            await self._rules.start(node)  # It has ended for want of room, and does not start by itself.
 
     def _ballast(self, node: NodeId) -> str:
         return f"{self._site.nodes[node].folder}/{BALLAST}"

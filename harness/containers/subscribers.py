@@ -29,6 +29,7 @@ class SubscriberPlace:
     node: NodeId
     control: "SubscriberControl"
     is_down: bool = True
+    may_end: bool = False
     folder: str = "/nonexistent"  # It has no disk that could be filled.
     kept: dict[str, object] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
@@ -101,6 +102,7 @@ class SubscriberControl:
     """The `Control` of a subscriber."""
 
     lost_records = 0
+    is_foreign = True
 
     def __init__(self) -> None:
         self.life = -1

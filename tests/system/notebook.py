@@ -50,9 +50,12 @@ async def serve(reader, writer):
         written = [mop for mop in request if mop[0] == "append"]
         if written:
             log.append([mop[1:] for mop in written])
-            file.write(json.dumps(written) + "\\n")
-            file.flush()
-            os.fsync(file.fileno())
+            try:
+                file.write(json.dumps(written) + "\\n")
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                os._exit(1)
         writer.write(json.dumps([len(log), request]).encode() + b"\\n")
         await writer.drain()
 
@@ -62,7 +65,9 @@ async def main():
     await server.serve_forever()
 
 
-if os.path.exists(path) and path != "/dev/null":
+if path.endswith("forgotten") and os.path.exists(path):
+    os.remove(path)
+if os.path.exists(path):
     for line in open(path):
         if line.endswith("\\n"):
             apply(json.loads(line))
@@ -91,7 +96,7 @@ STREAM = StreamContract(closed="<=", cut="position", position="offset", replay="
 
 def service(node: NodeId, peers: Doors, settings: Settings) -> Service:
     """A Python program in seamark's own image."""
-    path = "/dev/null" if FORGETFUL in settings.bugs else "/var/lib/seamark/notebook"
+    path = f"/var/lib/seamark/{'forgotten' if FORGETFUL in settings.bugs else 'notebook'}"
     return Service(
         image="seamark-node",
         port=PORT,
@@ -148,7 +153,7 @@ class Follower:
         try:
             writer.write(json.dumps(start).encode() + b"\n")
             await deliver(Delivery(session=0, kind="open", position=start))
-            while line := await reader.readline():
+            while (line := await reader.readline()).endswith(b"\n"):
                 await self._take(deliver, *json.loads(line))
         finally:
             writer.transport.abort()

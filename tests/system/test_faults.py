@@ -13,8 +13,8 @@ import pytest
 from clusters.tutorial.messages import Operate
 from harness.containers.control import Hearers, Probes
 from harness.containers.deployment import Deployment
-from harness.containers.machines import Blueprint, Machines
 from harness.containers.faults import faults_on_machines
+from harness.containers.machines import Blueprint, Machines
 from harness.containers.network import ContainerNetwork
 from harness.containers.probing import Prober, way
 from harness.containers.site import Holds

@@ -50,7 +50,7 @@ class FakeControl:
     """`links` are what the node has counted; a probe arrives if nothing of the site keeps it off."""
 
     def __init__(self, site: "FakeSite", node: NodeId) -> None:
-        self.life, self.lost_records = 1, 0
+        self.life, self.lost_records, self.is_foreign = 1, 0, False
         self.links: dict[str, dict[str, int]] = {}
         self.delayed = self.deferred = 0
         self.clock_error_ns = 0
@@ -118,6 +118,7 @@ class FakeControl:
 class FakePlace:
     control: FakeControl
     is_down: bool = False
+    may_end: bool = False
     folder: str = "/var/lib/seamark"
     rules: list[str] = field(default_factory=list)  # Of iptables, as "OUTPUT --dport 20001".
 

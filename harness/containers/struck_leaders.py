@@ -1,0 +1,33 @@
+"""A failover at work: the node that leads is killed and stays dead, and the cluster's own means promote another."""
+
+from collections.abc import Awaitable, Callable
+
+from harness.containers.site import Site
+from harness.core.errors import DeployError
+from harness.core.machine import NodeId
+from nemesis.plan import Effect
+
+Promote = Callable[[NodeId], Awaitable[NodeId]]
+
+
+class Failover:
+    """One step. Nothing undoes it."""
+
+    def __init__(self, node: NodeId, *, site: Site, promote: Promote) -> None:
+        self._node, self._site, self._promote = node, site, promote
+        self._successor: NodeId | None = None
+
+    async def begin(self) -> None:
+        await self._site.kill(self._node)
+        try:
+            self._successor = await self._promote(self._node)
+        except OSError as error:
+            raise DeployError(f"nobody took the place of {self._node}: {error}") from error
+
+    async def end(self) -> None:
+        """The dead node stays away."""
+
+    async def effect(self) -> Effect:
+        if self._successor is None:
+            return Effect(0, f"nobody took the place of {self._node}")
+        return Effect(1, f"{self._node} was killed for good, and {self._successor} promoted")
