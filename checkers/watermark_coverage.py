@@ -81,7 +81,8 @@ class Ground:
     def untils(self, line: Int64s, chain: Int64s, code: Int64s, row: Int64s) -> Int64s:
         """The place of the last watermark of each chain before the next break of the key behind `row`."""
         broken = self.breaks.following(self.marks.unit_of_line[line], code, row)
-        where, place = self.marks.first_after(line, np.minimum(broken, len(self.unit)))
+        # A session may begin with a watermark: that is behind the break, too.
+        where, place = self.marks.first_after(line, np.minimum(broken, len(self.unit)) - 1)
         last = self.marks.length()[chain] - 1
         return np.where((broken != NEVER) & (where == chain), np.minimum(place - 1, last), last)
 
@@ -159,7 +160,7 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
     is_open = (before >= 0) & (d.kind[before] == OPEN) & (d.position[before] != NEVER)
     start, position = d.position[before], d.position[rows]
     is_early = position < start if ground.contract.resume == "at" else position <= start
-    is_early &= is_open & (position != NEVER) & (d.kind[rows] == ROW)
+    is_early &= is_open & (position != NEVER) & (d.kind[rows] == ROW) & (shown[rows] != UNKNOWN)
     is_over = (before >= 0) & np.isin(d.kind[before], ENDS)
     received = np.where(is_early, before, rows)
     exclusive = ground.contract.closed == "<"

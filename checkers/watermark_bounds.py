@@ -1,0 +1,202 @@
+"""Watermarks among transactions: which of them are one node, and where each stands in the order of real time.
+
+Theory of operation. An operation u has an index, and an end: u precedes v in real time iff end(u) <= index(v).
+1. What a watermark contains had begun before it, so its index is the greatest of those of the operations that lead into
+   it or into one before it in its chain: whatever had ended before that, precedes it.
+2. Where a subscriber's later operations see what it has seen (`realtime: reads`), a watermark ends where the first
+   operation is invoked after its receipt. Else it has no end of its own, and ends by what it leads to.
+3. Several watermarks may have one index. In one ascending column of numbers each gets a place of its own, behind the
+   operation of its index and before the next one: that keeps every order, and every end.
+Numbers by rank of receipt would say that a stream which lags contradicts real time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from checkers.edges import OPEN_END, Edges
+from checkers.ragged import first_of_each
+from checkers.stream_index import codes, count_so_far, max_so_far
+from checkers.watermark_edges import WatermarkEdges
+from checkers.watermark_nodes import WHOLE
+from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
+from harness.core.promises import StreamContract
+
+NOBODY = -1  # The index of a watermark that contains nothing of the source.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermarks:
+    """The w watermarks of some logs, by log and receipt: all that the driver must know of them."""
+
+    log: Int64s
+    chain: Int64s  # one number for each chain of each log
+    place: Int64s
+    seq: Int64s  # position in the journal
+    ns: Int64s
+    subscriber: Int64s
+    session: Int64s
+    span: Int64s
+    position: Int64s
+    least: Int64s  # the greatest index of the operations that lead into it, NOBODY if none does
+    is_mergeable: Bools  # may it be one node with others of its position?
+    is_witness: Bools  # does it newly contain a committed write,
+    is_torn_witness: Bools  # two keys of one operation,
+    is_passing_witness: Bools  # two versions of one key by one operation?
+
+
+def watermarks(log: int, deliveries: Deliveries, edges: WatermarkEdges, contract: StreamContract) -> Watermarks:
+    """Those of one log, which is the one of that number."""
+    d, marks = deliveries, edges.marks
+    count = len(marks.rows)
+    least = np.full(count, NOBODY, np.int64)
+    np.maximum.at(least, edges.into.mark, edges.into.op)
+    numbers = np.arange(count)
+    return Watermarks(
+        log=np.full(count, log, np.int64),
+        chain=marks.chain,
+        place=marks.place,
+        seq=d.seq[marks.rows],
+        ns=d.ns[marks.rows],
+        subscriber=d.subscriber[marks.rows],
+        session=d.session[marks.rows],
+        span=d.span[marks.rows],
+        position=marks.position,
+        least=least,
+        is_mergeable=_is_mergeable(deliveries, edges, contract),
+        is_witness=np.isin(numbers, edges.witnesses),
+        is_torn_witness=np.isin(numbers, edges.torn),
+        is_passing_witness=np.isin(numbers, edges.passing),
+    )
+
+
+def joined(parts: Sequence[Watermarks]) -> Watermarks:
+    """Those of all logs."""
+    base = 0
+    shifted = []
+    for part in parts:
+        shifted.append(replace(part, chain=part.chain + base))
+        base += int(part.chain.max(initial=-1)) + 1
+    columns = {
+        field.name: np.concatenate([getattr(each, field.name) for each in shifted]) for field in fields(parts[0])
+    }
+    return Watermarks(**columns)
+
+
+def nodes_of(marks: Watermarks, contract: StreamContract) -> Int64s:
+    """(w,) The node of each: those of equal position are one, where that means an equal state."""
+    count = len(marks.seq)
+    is_one = marks.is_mergeable & (marks.position != NEVER)
+    if not contract.is_position_global:
+        is_one &= False
+    span = np.zeros(count, np.int64) if contract.position == "epoch" else marks.span
+    return codes(np.where(is_one, -1, np.arange(count)), np.where(is_one, span, 0), np.where(is_one, marks.position, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """Operations and nodes in one ascending column of numbers (theory of operation, 3).
+
+    `index` (n,) ascends; `number` (n,) and `end` (n,) are those of each node, by `node`, its place in that order.
+    """
+
+    index: Int64s
+    order: Int64s  # (n,) the node at each place
+    number: Int64s  # (n,) of each node
+    end: Int64s  # (n,) of each node, as a number; OPEN_END for none of its own
+
+    def of_op(self, op: Int64s) -> Int64s:
+        """The numbers of operations; of an end, the number of the operation that was invoked next."""
+        return op + np.searchsorted(self.index, op)
+
+    def of_end(self, end: Int64s) -> Int64s:
+        """The numbers of ends; what has none keeps none."""
+        return np.where(end >= OPEN_END, OPEN_END, self.of_op(np.minimum(end, OPEN_END)))
+
+    def of_edges(self, edges: Edges) -> Edges:
+        """The same edges between operations, by number."""
+        return Edges(
+            self.of_op(edges.source.astype(np.int64)).astype(np.int32),
+            self.of_op(edges.target.astype(np.int64)).astype(np.int32),
+            self.of_end(edges.source_after.astype(np.int64)).astype(np.int32),
+            self.of_end(edges.target_after.astype(np.int64)).astype(np.int32),
+            edges.kinds,
+        )
+
+    def told(self, number: Int64s) -> tuple[Bools, Int64s]:
+        """Which numbers are nodes, and of each number the node, or the operation."""
+        ascending = self.index + 1 + np.arange(len(self.index))
+        at = np.searchsorted(ascending, number)
+        inside = np.minimum(at, max(0, len(ascending) - 1))
+        is_node = ascending[inside] == number if len(ascending) else np.zeros(len(number), np.bool_)
+        node = self.order[inside] if len(ascending) else inside
+        return is_node, np.where(is_node, node, number - at)
+
+
+def numbering(marks: Watermarks, node: Int64s, first_after: Int64s | None) -> Numbering:
+    """Where nodes stand. `first_after` (w,) is the index of the first operation invoked after each receipt, if that
+    counts; OPEN_END where there is none.
+    """
+    count = int(node.max(initial=-1)) + 1
+    index = _indexes(marks, node, count)
+    order = np.argsort(index, kind="stable")
+    number = np.empty(count, np.int64)
+    number[order] = index[order] + 1 + np.arange(count)
+    plain = Numbering(index[order], order, number, np.full(count, OPEN_END, np.int64))
+    if first_after is None:
+        return plain
+    end = np.full(count, OPEN_END, np.int64)
+    np.minimum.at(end, node, plain.of_end(first_after))
+    return replace(plain, end=end)
+
+
+def chain_pairs(marks: Watermarks) -> tuple[Int64s, Int64s]:
+    """Each watermark and the next one of its chain."""
+    order = np.lexsort((marks.place, marks.chain))
+    is_next = ~first_of_each(marks.chain[order])[1:]
+    return order[:-1][is_next], order[1:][is_next]
+
+
+def _indexes(marks: Watermarks, node: Int64s, count: int) -> Int64s:
+    """Theory of operation, 1, over merged nodes: passes until nothing changes."""
+    index = np.full(count, NOBODY, np.int64)
+    np.maximum.at(index, node, marks.least)
+    order = np.lexsort((marks.place, marks.chain))
+    chain = marks.chain[order]
+    while True:
+        before = index.copy()
+        np.maximum.at(index, node[order], max_so_far(chain, index[node[order]]))
+        if np.array_equal(before, index):
+            return index
+
+
+def _is_mergeable(deliveries: Deliveries, edges: WatermarkEdges, contract: StreamContract) -> Bools:
+    """Which watermarks may be one node with others of their position.
+
+    Not those of a session that was opened for some keys only, unless its positions are epochs of the whole system; and
+    under a cut by delivery none of several with one position in their chain, unless nothing was delivered between.
+    """
+    d, marks = deliveries, edges.marks
+    result = np.ones(len(marks.rows), np.bool_)
+    session = codes(d.subscriber, d.session)
+    if contract.position != "epoch":
+        opens = np.flatnonzero(d.kind == OPEN)
+        is_part = np.zeros(int(session.max(initial=-1)) + 1, np.bool_)
+        is_part[session[opens[(d.key[opens] != NEVER)]]] = True
+        narrow = opens[d.span[opens] >= 0]
+        is_split = np.zeros(len(is_part), np.bool_)
+        is_split[session[narrow]] = True
+        of = session[marks.rows]
+        result &= ~is_part[of] & ~(is_split[of] & (d.span[marks.rows] == WHOLE))
+    if contract.cut == "delivery":
+        unit = marks.unit_of_line[marks.line]
+        received = count_so_far(session, np.isin(d.kind, (ROW, BACKFILL)))[marks.rows]
+        same = codes(marks.chain, marks.position)
+        low = np.full(int(same.max(initial=-1)) + 1, NEVER, np.int64)
+        high = np.full(len(low), -1, np.int64)
+        state = codes(unit, session[marks.rows], received)
+        np.minimum.at(low, same, state)
+        np.maximum.at(high, same, state)
+        result &= (low == high)[same]
+    return result
