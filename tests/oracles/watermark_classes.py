@@ -133,11 +133,10 @@ def _steps(edges: Sequence[Edge]) -> dict[Node, list[Step]]:
         if e.source[0] == e.target[0] == "t":
             kinds.setdefault((e.source, e.target), []).append(e)
     for (source, target), between in kinds.items():
-        kind = min((e.kind for e in between), key=CLIENT.index)
-        is_locked = any(e.is_locked for e in between if e.kind == kind)
-        time, is_missed = TIMES.get(kind, 0), kind == "rw"
-        step = Step(target=target, label=kind, is_missed=is_missed, time=time, is_locked=is_locked or not is_missed)
-        result[source].add(step)
+        for kind in _labels([e.kind for e in between]):
+            is_locked = kind != "rw" or any(e.is_locked for e in between if e.kind == kind)
+            step = Step(target=target, label=kind, is_missed=kind == "rw", time=TIMES.get(kind, 0), is_locked=is_locked)
+            result[source].add(step)
     for entry in edges:
         if entry.source[0] == "t" and entry.target[0] != "t":
             for node, chains, time in _along(edges, entry):
@@ -150,6 +149,13 @@ def _steps(edges: Sequence[Edge]) -> dict[Node, list[Step]]:
                             Step(target=last.target, label="", chains=used, is_missed=is_missed, time=when)
                         )
     return {node: _needed(found) for node, found in result.items()}
+
+
+def _labels(kinds: list[str]) -> list[str]:
+    """What a pair counts as: the first of CLIENT; and beside an rw also what time says, which is not another rw."""
+    first = min(kinds, key=CLIENT.index)
+    timed = [kind for kind in ("process", "rt") if kind in kinds and first == "rw"]
+    return [first, *timed[:1]]
 
 
 def _needed(steps: set[Step]) -> list[Step]:

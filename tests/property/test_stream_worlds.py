@@ -6,6 +6,7 @@ SEAMARK_FUZZ_COUNT is the number of worlds of each kind and of each fault, SEAMA
 
 import os
 from collections import Counter
+from dataclasses import replace
 from functools import lru_cache
 
 import pytest
@@ -70,9 +71,9 @@ def is_legal(kind: str, cycle: Named) -> bool:
 
 
 def accused(one: World) -> set[str]:
-    """The anomalies that the rules see."""
-    deliveries, writes = columns_of(one)
-    writes = placed(writes, merged([placement(deliveries, writes)]))
+    """The anomalies that the rules see. They are told the partitions of keys of which no row ever came."""
+    deliveries, told = columns_of(one)
+    writes = replace(placed(told, merged([placement(deliveries, told)])), span=told.span)
     outcome = judged(StreamLog("", ("s1", "s2"), ("s0", "s1", "s2"), ()), deliveries, writes, one.contract)
     assert outcome.defect is None
     assert outcome.views is not None
