@@ -132,7 +132,9 @@ class Source:
         for t in mine:
             yield from self._of_reads(t, using)
             for u in mine:
-                if using.realtime and t.outcome == OK and t.complete < u.invoke:
+                # A read as of a position is of that moment, whenever it was asked for.
+                is_late = t.outcome == OK and t.complete < u.invoke and self.node(u.index)[0] != "r"
+                if using.realtime and is_late:
                     yield self._edge(t.index, u.index, "rt")
                     if t.process == u.process:
                         yield self._edge(t.index, u.index, "process")

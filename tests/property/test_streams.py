@@ -31,6 +31,13 @@ any_contract = st.builds(
     replay=st.sampled_from(["resume", "session"]),
     is_position_global=st.sampled_from([True, True, False]),
     has_gap_marker=st.booleans(),
+    wm_idle=st.sampled_from(["moves", "moves", "rests"]),
+    realtime=st.sampled_from(["none", "follows"]),
+    is_whole_least=st.sampled_from([False, False, True]),
+    epochs=st.sampled_from(["units", "owners"]),
+    backfill=st.sampled_from(["partial", "whole"]),
+    events_at_position=st.sampled_from(["many", "many", "many", "one"]),
+    tail=st.sampled_from(["open", "settled"]),
 )
 
 

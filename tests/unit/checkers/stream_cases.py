@@ -24,6 +24,7 @@ EPOCHS: dict[
     "is_position_unique": False,
     "has_gap_marker": True,
 }
+LOG = StreamLog("", (), tuple(f"s{n}" for n in range(9)), ())
 WATERMARK_RULES = (LATE, BOUNDARY, REGRESS, MISSING, TORN)
 TRANSACTIONS = "ok@1 x=1; ok@2 x=2 y=3; ok@3 y=4"
 WHOLE = "open@0 x=1@1 x=2@2.0 y=3@2.1 y=4@3"

@@ -1,0 +1,138 @@
+"""The rules about starts, snapshots, tails and ends agree with their slow twins, and accuse no correct stream."""
+
+from dataclasses import replace
+
+import msgspec
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from checkers.delivery import missing_events
+from checkers.ends import events_after_end
+from checkers.handover import hand_over_holes
+from checkers.resumes import holes
+from checkers.stream_around import NOTHING_AROUND
+from checkers.stream_kernel import RULES, judged
+from checkers.stream_view import defect
+from checkers.tail import lost_tails
+from harness.core.columns import BACKFILL, ROW
+from harness.core.promises import StreamContract
+from tests.oracles import stream_sessions
+from tests.oracles.streams import Oracle
+from tests.property.test_streams import SEEDS, contracts, view_of
+from tests.stream_generator import correct, damaged
+from tests.stream_language import Event, Write, deliveries_of, source_of
+from tests.unit.checkers.stream_cases import LOG
+
+MANY = settings(deadline=None, max_examples=250)
+
+
+def broken(seed: int, contract: StreamContract) -> tuple[list[Event], list[Write]]:
+    log, source = damaged(seed, contract)
+    log = spoiled(seed, log) if seed % 2 else log
+    assume(log)
+    assume(defect(deliveries_of(log), contract) is None)
+    return log, source
+
+
+def spoiled(seed: int, log: list[Event]) -> list[Event]:
+    """The log with snapshots that lack rows, show others, or come late."""
+    result: list[Event] = []
+    late: list[Event] = []
+    for t, event in enumerate(log):
+        same = [e for e in log[:t] if e.kind in (BACKFILL, ROW) and e.key == event.key]
+        match (seed // 2 + t) % 4 if event.kind == BACKFILL else -1:
+            case 0:
+                pass
+            case 1:
+                late.append(event)
+            case 2 if same:
+                result.append(replace(event, value=same[0].value))
+            case _:
+                result.append(event)
+        if event.kind == ROW and t % 3 == 0 and late:
+            result.append(late.pop())
+    return result
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_holes_behind_a_start_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    stream = broken(seed, contract)
+    view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
+    found = holes(view, missing_events(view))
+    told = {
+        (oracle.session(oracle.log[mark]), oracle.source[write]): (mark, row)
+        for part in (found.resumes, found.backfills)
+        for mark, row, write in zip(part.watermark.tolist(), part.row.tolist(), part.write.tolist(), strict=True)
+    }
+    assert told == stream_sessions.holes(oracle)
+    assert len(told) == len(found.resumes.watermark) + len(found.backfills.watermark)
+    witnesses = stream_sessions.hole_witnesses(oracle)
+    assert (found.resumes.witnesses, found.backfills.witnesses) == tuple(map(len, witnesses))
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_faults_of_snapshots_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    stream = broken(seed, contract)
+    view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
+    ruling = hand_over_holes(view, holes(view, missing_events(view)))
+    expected = stream_sessions.hand_over(oracle)
+    keys = [
+        oracle.source[write].key if write >= 0 else oracle.log[mark].key
+        for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
+    ]
+    sessions = [oracle.session(oracle.log[mark]) for mark in ruling.watermark.tolist()]
+    told = dict(zip(zip(sessions, keys, strict=True), ruling.watermark.tolist(), strict=True))
+    assert told == {who: mark for who, (mark, _) in expected.items()}
+    assert ruling.witnesses == stream_sessions.hand_over_witnesses(oracle)
+
+
+@MANY
+@given(SEEDS, contracts, st.sampled_from([-1, 104, 110]), st.sampled_from([-1, 103]))
+def test_lost_tails_are_those_of_the_oracle(seed: int, contract: StreamContract, settled: int, healed: int) -> None:
+    stream = broken(seed, contract)
+    view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
+    around = replace(NOTHING_AROUND, settled_seq=settled, healed_seq=healed)
+    ruling = lost_tails(view, missing_events(view), around)
+    told = {
+        (oracle.log[mark].subscriber, oracle.source[write])
+        for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
+    }
+    assert len(told) == len(ruling.write)
+    assert (told, ruling.witnesses) == stream_sessions.tails(oracle, settled, healed)
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_what_comes_after_an_end_is_what_the_oracle_finds(seed: int, contract: StreamContract) -> None:
+    stream = broken(seed, contract)
+    ruling = events_after_end(view_of(*stream, contract))
+    found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
+    assert found == stream_sessions.after_end(Oracle(*stream, contract))
+    assert ruling.witnesses >= bool(found)
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_no_rule_at_all_accuses_a_correct_stream(seed: int, contract: StreamContract) -> None:
+    log, source = correct(seed, contract)
+    assume(log)
+    outcome = judged(LOG, deliveries_of(log), source_of(source), contract)
+    assert [example.anomaly for example in outcome.examples] == []
+
+
+def test_every_rule_about_sessions_is_broken_and_witnessed_by_some_damage() -> None:
+    contract = StreamContract(closed="<=", cut="position", position="offset", wm_scope="subscriber")
+    contract = msgspec.structs.replace(contract, tail="settled", backfill="whole", atomic_unit="none")
+    broken, witnessed = dict.fromkeys(RULES, 0), dict.fromkeys(RULES, 0)
+    for seed in range(250):
+        log, source = damaged(seed, contract)
+        if log:
+            outcome = judged(LOG, deliveries_of(spoiled(seed, log)), source_of(source), contract)
+            for example in outcome.examples:
+                broken[example.anomaly] += 1
+            for name, count in outcome.witnesses.items():
+                witnessed[name] += count > 0
+    names = ("resume-hole", "lost-tail", "hand-over-hole", "event-after-end")
+    assert [name for name in names if broken[name] < 3 or witnessed[name] < 20] == []
