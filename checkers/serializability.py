@@ -246,7 +246,8 @@ def _reason(left_out: Sighting, name: Name) -> str:
     example = left_out.example
     element = "nothing" if example.element < 0 else name(example.element)
     told = _LEFT_OUT[left_out.anomaly].format(element=element, key=name(example.key), op=example.op)
-    return f"{left_out.anomaly}: {told}; nothing follows for {left_out.count} such keys"
+    keys = "1 such key" if left_out.count == 1 else f"{left_out.count} such keys"
+    return f"{left_out.anomaly}: {told}; nothing follows for {keys}"
 
 
 def _told(findings: Sequence[Finding], found: Search) -> list[Finding]:

@@ -30,6 +30,15 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "before >= count * steps.layers  ->  before > count * steps.layers",
     ): "the first moment leads on from nobody: whoever ends, ends after the first operation began",
     ("checkers/graph.py", "self.layers + 1  ->  self.layers + 2"): COST,
+    (
+        "checkers/graph.py",
+        "len(self.source) <= _PATH_EDGES  ->  len(self.source) < _PATH_EDGES",
+    ): COST,
+    (
+        "checkers/registers.py",
+        "readers.count * later > _SPARSE * (readers.count + later)  ->  "
+        "readers.count * later >= _SPARSE * (readers.count + later)",
+    ): COST,
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",

@@ -198,7 +198,7 @@ def test_a_value_that_was_written_twice_and_read_is_unknown_and_the_others_are_j
     judgement = judged(concurrent("wx1", "wx1", "rx=1", "ry= wy1", "ry= wy2"))
     assert {finding.anomaly for finding in judgement.findings} == {"lost-update", "G2-item"}
     assert judgement.unknown["G1a"] == (
-        "duplicate-writes: 1 was written to x more than once (T0); nothing follows for 1 such keys"
+        "duplicate-writes: 1 was written to x more than once (T0); nothing follows for 1 such key"
     )
     assert "internal" not in judgement.unknown
 
@@ -217,7 +217,7 @@ def test_a_key_that_is_a_list_and_a_register_is_unknown() -> None:
     judgement = judged(concurrent("ax1", "wx2", "rx=2", "rx1", "rx2", "ry= wy1", "ry= wy2"))
     assert {finding.anomaly for finding in judgement.findings} == {"lost-update", "G2-item"}
     assert judgement.unknown["G0"] == (
-        "mixed-key: x is used as a list (T0) and as a register; nothing follows for 1 such keys"
+        "mixed-key: x is used as a list (T0) and as a register; nothing follows for 1 such key"
     )
 
 

@@ -149,7 +149,7 @@ def test_a_key_with_an_element_appended_twice_is_unknown_and_the_others_are_judg
     twice = judged(concurrent("ax1", "ax1", "rx1"))
     assert twice.findings == ()
     assert twice.unknown["G-single"] == (
-        "duplicate-appends: 1 was appended to x more than once (T0); nothing follows for 1 such keys"
+        "duplicate-appends: 1 was appended to x more than once (T0); nothing follows for 1 such key"
     )
     assert "internal" not in twice.unknown
     beside = judged(concurrent("ax1", "ax1", "rx1", "ry ay1", "ry ay2"))
