@@ -1,5 +1,6 @@
 """A cycle as a drawing: its transactions below each other, an arrow down for each edge, and the last one back up."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ LINES_MAX: Final = 3
 LINE: Final = 16
 GAP: Final = 46
 TEXT_MAX: Final = 36
+NAME_MAX: Final = 30
+WATERMARK: Final = re.compile(r"(?:W )?(.+)[@/](\d+)")  # Who was told, and the position.
 MEANING: Final = {
     "ww": "overwrote, or appended after",
     "wr": "was read by",
@@ -72,7 +75,7 @@ def cycle_drawing(cycle: Sequence[Step], operations: Mapping[int, tuple[Invoke, 
     for name in names:
         lines = _lines(name, [mop for mop in steps[name] if shared[str(mop.key)] > 1 or len(names) == 1], steps[name])
         height = 28 + LINE * len(lines)
-        boxes[name] = Box(name, lines, y, height, name.startswith("W"))
+        boxes[name] = Box(_short(name, NAME_MAX), lines, y, height, not _is_operation(name))
         y += height + GAP
     edges = []
     for step in cycle:
@@ -82,13 +85,13 @@ def cycle_drawing(cycle: Sequence[Step], operations: Mapping[int, tuple[Invoke, 
         y2 = target.y + target.height // 2 if is_back else target.y
         edges.append(Edge(step.relation, step.sentence, y1, y2, is_back))
     relations = dict.fromkeys(step.relation for step in cycle)
-    return Drawing(y - GAP + 8, tuple(boxes.values()), tuple(edges), tuple((each, MEANING[each]) for each in relations))
+    legend = tuple((each, MEANING.get(each, "comes before")) for each in relations)
+    return Drawing(y - GAP + 8, tuple(boxes.values()), tuple(edges), legend)
 
 
 def _mops(name: str, operations: Mapping[int, tuple[Invoke, Complete | None]]) -> Sequence[MicroOp]:
     """The steps of a transaction of the cycle."""
-    number = name.removeprefix("T")
-    known = operations.get(int(number)) if number.isdecimal() else None
+    known = operations.get(int(name[1:])) if _is_operation(name) else None
     if known is None:
         return ()
     invoke, complete = known
@@ -97,12 +100,22 @@ def _mops(name: str, operations: Mapping[int, tuple[Invoke, Complete | None]]) -
 
 def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp]) -> tuple[str, ...]:
     """What a box says of itself: the steps on keys that others of the cycle touch as well."""
-    if name.startswith("W"):
-        return ("what was announced as complete",)
+    if not _is_operation(name):
+        told = WATERMARK.fullmatch(name)
+        return ("what was announced as complete",) if told is None else tuple(map(_short, _announced(*told.groups())))
     shown = [_short(mop_text(mop)) for mop in (telling or every)[:LINES_MAX]]
     left = len(every) - len(shown)
     return (*shown, f"and {left} more") if left else tuple(shown)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
+def _announced(subscriber: str, position: str) -> tuple[str, str]:
+    return f"{subscriber} was told: all is here", f"up to {position}"
+
+
+def _is_operation(name: str) -> bool:
+    """Is it a transaction, by its index? All else is a watermark, which reads what it says is complete."""
+    return name.startswith("T") and name[1:].isdecimal()
+
+
+def _short(text: str, most: int = TEXT_MAX) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

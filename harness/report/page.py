@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -115,7 +116,10 @@ def page(
     return rendered(
         "page.html",
         styles,
-        {"hover": story.overview.hover if story.overview else {}},
+        {
+            "hover": story.overview.hover if story.overview else {},
+            "reach": _reach(story.overview),
+        },
         report=report,
         word=Verdict(report.verdict).word,
         title=headline(report.findings[0]) if report.findings else TITLES[report.verdict],
@@ -207,8 +211,23 @@ def _story(report: Report, history: Path, run_file: RunFile | None) -> Story:
         return Story(problem=f"The history cannot be drawn: {error}")
     stream = run_file.stream if run_file is not None else None
     is_closed = stream is not None and stream.closed == "<="
-    drawn = overview(series, is_closed=is_closed, planned=planned)
+    drawn = overview(series, is_closed=is_closed, planned=planned, broken=_broken(report, series))
     return Story(series=series, overview=drawn, planned=planned, writes=writes, slices=found)
+
+
+def _broken(report: Report, series: Series) -> dict[str, list[int]]:
+    """By subscriber the events that show the findings with drawings."""
+    named = [seq for finding in report.findings[:DRAWN_MAX] for seq in finding.events]
+    result: dict[str, list[int]] = {}
+    for place in np.flatnonzero(np.isin(series.event_seq, np.array(named, np.int64))).tolist():
+        name = series.subscribers[int(series.event_subscriber[place])]
+        result.setdefault(name, []).append(int(series.event_seq[place]))
+    return result
+
+
+def _reach(drawn: Overview | None) -> list[Json]:
+    """Of each plot what its stretching needs; null for one that is not stretched."""
+    return [plot.reach and [list(each) for each in plot.reach] for plot in drawn.plots] if drawn is not None else []
 
 
 def _planned(history: Path, series: Series, run_file: RunFile | None) -> tuple[Planned, ...]:

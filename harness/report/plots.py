@@ -1,4 +1,4 @@
-"""The plots of a whole run on one axis of time: faults, rate, latency, lag of watermarks. As shapes, from arrays.
+"""The plots of a whole run on one axis of time: faults, rate, latency, watermarks. As shapes, from arrays.
 
 Nothing is cut: every operation is counted in a column of the rate, and stands behind a dot of the latency, however
 many there are. The page says what a column and a dot stand for.
@@ -14,39 +14,19 @@ from markupsafe import Markup
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.record import Json
 from harness.exposure import FOREVER, Window
+from harness.report.curves import HEIGHT, LINES_MAX, Curve, Plot, line, linear_ticks
 from harness.report.planned import Planned
 from harness.report.scale import SECOND, WIDTH, Tick, TimeAxis, duration, moment, nice_ceiling
 from harness.report.series import Series, lag_ns
+from harness.report.stairs import Broken, lag_quantiles, staircases
 from nemesis.package import PACKAGES
 
 OUTCOMES: Final = (("ok", OK), ("fail", FAIL), ("unknown", INFO))
-HEIGHT: Final = 96
 STRIP_ROW: Final = 30  # Of the strip of faults: a name, and below it the bars.
 COLUMNS: Final = (24, 240)  # Of the rate: at least, at most.
 CELLS: Final = (500, 48)  # Of the latency: dots next to each other, and above each other.
-LINES_MAX: Final = 4  # Subscribers with a line of their own; the others share one.
 GREY: Final = "#8d96a0"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
-    """A path with the style of its class."""
-
-    kind: str
-    name: str
-    d: Markup
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
-    """One plot. `note` says what its smallest mark stands for."""
-
-    title: str
-    height: int
-    curves: tuple[Curve, ...]
-    ticks: tuple[Tick, ...]
-    note: str
-    legend: tuple[tuple[str, str], ...] = ()
+NOTHING_BROKEN: Final[Broken] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +57,10 @@ class Overview:
     hover: dict[str, Json] = field(default_factory=dict)
 
 
-def overview(series: Series, *, is_closed: bool, planned: Sequence[Planned] = ()) -> Overview:
-    """The plots of a run, with what was planned behind what happened."""
+def overview(
+    series: Series, *, is_closed: bool, planned: Sequence[Planned] = (), broken: Broken = NOTHING_BROKEN
+) -> Overview:
+    """The plots of a run, with what was planned behind what happened, and the events that show findings marked."""
     axis = TimeAxis(low_ns=0, high_ns=max(1, series.end_ns), is_order=series.is_order)
     kinds = tuple(dict.fromkeys([*fault_kinds(series.windows), *(step.kind for step in planned)]))
     size = len(series.outcome)
@@ -90,6 +72,9 @@ def overview(series: Series, *, is_closed: bool, planned: Sequence[Planned] = ()
     lagging = {name: marks for name, marks in series.announced.items() if marks}
     if lagging and len(series.commit_position) and not axis.is_order:
         plots.append(_lag(series, edges, hover, is_closed=is_closed))
+        plots.append(lag_quantiles(series, edges, hover, is_closed=is_closed))
+    if lagging and not axis.is_order:
+        plots += staircases(series, broken, hover, edges)
     return Overview(
         axis=axis,
         kinds=kinds,
@@ -167,7 +152,7 @@ def _rate(series: Series, edges: Int64s, hover: dict[str, Json]) -> Plot:
         title="Operations a second",
         height=HEIGHT,
         curves=tuple(curves),
-        ticks=_linear_ticks(top),
+        ticks=linear_ticks(top),
         note="by the time of their answer",
         legend=tuple((curve.kind, curve.name) for curve in curves),
     )
@@ -246,21 +231,10 @@ def _lag(series: Series, edges: Int64s, hover: dict[str, Json], *, is_closed: bo
         title="Lag of watermarks, s",
         height=HEIGHT,
         curves=tuple(curves),
-        ticks=_linear_ticks(top),
+        ticks=linear_ticks(top),
         note="age of the oldest acknowledged write above the subscriber's watermark, the worst in each column",
         legend=(*named, *rest),
     )
-
-
-def line(heights: np.ndarray) -> Markup:
-    """Steps through heights between 0 and 1, one for each column."""
-    wide = WIDTH / len(heights)
-    ys = (HEIGHT * (1 - heights)).tolist()
-    return Markup("M0 %.1f" % ys[0] + "".join(f"V{y:.1f}H{(n + 1) * wide:.1f}" for n, y in enumerate(ys)))  # noqa: S704, UP031
-
-
-def _linear_ticks(top: float) -> tuple[Tick, ...]:
-    return tuple(Tick(HEIGHT * (1 - part / 2), f"{top * part / 2:g}") for part in range(3))
 
 
 def in_force(windows: Iterable[Window], low_ns: int, high_ns: int) -> list[Window]:

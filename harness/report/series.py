@@ -18,6 +18,7 @@ from harness.store import RunFile
 
 VIEW: Final = "view"  # The object under which nodes report a view.
 WATERMARKS: Final = ("watermark", "checkpoint")
+ROWS: Final = ("row", "backfill")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,10 @@ class Series:
     event_seq: Int64s
     event_ns: Int64s
     event_subscriber: NDArray[np.int64]  # Indexes of `subscribers`.
+    event_session: Int64s
+    event_position: Int64s  # NEVER where it has none.
     is_watermark: NDArray[np.bool_]
+    is_row: NDArray[np.bool_]
     subscribers: tuple[str, ...]
     announced: Mapping[str, tuple[Announced, ...]]
     windows: tuple[Window, ...]
@@ -69,7 +73,8 @@ def read_series(history: Path, run_file: RunFile | None) -> Series:
     phases = phases_of(history)
     finite = complete_ns[complete_ns < NEVER]
     ends = [int(each.max()) for each in (invoke_ns, finite) if each.size] + list(phases.values())
-    events = _events(history, is_local=run_file is None or run_file.stream is None)
+    is_stream = run_file is not None and run_file.stream is not None
+    events = _events(history, is_local=bool(is_commit.any()) and not is_stream)
     return Series(
         index=column["index"].to_numpy(),
         process=column["process"].to_numpy(),
@@ -98,12 +103,15 @@ def _views(history: Path) -> tuple[tuple[int, str], ...]:
 
 def _events(history: Path, *, is_local: bool) -> dict[str, Any]:
     """The fields of `Series` about the stream; `is_local`: positions of the stream say nothing about operations."""
-    table = read_table(history, "events", ["seq", "ns", "subscriber", "kind", "span", "position"]).sort_by("seq")
+    table = read_table(history, "events", ["seq", "ns", "subscriber", "session", "kind", "span", "position"]).sort_by(
+        "seq"
+    )
     names, subscriber = _encoded(table["subscriber"])
     kinds, kind = _encoded(table["kind"])
     spans, span = _encoded(table["span"].fill_null(""))
     marks = [number for number, name in enumerate(kinds) if name in WATERMARKS]
     is_watermark = np.isin(kind, marks)
+    is_row = np.isin(kind, [number for number, name in enumerate(kinds) if name in ROWS])
     ns, position = table["ns"].to_numpy(), table["position"].fill_null(int(NEVER)).to_numpy()
     announced = {}
     for number, name in enumerate(() if is_local else names):
@@ -115,7 +123,10 @@ def _events(history: Path, *, is_local: bool) -> dict[str, Any]:
         "event_seq": table["seq"].to_numpy(),
         "event_ns": ns,
         "event_subscriber": subscriber,
+        "event_session": table["session"].to_numpy(),
+        "event_position": position,
         "is_watermark": is_watermark,
+        "is_row": is_row,
         "subscribers": tuple(names),
         "announced": announced,
     }
@@ -133,16 +144,32 @@ def lag_ns(announced: tuple[Announced, ...], series: Series, edges: Int64s, *, i
     The lag at a moment is the age of the oldest acknowledged write that lies above what was announced until then.
     `is_closed`: a watermark includes the position that it names.
     """
-    oldest = np.minimum.accumulate(series.commit_ns[::-1])[::-1] if len(series.commit_ns) else series.commit_ns
-    oldest = np.append(oldest, NEVER)  # Above all positions: nothing is missing.
     worst = np.zeros(len(edges) - 1, np.int64)
     for each in announced:
-        reached = np.maximum.accumulate(each.position)
-        above = np.searchsorted(series.commit_position, reached, "right" if is_closed else "left")
-        since = oldest[np.concatenate(([0], above))]  # In force before the first watermark, and after each.
+        since = _unannounced_since(each, series, is_closed=is_closed)
         before = np.maximum(each.ns - np.minimum(since[:-1], each.ns), 0)  # As each arrives, the lag is at its worst.
         place = np.clip(np.searchsorted(edges, each.ns, "left") - 1, 0, len(worst) - 1)
         np.maximum.at(worst, place, before)
         in_force = since[np.searchsorted(each.ns, edges[1:], "left")]
         worst = np.maximum(worst, np.maximum(edges[1:] - np.minimum(in_force, edges[1:]), 0))
     return worst
+
+
+def lag_at(announced: tuple[Announced, ...], series: Series, moments: Int64s, *, is_closed: bool) -> Int64s:
+    """The lag of a subscriber at each of those moments, what arrives at one included; see `lag_ns`."""
+    worst = np.zeros(len(moments), np.int64)
+    for each in announced:
+        since = _unannounced_since(each, series, is_closed=is_closed)
+        in_force = since[np.searchsorted(each.ns, moments, "right")]
+        worst = np.maximum(worst, moments - np.minimum(in_force, moments))
+    return worst
+
+
+def _unannounced_since(announced: Announced, series: Series, *, is_closed: bool) -> Int64s:
+    """When the oldest write was acknowledged that lies above all announced: before the first watermark, after each."""
+    oldest = np.minimum.accumulate(series.commit_ns[::-1])[::-1] if len(series.commit_ns) else series.commit_ns
+    oldest = np.append(oldest, NEVER)  # Above all positions: nothing is missing.
+    reached = np.maximum.accumulate(announced.position)
+    above = np.searchsorted(series.commit_position, reached, "right" if is_closed else "left")
+    result: Int64s = oldest[np.concatenate(([0], above))]
+    return result

@@ -1,0 +1,47 @@
+"""Drawings of cycles through watermarks: whatever the node is called, it has a box that says what it is."""
+
+from typing import Any
+
+import pytest
+
+from harness.core.verdict import Step
+from harness.report.cycle import NAME_MAX, cycle_drawing
+
+
+def through(name: str, relation: Any = "watermark") -> tuple[Step, Step]:
+    """A transaction, then that, and back."""
+    there = Step(source="T1", target=name, relation="wr", sentence="it contains it")
+    return there, Step(source=name, target="T1", relation=relation, sentence="it lacks it")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("s1@120", ("s1 was told: all is here", "up to 120")),
+        ("s1/3@120", ("s1/3 was told: all is here", "up to 120")),
+        ("W s1/327", ("s1 was told: all is here", "up to 327")),
+        ("Tim@5", ("Tim was told: all is here", "up to 5")),
+        ("T9@7", ("T9 was told: all is here", "up to 7")),
+        ("checkpoint", ("what was announced as complete",)),
+        ("T", ("what was announced as complete",)),
+    ],
+)
+def test_a_node_that_is_no_transaction_is_a_watermark(name: str, lines: tuple[str, ...]) -> None:
+    drawing = cycle_drawing(through(name), {})
+    assert drawing is not None
+    transaction, watermark = drawing.boxes
+    assert (transaction.name, transaction.is_watermark) == ("T1", False)
+    assert (watermark.name, watermark.is_watermark, watermark.lines) == (name, True, lines)
+
+
+def test_a_long_name_stays_in_its_box() -> None:
+    drawing = cycle_drawing(through("subscriber-in-a-far-away-place@120"), {})
+    assert drawing is not None
+    assert drawing.boxes[1].name == "subscriber-in-a-far-away-plac…"
+    assert len(drawing.boxes[1].name) == NAME_MAX
+
+
+def test_a_relation_without_a_meaning_of_its_own_is_drawn_too() -> None:
+    drawing = cycle_drawing(through("s1@120", "chain"), {})
+    assert drawing is not None
+    assert dict(drawing.legend) == {"wr": "was read by", "chain": "comes before"}
