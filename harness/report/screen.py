@@ -141,7 +141,7 @@ def _models(report: Report) -> Iterable[Text]:
     if out or left or allowed:
         yield Text()
     if out:
-        yield plain(f"  violated  {', '.join(out)} (the weakest models ruled out)")
+        yield plain(f"  refuted   {', '.join(out)} (the weakest models ruled out)")
     if left:
         yield plain(f"  possible  {', '.join(left)} (the strongest not ruled out)")
     if allowed:

@@ -53,14 +53,14 @@ def test_of_many_promises_those_that_hold_share_a_line_with_the_least_witnessed(
 
 def test_the_weakest_models_that_are_violated_and_the_strongest_that_are_left_have_a_line_each() -> None:
     text = shown(transactions(edges=3, out=["repeatable-read"], left=["snapshot-isolation", "read-atomic"]))
-    assert "  violated  repeatable-read (the weakest models ruled out)\n" in text
+    assert "  refuted   repeatable-read (the weakest models ruled out)\n" in text
     assert "  possible  snapshot-isolation, read-atomic (the strongest not ruled out)\n" in text
 
 
 def test_where_nothing_is_violated_only_the_strongest_model_is_named() -> None:
     text = shown(transactions(edges=3, out=[], left=["strict-serializable"]))
     assert "possible  strict-serializable" in text
-    assert "violated" not in text
+    assert "refuted" not in text
 
 
 def test_transactions_that_do_not_depend_on_each_other_leave_no_model() -> None:
@@ -68,7 +68,7 @@ def test_transactions_that_do_not_depend_on_each_other_leave_no_model() -> None:
 
 
 def test_a_cycle_of_time_alone_rules_models_out_without_any_dependency() -> None:
-    assert "violated  strong-read-committed" in shown(transactions(edges=0, out=["strong-read-committed"], left=[]))
+    assert "refuted   strong-read-committed" in shown(transactions(edges=0, out=["strong-read-committed"], left=[]))
 
 
 def test_what_was_found_and_is_not_forbidden_is_told_with_its_count() -> None:
