@@ -1,0 +1,129 @@
+"""S13 by hand: what a resume owes; and the holes behind snapshots of S25."""
+
+import pytest
+
+from checkers.delivery import missing_events
+from checkers.resumes import holes
+from checkers.stream_view import Ruling
+from tests.unit.checkers.stream_cases import accused, shown, view
+
+HOLE = ["resume-hole"]
+THREE = "ok@2 x=1; ok@4 x=2; ok@6 x=3"
+SUBSCRIBER: dict[str, object] = {"wm_scope": "subscriber"}
+
+
+def resumes(log: str, source: str = THREE, **changes: object) -> Ruling:
+    of = view(log, source, **changes)
+    return holes(of, missing_events(of)).resumes
+
+
+@pytest.mark.parametrize(("start", "after", "at"), [(3, HOLE, HOLE), (4, [], HOLE), (5, [], [])])
+def test_a_resume_owes_what_lies_behind_its_position(start: int, after: list[str], at: list[str]) -> None:
+    log = f"s1/1 open@0 x=1@2 s1/2 open@{start} x=3@6"
+    assert accused(log, THREE, resume="after") == after
+    assert accused(log, THREE, resume="at") == at
+
+
+@pytest.mark.parametrize(("position", "anomalies"), [(3, []), (4, []), (5, HOLE)])
+def test_only_a_newer_event_of_the_key_shows_what_was_left_out(position: int, anomalies: list[str]) -> None:
+    source = "ok@2 x=1; ok@4 x=2; ok x=3"
+    assert accused(f"s1/1 open@0 x=1@2 s1/2 open@2 x=3@{position}", source) == anomalies
+    assert accused(f"s1/1 open@0 x=1@2 s1/2 open@2 y=3@{position}", "ok@2 x=1; ok@4 x=2; ok y=3") == []
+
+
+@pytest.mark.parametrize(("watermark", "inclusive", "exclusive"), [(3, [], []), (4, HOLE, []), (5, HOLE, HOLE)])
+def test_a_watermark_shows_that_what_had_come_before_was_not_sent_again(
+    watermark: int, inclusive: list[str], exclusive: list[str]
+) -> None:
+    log = f"s1/1 open@0 x=1@2 x=2@4 s1/2 open@2 w@{watermark}"
+    assert accused(log, THREE, closed="<=", **SUBSCRIBER) == inclusive
+    assert accused(log, THREE, closed="<", **SUBSCRIBER) == exclusive
+
+
+def test_what_never_came_at_all_is_missing_and_no_hole_as_well() -> None:
+    log = "s1/1 open@0 x=1@2 s1/2 open@2 x=3@6 w@5"
+    assert accused(log, THREE) == ["missing-event"]
+    assert accused(log, THREE, **SUBSCRIBER) == ["missing-event"]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "s1/1 open@0 x=1@2 x=2@4 w@4 s1/2 open@2 x=2@4 x=3@6 w@6",  # It came again.
+        "s1/1 open@0 x=1@2 s1/2 open@0 x=1@2 x=2@4 x=3@6",
+        "open@0 x=1@2 x=3@6",  # The first session, of which the other rules speak.
+        "s1/1 open@0 x=1@2 s1/2 open x=3@6",  # From where on, nobody said.
+        "s1/1 open@0 x=1@2 s1/2 open@2 gap@4 open@4 x=3@6",
+        "s1/1 open@0 x=1@2 s1/2 open@2 x=3@6 gap@4 close",  # It says so, before a watermark speaks of it.
+        "s1/1 open@0 x=1@2 s1/2 open@2 ~x=2@5 x=3@6",  # A snapshot shows what became of it.
+        "s1 open@0 x=1@2 s2 open@2 x=3@6",  # Another subscriber begins.
+        "s1/1 open@0 x=1@2 s1/2 open:y@2 x=3@6",
+    ],
+)
+def test_what_a_resume_does_not_owe(log: str) -> None:
+    assert "resume-hole" not in accused(log, THREE, **SUBSCRIBER)
+
+
+def test_lower_events_are_repetitions_and_later_ones_are_in_the_wrong_order() -> None:
+    assert accused("s1/1 open@0 x=1@2 x=2@4 s1/2 open@2 x=1@2 x=2@4 x=3@6", THREE, **SUBSCRIBER) == []
+    assert accused("s1/1 open@0 x=1@2 s1/2 open@2 x=3@6 x=2@4", THREE) == ["order-inversion"]
+
+
+def test_where_events_come_at_most_once_or_in_no_order_nothing_is_owed_before_a_watermark() -> None:
+    log = "s1/1 open@0 x=1@2 s1/2 open@2 x=3@6"
+    assert accused(log, THREE, delivery="exactly-once") == HOLE
+    assert accused(log, THREE, delivery="at-most-once") == []
+    assert accused(log, THREE, order_key="none") == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "source", "anomalies"),
+    [
+        ("latest", THREE, []),
+        ("latest-per-epoch", "ok@2e1 x=1; ok@4e2 x=2; ok@6e2 x=3", []),
+        ("latest-per-epoch", "ok@2e1 x=1; ok@4e1 x=2; ok@6e2 x=3", HOLE),
+    ],
+)
+def test_a_version_that_a_newer_one_may_replace_is_no_hole(versions: str, source: str, anomalies: list[str]) -> None:
+    log = "s1/1 open@0 x=1@2 s1/2 open@2 x=3@6 e2"
+    assert accused(log, source, versions=versions) == anomalies
+
+
+def test_partitions_with_positions_of_their_own_are_not_compared() -> None:
+    log, source = "s1/1 open@0 x[1]=1@2 s1/2 open@2 x[2]=3@6", "ok@2 x=1; ok@4 x[1]=2; ok@6 x=3"
+    assert "resume-hole" not in accused(log, source, order_key="partition", is_position_global=False)
+
+
+def test_what_another_reader_of_the_group_received_is_not_owed_again() -> None:
+    log = "s1/1 open@0 x=1@2 s2 open@0 x=2@4 s1/2 open@2 x=3@6"
+    assert accused(log, THREE, wm_scope="global") == []
+    assert accused(log, THREE, wm_scope="subscriber") == HOLE
+
+
+def test_each_hole_is_reported_once_with_the_first_event_that_shows_it() -> None:
+    log = "s1/1 open@0 x=1@2 x=2@4 s1/2 open@2 x=3@6 w@6 w@7"
+    ruling = resumes(log, THREE, **SUBSCRIBER)
+    assert shown(log, ruling) == [("x=3@6", "open@2")]
+    assert ruling.write.tolist() == [1]
+
+
+def test_witnesses_are_resumes_of_which_something_tells() -> None:
+    assert resumes("s1/1 open@0 x=1@2 s1/2 open@2 x=2@4").witnesses == 0  # Nothing behind it tells of the next one.
+    assert resumes("s1/1 open@0 x=1@2 s1/2 open@2 x=2@4 x=3@6").witnesses == 1
+    assert resumes("s1/1 open@0 x=1@2 s1/2 open@2 x=2@4 w@4").witnesses == 1
+    assert resumes("s1/1 open@0 s1/2 open@0 x=1@2 w@2").witnesses == 0  # No write before it.
+    assert resumes("open@0 x=1@2 w@2 x=2@4 x=3@6 w@6").witnesses == 0
+
+
+# S25
+
+
+@pytest.mark.parametrize(("position", "anomalies"), [(3, ["hand-over-hole"]), (4, []), (5, [])])
+def test_behind_a_snapshot_every_version_comes(position: int, anomalies: list[str]) -> None:
+    value = 1 if position < 4 else 2
+    assert accused(f"open ~x={value}@{position} x=3@6", THREE) == anomalies
+
+
+def test_a_hole_behind_a_snapshot_that_a_watermark_closes_is_missing() -> None:
+    assert accused("open ~x=1@3 x=3@6 w@6", THREE) == ["missing-event"]
+    assert accused("s1/1 open@0 x=2@4 s1/2 open ~x=1@3 w@6", THREE, **SUBSCRIBER) == ["missing-event", "hand-over-hole"]
