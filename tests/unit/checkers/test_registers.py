@@ -165,6 +165,12 @@ def test_an_anomaly_is_a_sentence(operations: list[Operation], order: Order, sen
     assert sentence in {finding.sentence for finding in judged(operations, order).findings}
 
 
+def test_who_read_nothing_is_counted_once_as_a_witness() -> None:
+    """T0 wrote after it had read nothing: that orders its value behind nothing, as it is for all who read nothing."""
+    judgement = judged(concurrent("rx= wx1", "rx=", "rx=1"))
+    assert judgement.facts["edges"] == {"ww": 0, "wr": 1, "rw": 2}
+
+
 @pytest.mark.parametrize(
     ("operations", "order", "ops"),
     [
