@@ -121,4 +121,26 @@ INVARIANT: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-NAMES: Final[Mapping[str, str]] = MappingProxyType({**TRANSACTIONAL, **STREAM, **INVARIANT})
+CUTS: Final = {
+    "G0": "A watermark contains a write and lacks one that it overwrote",
+    "G1c": "A watermark contains a transaction and lacks one that this one had read, or that came before what it read",
+    "G-single": "No snapshot is what a watermark contains: a cycle through watermarks with one rw of a transaction",
+    "G-nonadjacent": "No snapshots are what watermarks contain: a cycle with several rw, none right after another",
+    "G2-item": "A watermark contradicts the order in which transactions missed each other's writes",
+}
+WATERMARK: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "order-watermark": "Watermarks that are one by position come in two orders.",
+        "intermediate-watermark": "A watermark contains a transaction's write of a key, and lacks its last one.",
+        "torn-watermark": "A watermark contains one write of a transaction, and lacks another.",
+        "split-watermark": "Two subscribers' watermarks of one position differ in a transaction.",
+        "fork-watermark": "Subscribers agree on no common order of transactions.",
+        **{
+            f"{name}-watermark{order}": f"{text}.{closed}"
+            for order, closed in ORDERS.items()
+            for name, text in CUTS.items()
+        },
+    }
+)
+
+NAMES: Final[Mapping[str, str]] = MappingProxyType({**TRANSACTIONAL, **STREAM, **WATERMARK, **INVARIANT})

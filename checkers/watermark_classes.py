@@ -134,6 +134,12 @@ def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
     return found
 
 
+def is_circular(component: Component) -> bool:
+    """Do the clients' operations alone have a cycle there?"""
+    graph = _Graph(component, WW | WR | RW | PROCESS | REALTIME, None)
+    return any(step.kind & (WW | WR | RW) for step in graph.cyclic(G2))
+
+
 class _Seeker:
     """Looks for a cycle of one class in a component."""
 

@@ -29,6 +29,7 @@ from checkers import (
     serializability,
     streams,
     survival,
+    watermark_check,
 )
 from checkers.chunks import chunks
 from checkers.engine import Engine
@@ -44,6 +45,9 @@ from checkers.register_order import ORDER, Order
 from checkers.selection import is_whole, parts, write_part
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
+from checkers.watermark_classes import NAMES as CUTS
+from checkers.watermark_sentences import CHECKER as WATERMARKS
+from checkers.watermark_table import forbidden
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.verdict import Judgement
 
@@ -145,6 +149,21 @@ def _streams(subject: Subject) -> Judgement:
     return streams.check(subject.history, subject.contract, subject.engine, subject.name)
 
 
+def _watermarks(subject: Subject) -> Judgement:
+    contract = subject.contract
+    if contract is None:
+        raise AssertionError("without a contract there is no stream to judge")
+    named = {name for promise in subject.promises for name in promise.forbids if name in CUTS}
+    options = watermark_check.Options(
+        forbidden=forbidden(contract, subject.prohibited.get(TRANSACTIONS, frozenset())) | named,
+        name=subject.name,
+        order=subject.order,
+        nothing=Dictionary(subject.history).identity(None),
+    )
+    history, engine = subject.history, subject.engine
+    return _by_generation(subject, lambda part: watermark_check.check(part, history, contract, engine, options))
+
+
 def _cuts(subject: Subject) -> Judgement:
     return _by_generation(subject, lambda history: cuts.check(history, subject.bounds, subject.name))
 
@@ -190,6 +209,7 @@ CHECKS: Final = (
     Check(TRANSACTIONS, tuple(TRANSACTIONAL), _transactions, When.ALWAYS),
     Check(LOCKED, tuple(TRANSACTIONAL), _transactions_locked, When.NAMED),
     Check(STREAMS, tuple(RULES), _streams, When.CONTRACT),
+    Check(WATERMARKS, CUTS, _watermarks, When.CONTRACT),
     Check(freshness.CHECKER, freshness.ANOMALIES, _freshness),
     Check(cuts.CHECKER, cuts.ANOMALIES, _cuts),
     Check(epochs.CHECKER, epochs.ANOMALIES, _whole(epochs.check)),

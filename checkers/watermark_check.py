@@ -1,0 +1,264 @@
+"""Whether every watermark is a consistent cut: the dependency graph of the transactions, with watermarks as readers.
+
+The chain: `watermark_kernel` (each stream by itself, from rows to edges; each chunk of transactions as in
+`serializability`) -> shuffle by key -> shuffle by slice -> `slices` (a certificate without a search) -> what has none,
+to `watermark_classes`. No timestamp of the system is needed, but for where sessions begin, what a cut by position
+closes, and the order of versions where reads do not show it. The driver holds windows, counts, and some numbers for
+each watermark, never a row.
+
+Witnesses are watermarks that newly contain a committed write: of torn-watermark those of two keys of one operation, of
+intermediate-watermark those of two versions of a key by one; of split- and fork-watermark and order-watermark those
+that are one node with others; of the rest, all, if the transactions have an edge of the kind.
+
+Not checked: predicates, and the timed order of registers' versions. Where the cut is not declared there is no node.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from checkers import slices
+from checkers.chunks import Chunk, Source, chunks
+from checkers.edges import Edges, all_edges
+from checkers.engine import Dataset, Engine
+from checkers.explain import Evidence, Explainer, Name, evidence, longest_reads, number
+from checkers.register_order import ORDER, Order
+from checkers.register_sentences import Meeting, Seen, seen_versions, versions_of
+from checkers.serializability import RESIDUAL_EDGES, processes
+from checkers.serializability import summary as summary_of
+from checkers.sightings import union
+from checkers.stream_chunks import Placement, merged, stream_logs
+from checkers.versions import Inference
+from checkers.watermark_bounds import Watermarks, joined, nodes_of, numbering
+from checkers.watermark_classes import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
+from checkers.watermark_classes import ORDER as ORDERED
+from checkers.watermark_kernel import (
+    Detail,
+    Placed,
+    StreamPart,
+    Summary,
+    details,
+    gather,
+    invoked_before,
+    placement_of,
+    route,
+    summary,
+)
+from checkers.watermark_residual import Found, search
+from checkers.watermark_sentences import CHECKER, Speaker
+from harness.core.columns import NOTHING, Int64s
+from harness.core.promises import StreamContract
+from harness.core.record import Json
+from harness.core.verdict import Finding, Judgement
+
+_NO_CUT: Final = "cut: unknown: nobody knows what a watermark of this stream contains, so there is no node to judge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to judge. `forbidden` are the classes that count; all others are observations."""
+
+    forbidden: frozenset[str]
+    name: Name = number
+    order: Order = ORDER
+    nothing: int = NOTHING
+    slice_ids: int = slices.SLICE_IDS
+    partitions: int = 1
+    residual_edges: int = RESIDUAL_EDGES
+
+
+def check(source: Path, history: Path, contract: StreamContract, engine: Engine, options: Options) -> Judgement:
+    """What the graph of the operations in `source` and the streams in `history` proves; mostly they are one directory.
+
+    Raises HistoryError if a file is damaged. The findings are the same for every engine.
+    """
+    logs = stream_logs(history, contract)
+    if contract.cut == "unknown" or not logs:
+        unknown = dict.fromkeys(NAMES, _NO_CUT) if contract.cut == "unknown" else {}
+        return _nothing(unknown, {"cut": contract.cut, "watermarks": 0})
+    parts = [StreamPart(place, log, str(source)) for place, log in enumerate(logs)]
+    streams = engine.over(parts)
+    known = merged(streams.map(placement_of).collect())
+    told = streams.map(partial(summary, contract=contract, known=known)).collect()
+    told.sort(key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
+    marks = joined([one.marks for one in told])
+    if not len(marks.seq):
+        return _nothing({}, {"cut": contract.cut, "watermarks": 0})
+    return _Check(parts, chunks(source), known, marks, told, contract, engine, options).judgement()
+
+
+def _nothing(unknown: dict[str, str], facts: dict[str, Json]) -> Judgement:
+    witnesses = dict.fromkeys(NAMES, 0)
+    return Judgement(checker=CHECKER, findings=(), witnesses=witnesses, unknown=unknown, facts=facts)
+
+
+class _Check:
+    """One judgement, once all streams have told what the driver must know."""
+
+    def __init__(
+        self,
+        parts: Sequence[StreamPart],
+        sources: Sequence[Chunk],
+        known: Placement,
+        marks: Watermarks,
+        told: Sequence[Summary],
+        contract: StreamContract,
+        engine: Engine,
+        options: Options,
+    ) -> None:
+        self.parts, self.sources, self.known, self.marks, self.told = parts, sources, known, marks, told
+        self.contract, self.engine, self.options = contract, engine, options
+        self.node = nodes_of(marks, contract)
+        self.places = Placed(
+            begin=np.searchsorted(marks.log, np.arange(len(parts))),
+            node=self.node,
+            numbering=numbering(marks, self.node, self._first_after()),
+        )
+
+    def judgement(self) -> Judgement:
+        """What was found, of what could have been."""
+        inferred = self._inferred()
+        summaries = inferred.map(summary_of).collect()
+        ends = slices.ends([one.open_sources for one in summaries], last=max(one.last_index for one in summaries))
+        windows = self._windows(inferred, ends)
+        found, unknown = Found(), dict[str, str]()
+        if len(windows.start):
+            edges = self._residual(inferred, windows, ends)
+            if isinstance(edges, int):
+                unknown = dict.fromkeys(NAMES, f"residual-too-large: {edges} edges, of which none was searched")
+            else:
+                found = self._found(edges)
+        if found.too_large:
+            reason = f"search-too-long: {found.too_large} components of the residual graph have too many edges"
+            unknown |= dict.fromkeys(NAMES, reason)
+        findings = self._findings(found)
+        names = {finding.anomaly for finding in findings}
+        return Judgement(
+            checker=CHECKER,
+            findings=tuple(one for one in findings if one.anomaly in self.options.forbidden),
+            witnesses=witnesses(self.marks, self.node, union(one.report for one in summaries).tally),
+            unknown={name: reason for name, reason in unknown.items() if name not in names},
+            facts=self._facts(found, findings, len(windows.start)),
+        )
+
+    def _found(self, edges: Edges) -> Found:
+        return search(
+            edges,
+            self.places,
+            self.marks,
+            forbidden=self.options.forbidden,
+            details=self._details,
+            processes=self._processes,
+        )
+
+    def _facts(self, found: Found, findings: Sequence[Finding], windows: int) -> dict[str, Json]:
+        counts: Counter[str] = Counter()
+        for one in self.told:
+            counts.update(one.counts)
+        orders = self.told[0].orders
+        legal = {one.anomaly: one.sentence for one in findings if one.anomaly not in self.options.forbidden}
+        return {
+            "cut": self.contract.cut,
+            "watermarks": len(self.marks.seq),
+            "nodes": int(self.node.max()) + 1,
+            "chains": len(np.unique(self.marks.chain)),
+            **counts,
+            "version_order": {name: count for name, count in orders.items() if count},
+            "forbidden": [name for name in NAMES if name in self.options.forbidden],
+            "observations": dict[str, Json](legal),
+            "windows": windows,
+            "components": found.component_count,
+        }
+
+    def _first_after(self) -> Int64s | None:
+        """For each watermark the index of the first operation invoked after its receipt, if that says anything."""
+        if self.contract.realtime != "reads":
+            return None
+        order = np.argsort(self.marks.seq, kind="stable")
+        counts = self.engine.over(self.sources).map(partial(invoked_before, seq=self.marks.seq[order])).collect()
+        result = np.empty(len(order), np.int64)
+        result[order] = np.sum(counts, axis=0, dtype=np.int64) if counts else 0
+        return result
+
+    def _inferred(self) -> Dataset[Inference]:
+        items: list[Source | StreamPart] = [*self.sources, *self.parts]
+        partitions = self.options.partitions
+        send = partial(
+            route,
+            partitions=partitions,
+            nothing=self.options.nothing,
+            contract=self.contract,
+            known=self.known,
+            places=self.places,
+        )
+        take = partial(gather, order=self.options.order, numbering=self.places.numbering)
+        return self.engine.over(items).shuffle(send, take, partitions=partitions).keep()
+
+    def _windows(self, inferred: Dataset[Inference], ends: slices.Ends) -> slices.Windows:
+        send = partial(slices.route, known=ends, slice_ids=self.options.slice_ids)
+        count = ends.last // self.options.slice_ids + 1
+        return slices.union(inferred.shuffle(send, slices.certify, partitions=count).collect())
+
+    def _residual(self, inferred: Dataset[Inference], windows: slices.Windows, ends: slices.Ends) -> Edges | int:
+        """The edges that no certificate covers; how many there are, if they are too many."""
+        count = sum(inferred.map(partial(slices.inside_count, windows=windows, known=ends)).collect())
+        if count > self.options.residual_edges:
+            return count
+        return all_edges(inferred.map(partial(slices.inside, windows=windows, known=ends)).collect())
+
+    def _details(self, op: Int64s, mark: Int64s) -> list[Detail]:
+        look = partial(details, contract=self.contract, known=self.known, begin=self.places.begin, op=op, mark=mark)
+        return [detail for both in self.engine.over(self.parts).map(look).collect() for detail in both]
+
+    def _processes(self, op: Int64s) -> tuple[Int64s, Int64s]:
+        parts = self.engine.over(self.sources).map(partial(processes, op=op)).collect()
+        ops, who = (np.concatenate([np.empty(0, np.int64), *each]) for each in zip(*parts, strict=True))
+        order = np.argsort(ops)
+        return ops[order], who[order]
+
+    def _findings(self, found: Found) -> list[Finding]:
+        if not found.told:
+            return []
+        ops = {op for told in found.told for op, is_mark in zip(told.nodes, told.is_mark, strict=True) if not is_mark}
+        sources: Dataset[Source] = self.engine.over([*self.sources])
+        operations = sources.map(partial(evidence, op=np.array(sorted(ops), np.int64))).collect()
+        keys = {mop.key for part in operations for operation in part.operations for mop in operation.mops}
+        longest = sources.map(partial(longest_reads, key=np.array(sorted(keys), np.int64))).collect()
+        seen = Seen(self._meetings(sources, operations), self.options.order)
+        explainer = Explainer([*operations, *longest], self.options.name, seen)
+        speaker = Speaker(explainer, self.marks, self.parts[0].log.subscribers, self.options.name)
+        return [speaker.finding(told) for told in found.told]
+
+    def _meetings(self, sources: Dataset[Source], operations: Sequence[Evidence]) -> list[Meeting]:
+        """Who met and left the versions of registers that are spoken of."""
+        spoken = {version for part in operations for operation in part.operations for version in versions_of(operation)}
+        if not spoken:
+            return []
+        columns = np.array(sorted(spoken), np.int64).T
+        look = partial(seen_versions, key=columns[0], value=columns[1], nothing=self.options.nothing)
+        return [row for part in sources.map(look).collect() for row in part]
+
+
+def witnesses(marks: Watermarks, node: Int64s, tally: Counter[str]) -> dict[str, int]:
+    """How many watermarks could have shown each class."""
+    new = marks.is_witness
+    chains = np.unique(np.stack((node, marks.chain)), axis=1)[0]
+    is_shared = np.bincount(chains, minlength=int(node.max(initial=-1)) + 1) > 1
+    shared = int(np.count_nonzero(new & is_shared[node]))
+    every = int(np.count_nonzero(new))
+    needed = {
+        ORDERED: shared,
+        INTERMEDIATE: int(np.count_nonzero(marks.is_passing_witness)),
+        TORN: int(np.count_nonzero(marks.is_torn_witness)),
+        SPLIT: shared,
+        FORK: every if len(np.unique(marks.chain[new])) > 1 else 0,
+        G0: every if tally["ww"] else 0,
+        G1C: every if tally["wr"] else 0,
+    }
+    rest = every if tally["rw"] else 0
+    return {name: needed.get(name.partition("-watermark")[0], rest) for name in NAMES}

@@ -1,0 +1,117 @@
+"""Cycles through watermarks as findings: a sentence for each step, with the operations and events that show it."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final
+
+from checkers.cycles import Cycle
+from checkers.edges import PROCESS, REALTIME
+from checkers.explain import Explainer, Name
+from checkers.watermark_bounds import Watermarks
+from checkers.watermark_classes import CHAIN, IN, OUT, THROUGH, Step
+from checkers.watermark_residual import Told
+from harness.core.columns import NEVER
+from harness.core.verdict import Finding
+from harness.core.verdict import Step as Shown
+
+CHECKER: Final = "watermark-graph"
+
+
+class Speaker:
+    """Says what steps mean, with the evidence for clients' operations at hand."""
+
+    def __init__(self, explainer: Explainer, marks: Watermarks, subscribers: Sequence[str], name: Name) -> None:
+        self._explainer, self._marks, self._subscribers, self._name = explainer, marks, subscribers, name
+
+    def finding(self, told: Told) -> Finding:
+        """The finding of a cycle."""
+        steps = told.loop.steps
+        following = [*told.nodes[1:], told.nodes[0]]
+        before = [steps[-1], *steps[:-1]]
+        shown = []
+        for at, step in enumerate(steps):
+            labels = self._label(step, steps[at - 1], told, at), self._label_after(step, told, at, following[at])
+            shown.append(self._shown(step, before[at], labels, (told.nodes[at], following[at])))
+        ops = tuple(dict.fromkeys(op for op, is_mark in zip(told.nodes, told.is_mark, strict=True) if not is_mark))
+        marks = list(dict.fromkeys(mark for step in steps for mark in step.marks))
+        events = {int(self._marks.seq[mark]) for mark in marks} | {step.row for step in steps if step.row >= 0}
+        facts = (told.loop.anomaly, ops, [self.mark(mark) for mark in marks], [step.kind for step in steps])
+        return Finding(
+            fingerprint=blake2b(repr(facts).encode(), digest_size=8).hexdigest(),
+            anomaly=told.loop.anomaly,
+            checker=CHECKER,
+            sentence=f"{'; '.join(step.sentence for step in shown)}. {self._conclusion(told)}",
+            count=told.count,
+            ops=ops,
+            events=tuple(sorted(events)),
+            cycle=tuple(shown),
+        )
+
+    def mark(self, mark: int) -> str:
+        """How a watermark is called: by its subscriber and position, or by when it came."""
+        position, who = int(self._marks.position[mark]), self._subscribers[int(self._marks.subscriber[mark])]
+        return f"W {who}/{position if position != NEVER else f'#{self._marks.seq[mark]}'}"
+
+    def _label(self, step: Step, before: Step, told: Told, at: int) -> str:
+        if not told.is_mark[at]:
+            return f"T{told.nodes[at]}"
+        return self.mark(step.marks[0] if step.marks else before.marks[-1])
+
+    def _label_after(self, step: Step, told: Told, at: int, node: int) -> str:
+        following = (at + 1) % len(told.nodes)
+        if not told.is_mark[following]:
+            return f"T{node}"
+        after = told.loop.steps[following]
+        return self.mark(after.marks[0] if after.marks else step.marks[-1])
+
+    def _shown(self, step: Step, before: Step, labels: tuple[str, str], ends: tuple[int, int]) -> Shown:
+        if step.kind & THROUGH:
+            sentence = self._merged(step, before) + self._through(step, ends)
+            return Shown(source=labels[0], target=labels[1], relation="watermark", sentence=sentence)
+        if not labels[0].startswith("T"):
+            sentence = f"{labels[1]} began after {self._shown_mark(before.marks[-1])} had been received"
+            return Shown(source=labels[0], target=labels[1], relation="realtime", sentence=sentence)
+        # The explainer tells whole cycles of operations: of one of two steps it tells the first.
+        other = REALTIME if step.kind != REALTIME else PROCESS
+        told = self._explainer.cycle("", 1, Cycle(ends, (step.kind, other))).cycle[0]
+        return Shown(source=labels[0], target=labels[1], relation=told.relation, sentence=told.sentence)
+
+    def _through(self, step: Step, ends: tuple[int, int]) -> str:
+        what = f"{self._name(step.key)}'s {self._name(step.version)}" if step.version != NEVER else self._deleted(step)
+        mark = step.marks[0]
+        who = self._subscribers[int(self._marks.subscriber[mark])]
+        where = f"watermark {self._place(mark)}"
+        if step.kind == CHAIN:
+            return f"{who} received {where} before watermark {self._place(step.marks[1])}"
+        if step.kind == IN and step.row >= 0:
+            return f"T{ends[0]} wrote {what}, which {who} had received before {where}"
+        if step.kind == IN:
+            return f"T{ends[0]} wrote {what}, with which {who} had begun, so that {where} contains it"
+        if step.row > int(self._marks.seq[mark]):
+            return f"{who} received {what}, which T{ends[1]} wrote, only after {where}"
+        return f"{who} did not have {what}, which T{ends[1]} wrote, at {where}"
+
+    def _merged(self, step: Step, before: Step) -> str:
+        """Why one watermark stands for another: they are of one node."""
+        if step.kind == IN or not before.marks or before.kind == OUT or before.marks[-1] == step.marks[0]:
+            return ""
+        one, other = self._shown_mark(before.marks[-1]), self._shown_mark(step.marks[0])
+        return f"{one} and {other} are of one position, so of one state; "
+
+    def _shown_mark(self, mark: int) -> str:
+        return f"{self._subscribers[int(self._marks.subscriber[mark])]}'s watermark {self._place(mark)}"
+
+    def _place(self, mark: int) -> str:
+        position = int(self._marks.position[mark])
+        return str(position) if position != NEVER else f"at journal position {self._marks.seq[mark]}"
+
+    def _deleted(self, step: Step) -> str:
+        return f"a delete of {self._name(step.key)}"
+
+    def _conclusion(self, told: Told) -> str:
+        chains = told.loop.chains()
+        whose = (
+            "the cut of one subscriber is inconsistent" if chains <= 1 else f"{chains} chains of watermarks disagree"
+        )
+        aside = " The operations alone have a cycle there, too." if told.is_secondary else ""
+        return f"So each of these comes before itself: {whose}.{aside}"

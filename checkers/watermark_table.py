@@ -1,0 +1,45 @@
+"""Which classes of cycles through watermarks break what a source and a stream promise, and which are legal.
+
+A cluster forbids classes by name. What follows from a stream's contract, and from the model that its transactions are
+promised to keep, stands in `forbidden`: less than may be true, never more. All else is told as an observation.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from checkers.models import prohibited
+from checkers.watermark_classes import G0, G1C, INTERMEDIATE, NONADJACENT, ORDER, SINGLE, SPLIT, TORN
+from harness.core.promises import StreamContract
+
+_WEAKEST: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"G1c": (G0, G1C), "G-single": (SINGLE,), "G-nonadjacent": (NONADJACENT,)}
+)
+
+
+def forbidden(contract: StreamContract, anomalies: Iterable[str]) -> frozenset[str]:
+    """The classes that this contract and these prohibited anomalies of transactions forbid; none without a cut.
+
+    1. Whatever is not torn by contract, is not torn by a watermark either, unless it is by partition.
+    2. Positions that are of one order for all, with an equal state at each, order watermarks and forbid split ones.
+    3. A stream in one order for all, or by epochs, follows ww and wr if its source does: G0 and G1c. If that has
+       snapshots, G-single and G-nonadjacent. G2-item and real time need more than a contract says.
+    """
+    if contract.cut == "unknown":
+        return frozenset()
+    found = set[str]()
+    is_whole = contract.atomic_unit in ("transaction", "epoch") and contract.unit_scope == "global"
+    if contract.is_position_global:
+        found.add(ORDER)
+    if is_whole:
+        found |= {INTERMEDIATE, TORN} | ({SPLIT} if contract.is_position_global else set())
+    if is_whole and (contract.order_key == "global" or contract.position == "epoch"):
+        broken = set(anomalies)
+        for anomaly, classes in _WEAKEST.items():
+            found |= set(classes) if anomaly in broken else set()
+    return frozenset(f"{name}-watermark" for name in found)
+
+
+def prohibited_of(models: Iterable[str]) -> frozenset[str]:
+    """The anomalies of transactions that those models prohibit."""
+    return prohibited(tuple(models)) if models else frozenset()
