@@ -108,7 +108,9 @@ class Simulation:
 
     def _begun(self, process: int) -> Running:
         keys = self.draw.sample(range(self.keys), self.draw.choice([0, 1, 1, 2]))
-        writes = [] if self.draw.chance(1, 10) else self.draw.sample(range(self.keys), self.draw.choice([1, 1, 2, 2, 3]))
+        writes = (
+            [] if self.draw.chance(1, 10) else self.draw.sample(range(self.keys), self.draw.choice([1, 1, 2, 2, 3]))
+        )
         if self.has_oddities and writes and self.draw.chance(1, 5):
             writes.append(writes[0])
         index = len(self.all)

@@ -205,7 +205,8 @@ def _complete(world: World, op: int) -> Complete:
     epoch = next((w.epoch for w in world.writes if w.op == op), NEVER)
     mops, at = _mops(world, t) if t.outcome == OK else None, _known(position)
     outcome = OUTCOMES[t.outcome]
-    return Complete(op, t.complete, outcome, None, mops, txn=900 + op, commit_ts=at, epoch=_known(epoch))
+    read, epoch_number = _known(t.as_of), _known(epoch)
+    return Complete(op, t.complete, outcome, None, mops, txn=900 + op, read_ts=read, commit_ts=at, epoch=epoch_number)
 
 
 def _event(event: Event, time: int, number: int) -> StreamEvent:

@@ -10,10 +10,10 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.columns import CLOSE, GAP, NEVER, OPEN, ROW, WATERMARK
+from harness.core.columns import BACKFILL, CLOSE, GAP, NEVER, OK, OPEN, ROW, WATERMARK
 from harness.core.draw import Draw, Stream
 from harness.core.promises import StreamContract
-from tests.oracles.watermark_source import World
+from tests.oracles.watermark_source import Read, Transaction, World
 from tests.stream_language import Event, Write
 from tests.stream_sources import TICK, Simulation, Source
 
@@ -130,6 +130,8 @@ class Feed:
             self._emit(kind=OPEN)
         else:
             self._emit(kind=OPEN, position=self.start)
+        if self.start and self.draw.chance(1, 3):
+            self._fill()
         before = [e for _, e in self.log if e.kind == ROW and not self._is_ahead(e.position)]
         distinct = list({(e.position, e.key, e.ordinal): replace(e, session=self.session) for e in before}.values())
         if distinct and self.draw.chance(1, 4):  # At least once: the end of what came before comes again.
@@ -137,6 +139,15 @@ class Feed:
             for e in ordered:
                 if e.key in self.keys:
                     self._stamp(e)
+
+    def _fill(self) -> None:
+        """A snapshot of what the session begins with."""
+        begun = [u for u in self.units if not self._is_ahead(u.position)]
+        self.time = max([self.time, *(u.ready for u in begun)])
+        newest = {w.key: w for u in begun for w in u.rows if w.key in self.keys}
+        for w in newest.values():
+            if w.value != NEVER:
+                self._emit(kind=BACKFILL, span=self.spans[w.key], unit=w.txn, **_shown(w))
 
     def _begin(self) -> int:
         """Where a session starts: most often behind the last watermark, but it may start anywhere."""
@@ -205,8 +216,7 @@ class Feed:
 
     def _send(self, w: Write) -> None:
         self.time = max(self.time, next(u.ready for u in self.units if w in u.rows))
-        shown = {"key": w.key, "value": w.value, "position": w.position, "ordinal": w.ordinal, "epoch": w.epoch}
-        self._emit(kind=ROW, span=self.spans[w.key], unit=w.txn, **shown)
+        self._emit(kind=ROW, span=self.spans[w.key], unit=w.txn, **_shown(w))
 
     def _announce(self, lanes: list[Lane], *, chance: int) -> None:
         """A watermark below all that is left in these lanes; and above all that was sent, if all that is contained."""
@@ -237,6 +247,10 @@ class Feed:
         self.log.append((self.time, event))
 
 
+def _shown(w: Write) -> dict[str, int]:
+    return {"key": w.key, "value": w.value, "position": w.position, "ordinal": w.ordinal, "epoch": w.epoch}
+
+
 def units_of(source: Source, contract: StreamContract, draw: Stream) -> list[Unit]:
     """What a stream sends of a source, in the order of positions."""
     found: dict[int, list[Write]] = {}
@@ -254,6 +268,25 @@ def units_of(source: Source, contract: StreamContract, draw: Stream) -> list[Uni
     return result
 
 
+def stale_reads(source: Source, units: list[Unit], draw: Stream) -> Source:
+    """The source with up to two reads as of a position, when all was over."""
+    top = units[-1].position if units else 0
+    end = max([0, *(t.invoke for t in source.transactions), *(u.ready for u in units)])
+    end = max([end, *(t.complete for t in source.transactions if t.complete != NEVER)])
+    result = list(source.transactions)
+    for _ in range(draw.below(3)):
+        as_of, index, end = draw.between(0, top), len(result), end + TICK
+        values = {w.key: w.value for u in units if u.position <= as_of for w in u.rows}
+        keys = draw.sample(range(KEYS), draw.between(1, KEYS))
+        reads = tuple(Read(key=key, value=values.get(key, NEVER)) for key in keys)
+        result.append(
+            Transaction(
+                index=index, process=90 + index, invoke=end, complete=end + 1, outcome=OK, reads=reads, as_of=as_of
+            )
+        )
+    return replace(source, transactions=tuple(result))
+
+
 def world(seed: int, kind: str, *, is_simple: bool = False, subscribers: int | None = None) -> World:
     """A source of that kind with one or two correct streams."""
     draw = Draw(seed).stream("world")
@@ -264,6 +297,8 @@ def world(seed: int, kind: str, *, is_simple: bool = False, subscribers: int | N
     source = Simulation(draw=draw, kind=kind, count=count, keys=KEYS, has_oddities=not is_simple).run()
     source = replace(source, writes=tuple(replace(w, span=spans[w.key]) for w in source.writes))
     sent = units_of(source, contract, draw)
+    if not is_simple and contract.is_position_global:
+        source = stale_reads(source, sent, draw)
     feeds = draw.between(1, 2) if contract.wm_scope in ("session", "subscriber") else 1
     log: list[tuple[int, Event]] = []
     for n in range(subscribers or feeds):

@@ -257,9 +257,9 @@ def edges(world: World, using: Using | None = None) -> list[Edge]:
                 writer = cuts.source.node(world.writes[version].op)
                 result.append(Edge(source=node, target=writer, kind="out", chain=chain, key=key))
             if using.realtime and world.contract.realtime == "reads":
-                later = [t.index for t in world.transactions if t.invoke > world.received[m]]
-                later = [op for op in later if cuts.source.is_committed(op)]
-                result += [Edge(source=node, target=cuts.source.node(op), kind="rt", chain=chain) for op in later]
+                later = [cuts.source.node(t.index) for t in cuts.source.committed if t.invoke > world.received[m]]
+                later = [target for target in later if target[0] == "t"]  # Not what read as of a position.
+                result += [Edge(source=node, target=target, kind="rt", chain=chain) for target in later]
         pairs = [(cuts.nodes[one], cuts.nodes[two]) for one, two in pairwise(marks)]
         result += [Edge(source=one, target=two, kind="chain", chain=chain) for one, two in pairs]
     merged = _reads(world, cuts)

@@ -86,6 +86,11 @@ class Source:
     def is_committed(self, op: int) -> bool:
         return self.outcome[op] == OK or (self.outcome[op] == INFO and op in self.observed)
 
+    @cached_property
+    def committed(self) -> list[Transaction]:
+        """Committed*."""
+        return [t for t in self.world.transactions if self.is_committed(t.index)]
+
     def shown(self, event: Event) -> int | None:
         """The version that a row shows, None for a phantom and for a delete that fits several."""
         fits = self._fitting(event.key, event.value)
@@ -124,14 +129,13 @@ class Source:
 
     def edges(self, using: Using) -> Iterator[Edge]:
         """The client's edges; those of a transaction that reads as of a position leave from its read side."""
-        mine = [t for t in self.world.transactions if self.is_committed(t.index)]
         if using.versions:
             for order in self.orders.values():
                 for one, two in pairwise(order):
                     yield self._edge(self.writes[one].op, self.writes[two].op, "ww")
-        for t in mine:
+        for t in self.committed:
             yield from self._of_reads(t, using)
-            for u in mine:
+            for u in self.committed:
                 # A read as of a position is of that moment, whenever it was asked for.
                 is_late = t.outcome == OK and t.complete < u.invoke and self.node(u.index)[0] != "r"
                 if using.realtime and is_late:

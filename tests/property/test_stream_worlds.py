@@ -14,7 +14,7 @@ import pytest
 from checkers.agreement import splits
 from checkers.stream_chunks import StreamLog, merged, placed, placement
 from checkers.stream_kernel import judged
-from harness.core.columns import CLOSE, GAP, INFO, NEVER, ROW, WATERMARK
+from harness.core.columns import BACKFILL, CLOSE, GAP, INFO, NEVER, OPEN, ROW, WATERMARK
 from tests.oracles.watermark_classes import Named, components, level, names
 from tests.oracles.watermark_graph import Cuts, edges
 from tests.oracles.watermark_source import Using, World
@@ -115,14 +115,21 @@ def oddities(one: World) -> set[str]:
         "unclear": any(t.outcome == INFO for t in one.transactions),
         "unclear but delivered": any(t.outcome == INFO and cuts.source.is_committed(t.index) for t in one.transactions),
         "skipped": one.contract.versions == "latest" and any(w.version > 1 for w in one.writes) and bool(delivered),
-        "some keys only": any(e.kind == 0 and e.key != NEVER for e in log),
-        "one partition only": any(e.kind == 0 and e.span >= 0 for e in log),
+        "some keys only": any(e.kind == OPEN and e.key != NEVER for e in log),
+        "one partition only": any(e.kind == OPEN and e.span >= 0 for e in log),
         "partition's watermark": any(e.kind == WATERMARK and e.span >= 0 for e in log),
         "ahead of its watermark": any(
             version not in cuts.contained(m) for m in cuts.marks for t, version in cuts.rows.items() if t < m
         ),
         "merged": len(set(cuts.nodes.values())) < len(cuts.nodes),
         "not covered": any(len(cuts.covered(m)) < len(cuts.keys) for m in cuts.marks),
+        "backfill": any(e.kind == BACKFILL for e in log),
+        "read as of a position": any(t.as_of != NEVER for t in one.transactions),
+        "read that is a watermark": any(
+            kind == "w" and e.chain is not None and e.chain[0] == "read"
+            for e in edges(one)
+            for kind, _ in (e.source, e.target)
+        ),
         "begun by a row": any(b and not b[1] for m in cuts.marks for k in cuts.keys if (b := cuts.begin(m, k))),
     }
     return {name for name, is_there in found.items() if is_there}
@@ -137,7 +144,7 @@ def test_the_worlds_have_every_oddity_and_watermarks_that_contain_something() ->
             met.update(oddities(one))
             cuts = Cuts(one)
             newly += sum(len(cuts.contained(marks[-1])) > 0 for marks in cuts.chains.values())
-    assert len(met) == 17
+    assert len(met) == 20
     assert min(met.values()) >= 3, met
     assert newly > 100
 
