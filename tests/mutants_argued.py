@@ -34,11 +34,11 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/graph.py",
         "len(self.source) <= _PATH_EDGES  ->  len(self.source) < _PATH_EDGES",
     ): COST,
+    ("checkers/registers.py", "readers.count[group] > 0  ->  readers.count[group] >= 0"): COST,
     (
         "checkers/registers.py",
-        "readers.count * later > _SPARSE * (readers.count + later)  ->  "
-        "readers.count * later >= _SPARSE * (readers.count + later)",
-    ): COST,
+        "given.earlier < registers.count  ->  given.earlier <= registers.count",
+    ): "of one register, writers of what comes after nothing stand in the tail twice: only the cost differs",
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",

@@ -165,6 +165,13 @@ def test_an_anomaly_is_a_sentence(operations: list[Operation], order: Order, sen
     assert sentence in {finding.sentence for finding in judged(operations, order).findings}
 
 
+@pytest.mark.parametrize(("count", "rw"), [(8, 8 * 7), (9, 9)])
+def test_readers_of_what_many_overwrote_are_witnesses_one_by_one(count: int, rw: int) -> None:
+    """Up to four edges for each reader and writer they are counted by edges, from there on by readers."""
+    texts = ["wx1", *(f"rx=1 wx{value}" for value in range(2, 2 + count))]
+    assert judged(concurrent(*texts), UNTIMED).facts["edges"] == {"ww": count, "wr": count, "rw": rw}
+
+
 def test_who_read_nothing_is_counted_once_as_a_witness() -> None:
     """T0 wrote after it had read nothing: that orders its value behind nothing, as it is for all who read nothing."""
     judgement = judged(concurrent("rx= wx1", "rx=", "rx=1"))
