@@ -4,6 +4,9 @@ A fault excuses what happens from its begin to the end of its grace; but what st
 else: commits, and the streams of others, must not wait for a slow, dead or unreachable subscriber. A subscriber itself
 is excused, too, while its user naps, and while it discards events for want of memory.
 
+Where watermarks rest without writes (`wm_idle`), a pause begins when the source has answered an operation with a
+position that the last watermark does not speak of: until then there was nothing to announce.
+
 Of every pause between two watermarks of a session, and of every wait of a commit for an epoch, what counts is the
 longest piece outside all that. It is a `lag` if a fault of other subscribers was in force in it, else a `stall`.
 
@@ -12,9 +15,10 @@ that had an effect; memory-growth, probes that stood at half of the bound or mor
 in naps that had lasted for as long as a silent subscriber is borne with, in a session that went on.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from checkers.disturbance import disturbed, is_among, overlaps, span
@@ -26,6 +30,7 @@ from checkers.evidence import (
     State,
     finding,
     phases,
+    rows,
     samples,
     seconds,
     sessions,
@@ -34,7 +39,8 @@ from checkers.evidence import (
 )
 from checkers.explain import Name, number
 from checkers.intervals import Interval, longest, merged, outside
-from harness.core.promises import Bounds
+from harness.core.columns import OK
+from harness.core.promises import Bounds, StreamContract
 from harness.core.verdict import Finding, Judgement
 
 CHECKER = "liveness"
@@ -53,12 +59,18 @@ class Trouble:
     what: tuple[object, ...]
 
 
-def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # noqa: ARG001  Every check takes a name.
+def check(
+    history: Path,
+    bounds: Bounds,
+    name: Name = number,  # noqa: ARG001  Every check takes a name.
+    contract: StreamContract | None = None,
+) -> Judgement:
     """What the times of that history prove. Raises HistoryError if its files are damaged.
 
     One finding for each anomaly and node: the first example, and how many there are. Undeclared bounds are not judged.
+    `contract` says whether watermarks move without writes; without one, they do.
     """
-    record = _Record(history, bounds)
+    record = _Record(history, bounds, contract)
     witnesses = dict.fromkeys(ANOMALIES, 0)
     troubles: list[Trouble] = []
     for who, kind, begin, end in (*record.pauses(), *record.waits()):
@@ -87,7 +99,7 @@ def _findings(troubles: list[Trouble]) -> Iterator[Finding]:
 class _Record:
     """All that a history says about time and memory."""
 
-    def __init__(self, history: Path, bounds: Bounds) -> None:
+    def __init__(self, history: Path, bounds: Bounds, contract: StreamContract | None) -> None:
         names = Dictionary(history)
         self._bounds = bounds
         self._sessions = sessions(history, names)
@@ -96,6 +108,7 @@ class _Record:
         self._beside = [window for window in self._faults if is_among(window, self._subscribers)]
         self._disconnects = states(history, names, "disconnect")["disconnect"]
         self._probes = samples(history, "records", "commit-blocked-ns", "user-lag")
+        self._issued = _Issued(history, contract) if contract is not None and contract.wm_idle == "rests" else None
         end = phases(history).get("end")
         self._end_ns: int | None = None if end is None else int(end["ns"])
         self._excused = {who: self._excuses(who) for who in self._subscribers}
@@ -108,13 +121,15 @@ class _Record:
         """
         last = {session.subscriber: session for session in self._sessions}
         for session in self._sessions:
-            points = [mark.ns for mark in session.marks if mark.kind in ("open", "watermark")]
+            points = [(mark.ns, mark.position) for mark in session.marks if mark.kind in ("open", "watermark")]
             if session.marks[-1].kind == "close":
-                points.append(session.marks[-1].ns)
+                points.append((session.marks[-1].ns, None))
             elif last[session.subscriber] is session and self._end_ns is not None:
-                points.append(self._end_ns)
-            for begin, end in pairwise(points):
-                yield session.subscriber, "pause", begin, end
+                points.append((self._end_ns, None))
+            for (ns, position), (end, _) in pairwise(points):
+                begin = ns if self._issued is None else self._issued.begin_ns(ns, position)
+                if begin is not None and begin < end:
+                    yield session.subscriber, "pause", begin, end
 
     def waits(self) -> Iterator[tuple[str, str, int, int]]:
         """The time for which each commit waited: who, "wait", when."""
@@ -233,3 +248,23 @@ def _discarding(session: Session) -> Iterator[Interval]:
         elif mark.kind == "open" and begun is not None:
             yield begun, mark.ns
             begun = None
+
+
+class _Issued:
+    """What a source that rests without writes has given out, and when it said so."""
+
+    def __init__(self, history: Path, contract: StreamContract) -> None:
+        self._is_inclusive = contract.closed == "<="
+        columns = ["index", "outcome", "commit_ts", "complete_ns"]
+        ops = [op for op in rows(history, "ops", columns, outcome=[OK]) if op["commit_ts"] is not None]
+        ops.sort(key=lambda op: int(op["commit_ts"]))
+        self._positions = [int(op["commit_ts"]) for op in ops]
+        self._soonest_ns = list(accumulate((int(op["complete_ns"]) for op in reversed(ops)), min))[::-1]
+
+    def begin_ns(self, ns: int, position: int | None) -> int | None:
+        """From when on a watermark was due after the one at that time; None if none was, or nobody can know."""
+        if position is None:
+            return None
+        search = bisect_right if self._is_inclusive else bisect_left
+        place = search(self._positions, position)
+        return max(ns, self._soonest_ns[place]) if place < len(self._positions) else None

@@ -172,6 +172,10 @@ def _freshness(subject: Subject) -> Judgement:
     return _by_generation(subject, lambda history: freshness.check(history, subject.name))
 
 
+def _liveness(subject: Subject) -> Judgement:
+    return liveness.check(subject.history, subject.bounds, subject.name, subject.contract)
+
+
 def _linearizability(subject: Subject) -> Judgement:
     return linearizability.check(subject.history, subject.engine, subject.register)
 
@@ -218,7 +222,7 @@ CHECKS: Final = (
     Check(replicas.CHECKER, (replicas.DIVERGED,), _whole(replicas.check)),
     Check(authority.CHECKER, (authority.SPLIT,), _whole(authority.check)),
     Check(causes.CHECKER, (causes.FALSE_GAP, causes.SPURIOUS), _whole(causes.check)),
-    Check(liveness.CHECKER, liveness.ANOMALIES, _whole(liveness.check)),
+    Check(liveness.CHECKER, liveness.ANOMALIES, _liveness),
     Check(linearizability.CHECKER, linearizability.ANOMALIES, _linearizability),
     Check(bank.CHECKER, bank.ANOMALIES, _bank),
     Check(counter.CHECKER, counter.ANOMALIES, _invariant(counter.check)),

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from checkers import liveness
 from checkers.intervals import longest, merged, outside, total
+from harness.core.promises import StreamContract
 from harness.core.verdict import Judgement
 from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies
 
@@ -40,6 +41,45 @@ def test_a_stream_that_goes_on_is_a_witness_with_each_pause(tmp_path: Path) -> N
 def test_a_pause_longer_than_the_bound_is_a_stall(tmp_path: Path, end: int, expected: list[str]) -> None:
     judgement = judged(streamed("s1", pause=(1000, end)), tmp_path)
     assert anomalies(judgement) == expected
+
+
+@pytest.mark.parametrize(
+    ("position", "answered", "closed", "expected"),
+    [
+        (100, 1000, "<=", []),  # The last watermark, 100, speaks of it.
+        (101, 1000, "<=", ["stall"]),
+        (100, 1000, "<", ["stall"]),  # It speaks of what is below.
+        (99, 1000, "<", []),
+        (101, 1599, "<=", ["stall"]),
+        (101, 1600, "<=", []),  # Only 400 ms are left, which is the bound.
+    ],
+)
+def test_a_watermark_that_rests_is_due_when_something_is_above_it(
+    tmp_path: Path, position: int, answered: int, closed: str, expected: list[str]
+) -> None:
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.watermarks("s1", [100])
+    run.append(answered - 1, {1: 1}, at=position)
+    run.mark(2000, "end")
+    history = run.write(tmp_path)
+    rests = StreamContract(closed=closed, cut="position", position="offset", wm_idle="rests")  # type: ignore[arg-type]  # One of its two values.
+    judgement = liveness.check(history, BOUNDS, contract=rests)
+    assert anomalies(judgement) == expected
+    assert anomalies(liveness.check(history, BOUNDS, contract=replace(rests, wm_idle="moves"))) == ["stall"]
+    assert judgement.witnesses["stall"] == (position > 100 or (position == 100 and closed == "<"))
+
+
+def test_a_source_without_writes_leaves_a_watermark_at_rest(tmp_path: Path) -> None:
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.event(100, "s1", "open")  # From where on, nobody said.
+    run.append(200, {1: 1}, "info")
+    run.append(300, {1: 2}, "fail")
+    run.mark(2000, "end")
+    rests = StreamContract(closed="<=", cut="position", position="offset", wm_idle="rests")
+    judgement = liveness.check(run.write(tmp_path), BOUNDS, contract=rests)
+    assert (anomalies(judgement), judgement.witnesses["stall"]) == ([], 0)
 
 
 def test_a_stall_is_told_with_its_times(tmp_path: Path) -> None:
