@@ -45,8 +45,13 @@ CONFLICT: Final = 409
 LOG_TAIL_LINES: Final = 5
 LOGS: Final = LogConfig(type="json-file", config={"max-size": "8m", "max-file": "1"})
 LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
-# Small buffers in Toxiproxy: what a slow reader does not take must soon be felt by the sender.
-PROXY_SYSCTLS: Final = {"net.ipv4.tcp_rmem": "4096 16384 65536", "net.ipv4.tcp_wmem": "4096 16384 65536"}
+# Small buffers in Toxiproxy: what a slow reader does not take must soon be felt by the sender. Few attempts to connect:
+# Toxiproxy accepts nobody while it dials, and a node that dies meanwhile would stop its proxy for half a minute.
+PROXY_SYSCTLS: Final = {
+    "net.ipv4.tcp_rmem": "4096 16384 65536",
+    "net.ipv4.tcp_wmem": "4096 16384 65536",
+    "net.ipv4.tcp_syn_retries": "1",
+}
 T = TypeVar("T")
 
 

@@ -52,12 +52,16 @@ class Seen(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What has gone over a way so far: messages, connections, and those of them that were closed or refused."""
+    """What has gone over a way so far: messages, connections, and those of them that were closed or refused.
+
+    `standing` are the connections that are open now, where messages cannot be counted at both ends.
+    """
 
     sent: int = 0
     received: int = 0
     opened: int = 0
     broken: int = 0
+    standing: int = 0
 
 
 def way(link: str) -> Way:

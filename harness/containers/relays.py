@@ -25,6 +25,7 @@ class Relay:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.address = Address(LOOPBACK, 0)
+        self.standing = 0  # Connections that are open now.
         self._sent = self._received = self._opened = self._closed = self._refused = 0
 
     async def open(self) -> None:
@@ -62,12 +63,14 @@ class Relay:
             self._refused += 1
             return
         self._opened += 1
+        self.standing += 1
         up = asyncio.create_task(self._up(reader, far_writer))
         down = asyncio.create_task(self._down(far_reader, writer))
         try:
             await asyncio.wait((up, down), return_when=asyncio.FIRST_COMPLETED)
             self._closed += not up.done()
         finally:
+            self.standing -= 1
             far_writer.transport.abort()
             for each in (up, down):
                 each.cancel()

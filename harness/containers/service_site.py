@@ -156,8 +156,10 @@ class ServiceSite:
             probed = self._probed.get(proxy, [])
             arrived = sum(each.after_s is not None for each in probed)
             return Passed(len(probed), arrived, 0, len(probed) - arrived)
-        counters = self._relays[proxy].counters()
-        return Passed(counters.sent, counters.received, counters.opened, counters.closed + counters.refused)
+        relay = self._relays[proxy]
+        counters = relay.counters()
+        broken = counters.closed + counters.refused
+        return Passed(counters.sent, counters.received, counters.opened, broken, relay.standing)
 
     async def counters(self, nodes: Iterable[NodeId]) -> dict[NodeId, Counters]:
         """What subscribers have counted; servers count nothing."""

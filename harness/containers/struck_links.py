@@ -118,6 +118,9 @@ class OnLinks:
         count = sum(self._count(each, passed[each.name]) for each in self._ways if each.name in self._shown)
         packets = await self._rules.dropped(self._silent())
         note = f"{count} {_DONE[self._step.fault]}" + (f", {packets} packets dropped" if packets else "")
+        if not count and self._step.fault == "stall":  # Of who only listens, nothing is held back here.
+            count = sum(passed[name].standing for name in self._shown)
+            note = f"{count} connections stood silent"
         self._final = Effect(count, f"{note}; {self._probed()}")
         return self._final
 

@@ -214,9 +214,9 @@ class FullDisk:
         except GONE:
             with suppress(*GONE):  # It does not run: then it shall have room when it does.
                 await self._site.put(node, self._ballast(node), b"")
-        place.may_end = False
         if place.control.is_foreign and not await place.control.ready(SETTLED_S):
             await self._rules.start(node)  # It has ended for want of room, and does not start by itself.
+        place.may_end = False
 
     def _ballast(self, node: NodeId) -> str:
         return f"{self._site.nodes[node].folder}/{BALLAST}"
