@@ -6,20 +6,24 @@ error means says `sqlstates.py`; the line is drawn at the moment in which COMMIT
 2. After it `ok` only by the answer COMMIT without a warning, `fail` only by a definite error, `info` in any other case.
    A warning there says that the commit stands but may not have reached the standby.
 3. The number of a transaction and its position come from the server: the number from the first write; the position, the
-   end of the commit record, is looked up in the log after COMMIT has been answered. If that fails the position is left
-   out; deliveries may tell it.
+   end of the commit record, is looked up in the log behind COMMIT. If that fails the position is left out; deliveries
+   may tell it.
+4. BEGIN travels with the first step, and the look-up with COMMIT. Nothing else travels with COMMIT: what it is sent
+   with would make more outcomes unclear than need be.
 """
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, cast
 
 import msgspec
 
 from clusters.postgres import rows
-from clusters.postgres.line import Broken, Line, Refused, dial
+from clusters.postgres.line import Broken, Line, Refused, Request, Row, dial
 from clusters.postgres.sqlstates import is_definite
-from harness.core.record import Json, MicroOp, Outcome
+from harness.core.record import Json, MicroOp
 from harness.core.seams import Completion, Doors, Invocation
 
 _SECOND_NS: Final = 1_000_000_000
@@ -40,9 +44,9 @@ class _Progress:
     has_sent_commit: bool = False
     is_committed: bool = False
     txn: int | None = None
-    before: bytes | None = None  # A position in the log before the commit.
+    before: bytes = b""  # A position in the log before the commit, where there is a `txn`.
     position: int | None = None  # Of the commit.
-    answer: Completion | None = None
+    answer: Completion | None = None  # To what is no transaction of a workload.
     steps: list[MicroOp] = field(default_factory=list)
 
 
@@ -63,17 +67,8 @@ class PostgresClient:
         try:
             async with asyncio.timeout(timeout_ns / _SECOND_NS):
                 await self._carry_out(invocation, progress, timeout_ns)
-        except TimeoutError:
-            return self._given_up(progress, "no answer in time")
-        except Refused as refused:
-            if refused.ends_connection or not await self._rolled_back(timeout_ns):
-                self._hang_up()
-            is_open = progress.has_sent_commit and not is_definite(refused.severity, refused.sqlstate)
-            return self._ended(progress, "info" if is_open else "fail", str(refused))
-        except OSError as error:
-            return self._given_up(progress, str(error))
-        if self._finds_positions:
-            progress.position = await self._position(progress, timeout_ns)
+        except (Refused, OSError) as error:  # Time-outs are among the latter.
+            return await self._failed(progress, error, timeout_ns)
         return self._answered(progress)
 
     async def close(self) -> None:
@@ -82,20 +77,31 @@ class PostgresClient:
 
     async def _carry_out(self, invocation: Invocation, progress: _Progress, timeout_ns: int) -> None:
         line = await self._connected(timeout_ns / _SECOND_NS / _DIALS)
-        await line.run(self._begin)
-        if invocation.mops is not None:
-            for mop in invocation.mops:
-                progress.steps.append(await _step(line, mop, progress))
+        begin: Sequence[Request] = [(self._begin,)]
+        if invocation.mops is None:
+            *_, answer = await line.run(*begin, _operation(invocation))
+            progress.answer = _operated(invocation, answer.rows)
         else:
-            progress.answer = await _operate(line, invocation)
+            for mop in invocation.mops:
+                *_, answer = await line.run(*begin, _request(mop))
+                progress.steps.append(_stepped(mop, answer.rows, progress))
+                begin = ()
         line.warnings.clear()
         progress.has_sent_commit = True
-        tag = await line.run("COMMIT")
-        if tag == "ROLLBACK":
-            raise Refused(severity="ERROR", sqlstate="25P02", message="the transaction had been undone")
-        if line.warnings:
-            raise Broken(f"COMMIT came with the warning {line.warnings[0]}")
-        progress.is_committed = True
+        await self._commit(line, progress)
+
+    async def _commit(self, line: Line, progress: _Progress) -> None:
+        """Commit, and look up where; once the first is answered, it matters no more whether the second is."""
+        requests: list[Request] = [("COMMIT",)]
+        if self._finds_positions and progress.txn is not None:
+            requests.append((rows.COMMITTED_AT, progress.before, b"%d" % progress.txn))
+        async with aclosing(line.ask(*requests)) as answers:
+            async for answer in answers:
+                if progress.is_committed:
+                    progress.position = rows.number(answer.rows)
+                elif answer.tag != "COMMIT" or line.warnings:
+                    raise Broken(f"COMMIT was answered with {answer.tag} {' '.join(line.warnings)}".strip())
+                progress.is_committed = True
 
     async def _connected(self, within_s: float) -> Line:
         """The connection that is kept, or a new one to the first node that takes writes. Raises Broken."""
@@ -124,29 +130,25 @@ class PostgresClient:
         try:
             async with asyncio.timeout(timeout_ns / _SECOND_NS / _DIALS):
                 if self._line is not None:
-                    await self._line.run("ROLLBACK")
+                    await self._line.run(("ROLLBACK",))
         except (OSError, Refused):
             return False
         return True
 
-    async def _position(self, progress: _Progress, timeout_ns: int) -> int | None:
-        """Where a transaction that wrote was committed, if that can be found out."""
-        if self._line is None or progress.txn is None or progress.before is None:
-            return None
-        try:
-            async with asyncio.timeout(timeout_ns / _SECOND_NS):
-                found = await self._line.ask(rows.COMMITTED_AT, progress.before, b"%d" % progress.txn)
-        except (OSError, Refused):
+    async def _failed(self, progress: _Progress, error: Refused | OSError, timeout_ns: int) -> Completion:
+        """What that means. A connection in doubt is closed, so that nothing more of the operation can arrive."""
+        is_standing, is_sure = False, False
+        if isinstance(error, Refused):
+            is_standing = not error.ends_connection and await self._rolled_back(timeout_ns)
+            is_sure = is_definite(error.severity, error.sqlstate)
+        if not is_standing:
             self._hang_up()
-            return None
-        return int(found[0][0]) if len(found) == 1 and found[0][0] is not None else None
-
-    def _given_up(self, progress: _Progress, reason: str) -> Completion:
-        """Without an answer: the connection is closed, so that nothing more of this can arrive."""
-        self._hang_up()
         if progress.is_committed:
             return self._answered(progress)
-        return self._ended(progress, "info" if progress.has_sent_commit else "fail", reason)
+        is_open = progress.has_sent_commit and not is_sure
+        reason = str(error).strip() or "no answer in time"
+        node = self._nodes[0]
+        return Completion(outcome="info" if is_open else "fail", error=reason, node=node, txn=progress.txn)
 
     def _answered(self, progress: _Progress) -> Completion:
         if progress.answer is not None:
@@ -159,9 +161,6 @@ class PostgresClient:
             commit_ts=progress.position,
         )
 
-    def _ended(self, progress: _Progress, outcome: Outcome, reason: str) -> Completion:
-        return Completion(outcome=outcome, error=reason, node=self._nodes[0], txn=progress.txn)
-
     def _hang_up(self) -> None:
         """The next operation begins with another node."""
         if self._line is not None:
@@ -169,38 +168,54 @@ class PostgresClient:
             self._line = None
 
 
-async def _step(line: Line, mop: MicroOp, progress: _Progress) -> MicroOp:
+def _table(mop: MicroOp) -> str:
+    """Where the key is: a register's name is text."""
+    return rows.table_of(rows.REGISTER if isinstance(mop.key, str) else rows.LIST, mop.key)
+
+
+def _request(mop: MicroOp) -> Request:
+    table, key = _table(mop), rows.encoded(mop.key)
+    match mop.f:
+        case "r":
+            return rows.read(table, mop.lock), key
+        case "append":
+            return rows.append(table), key, rows.encoded(mop.value)
+        case "w":
+            return rows.write(table), key, rows.encoded(mop.value)
+
+
+def _stepped(mop: MicroOp, found: Sequence[Row], progress: _Progress) -> MicroOp:
     """The step with what it read. A list to which nobody appended is empty, a register that nobody wrote holds None."""
-    sort = rows.REGISTER if isinstance(mop.key, str) else rows.LIST
-    table, key = rows.table_of(sort, mop.key), rows.encoded(mop.key)
     if mop.f == "r":
-        found = await line.ask(rows.read(table, mop.lock), key)
         stored = found[0][0] if found else None
-        if sort == rows.LIST:
-            return msgspec.structs.replace(mop, value=rows.elements(stored))
-        return msgspec.structs.replace(mop, value=None if stored is None else rows.decoded(stored))
-    statement = rows.append(table) if mop.f == "append" else rows.write(table)
-    [(txn, before)] = await line.ask(statement, key, rows.encoded(mop.value))
-    if progress.txn is None and txn is not None:
+        is_list = _table(mop).startswith(rows.LIST)
+        return msgspec.structs.replace(mop, value=rows.elements(stored) if is_list else rows.held(stored))
+    [(txn, before)] = found
+    if progress.txn is None and txn is not None and before is not None:
         progress.txn, progress.before = int(txn), before
     return mop
 
 
-async def _operate(line: Line, invocation: Invocation) -> Completion:
-    """An operation on a single register: its value is [key, value], or [key, [old, new]]."""
+def _operation(invocation: Invocation) -> Request:
+    """What to ask of a single register: its value is [key, value], or for a cas [key, [old, new]]."""
     key, value = cast("list[Json]", invocation.value)
     table, name = rows.table_of(rows.CELL, key), rows.encoded(key)
-    done = Completion(outcome="ok", value=invocation.value)
     match invocation.f:
         case "read":
-            found = await line.ask(rows.read(table), name)
-            held = None if not found or found[0][0] is None else rows.decoded(found[0][0])
-            return msgspec.structs.replace(done, value=[key, held])
+            return rows.read(table), name
         case "write":
-            await line.ask(rows.write(table), name, rows.encoded(value))
-            return done
+            return rows.write(table), name, rows.encoded(value)
         case _:
             old, new = cast("list[Json]", value)
-            if await line.ask(rows.swap(table), name, rows.encoded(new), rows.encoded(old)):
-                return done
-            return msgspec.structs.replace(done, outcome="fail", error="the register held something else")
+            return rows.swap(table), name, rows.encoded(new), rows.encoded(old)
+
+
+def _operated(invocation: Invocation, found: Sequence[Row]) -> Completion:
+    """How that ended: a read with what was held, and a cas that found something else did nothing."""
+    key, _ = cast("list[Json]", invocation.value)
+    done = Completion(outcome="ok", value=invocation.value)
+    if invocation.f == "read":
+        return msgspec.structs.replace(done, value=[key, rows.held(found[0][0] if found else None)])
+    if invocation.f == "cas" and not found:
+        return msgspec.structs.replace(done, outcome="fail", error="the register held something else")
+    return done

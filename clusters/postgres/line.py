@@ -5,8 +5,8 @@ task is cancelled (a time-out, a crash) those send the server a cancel request, 
 the standby and so weaken what is tested; and they do not speak the replication protocol.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from psycopg import Error, generators, pq, waiting
 from psycopg.abc import PQGen
@@ -15,9 +15,17 @@ from clusters.postgres.service import conninfo
 from harness.core.seams import Address
 
 Row = tuple[bytes | None, ...]
+Request = tuple[str, *tuple[bytes, ...]]  # A statement, and its parameters.
 T = TypeVar("T")
 _INTERVAL_S: Final = 1.0  # How often waiting looks up for nothing; nobody depends on it.
-_DONE: Final = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
+_DONE: Final = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COPY_BOTH)
+
+
+class Answer(NamedTuple):
+    """What came of a statement: its tag, such as COMMIT, and its rows."""
+
+    tag: str
+    rows: list[Row]
 
 
 class Broken(OSError):
@@ -42,35 +50,50 @@ class Line:
 
     def __init__(self, pgconn: pq.abc.PGconn) -> None:
         self._pgconn = pgconn
-        self._names: dict[str, bytes] = {}
+        self._names: dict[str, bytes] = {}  # Under which statements are prepared.
+        self._prepared = 0
         self.warnings: list[str] = []
         pgconn.notice_handler = self._noticed
+        pgconn.enter_pipeline_mode()
 
     def close(self) -> None:
         """Hang up. The server undoes what is open."""
         self._pgconn.finish()
 
-    async def run(self, statement: str) -> str:
-        """Carry out statements without parameters; returns the tag of the last. Raises Broken, Refused."""
-        results = await self._results(lambda: self._pgconn.send_query(statement.encode()))
-        return (results[-1].command_status or b"").decode()
+    async def ask(self, *requests: Request) -> AsyncGenerator[Answer, None]:
+        """The answers to statements with their parameters, all sent at once; each is told as it comes.
 
-    async def ask(self, statement: str, *parameters: bytes) -> list[Row]:
-        """The rows of a statement, which is prepared when it is first asked. Raises Broken, Refused."""
-        name = self._names.get(statement)
-        if name is None:
-            name = b"s%d" % len(self._names)
-            await self._results(lambda: self._pgconn.send_prepare(name, statement.encode()))
-            self._names[statement] = name
-        results = await self._results(lambda: self._pgconn.send_query_prepared(name, parameters))
-        result = results[-1]
-        return [
-            tuple(result.get_value(row, column) for column in range(result.nfields)) for row in range(result.ntuples)
-        ]
+        What the first that fails has behind it is not carried out. Raises Refused for that one, and Broken.
+        """
+        is_told = [told for request in requests for told in self._send(*request)]
+        self._pgconn.pipeline_sync()
+        await self._wait(generators.send(self._pgconn))
+        refused: Refused | None = None
+        for told in is_told:
+            results = await self._wait(generators.fetch_many(self._pgconn))
+            try:
+                if refused is None:
+                    result = _checked(results)
+                    if told:
+                        yield _answer(result)
+            except Refused as error:
+                if error.ends_connection:
+                    raise
+                refused = error
+        await self._wait(generators.fetch_many(self._pgconn))  # That was all, says the server.
+        if refused is not None:
+            self._names.clear()  # What was to be prepared behind it was not.
+            raise refused
+
+    async def run(self, *requests: Request) -> list[Answer]:
+        """All the answers of `ask`. Raises Broken, Refused."""
+        return [answer async for answer in self.ask(*requests)]
 
     async def start_replication(self, statement: str) -> None:
-        """From now on only `received` and `send` may be used. Raises Broken, Refused."""
-        await self._results(lambda: self._pgconn.send_query(statement.encode()), pq.ExecStatus.COPY_BOTH)
+        """From now on only `received` and `tell` may be used. Raises Broken, Refused."""
+        self._pgconn.exit_pipeline_mode()
+        self._pgconn.send_query(statement.encode())
+        _checked(await self._wait(generators.execute(self._pgconn)))
 
     async def received(self, within_s: float) -> list[bytes]:
         """What has come, after a while if nothing has; perhaps nothing. Raises Broken when the stream has ended."""
@@ -84,12 +107,9 @@ class Line:
             messages = self._drained()
         return messages
 
-    async def send(self, message: bytes) -> None:
+    async def tell(self, message: bytes) -> None:
         """Tell the source of a stream something. Raises Broken."""
-        try:
-            await self._wait(generators.copy_to(self._pgconn, message))
-        except Error as error:
-            raise Broken(str(error)) from error
+        await self._wait(generators.copy_to(self._pgconn, message))
 
     def _drained(self) -> list[bytes]:
         messages = []
@@ -105,24 +125,21 @@ class Line:
         except Error as error:
             raise Broken(str(error)) from error
 
-    async def _results(
-        self, send: Callable[[], None], further: pq.ExecStatus = pq.ExecStatus.COMMAND_OK
-    ) -> Sequence[pq.abc.PGresult]:
-        """The results of what `send` puts on its way; each done, or of the `further` status."""
-        try:
-            send()
-            results: list[pq.abc.PGresult] = await self._wait(generators.execute(self._pgconn))
-        except Error as error:
-            raise Broken(str(error)) from error
-        for result in results:
-            if result.status not in (*_DONE, further):
-                raise _trouble(result)
-        if not results:
-            raise Broken("the server said nothing")
-        return results
+    def _send(self, statement: str, *parameters: bytes) -> tuple[bool, ...]:
+        """Put a statement on its way. Returns, for each result to come, whether it is what was asked for."""
+        is_new = statement not in self._names
+        if is_new:
+            self._prepared += 1
+            self._names[statement] = b"s%d" % self._prepared
+            self._pgconn.send_prepare(self._names[statement], statement.encode())
+        self._pgconn.send_query_prepared(self._names[statement], parameters)
+        return (False, True) if is_new else (True,)
 
     async def _wait(self, generator: PQGen[T], interval_s: float = _INTERVAL_S) -> T:
-        return await waiting.wait_async(generator, self._pgconn.socket, interval_s)
+        try:
+            return await waiting.wait_async(generator, self._pgconn.socket, interval_s)
+        except Error as error:
+            raise Broken(str(error)) from error
 
     def _noticed(self, result: pq.abc.PGresult) -> None:
         if _field(result, pq.DiagnosticField.SEVERITY_NONLOCALIZED) == "WARNING":
@@ -141,6 +158,22 @@ async def dial(address: Address, *, name: str, **more: str) -> Line:
 def _arrival() -> PQGen[None]:
     """Something has come, or it has been waited for long enough."""
     yield waiting.Wait.R
+
+
+def _checked(results: Sequence[pq.abc.PGresult]) -> pq.abc.PGresult:
+    """The result of one statement. Raises Refused, Broken."""
+    for result in results:
+        if result.status not in _DONE:
+            raise _trouble(result)
+    if not results:
+        raise Broken("the server said nothing")
+    return results[-1]
+
+
+def _answer(result: pq.abc.PGresult) -> Answer:
+    columns = range(result.nfields)
+    rows = [tuple(result.get_value(row, column) for column in columns) for row in range(result.ntuples)]
+    return Answer((result.command_status or b"").decode(), rows)
 
 
 def _trouble(result: pq.abc.PGresult) -> Exception:

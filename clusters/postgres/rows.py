@@ -92,6 +92,16 @@ def elements(stored: bytes | None) -> list[Json]:
     return [] if stored is None else [decoded(line) for line in stored.split(_NEWLINE)]
 
 
+def held(stored: bytes | None) -> Json:
+    """What a register holds, as it is stored; None is a register that nobody has written."""
+    return None if stored is None else decoded(stored)
+
+
+def number(found: Sequence[Sequence[bytes | None]]) -> int | None:
+    """The one number that was asked for, if it was found."""
+    return int(found[0][0]) if len(found) == 1 and found[0][0] is not None else None
+
+
 def shown(table: str, stored: bytes) -> Json:
     """What a changed row says of its change: the element that was appended last, or what the register holds."""
     return decoded(stored.rpartition(_NEWLINE)[2] if table.startswith(LIST) else stored)

@@ -16,7 +16,7 @@ async def prepare(doors: Doors, _: Settings, /, *, slots: Sequence[str] = ()) ->
     line = await dial(doors[PRIMARY], name="prepare", target_session_attrs="read-write")
     try:
         for statement in (*rows.set_up(), *map(rows.slot, slots)):
-            await line.run(statement)
+            await line.run((statement,))
     except Refused as refused:
         raise OSError(str(refused)) from refused
     finally:
@@ -29,10 +29,10 @@ async def fail_over(dead: NodeId, doors: Doors, _: Settings) -> NodeId:
         raise OSError(f"{PRIMARY} leads already: there is nothing to promote for a dead {STANDBY}")
     line = await dial(doors[STANDBY], name="fail-over")
     try:
-        [(is_recovering,)] = await line.ask("SELECT pg_is_in_recovery()")
-        if is_recovering == b"t":
-            [(is_promoted,)] = await line.ask(f"SELECT pg_promote(true, {_PROMOTED_WITHIN_S})")
-            if is_promoted != b"t":
+        [standing] = await line.run(("SELECT pg_is_in_recovery()",))
+        if standing.rows == [(b"t",)]:
+            [promoted] = await line.run((f"SELECT pg_promote(true, {_PROMOTED_WITHIN_S})",))
+            if promoted.rows != [(b"t",)]:
                 raise OSError(f"{STANDBY} was not promoted within {_PROMOTED_WITHIN_S} s")
     except Refused as refused:
         raise OSError(str(refused)) from refused

@@ -52,11 +52,11 @@ class PostgresSubscriber:
             messages = await line.received(_QUIET_S)
             news = [new for new in map(reader.read, messages) if new is not None]
             if self._confirms_first and news:
-                await line.send(status(max(new.position for new in news)))
+                await line.tell(status(max(new.position for new in news)))
             for new in news:
                 await self._take(new, deliver)
             if news or not messages:
-                await line.send(status(self._reached(), asks=not messages))
+                await line.tell(status(self._reached(), asks=not messages))
 
     async def _take(self, new: Committed | Alive, deliver: Deliver) -> None:
         if isinstance(new, Committed):
