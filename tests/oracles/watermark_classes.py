@@ -195,7 +195,7 @@ def _named(way: tuple[Step, ...]) -> Named:
     chains = len(NONE.union(*(step.chains for step in way)))
     time = SUFFIX[max(step.time for step in way)]
     is_locked = all(step.is_locked for step in way if step.label == "rw")
-    is_adjacent = any(one.is_missed and two.is_missed for one, two in pairwise([*way, way[0]]))
+    is_adjacent = any(one.is_missed and two.label == "rw" for one, two in pairwise([*way, way[0]]))
     if not labels and not time:
         name = "fork-watermark"
     elif count == 0:

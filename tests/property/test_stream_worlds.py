@@ -230,7 +230,7 @@ def test_cycles_have_names_of_the_level_that_the_tests_of_validity_see() -> None
         found = names(drawn)
         for through, suffixes in {"": ("",), "process": ("", "-process"), "rt": ("", *TIMED)}.items():
             named, seen = level_of(found, suffixes), level(drawn, through=through)
-            assert seen == named or (kind == "epochs" and (named, seen) == (3, 2)), what
+            assert seen == named, what
             levels[named] += 1
     assert set(levels) >= ({0, 1, 2, 3} if COUNT >= ENOUGH else {0, 1, 3})
 

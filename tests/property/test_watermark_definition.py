@@ -274,6 +274,8 @@ def test_snapshots_forbid_cycles_in_which_no_two_reads_that_missed_stand_side_by
     seen = [edge("t0", "in", "w0"), edge("w0", "out", "t1")]
     missed = [*seen, edge("t1", "ww", "t2"), edge("t2", "rw", "t3"), edge("t3", "wr", "t0")]
     assert ({n.name for n in names(missed)}, level(missed)) == ({"G-single-watermark"}, 2)
+    into = [*seen, edge("t1", "wr", "t2"), edge("t2", "rw", "t0")]
+    assert ({n.name for n in names(into)}, level(into)) == ({"G-single-watermark"}, 2)
     beside = [*seen, edge("t1", "rw", "t0")]
     assert ({n.name for n in names(beside)}, level(beside)) == ({"G2-item-watermark"}, 3)
     none = [*seen, edge("t0", "rw", "t1")]
