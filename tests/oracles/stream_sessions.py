@@ -167,7 +167,8 @@ def lacking(oracle: Oracle) -> tuple[list[tuple[int, int]], int]:
     for part in _parts(oracle) if oracle.contract.backfill == "whole" else []:
         rows = [t for t in part if t in _snapshots(oracle)]
         positions = {oracle.log[t].position for t in rows}
-        if len(positions) != 1 or oracle.log[part[0]].kind != OPEN:
+        first = oracle.log[part[0]]
+        if len(positions) != 1 or (first.kind, first.key, first.span) != (OPEN, NEVER, -1):
             continue
         position = positions.pop()
         marks = [t for t in part if t in oracle.used and oracle.log[t].span == -1]
