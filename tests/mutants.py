@@ -128,11 +128,12 @@ def mutants(source: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _code(tree: ast.Module) -> list[ast.AST]:
-    """All nodes but those of annotations, decorators, and `strict`, which asserts what no test can break."""
+    """All nodes but those of annotations, decorators, classes' keywords, and `strict`, which asserts."""
     notes: list[ast.AST | None] = [
         node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "strict"
     ]
     notes += [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
+    notes += [each.value for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for each in node.keywords]
     notes += [decorator for node in ast.walk(tree) for decorator in getattr(node, "decorator_list", [])]
     skipped = [inner for note in notes if note is not None for inner in ast.walk(note)]
     return [node for node in ast.walk(tree) if not any(node is other for other in skipped)]

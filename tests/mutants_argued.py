@@ -47,6 +47,15 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/serializability.py",
         "if not report.sightings and (not found.named):\n    return []  ->  pass",
     ): COST,
+    (
+        "checkers/register_order.py",
+        "if not len(one.earlier) or not len(other.earlier):\n    return other if not len(one.earlier) else one  ->  pass",
+    ): COST,
+    (
+        "checkers/register_order.py",
+        "process * max(1, len(registers.keys)) + registers.touch_code[rows]  ->  "
+        "process * max(1, len(registers.keys)) - registers.touch_code[rows]",
+    ): "one number for each process and register as well",
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",
