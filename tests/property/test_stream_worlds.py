@@ -217,15 +217,12 @@ def level_of(found: set[Named], suffixes: tuple[str, ...]) -> int:
 
 
 def test_cycles_have_names_of_the_level_that_the_tests_of_validity_see() -> None:
-    """Only where clients alone make a cycle can a test of validity see more than any one cycle shows: it goes round
-    twice, once through the watermark and once without it.
-    """
     levels: Counter[int] = Counter()
-    worlds = [(kind, f"{kind} {seed}", world(seed, kind)) for kind in ("fresh", "epochs", "uncut") for seed in SEEDS]
+    worlds = [(f"{kind} {seed}", world(seed, kind)) for kind in ("fresh", "epochs", "uncut") for seed in SEEDS]
     for kind in ("locks", "fresh", "epochs"):
         for fault in SPOILERS:
-            worlds += [(kind, f"{kind}: {one.did}", one.world) for one in spoiled(fault, kind, 2, COUNT // 6)]
-    for kind, what, one in worlds:
+            worlds += [(f"{kind}: {one.did}", one.world) for one in spoiled(fault, kind, 2, COUNT // 6)]
+    for what, one in worlds:
         drawn = edges(one)
         found = names(drawn)
         for through, suffixes in {"": ("",), "process": ("", "-process"), "rt": ("", *TIMED)}.items():
