@@ -1,6 +1,6 @@
 """The stream rules while a run goes on: the same kernels, fed in batches, over what is still open.
 
-S02 and S27 by position, S03, S05, S06, S07 and S10: what a stream shows of itself, without its source. Each batch is
+S02 by position, S03, S05, S06, S07, S10 and S17: what a stream shows of itself, without its source. Each batch is
 judged together with what is held of the events before it, and a violation is told with the event that made it certain:
 the same one however the stream is cut into batches, so that a run which stops there can be repeated.
 
@@ -22,19 +22,20 @@ from checkers.delivery import torn_units
 from checkers.duplicates import duplicate_events
 from checkers.online_state import NOTHING_CLOSED, closed_up_to, joined, open_part, reopened, taken
 from checkers.order import order_inversions
+from checkers.owners import zombie_events
 from checkers.stream_chunks import concatenated
-from checkers.stream_kernel import BOUNDARY, DUPLICATE, INVERTED, LATE, REGRESS, TORN
+from checkers.stream_kernel import BOUNDARY, DUPLICATE, INVERTED, LATE, REGRESS, TORN, ZOMBIE
 from checkers.stream_units import announced_writes
 from checkers.stream_view import StreamView, defect, stream_view, unit_of
 from checkers.watermark import late_events, regressions
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
-ONLINE = (LATE, BOUNDARY, REGRESS, INVERTED, DUPLICATE, TORN)
+ONLINE = (LATE, BOUNDARY, REGRESS, INVERTED, DUPLICATE, TORN, ZOMBIE)
 NO_WRITES = concatenated([])
 
 Recall = Callable[[int | None, int], Deliveries]
-Unit = tuple[int, ...]
+Breach = tuple[int, ...]  # What was broken, by numbers that mean the same in every batch.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ class _Log:
         self._contract = contract
         self._recall = recall
         self._floor = NOTHING_CLOSED
-        self._torn: set[Unit] = set()
+        self._told: set[tuple[str, Breach]] = set()
         self._is_defect = False
         self.state = joined()
 
@@ -100,30 +101,33 @@ class _Log:
             return []
         came = batch.position[np.isin(batch.kind, (ROW, BACKFILL))]
         if np.any(came <= self._floor):
-            self.state, self._floor = reopened(self._recall(int(batch.seq[0])), int(came.min()))
+            self.state, self._floor = reopened(self._recall(int(batch.seq[0])), int(came.min()), self._contract)
         held = len(self.state.kind)
         whole = joined(self.state, batch)
         view = stream_view(whole, NO_WRITES, self._contract)
         result = [_violation(name, whole, row) for name, rows in _broken(view) for row in rows[rows >= held].tolist()]
-        result += self._newly_torn(whole, held)
+        result += self._new(whole, held)
         self._floor = max(self._floor, closed_up_to(view))
         self.state = open_part(view, self._floor)
         return result
 
-    def _newly_torn(self, whole: Deliveries, held: int) -> Iterator[Violation]:
-        """Units that are torn now, each with the event before which they were not."""
-        new = torn_in(whole, self._contract) - self._torn
-        for unit in sorted(new):
-            low, high = held, len(whole.kind)  # Torn with the first `high` events, and not with the first `low`.
+    def _new(self, whole: Deliveries, held: int) -> Iterator[Violation]:
+        """What rules show that may judge an earlier event by a later one: each with the event that made it certain."""
+        for anomaly, breach in sorted(self._breaches(whole) - self._told):
+            low, high = held, len(whole.kind)  # It is there with the first `high` events, and not with the first `low`.
             while high - low > 1:
                 middle = (low + high) // 2
-                is_torn = unit in torn_in(taken(whole, np.arange(middle)), self._contract)
-                low, high = (low, middle) if is_torn else (middle, high)
-            yield _violation(TORN, whole, high - 1)
-        self._torn |= new
+                is_there = (anomaly, breach) in self._breaches(taken(whole, np.arange(middle)))
+                low, high = (low, middle) if is_there else (middle, high)
+            self._told.add((anomaly, breach))
+            yield _violation(anomaly, whole, high - 1)
+
+    def _breaches(self, deliveries: Deliveries) -> set[tuple[str, Breach]]:
+        torn, acts = torn_in(deliveries, self._contract), zombies_in(deliveries, self._contract, self._floor)
+        return {(TORN, unit) for unit in torn} | {(ZOMBIE, act) for act in acts}
 
 
-def torn_in(deliveries: Deliveries, contract: StreamContract) -> set[Unit]:
+def torn_in(deliveries: Deliveries, contract: StreamContract) -> set[Breach]:
     """The torn units of a stream that the rule tells without a source: their scope, and their own number."""
     if contract.atomic_unit == "none" or (contract.atomic_unit == "epoch" and contract.position != "epoch"):
         return set()
@@ -138,6 +142,16 @@ def torn_in(deliveries: Deliveries, contract: StreamContract) -> set[Unit]:
         (*_scope(deliveries, mark, contract), int(unit[write]), int(span[write]))
         for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
     }
+
+
+def zombies_in(deliveries: Deliveries, contract: StreamContract, floor: int = NOTHING_CLOSED) -> set[Breach]:
+    """The rows above the floor that an owner put into a log which it no longer owned."""
+    if contract.epochs != "owners" or contract.position == "epoch":
+        return set()
+    d = deliveries
+    rows = zombie_events(stream_view(d, NO_WRITES, contract)).watermark
+    columns = (d.span, d.position, d.epoch, d.key, d.ordinal, d.value)
+    return {tuple(int(column[row]) for column in columns) for row in rows[d.position[rows] > floor].tolist()}
 
 
 def _narrow(deliveries: Deliveries) -> Deliveries:
@@ -160,7 +174,7 @@ def _broken(view: StreamView) -> Iterator[tuple[str, Int64s]]:
     yield DUPLICATE, duplicate_events(view).watermark
 
 
-def _scope(deliveries: Deliveries, row: int, contract: StreamContract) -> Unit:
+def _scope(deliveries: Deliveries, row: int, contract: StreamContract) -> Breach:
     """By what a scope is known from batch to batch."""
     names = {"session": ("subscriber", "session"), "subscriber": ("subscriber",), "partition": ("span",), "global": ()}
     return tuple(int(getattr(deliveries, name)[row]) for name in names[contract.wm_scope])

@@ -7,7 +7,8 @@ it are held, whole. Of what lies at or below it these are:
    reaches above the floor its first watermark of each height there, and its last, which says what the lane covers.
 3. Watermarks that tear by their place, whatever their height (`cut: delivery`), and ends of batches: the first behind
    each held event. Rows of other units have not arrived by then, and one more watermark tells no more.
-4. Markers, unless a later one took their place and nothing is held between the two.
+4. Where events name the owner of the log, one row of the newest owner: rows of older ones may not follow it.
+5. Markers, unless a later one took their place and nothing is held between the two.
 A violation that an event to come can show, needs no more: what it is compared with lies above the floor. If an event
 comes at or below the floor, nothing follows from what is held.
 """
@@ -20,6 +21,7 @@ from checkers.stream_coverage import is_marker
 from checkers.stream_index import GroupIndex, codes, count_so_far, expand
 from checkers.stream_view import StreamView
 from harness.core.columns import BACKFILL, COMMIT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s
+from harness.core.promises import StreamContract
 
 NOTHING_CLOSED = int(np.iinfo(np.int64).min)
 _COLUMNS = [(field.name, np.int8 if field.name == "kind" else np.int64) for field in fields(Deliveries)]
@@ -65,7 +67,7 @@ def closed_up_to(view: StreamView) -> int:
     return int(np.maximum(reached[part[heard]], whole[view.session[heard]]).min())
 
 
-def reopened(before: Deliveries, position: int) -> tuple[Deliveries, int]:
+def reopened(before: Deliveries, position: int, contract: StreamContract) -> tuple[Deliveries, int]:
     """What must be held of all events before, when one of that position comes, and the floor below it.
 
     Where markers declare every start, the rows below the position say nothing of it; else all are held for once.
@@ -76,7 +78,8 @@ def reopened(before: Deliveries, position: int) -> tuple[Deliveries, int]:
     _, begins = np.unique(codes(d.subscriber, d.session), return_index=True)
     if not np.all(is_whole[begins]) or np.any(np.isin(d.kind, (OPEN, GAP)) & ~is_whole):
         return before, NOTHING_CLOSED
-    return taken(before, np.flatnonzero(~is_below)), position - 1
+    owners = _newest_owners(before, contract, is_below)
+    return _alone(before, np.flatnonzero(~is_below | owners), owners), position - 1
 
 
 def open_part(view: StreamView, floor: int) -> Deliveries:
@@ -86,17 +89,33 @@ def open_part(view: StreamView, floor: int) -> Deliveries:
     above = is_event & (d.position > floor)
     marks = _watermarks(view, floor)
     beginnings = _beginnings(view, floor)
-    held = above | marks | beginnings
+    alone = (beginnings | _newest_owners(d, view.contract, is_event & ~above)) & ~above
+    held = above | marks | alone
     held |= _first_behind(view, above, above | beginnings)
     held |= _markers(view, held)
-    rows = np.flatnonzero(held)
-    result = taken(d, rows)
-    is_alone = beginnings[rows] & ~above[rows]  # The rest of its unit is not held, and is not missing.
+    return _alone(d, np.flatnonzero(held), alone)
+
+
+def _alone(deliveries: Deliveries, rows: Int64s, is_alone: Bools) -> Deliveries:
+    """Those rows, some without the names of their units: the rest of such a unit is not held, and is not missing."""
+    result = taken(deliveries, rows)
     return replace(
         result,
-        unit=np.where(is_alone, NEVER, result.unit),
-        unit_rows=np.where(is_alone, NEVER, result.unit_rows),
+        unit=np.where(is_alone[rows], NEVER, result.unit),
+        unit_rows=np.where(is_alone[rows], NEVER, result.unit_rows),
     )
+
+
+def _newest_owners(deliveries: Deliveries, contract: StreamContract, among: Bools) -> Bools:
+    """Rule 4: of some events one of the highest epoch in each log."""
+    d = deliveries
+    result = np.zeros(len(d.kind), np.bool_)
+    if contract.epochs != "owners":
+        return result
+    rows = np.flatnonzero(among & (d.kind == ROW) & (d.epoch != NEVER))
+    rows = rows[np.lexsort((-rows, d.epoch[rows], d.span[rows]))]
+    result[rows[np.diff(d.span[rows], append=-2) != 0]] = True
+    return result
 
 
 def _watermarks(view: StreamView, floor: int) -> Bools:
@@ -165,7 +184,7 @@ def _changed(rows: Int64s, group: Int64s, count: Int64s) -> Int64s:
 
 
 def _markers(view: StreamView, held: Bools) -> Bools:
-    """Rule 4. A gap takes the place of gaps alone: what a session asked for, it does not take back."""
+    """Rule 5. A gap takes the place of gaps alone: what a session asked for, it does not take back."""
     d = view.deliveries
     marks, is_gap = is_marker(d), d.kind == GAP
     of_session = (d.key == NEVER) & (d.span < 0)

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from checkers.duplicates import duplicate_events
-from checkers.online import NO_WRITES, Online, Violation, torn_in
+from checkers.online import NO_WRITES, ONLINE, Online, Violation, torn_in, zombies_in
 from checkers.online_state import taken
 from checkers.order import order_inversions
 from checkers.stream_view import defect, stream_view
@@ -20,7 +20,11 @@ from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of
 
 Found = tuple[str, int]
-MANY = settings(deadline=None, max_examples=400)
+MANY = settings(deadline=None, max_examples=200)
+KINDS = [
+    StreamContract(closed="<=", cut="delivery", position="offset", wm_scope="session", epochs="owners"),
+    StreamContract(closed="<=", cut="position", position="offset", delivery="exactly-once", is_position_unique=False),
+]
 CUTS = st.lists(st.integers(0, 60), max_size=12)
 
 
@@ -60,11 +64,12 @@ def whole(deliveries: Deliveries, contract: StreamContract) -> Counter[Found]:
             "duplicate-event": duplicate_events(view).watermark,
         }
         result.update((name, int(log.seq[row])) for name, rows in shown.items() for row in rows)
-        for unit in torn_in(log, contract):
-            counts = (
-                count for count in range(len(log.kind) + 1) if unit in torn_in(taken(log, np.arange(count)), contract)
-            )
-            result["torn-unit", int(log.seq[next(counts) - 1])] += 1
+        for name, breaches_in in (("torn-unit", torn_in), ("zombie", zombies_in)):
+            for breach in breaches_in(log, contract):
+                counts = (
+                    n for n in range(len(log.kind) + 1) if breach in breaches_in(taken(log, np.arange(n)), contract)
+                )
+                result[name, int(log.seq[next(counts) - 1])] += 1
     return result
 
 
@@ -112,3 +117,14 @@ def test_batches_show_what_the_whole_shows(
 def test_a_correct_stream_is_accused_of_nothing(seed: int, contract: StreamContract, cuts: list[int]) -> None:
     log, _ = correct(seed, contract)
     assert in_batches(deliveries_of(log), contract, cuts) == []
+
+
+def test_damaged_streams_break_every_rule() -> None:
+    found: Counter[str] = Counter()
+    for seed in range(60):
+        contract = KINDS[seed % len(KINDS)]
+        log, source = damaged(seed, contract)
+        deliveries = deliveries_of(with_sizes(log, source, contract))
+        if defect(deliveries, contract) is None:
+            found.update({each.anomaly for each in in_batches(deliveries, contract, [5, 9, 14])})
+    assert set(found) == set(ONLINE), "the comparison of batches with the whole says little"

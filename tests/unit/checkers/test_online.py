@@ -78,6 +78,15 @@ def test_a_unit_is_torn_at_its_next_row_if_nobody_said_that_there_would_be_one()
     assert fed(log, contract(cut="position")).found == []
 
 
+@pytest.mark.parametrize(("between", "atomic_unit"), [("w@1", "transaction"), ("commit", "response")])
+def test_what_tears_a_unit_by_its_place_alone_is_held(between: str, atomic_unit: str) -> None:
+    log = events(f"open@0 x=1@1 w@1 x=2@3 {between} y=3@3.1 z=4@4")
+    unit = {3: 7, 5: 7}
+    named = [replace(each, unit=unit.get(place, NEVER)) for place, each in enumerate(log)]
+    declared = contract(cut="delivery" if between == "w@1" else "position", atomic_unit=atomic_unit)
+    assert fed(deliveries_of(named), declared).found == [("torn-unit", 5)]
+
+
 def test_a_unit_that_is_whole_at_the_watermark_is_not_torn() -> None:
     assert told("open@0 x=1@1 u7*2 y=2@1.1 u7*2 w@1 x=3@2 u8*2 y=4@2.1 u8*2 w@2") == []
 
@@ -96,6 +105,20 @@ def test_what_was_never_sent_before_is_late_after_a_resume() -> None:
     log = deliveries_of(events("s1/1 open@0 x=1@1 y=2@3 w@3 s1/2 open@0 x=1@1 z=9@2 y=2@3"))
     assert fed(log, contract(wm_scope="subscriber")).found == [("late-event", 6)]
     assert fed(log, contract(wm_scope="session")).found == []
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("open@0 x=1@1 e1 x=2@2 e2 w@2 x=3@3 e1", [("zombie", 4)]),
+        ("open@0 x=1@1 e1 x=2@2 e2 w@2 x=3@3 e2", []),
+        ("open@0 x=1@3 e1 x=2@2 e2", [("zombie", 2)]),  # The newer owner's row comes later, and shows it.
+        ("open@0 x=2@2 e2 y=1@1 e1", []),  # What it had put in before, may be delivered after.
+    ],
+)
+def test_rows_of_an_older_owner_are_told(log: str, expected: list[tuple[str, int]]) -> None:
+    assert told(log, epochs="owners", order_key="none") == expected
+    assert told(log, epochs="units", order_key="none") == []
 
 
 def test_a_stream_that_lacks_positions_is_left_to_the_end() -> None:
