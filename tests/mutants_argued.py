@@ -49,7 +49,8 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): COST,
     (
         "checkers/register_order.py",
-        "if not len(one.earlier) or not len(other.earlier):\n    return other if not len(one.earlier) else one  ->  pass",
+        "if not len(one.earlier) or not len(other.earlier):\n"
+        "    return other if not len(one.earlier) else one  ->  pass",
     ): COST,
     (
         "checkers/register_order.py",
