@@ -1,0 +1,168 @@
+"""What findings about starts, ends, logs and wholes say."""
+
+import pytest
+
+from checkers.real_time import Reversal
+from checkers.session_sentences import SENTENCES
+from checkers.stream_sentences import finding, reversal_finding
+from harness.core.verdict import Finding
+from tests.stream_language import key_of
+from tests.unit.checkers.stream_cases import outcome
+
+RESUMED = "s1/1 open@0 x=1@2 x=2@4 s1/2 open@2 "
+THREE = "ok@2 x=1; ok@4 x=2; ok@6 x=3"
+
+
+def name(number: int) -> str:
+    """Keys by their letters, which no value here is as high as."""
+    return chr(ord("a") + number) if key_of("x") <= number <= key_of("z") else str(number)
+
+
+def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
+    (found,) = [each for each in outcome(log, source, **changes).examples if each.anomaly == anomaly]
+    return finding(found, name)
+
+
+@pytest.mark.parametrize(
+    ("anomaly", "log", "source", "changes", "sentence"),
+    [
+        (
+            "resume-hole",
+            RESUMED + "w@4",
+            THREE,
+            {"wm_scope": "subscriber"},
+            "s1 resumed at 2 in session 2, but x's 2 at position 4, written by operation 1, was left out: "
+            "watermark 4 came.",
+        ),
+        (
+            "resume-hole",
+            RESUMED + "x=3@6",
+            THREE,
+            {},
+            "s1 resumed at 2 in session 2, but x's 2 at position 4, written by operation 1, was left out: "
+            "x's 3 at position 6 came.",
+        ),
+        (
+            "hand-over-hole",
+            "open ~x=1@3 x=3@6",
+            THREE,
+            {},
+            "s1 began with a snapshot at 3 in session 1, but x's 2 at position 4, written by operation 1, was left "
+            "out: x's 3 at position 6 came.",
+        ),
+        (
+            "hand-over-hole",
+            "open ~x=1@5",
+            THREE,
+            {},
+            "A snapshot at 5 showed s1 x's 1, where the source had something newer: operation 1 had written 2 at "
+            "position 4.",
+        ),
+        (
+            "hand-over-hole",
+            "open@0 x=2@4 ~x=1@3",
+            "",
+            {},
+            "A snapshot's row, x's 1 at position 3, reached s1 1.0 s behind x's 2 at 4, which it overwrites.",
+        ),
+        (
+            "hand-over-hole",
+            "open ~x=1@3 w@3",
+            "ok@2 x=1; ok@3 y=2",
+            {"backfill": "whole"},
+            "s1 got a whole snapshot in session 1, and then watermark 3, but the snapshot lacks y's 2 from position 3 "
+            "on (operation 1).",
+        ),
+        (
+            "lost-tail",
+            "open@0 x=1@2",
+            "ok@2 x=1; ok@4 y=2",
+            {"tail": "settled"},
+            "All had come to rest, and s1 was connected, but y's 2 at position 4, written by operation 1, never "
+            "reached it.",
+        ),
+        (
+            "watermark-from-future",
+            "open@0 x=1@4 w@9",
+            "ok@4~98~99 x=1",
+            {"wm_idle": "rests"},
+            "Watermark 9 was announced to s1, when 4, of operation 0, was the highest that had begun.",
+        ),
+        (
+            "watermark-from-future",
+            "open@0 w@1000000001",
+            "",
+            {"follows_clock": True, "clock_error_ns": 0},
+            "Watermark 1000000001 was announced to s1, which nothing had reached by then.",
+        ),
+        (
+            "watermark-above-partitions",
+            "open@0 w[1]@5 w@6",
+            "",
+            {"is_whole_least": True},
+            "Watermark 6 of the whole stream was announced to s1, when a partition of it was at 5, as the session had "
+            "been told.",
+        ),
+        (
+            "watermark-above-partitions",
+            "open[1]@5 w@6",
+            "",
+            {"is_whole_least": True},
+            "Watermark 6 of the whole stream was announced to s1, when a partition of it had been opened at 5, as the "
+            "session had been told.",
+        ),
+        (
+            "rewritten-offset",
+            "s1/1 open@0 x=1@4 s1/2 open@0 y=2@4",
+            "",
+            {"events_at_position": "one"},
+            "s1 read y's 2 at offset 4, where 2.0 s before x's 1 had been read.",
+        ),
+        (
+            "event-after-end",
+            "open@0 end x=1@4",
+            "",
+            {},
+            "x's 1 at position 4 reached s1 1.0 s after the end of what it belongs to.",
+        ),
+        (
+            "event-after-end",
+            "open@0 end w@4",
+            "",
+            {},
+            "Watermark 4 reached s1 1.0 s after the end of what it belongs to.",
+        ),
+        (
+            "zombie",
+            "open@0 x=1@4 e2 y=2@6 e1",
+            "",
+            {"epochs": "owners"},
+            "y's 2 stands at position 6, put there by an older owner than x's 1 at 4: who had been replaced still "
+            "wrote.",
+        ),
+    ],
+)
+def test_a_finding_says_what_happened(
+    anomaly: str, log: str, source: str, changes: dict[str, object], sentence: str
+) -> None:
+    found = told(log, source, anomaly, **changes)
+    assert found.sentence == sentence
+    assert 1 <= len(found.events) <= 3
+    assert found.count == 1
+
+
+def test_what_a_source_did_wrong_by_itself_is_told_by_its_operations() -> None:
+    found = reversal_finding(Reversal(op=7, position=4, before=3, before_position=5, count=2))
+    assert found.sentence == "Operation 7 was invoked after operation 3 had ended, but its position 4 is not above 5."
+    assert (found.ops, found.events, found.count) == ((3, 7), (), 2)
+
+
+def test_fingerprints_tell_snapshots_apart() -> None:
+    one = told("open ~x=1@5", THREE, "hand-over-hole")
+    other = told("open ~y=1@5", THREE.replace("x", "y"), "hand-over-hole")
+    assert one.fingerprint != other.fingerprint
+    assert one.fingerprint == told("open ~x=1@5 w@5", THREE, "hand-over-hole").fingerprint
+
+
+def test_every_sentence_is_tried() -> None:
+    assert len(SENTENCES) == 8
