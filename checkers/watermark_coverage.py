@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from checkers.ragged import first_of_each
 from checkers.stream_coverage import ENDS, is_marker
 from checkers.stream_index import GroupIndex, codes, expand
 from checkers.watermark_nodes import WHOLE, Marks
@@ -34,6 +35,7 @@ class Happenings:
     age: Int64s  # of that version; UNKNOWN if it has no place in the order
     is_delivered: Bools  # a row of the stream, rather than of a backfill or a state
     is_shown: Bools  # an event of the log, rather than a state
+    moment: Int64s  # what was at lower moments is contained where this is; -1 if it says nothing (see `moments`)
 
     def only(self, rows: Bools | Int64s) -> "Happenings":
         """Those of them."""
@@ -141,7 +143,28 @@ def happenings(ground: Ground, shown: Int64s) -> Happenings:
     }
     every = Happenings(**columns)
     is_unknown = every.is_shown & (every.write == UNKNOWN)
-    return replace(every, until=np.minimum(every.until, _until_unknown(codes(every.group), every, is_unknown)))
+    until = np.minimum(every.until, _until_unknown(codes(every.group), every, is_unknown))
+    position = ground.deliveries.position[every.row]
+    begins = _begins(ground, every, is_unknown) & every.is_shown & (position != NEVER) & (until >= every.at)
+    return replace(every, until=until, moment=np.where(begins, moments(position, with_it=False), every.moment))
+
+
+def moments(position: Int64s, *, with_it: bool) -> Int64s:
+    """The moment just behind each position, or just before it: the state that holds what is there, or does not yet."""
+    return position * 2 + with_it
+
+
+def _begins(ground: Ground, every: Happenings, is_unknown: Bools) -> Bools:
+    """Which happenings begin coverage: the first since the last break, or since the last unknown version."""
+    group = codes(every.group)
+    phantoms = GroupIndex(group[is_unknown], every.row[is_unknown], every.row[is_unknown])
+    broken = ground.breaks.before(ground.unit[every.row], every.code, every.row)
+    since = np.maximum(broken, phantoms.last_before(group, every.row))
+    covers = np.flatnonzero(every.until >= 0)
+    order = covers[np.lexsort((every.row[covers], since[covers], group[covers]))]
+    result = np.zeros(len(group), np.bool_)
+    result[order[first_of_each(group[order]) | first_of_each(since[order])]] = True
+    return result
 
 
 def _rows(ground: Ground, shown: Int64s) -> Happenings:
@@ -179,11 +202,12 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
         age=np.where(is_unknown, UNKNOWN, ground.order.age(np.maximum(write, 0))) if len(ground.writes.op) else write,
         is_delivered=d.kind[rows] == ROW,
         is_shown=np.ones(len(rows), np.bool_),
+        moment=np.full(len(rows), -1, np.int64),
     )
 
 
 def _states(ground: Ground) -> Happenings:
-    """What sessions hold where they are opened, as far as that is known: one happening for each opening and key."""
+    """What sessions hold where they are opened: one happening for each opening and key, whether it is known or not."""
     d = ground.deliveries
     opens = ground.breaks.watched(np.flatnonzero((d.kind == OPEN) & (d.position != NEVER)))
     owner, code = _meant(ground, opens)
@@ -194,20 +218,18 @@ def _states(ground: Ground) -> Happenings:
     line, again = _lines(ground, ground.unit[row], ground.span[code])
     row, code, age, position = row[again], code[again], age[again], position[again]
     chain, at = ground.places(line, row, position, above=is_after and ground.contract.closed == "<")
-    is_known = age != UNKNOWN
-    row, code, age, line, chain, at = (each[is_known] for each in (row, code, age, line, chain, at))
-    write = ground.order.writer(code, age)
     return Happenings(
         group=chain * max(1, len(ground.order.keys)) + code,
         chain=chain,
         code=code,
         row=row,
         at=at,
-        until=ground.untils(line, chain, code, row),
-        write=write,
+        until=np.where(age == UNKNOWN, -1, ground.untils(line, chain, code, row)),
+        write=ground.order.writer(code, age),
         age=age,
         is_delivered=np.zeros(len(row), np.bool_),
         is_shown=np.zeros(len(row), np.bool_),
+        moment=moments(position, with_it=is_after),
     )
 
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from checkers.ragged import first_of_each
 from checkers.stream_index import GroupIndex, codes, max_so_far
-from checkers.watermark_coverage import Ground, Happenings, happenings
+from checkers.watermark_coverage import Ground, Happenings, happenings, moments
 from checkers.watermark_nodes import Marks, marks_of, units_of
 from checkers.watermark_versions import INITIAL, UNKNOWN, KeyOrder, key_order, shown_writes
-from harness.core.columns import Bools, Deliveries, Int64s, SourceWrites
+from harness.core.columns import NEVER, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 _NONE = np.empty(0, np.int64)
@@ -72,7 +72,7 @@ def watermark_edges(deliveries: Deliveries, writes: SourceWrites, contract: Stre
     ground = Ground(deliveries, writes, contract, marks, order, unit)
     seen = happenings(ground, shown_writes(deliveries, writes))
     runs = _runs(marks, seen)
-    firsts = _firsts(seen)
+    firsts = _firsts(deliveries, seen)
     into, out = _segments(marks, order, runs)
     entered = _entered(marks, firsts)
     missed = _missed(marks, firsts, runs) if contract.versions == "every" else NO_LINKS
@@ -157,9 +157,11 @@ def _segments(marks: Marks, order: KeyOrder, runs: _Runs) -> tuple[Links, Links]
     return into, out
 
 
-def _firsts(seen: Happenings) -> Happenings:
+def _firsts(deliveries: Deliveries, seen: Happenings) -> Happenings:
     """Of each known version in each chain what contained it first; of those at one watermark the first one received."""
     known = seen.only(seen.write != UNKNOWN)
+    early = _held_before(deliveries, seen, known)
+    known = replace(known, at=np.minimum(known.at, early), is_shown=known.is_shown & (known.at <= early))
     what = codes(known.chain, known.write)
     order = np.lexsort((known.row, known.at, what))
     first = order[first_of_each(what[order])]
@@ -167,6 +169,34 @@ def _firsts(seen: Happenings) -> Happenings:
     is_delivered = np.zeros(int(what.max(initial=-1)) + 1, np.bool_)
     is_delivered[what[known.is_delivered]] = True
     return replace(known.only(first), is_delivered=is_delivered[what[first]])
+
+
+def _held_before(deliveries: Deliveries, seen: Happenings, known: Happenings) -> Int64s:
+    """The first place at which each row was part of what coverage of its key had begun with; NEVER if at none.
+
+    Execution: a gap, then x's version at 9 is received, which begins coverage anew; watermark 9. The subscriber resumes
+    at 5, and now is sent x's version at 8 for the first time. Watermark 9 contained it all the same.
+    """
+    begins = seen.only(seen.moment >= 0)
+    begins = begins.only(np.lexsort((begins.moment, begins.group)))
+    least = _least_to_come(codes(begins.group), begins.at)
+    position = deliveries.position[known.row]
+    index = GroupIndex(begins.group, begins.moment)
+    is_placed = known.is_shown & (position != NEVER)
+    moment = moments(np.where(is_placed, position, 0), with_it=True)
+    place = index.place(known.group, moment)
+    inside = np.minimum(place, max(0, len(least) - 1))
+    found = is_placed & (place < len(least))
+    if len(least):
+        found &= begins.group[inside] == known.group
+    return np.where(found, np.append(least, NEVER)[np.where(found, inside, len(least))], NEVER)
+
+
+def _least_to_come(group: Int64s, height: Int64s) -> Int64s:
+    """Along ascending groups the least height from there on."""
+    top = int(height.max(initial=0)) + 1
+    base = group * top
+    return np.minimum.accumulate((base + height)[::-1])[::-1] - base
 
 
 def _entered(marks: Marks, firsts: Happenings) -> Links:

@@ -96,7 +96,7 @@ class Speaker:
         if step.kind == IN or not before.marks or before.kind == OUT or before.marks[-1] == step.marks[0]:
             return ""
         one, other = self._shown_mark(before.marks[-1]), self._shown_mark(step.marks[0])
-        return f"{one} and {other} are of one position, so of one state; "
+        return "" if one == other else f"{one} and {other} are of one position, so of one state; "
 
     def _shown_mark(self, mark: int) -> str:
         return f"{self._subscribers[int(self._marks.subscriber[mark])]}'s watermark {self._place(mark)}"
