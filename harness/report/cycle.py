@@ -102,14 +102,10 @@ def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp]) -> t
     """What a box says of itself: the steps on keys that others of the cycle touch as well."""
     if not _is_operation(name):
         told = WATERMARK.fullmatch(name)
-        return ("what was announced as complete",) if told is None else tuple(map(_short, _announced(*told.groups())))
+        return (_short(f"{told[1]} was told: all up to {told[2]}" if told else "what was announced as complete"),)
     shown = [_short(mop_text(mop)) for mop in (telling or every)[:LINES_MAX]]
     left = len(every) - len(shown)
     return (*shown, f"and {left} more") if left else tuple(shown)
-
-
-def _announced(subscriber: str, position: str) -> tuple[str, str]:
-    return f"{subscriber} was told: all is here", f"up to {position}"
 
 
 def _is_operation(name: str) -> bool:

@@ -84,7 +84,7 @@ def overview(
         ticks=tuple(axis.ticks()),
         phases=tuple((axis.percent(ns), name) for name, ns in series.phases.items() if name in ("healing", "final")),
         views=_views(series, axis),
-        note=f"A column is {duration(axis.span_ns / columns)}; all {size:,} operations are in it.",
+        note=f"A column is {duration(axis.span_ns / columns)}; all {size:,} operations are in it." if size else "",
         hover={"columns": columns, "span_s": axis.span_ns / SECOND, "values": hover},
     )
 

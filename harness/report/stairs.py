@@ -87,7 +87,7 @@ def _staircase(series: Series, ranks: _Ranks, name: str, broken: Sequence[int], 
         curves.append(Curve(kind="dot broken", name="shows a finding", d=marks))
     drawn = np.stack([*heights.values(), *steps])
     return Plot(
-        title=f"What {name} was told, in positions of the source",
+        title=f"What {name} was told, by position",
         height=STAIRS_HEIGHT,
         curves=tuple(curve for curve in curves if curve.d),
         ticks=ranks.ticks(),

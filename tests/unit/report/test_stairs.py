@@ -84,7 +84,7 @@ def test_each_stair_stands_where_it_stood(
     series: Series, at_ms: float, frontier: float | None, delivered: float | None, told: float | None
 ) -> None:
     plot = drawn(series)[0]
-    assert plot.title == "What s1 was told, in positions of the source"
+    assert plot.title == "What s1 was told, by position"
     found = tuple(share_at(plot, kind, at_ms) for kind in ("frontier", "delivered", "told"))
     assert found == (frontier, delivered, told)
 
