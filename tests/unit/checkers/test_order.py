@@ -77,6 +77,12 @@ def test_a_transaction_s_own_order_is_known_without_reads() -> None:
     assert accused("open@0 x=1@4.0 x=2@4.1 w@4", "ok@4 x=1 x=2") == []
 
 
+@pytest.mark.parametrize(("version", "anomalies"), [(0, INVERTED), (1, []), (2, [])])
+def test_a_version_behind_another_is_not_below_it(version: int, anomalies: list[str]) -> None:
+    source = f"ok@4 x=1#1; ok@4 x=2#{version}"
+    assert [name for name in accused("open@0 x=1@4 x=2@4", source, **EPOCHS) if name in INVERTED] == anomalies
+
+
 def test_the_highest_row_before_is_the_evidence() -> None:
     log = "open@0 x=1@4 y=2@9 x=3@6 y=4@8"
     assert shown(log, order_inversions(view(log))) == [("x=3@6", "y=2@9"), ("y=4@8", "y=2@9")]

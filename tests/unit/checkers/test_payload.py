@@ -85,6 +85,18 @@ def test_a_row_of_a_known_place_shows_what_was_written_there(row: str, anomalies
     assert accused(f"open@0 {row}", "ok@4 x=1 x=2") == anomalies
 
 
+@pytest.mark.parametrize(("position", "anomalies"), [(3, []), (4, WRONG), (5, [])])
+def test_only_at_its_position_a_write_says_what_a_row_must_show(position: int, anomalies: list[str]) -> None:
+    """Elsewhere the row stands for nothing that anybody knows."""
+    assert accused(f"open@0 x=2@{position}.0", "ok@4 x=1; ok x=2") == []
+    assert accused(f"open@0 x=2@{position}.0", "ok@4 x=1; ok@9 x=2") == anomalies
+
+
+@pytest.mark.parametrize(("ordinal", "anomalies"), [(0, WRONG), (1, []), (2, WRONG)])
+def test_a_row_shows_what_was_written_at_its_number(ordinal: int, anomalies: list[str]) -> None:
+    assert accused(f"open@0 x=2@4.{ordinal}", "ok@4 x=1 x=2 x=3") == anomalies
+
+
 def test_a_system_that_changes_values_itself_has_no_wrong_ones() -> None:
     assert accused("open@0 x=9@4.0", "ok@4 x=1", system_events=("trigger",)) == []
 
