@@ -51,7 +51,7 @@ RULES = {
     "checkers/edges.py": ["tests/unit/checkers/test_edges.py", *BOTH],
     "checkers/graph.py": ["tests/property/test_graph.py", *BOTH],
     "checkers/cycles.py": ["tests/unit/checkers/test_cycles.py", "tests/property/test_graph.py", *BOTH],
-    "checkers/register_order.py": REGISTERS,
+    "checkers/register_order.py": ["tests/property/test_register_order.py", *REGISTERS],
     "checkers/registers.py": REGISTERS,
 }
 COPIED = ("harness", "nemesis", "checkers", "clusters", "tests", "pyproject.toml")
