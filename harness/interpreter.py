@@ -75,6 +75,7 @@ class Interpreter:
         self._done: list[tuple[int, Complete]] = []
         self._start_ns = 0
         self._last_position = 0
+        self._last_error: str | None = None  # What a client said of the latest operation that had not succeeded.
         self._watermarks: dict[str, int] = {}
 
     async def run(self) -> str:
@@ -108,8 +109,10 @@ class Interpreter:
         deadline_ns = self._clock.now_ns() + self._cluster.settle_ns
         self._start_ns = self._clock.now_ns()
         self._record(self._mark("final", None))
+        self._last_error = None
         if not await self._drive(self._workload.final, deadline_ns=deadline_ns):
-            return self._stall("a final operation had not succeeded")
+            answer = f": the last answer was {self._last_error}" if self._last_error else ""
+            return self._stall(f"a final operation had not succeeded{answer}")
         reason = await self._quiesce(deadline_ns)
         if reason == COMPLETED:
             await self._clock.sleep_ns(QUIET_NS)
@@ -223,6 +226,8 @@ class Interpreter:
         if completion.outcome == "info":
             self._processes[thread] = self._next_process
             self._next_process += 1
+        if completion.outcome != "ok":
+            self._last_error = f"{completion.outcome}, {completion.error or 'without a reason'}"
         self._done.append((thread, complete))
         self._wakeup.set()
         return completion.outcome != "info"
