@@ -11,9 +11,8 @@ import io
 import tarfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import docker
 import requests
@@ -23,12 +22,13 @@ from docker.models.networks import Network
 from docker.types import LogConfig
 
 from harness.containers import inside
+from harness.containers.crew import Crew, NodeContainer
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
 from harness.containers.links import Toxiproxy
-from harness.containers.site import PAUSED, Control
+from harness.containers.site import PAUSED
 from harness.containers.sweeper import remove_run
-from harness.containers.wiring import CLIENT, PROXY_API_PORT, PROXY_HOST, Wire
+from harness.containers.wiring import CLIENT, PROXY_API_PORT, PROXY_HOST
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 
@@ -53,56 +53,6 @@ PROXY_SYSCTLS: Final = {
     "net.ipv4.tcp_syn_retries": "1",
 }
 T = TypeVar("T")
-
-
-class NodeControl(Control, Protocol):
-    """The harness's end of a node, which is told where the node is."""
-
-    def at(self, host: str, port: int) -> None: ...
-    def away(self) -> None: ...
-    async def dump(self) -> None: ...
-
-
-class Crew(Protocol):
-    """What the nodes of a cluster are."""
-
-    run_id: str
-    nodes: tuple[NodeId, ...]
-    wires: tuple[Wire, ...]
-    ready_s: float  # The longest that a node may take to start.
-    small_disk: str | None  # Options of a tmpfs for each node; None if no disk will become full.
-
-    def is_published(self, wire: Wire) -> bool:
-        """Shall the harness dial that link's proxy on loopback?"""
-
-    def image(self, node: NodeId, engine: docker.DockerClient) -> str:
-        """The tag of its image, built if need be."""
-
-    def options(self, node: NodeId) -> dict[str, Any]:
-        """What the engine is told when its container is created, beside what is the same for all."""
-
-    def folder(self, node: NodeId) -> str:
-        """Where its durable state is."""
-
-    def control(self, node: NodeId) -> NodeControl:
-        """Its control, made before it runs."""
-
-    def control_port(self, node: NodeId) -> int | None:
-        """Where its control listens in its container; None if the harness comes to it by a proxy."""
-
-
-@dataclass(slots=True, kw_only=True)
-class NodeContainer:
-    """One node, its container and its control channel."""
-
-    node: NodeId
-    folder: str
-    container: Container
-    control: NodeControl
-    is_down: bool = False  # Because we killed it, or it may end: that is no failure of the deployment.
-    may_end: bool = False
-    # Faults may overlap, and an engine that kills and starts one container at once does neither well.
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Deployment:
