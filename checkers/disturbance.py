@@ -6,7 +6,7 @@ from checkers.evidence import Window
 from checkers.intervals import Interval, merged
 from harness.core.columns import NEVER
 
-NODE_FAULTS = ("crash", "lost-writes", "pause", "full-disk")
+NODE_FAULTS = ("crash", "lost-writes", "pause", "full-disk", "failover")
 LINK_FAULTS = ("partition", "reset", "flaky-link")
 SLOW_SUBSCRIBER = "slow-subscriber"
 
