@@ -57,6 +57,10 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "process * max(1, len(registers.keys)) + registers.touch_code[rows]  ->  "
         "process * max(1, len(registers.keys)) - registers.touch_code[rows]",
     ): "one number for each process and register as well",
+    (
+        "checkers/register_order.py",
+        "not len(one.earlier) or not len(other.earlier)  ->  not len(one.earlier) and (not len(other.earlier))",
+    ): COST,
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",

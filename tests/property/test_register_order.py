@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from checkers.chunks import Operation, to_transactions
+from checkers.chunks import Operation, Store, to_transactions
 from checkers.register_order import Before, Order, Trust, by_commits, by_process, by_reads, by_real_time, orders
 from checkers.register_rows import ABSENT, register_rows
 from checkers.register_versions import Registers, resolved
@@ -173,3 +173,9 @@ def test_a_source_counts_where_no_circle_comes_of_it(seed: int) -> None:
     assert pairs(found.process) == by_time
     by_time = pairs(by_real_time(registers, is_told)) if order.real_time is Trust.TIMED else set()
     assert pairs(found.real_time) == by_time
+
+
+def test_real_time_takes_one_pair_for_each_write_where_one_follows_the_other() -> None:
+    made = [Operation(at, at, OK, at + 1, (Store(1, at + 1),)) for at in range(100)]
+    registers = registers_of(made)
+    assert len(by_real_time(registers, told(registers)).earlier) == 99
