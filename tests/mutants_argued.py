@@ -61,6 +61,18 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/register_order.py",
         "not len(one.earlier) or not len(other.earlier)  ->  not len(one.earlier) and (not len(other.earlier))",
     ): COST,
+    (
+        "checkers/register_order.py",
+        "following >= 0  ->  following > 0",
+    ): "the first in the order of ends is the next of nobody",
+    (
+        "checkers/register_order.py",
+        "met[candidate] >= left[waiting]  ->  met[candidate] > left[waiting]",
+    ): "more pairs are kept between near ones, and the same are reached: only the cost differs",
+    (
+        "checkers/register_order.py",
+        "met >= 0  ->  met > 0",
+    ): "before the first operation began nobody had ended, so what only it met comes after nothing",
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",
