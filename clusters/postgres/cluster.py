@@ -10,7 +10,7 @@ from clusters.postgres.setup import fail_over, prepare
 from clusters.postgres.subscriber import PostgresSubscriber
 from harness.core.machine import NodeId, Settings
 from harness.core.seams import Doors, Node, Option
-from harness.core.system import CLIENT, SUBSCRIBER, System
+from harness.core.system import CLIENT, SERVER, SUBSCRIBER, System
 
 SECOND: Final = 1_000_000_000
 _SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
@@ -61,8 +61,9 @@ def failover_cluster() -> System:
     return System(
         name="postgres-failover",
         summary="PostgreSQL 15: a primary, and a standby that takes its place",
-        nodes=_SERVERS,
-        dials=((CLIENT, "primary"), (CLIENT, "standby"), ("standby", "primary")),
+        # Of one role, as either may lead.
+        nodes=(Node(PRIMARY, SERVER), Node(STANDBY, SERVER)),
+        dials=((CLIENT, SERVER), (SERVER, SERVER)),
         service=service,
         prepare=prepare,
         client=partial(_client, finds_positions=False),
@@ -70,7 +71,7 @@ def failover_cluster() -> System:
         promises=promises.OF_FAILOVER,
         holds=promises.holds_after_failover,
         options=_OPTIONS,
-        faults=_FAULTS,
+        faults=("failover", *_FAULTS),
         workloads=_WORKLOADS,
         settle_ns=45 * SECOND,
     )

@@ -47,15 +47,17 @@ class PostgresSubscriber:
             line.close()
 
     async def _follow(self, line: Line, deliver: Deliver) -> None:
-        reader = Reader()
+        reader, waiting, received = Reader(), list[Committed | Alive](), 0
         while True:
             messages = await line.received(_QUIET_S)
             news = [new for new in map(reader.read, messages) if new is not None]
-            if self._confirms_first and news:
-                await line.tell(status(max(new.position for new in news)))
+            received = max([received, *(new.position for new in news)])
+            if self._confirms_first:  # And what is confirmed waits in memory until more has come.
+                await line.tell(status(received, asks=not messages))
+                waiting, news = news, waiting
             for new in news:
                 await self._take(new, deliver)
-            if news or not messages:
+            if not self._confirms_first and (news or not messages):
                 await line.tell(status(self._reached(), asks=not messages))
 
     async def _take(self, new: Committed | Alive, deliver: Deliver) -> None:
