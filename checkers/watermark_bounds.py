@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from checkers.edges import OPEN_END, Edges
+from checkers.edges import OPEN_END
 from checkers.ragged import first_of_each
 from checkers.stream_index import codes, count_so_far, max_so_far
 from checkers.watermark_edges import WatermarkEdges
@@ -114,16 +114,6 @@ class Numbering:
         """The numbers of ends; what has none keeps none."""
         return np.where(end >= OPEN_END, OPEN_END, self.of_op(np.minimum(end, OPEN_END)))
 
-    def of_edges(self, edges: Edges) -> Edges:
-        """The same edges between operations, by number."""
-        return Edges(
-            self.of_op(edges.source.astype(np.int64)).astype(np.int32),
-            self.of_op(edges.target.astype(np.int64)).astype(np.int32),
-            self.of_end(edges.source_after.astype(np.int64)).astype(np.int32),
-            self.of_end(edges.target_after.astype(np.int64)).astype(np.int32),
-            edges.kinds,
-        )
-
     def told(self, number: Int64s) -> tuple[Bools, Int64s]:
         """Which numbers are nodes, and of each number the node, or the operation."""
         ascending = self.index + 1 + np.arange(len(self.index))
@@ -149,6 +139,19 @@ def numbering(marks: Watermarks, node: Int64s, first_after: Int64s | None) -> Nu
     end = np.full(count, OPEN_END, np.int64)
     np.minimum.at(end, node, plain.of_end(first_after))
     return replace(plain, end=end)
+
+
+def nodes_at(marks: Watermarks, node: Int64s, position: Int64s, contract: StreamContract) -> Int64s:
+    """The nodes of watermarks of the whole stream at those positions, NOBODY where there is none.
+
+    What is read as of a position contains it; where watermarks do not, no read is one with them.
+    """
+    known = np.flatnonzero(marks.is_mergeable & (marks.span == WHOLE) & (marks.position != NEVER))
+    if contract.closed == "<" or not contract.is_position_global or not len(known):
+        return np.full(len(position), NOBODY, np.int64)
+    known = known[np.argsort(marks.position[known], kind="stable")]
+    at = np.minimum(np.searchsorted(marks.position[known], position), len(known) - 1)
+    return np.where(marks.position[known][at] == position, node[known[at]], NOBODY)
 
 
 def chain_pairs(marks: Watermarks) -> tuple[Int64s, Int64s]:

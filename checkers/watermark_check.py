@@ -34,14 +34,17 @@ from checkers.serializability import summary as summary_of
 from checkers.sightings import union
 from checkers.stream_chunks import Placement, merged, stream_logs
 from checkers.versions import Inference
-from checkers.watermark_bounds import Watermarks, joined, nodes_of, numbering
+from checkers.watermark_bounds import Watermarks, joined, nodes_at, nodes_of, numbering
 from checkers.watermark_classes import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
 from checkers.watermark_classes import ORDER as ORDERED
 from checkers.watermark_kernel import (
+    NO_NODE,
     Detail,
     Placed,
+    Readers,
     StreamPart,
     Summary,
+    as_of,
     details,
     gather,
     invoked_before,
@@ -118,6 +121,7 @@ class _Check:
             begin=np.searchsorted(marks.log, np.arange(len(parts))),
             node=self.node,
             numbering=numbering(marks, self.node, self._first_after()),
+            readers=self._readers(),
         )
 
     def judgement(self) -> Judgement:
@@ -160,7 +164,8 @@ class _Check:
         counts: Counter[str] = Counter()
         for one in self.told:
             counts.update(one.counts)
-        orders = self.told[0].orders
+        orders, readers = self.told[0].orders, self.places.readers
+        merged_reads = np.count_nonzero(readers.node != NO_NODE)
         legal = {one.anomaly: one.sentence for one in findings if one.anomaly not in self.options.forbidden}
         return {
             "cut": self.contract.cut,
@@ -171,6 +176,7 @@ class _Check:
             "version_order": {name: count for name, count in orders.items() if count},
             "forbidden": [name for name in NAMES if name in self.options.forbidden],
             "observations": dict[str, Json](legal),
+            "reads_as_of": {"one-with-a-watermark": int(merged_reads), "left-out": len(readers.op) - int(merged_reads)},
             "windows": windows,
             "components": found.component_count,
         }
@@ -185,6 +191,14 @@ class _Check:
         result[order] = np.sum(counts, axis=0, dtype=np.int64) if counts else 0
         return result
 
+    def _readers(self) -> Readers:
+        """The reads as of a position, with the watermarks that they are one with."""
+        parts = self.engine.over([*self.sources]).map(as_of).collect()
+        op = np.concatenate([np.empty(0, np.int64), *(op for op, _ in parts)])
+        position = np.concatenate([np.empty(0, np.int64), *(position for _, position in parts)])
+        order = np.argsort(op)
+        return Readers(op=op[order], node=nodes_at(self.marks, self.node, position[order], self.contract))
+
     def _inferred(self) -> Dataset[Inference]:
         items: list[Source | StreamPart] = [*self.sources, *self.parts]
         partitions = self.options.partitions
@@ -196,7 +210,7 @@ class _Check:
             known=self.known,
             places=self.places,
         )
-        take = partial(gather, order=self.options.order, numbering=self.places.numbering)
+        take = partial(gather, order=self.options.order, places=self.places)
         return self.engine.over(items).shuffle(send, take, partitions=partitions).keep()
 
     def _windows(self, inferred: Dataset[Inference], ends: slices.Ends) -> slices.Windows:

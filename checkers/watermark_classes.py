@@ -22,6 +22,7 @@ from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
 from harness.core.columns import Int64s
 
 IN, OUT, CHAIN = 512, 1024, 2048  # Kinds of steps beside those of checkers/edges.py.
+READS: Final = -2  # From here on down, the chain of a read that is one with watermarks.
 THROUGH: Final = IN | OUT | CHAIN
 ORDER, INTERMEDIATE, TORN, SPLIT, FORK = ("order", "intermediate", "torn", "split", "fork")
 G0, G1C, SINGLE, NONADJACENT, G2 = ("G0", "G1c", "G-single", "G-nonadjacent", "G2-item")
@@ -94,8 +95,8 @@ def implies(one: str, other: str) -> bool:
 
 
 def name_of(steps: Sequence[Step]) -> str | None:
-    """The class of a cycle; None of one without a watermark."""
-    if not any(step.kind & THROUGH for step in steps):
+    """The class of a cycle; None of one without a watermark, as of reads alone."""
+    if not any(step.kind & THROUGH and step.chain > READS for step in steps):
         return None
     clients = [step for step in steps if not step.kind & THROUGH]
     kinds = [step.kind for step in clients]

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.chunks import Chunk, Source
-from checkers.edges import OPEN_END, Edges, Int32s, all_edges
+from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.files import DAMAGE, damaged, ints_of
 from checkers.register_order import Order
 from checkers.shares import Share, infer, shares
@@ -22,8 +23,10 @@ from checkers.versions import Inference
 from checkers.watermark_bounds import Numbering, Watermarks, watermarks
 from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
 from checkers.watermark_versions import UNKNOWN
-from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int8s, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, NEVER, OK, READ, ROW, Bools, Deliveries, Int8s, Int64s, SourceWrites
 from harness.core.promises import StreamContract
+
+NO_NODE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,26 @@ class Placed:
     begin: Int64s
     node: Int64s
     numbering: Numbering
+    readers: "Readers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readers:
+    """Operations that only read, as of a position: by `op`, ascending, the node of the watermarks of that position.
+
+    Where no watermark has it, that is NO_NODE: such a read has no place in real time, and none here.
+    """
+
+    op: Int64s
+    node: Int64s
+
+    def of(self, op: Int32s) -> tuple[Bools, Int64s]:
+        """Which of those operations are readers, and their nodes."""
+        if not len(self.op):
+            return np.zeros(len(op), np.bool_), np.full(len(op), NO_NODE, np.int64)
+        at = np.minimum(np.searchsorted(self.op, op), len(self.op) - 1)
+        is_reader: Bools = self.op[at] == op
+        return is_reader, np.where(is_reader, self.node[at], NO_NODE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +123,38 @@ def route(
         yield from shares(item, partitions=partitions, nothing=nothing)
 
 
-def gather(parts: Sequence[Share | Edges], *, order: Order, numbering: Numbering) -> Inference:
+def gather(parts: Sequence[Share | Edges], *, order: Order, places: Placed) -> Inference:
     """All that follows from the shares of one partition, by number, with the edges of streams that were sent there."""
     inference = infer([part for part in parts if isinstance(part, Share)], order=order)
     streams = [part for part in parts if isinstance(part, Edges)]
-    tail = inference.tail
-    reader, writer = _both(numbering, tail.reader, tail.reader_after), _both(numbering, tail.writer, tail.writer_after)
-    numbered = replace(tail, reader=reader[0], reader_after=reader[1], writer=writer[0], writer_after=writer[1])
-    return replace(inference, edges=all_edges([numbering.of_edges(inference.edges), *streams]), tail=numbered)
+    edges, tail = inference.edges, inference.tail
+    sources = _both(places, edges.source, edges.source_after)
+    targets = _both(places, edges.target, edges.target_after)
+    numbered = Edges(sources[0], targets[0], sources[1], targets[1], edges.kinds).only(sources[2] & targets[2])
+    reader, writer = _both(places, tail.reader, tail.reader_after), _both(places, tail.writer, tail.writer_after)
+    newer = Tail(
+        tail.reader_group[reader[2]],
+        reader[0][reader[2]],
+        reader[1][reader[2]],
+        tail.writer_group,
+        writer[0],
+        writer[1],
+    )
+    return replace(inference, edges=all_edges([numbered, *streams]), tail=newer)
+
+
+def as_of(source: Source) -> tuple[Int64s, Int64s]:
+    """The operations of a chunk that only read, and did so as of a position: with these positions, ascending."""
+    if not isinstance(source, Chunk):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    table = _row_group(Path(source.directory) / "ops.parquet", source.group, ["index", "outcome", "read_ts"])
+    if table["read_ts"].null_count == table.num_rows:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    steps = _row_group(Path(source.directory) / "mops.parquet", source.group, ["op", "f"])
+    index, position = ints_of(table["index"], -1), ints_of(table["read_ts"], NEVER)
+    writing = ints_of(steps["op"], -1)[ints_of(steps["f"], READ) != READ]
+    is_meant = (ints_of(table["outcome"], OK) == OK) & (position != NEVER) & ~np.isin(index, writing)
+    return index[is_meant], position[is_meant]
 
 
 def details(
@@ -133,13 +180,16 @@ def details(
 
 def invoked_before(chunk: Chunk, *, seq: Int64s) -> Int64s:
     """How many operations of a chunk had been invoked before each of those journal positions, which ascend."""
-    path = Path(chunk.directory) / "ops.parquet"
+    table = _row_group(Path(chunk.directory) / "ops.parquet", chunk.group, ["invoke_seq"])
+    return np.searchsorted(np.sort(ints_of(table["invoke_seq"], NEVER)), seq)
+
+
+def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read_row_group(chunk.group, columns=["invoke_seq"], use_threads=False)
+            return file.read_row_group(group, columns=columns, use_threads=False)
     except DAMAGE as problem:
         raise damaged(path, problem) from problem
-    return np.searchsorted(np.sort(ints_of(table["invoke_seq"], NEVER)), seq)
 
 
 def _derived(
@@ -206,8 +256,11 @@ def _ends(source: Path, op: Int64s) -> Int64s:
     return result
 
 
-def _both(numbering: Numbering, op: Int32s, end: Int32s) -> tuple[Int32s, Int32s]:
-    return (
-        numbering.of_op(op.astype(np.int64)).astype(np.int32),
-        numbering.of_end(end.astype(np.int64)).astype(np.int32),
-    )
+def _both(places: Placed, op: Int32s, end: Int32s) -> tuple[Int32s, Int32s, Bools]:
+    """Numbers and ends of operations, those of readers by their nodes; and which of them have a place."""
+    numbering = places.numbering
+    number, after = numbering.of_op(op.astype(np.int64)), numbering.of_end(end.astype(np.int64))
+    is_reader, node = places.readers.of(op)
+    is_placed = is_reader & (node != NO_NODE)
+    number[is_placed], after[is_placed] = numbering.number[node[is_placed]], numbering.end[node[is_placed]]
+    return number.astype(np.int32), after.astype(np.int32), is_placed | ~is_reader

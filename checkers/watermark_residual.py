@@ -9,7 +9,7 @@ import numpy as np
 from checkers.edges import OPEN_END, RW, WR, WW, Edges
 from checkers.ragged import codes
 from checkers.watermark_bounds import Watermarks, chain_pairs
-from checkers.watermark_classes import CHAIN, IN, OUT, Component, Loop, Step, classes, is_circular
+from checkers.watermark_classes import CHAIN, IN, OUT, READS, Component, Loop, Step, classes, is_circular
 from checkers.watermark_kernel import Detail, Placed
 from harness.core.columns import Bools, Int64s
 
@@ -171,8 +171,9 @@ def _component(graph: _Graph, nodes: Int64s, links: dict[int, list[_Link]], op: 
     rows = rows[graph.kinds[rows] & (WW | WR | RW) != 0]
     source, target = np.searchsorted(nodes, graph.source[rows]), np.searchsorted(nodes, graph.target[rows])
     steps = [
-        Step(one, two, next(kind for kind in DEPENDENCIES if kinds & kind))
+        step
         for one, two, kinds in zip(source.tolist(), target.tolist(), graph.kinds[rows].tolist(), strict=True)
+        if (step := _client_step(graph, nodes, one, two, kinds)) is not None
     ]
     for node, at in at_mark.items():
         for link in links.get(node, ()):
@@ -185,6 +186,17 @@ def _component(graph: _Graph, nodes: Int64s, links: dict[int, list[_Link]], op: 
     if len(op):
         who = np.where(~is_mark & (op[place] == identity), process[place], -1)
     return Component(graph.number[nodes], graph.end[nodes], who, is_mark.tolist(), tuple(_distinct(steps)))
+
+
+def _client_step(graph: _Graph, nodes: Int64s, one: int, two: int, kinds: int) -> Step | None:
+    """A dependency between operations; or, of a read that is one with watermarks, a step into these or out of them."""
+    kind = next(kind for kind in DEPENDENCIES if kinds & kind)
+    into, out = bool(graph.is_mark[nodes[two]]), bool(graph.is_mark[nodes[one]])
+    if not into and not out:
+        return Step(one, two, kind)
+    if into and out:
+        return None
+    return Step(one, two, IN if into else OUT, READS - int(graph.identity[nodes[two if into else one]]))
 
 
 def _placed(step: Step, ends: tuple[int, int]) -> Step:

@@ -55,21 +55,24 @@ class Speaker:
     def _label(self, step: Step, before: Step, told: Told, at: int) -> str:
         if not told.is_mark[at]:
             return f"T{told.nodes[at]}"
-        return self.mark(step.marks[0] if step.marks else before.marks[-1])
+        return self._of_node(step.marks[:1] or before.marks[-1:])
 
     def _label_after(self, step: Step, told: Told, at: int, node: int) -> str:
         following = (at + 1) % len(told.nodes)
         if not told.is_mark[following]:
             return f"T{node}"
         after = told.loop.steps[following]
-        return self.mark(after.marks[0] if after.marks else step.marks[-1])
+        return self._of_node(after.marks[:1] or step.marks[-1:])
+
+    def _of_node(self, marks: tuple[int, ...]) -> str:
+        return self.mark(marks[0]) if marks else "a read as of one position"
 
     def _shown(self, step: Step, before: Step, labels: tuple[str, str], ends: tuple[int, int]) -> Shown:
         if step.kind & THROUGH:
             sentence = self._merged(step, before) + self._through(step, ends)
             return Shown(source=labels[0], target=labels[1], relation="watermark", sentence=sentence)
         if not labels[0].startswith("T"):
-            sentence = f"{labels[1]} began after {self._shown_mark(before.marks[-1])} had been received"
+            sentence = f"{labels[1]} began after {self._of_node(before.marks[-1:])} had been received"
             return Shown(source=labels[0], target=labels[1], relation="realtime", sentence=sentence)
         # The explainer tells whole cycles of operations: of one of two steps it tells the first.
         other = REALTIME if step.kind != REALTIME else PROCESS
@@ -77,6 +80,9 @@ class Speaker:
         return Shown(source=labels[0], target=labels[1], relation=told.relation, sentence=told.sentence)
 
     def _through(self, step: Step, ends: tuple[int, int]) -> str:
+        if not step.marks:
+            did = f"shows what T{ends[0]} wrote" if step.kind == IN else f"does not show what T{ends[1]} wrote"
+            return f"a read as of the same position {did}"
         what = f"{self._name(step.key)}'s {self._name(step.version)}" if step.version != NEVER else self._deleted(step)
         mark = step.marks[0]
         who = self._subscribers[int(self._marks.subscriber[mark])]
@@ -93,7 +99,13 @@ class Speaker:
 
     def _merged(self, step: Step, before: Step) -> str:
         """Why one watermark stands for another: they are of one node."""
-        if step.kind == IN or not before.marks or before.kind == OUT or before.marks[-1] == step.marks[0]:
+        if (
+            step.kind == IN
+            or not before.marks
+            or not step.marks
+            or before.kind == OUT
+            or before.marks[-1] == step.marks[0]
+        ):
             return ""
         one, other = self._shown_mark(before.marks[-1]), self._shown_mark(step.marks[0])
         return "" if one == other else f"{one} and {other} are of one position, so of one state; "
