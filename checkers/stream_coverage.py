@@ -54,6 +54,8 @@ class Coverage:
         self._whole_markers = _by_time(session, marks & ~has_key & ~has_span)
         self._span_markers = _by_time(by_span, marks & ~has_key & has_span)
         self._key_markers = _by_time(by_key, marks & has_key)
+        losses = marks & ~has_key & has_span & (deliveries.kind != OPEN)
+        self._span_losses = _by_time(session, losses)
 
     def at(self, session: Int64s, key: Int64s, span: Int64s, time: Int64s) -> Covered:
         """The coverage of `key`, which is of partition `span` (-1: of none, or of one not known), just before `time`.
@@ -66,6 +68,8 @@ class Coverage:
                 self._whole_markers.last_before(session, time),
                 self._span_markers.last_before(self._by_span(session, span), time),
                 self._key_markers.last_before(by_key, time),
+                # Any partition may be that of a key whose partition is not known.
+                np.where(span < 0, self._span_losses.last_before(session, time), -1),
             ]
         )
         row = self._rows.first(by_key, marker, above=True)

@@ -69,6 +69,8 @@ class Oracle:
             if self.session(event) != self.session(session):
                 continue
             is_meant = event.key == key if event.key != NEVER else event.span in (-1, span)
+            # A loss may be that of a key whose partition nobody knows.
+            is_meant |= event.key == NEVER and span == -1 and event.kind not in (OPEN, ROW, BACKFILL)
             if event.kind in (OPEN, GAP, CLOSE, ERROR, END) and is_meant:
                 if event.kind == OPEN and event.position != NEVER:
                     state = (t, "at" if self.contract.resume == "at" else "behind", event.position)

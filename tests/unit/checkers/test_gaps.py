@@ -82,3 +82,9 @@ def test_witnesses_are_markers_and_losses() -> None:
     assert witnesses("open@0 x=1@4 w@4") == 0
     assert witnesses("open@0 x=1@4 w@4 gap@5 open@6 gap close") == 2
     assert witnesses("open@0 w@4 gap@5 close") == 2
+
+
+def test_a_gap_of_a_partition_may_be_that_of_a_key_whose_partition_nobody_knows() -> None:
+    source = "ok@1 y[1]=5; ok@2 x[0]=6"
+    assert accused("open@0 y[1]=5@1 gap[0] w@4", source, **EPOCHS) == []
+    assert accused("open@0 y[1]=5@1 w@4", source, **EPOCHS) == LOST
