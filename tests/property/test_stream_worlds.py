@@ -6,7 +6,6 @@ SEAMARK_FUZZ_COUNT is the number of worlds of each kind and of each fault, SEAMA
 
 import os
 from collections import Counter
-from dataclasses import replace
 from functools import lru_cache
 
 import pytest
@@ -71,9 +70,9 @@ def is_legal(kind: str, cycle: Named) -> bool:
 
 
 def accused(one: World) -> set[str]:
-    """The anomalies that the rules see. They are told the partitions of keys of which no row ever came."""
+    """The anomalies that the rules see."""
     deliveries, told = columns_of(one)
-    writes = replace(placed(told, merged([placement(deliveries, told)])), span=told.span)
+    writes = placed(told, merged([placement(deliveries, told)]))
     outcome = judged(StreamLog("", ("s1", "s2"), ("s0", "s1", "s2"), ()), deliveries, writes, one.contract)
     assert outcome.defect is None
     assert outcome.views is not None
