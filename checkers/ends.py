@@ -15,6 +15,7 @@ def events_after_end(view: StreamView) -> Ruling:
     """
     d = view.deliveries
     rows = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL, WATERMARK)) & ~view.is_phantom)
+    rows = rows[np.isin(view.session[rows], view.session[d.kind == END])]
     ended = _latest(view, rows, d.kind == END)
     broken = np.flatnonzero((ended >= 0) & (ended > _latest(view, rows, d.kind == OPEN)))
     return Ruling.of_events(rows[broken], ended[broken], witnesses=int(np.count_nonzero(d.kind == END)))

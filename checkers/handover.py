@@ -23,6 +23,8 @@ def hand_over_holes(view: StreamView, holes: Holes) -> Ruling:
     """
     d, w = view.deliveries, view.writes
     rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER) & ~view.is_phantom)
+    if len(rows) == 0 and len(holes.backfills.watermark) == 0:
+        return Ruling.nothing()
     stale, newest = _stale(view, rows)
     lacking_mark, lacking_write, asked = _lacking(view, rows)
     overwriting, newer = _overwriting(view, rows)
