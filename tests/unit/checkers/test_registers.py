@@ -8,7 +8,7 @@ from checkers.chunks import Load, Operation, Store, to_transactions
 from checkers.engine import LocalEngine
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check
-from harness.core.columns import NOTHING
+from harness.core.columns import NOTHING, OK
 from harness.core.verdict import Finding, Judgement
 from tests.bench import generated
 from tests.small_language import concurrent, sequential
@@ -170,6 +170,18 @@ def test_readers_of_what_many_overwrote_are_witnesses_one_by_one(count: int, rw:
     """Up to four edges for each reader and writer they are counted by edges, from there on by readers."""
     texts = ["wx1", *(f"rx=1 wx{value}" for value in range(2, 2 + count))]
     assert judged(concurrent(*texts), UNTIMED).facts["edges"] == {"ww": count, "wr": count, "rw": rw}
+
+
+def test_the_order_of_lists_and_of_registers_is_one_share() -> None:
+    known = judged(concurrent("ax1", "rx1", "wy1", "ry=1")).facts["version_order_known_permille"]
+    assert known == judged(concurrent("ax1", "rx1")).facts["version_order_known_permille"] == 1000
+
+
+def test_orders_of_time_are_witnesses_of_what_is_closed_by_them() -> None:
+    """T1 had read 1 and ended before T2 began, which wrote 2, while T0, which wrote 1, was still open."""
+    made = [Operation(0, 0, OK, 3, (Store(1, 1),)), Operation(1, 1, OK, 2, (Load(1, 1),))]
+    witnesses = judged([*made, Operation(2, 2, OK, 3, (Store(1, 2),))]).witnesses
+    assert (witnesses["G2-item"], witnesses["G2-item-process"], witnesses["G2-item-realtime"]) == (0, 0, 1)
 
 
 def test_who_read_nothing_is_counted_once_as_a_witness() -> None:

@@ -163,10 +163,43 @@ def test_an_empty_graph_is_valid_unless_elles_convention_is_asked_for() -> None:
     assert asked.unknown["G0"].startswith("empty-transaction-graph")
 
 
+@pytest.mark.parametrize(
+    ("operations", "model", "is_unknown"),
+    [
+        (sequential("ax1"), "strict-serializable", True),  # One operation is in no order.
+        (sequential("ax1", "ay1"), "strict-serializable", False),
+        (sequential("ax1", "ay1"), "read-committed", True),  # This model has no order of time.
+        (concurrent("ax1 ay1", "rx1 ry"), "read-committed", False),  # As many wr as rw.
+    ],
+)
+def test_by_elles_convention_an_order_of_time_is_a_dependency(
+    operations: list[Operation], model: str, is_unknown: bool
+) -> None:
+    asked = judged(operations, Options(model=model, is_empty_unknown=True))
+    assert bool(asked.unknown) == is_unknown
+
+
+def test_what_is_unclear_stands_in_no_order_of_its_process() -> None:
+    assert only(sequential("1:rx1", "1:~ax1")).anomaly == "G1c-realtime"
+
+
+def test_the_model_that_was_asked_for_is_told() -> None:
+    assert judged(sequential("ax1"), Options(model="serializable")).facts["model"] == "serializable"
+    assert judged(sequential("ax1"), Options(prohibited=frozenset({"G0"}))).facts["model"] is None
+
+
+def test_element_zero_has_its_name() -> None:
+    reason = judged(concurrent("ax0", "ax0", "rx0")).unknown["G-single"]
+    assert reason.startswith("duplicate-appends: 0 was appended to x")
+
+
 def test_a_residual_graph_that_is_too_large_is_searched_in_part_and_says_so() -> None:
     whole = generated.transactions(2_000, seed=4, stale_permille=1000)
     part = check([whole], ENGINE, Options(residual_edges=500))
     assert part.findings
+    edges = part.facts["residual_edges"]
+    assert isinstance(edges, int)
+    assert 250 < edges <= 500  # No more is left out than must be.
     assert {reason.split(":")[0] for reason in part.unknown.values()} == {"residual-too-large"}
     found = {finding.anomaly for finding in part.findings}
     assert not found & set(part.unknown)
