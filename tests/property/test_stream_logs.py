@@ -24,7 +24,7 @@ from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of, source_of
 from tests.unit.checkers.stream_cases import LOG
 
-MANY = settings(deadline=None, max_examples=250)
+MANY = settings(deadline=None, max_examples=120)
 SECOND = 1_000_000_000
 
 
