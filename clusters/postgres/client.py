@@ -139,7 +139,8 @@ class PostgresClient:
         """What that means. A connection in doubt is closed, so that nothing more of the operation can arrive."""
         is_standing, is_sure = False, False
         if isinstance(error, Refused):
-            is_standing = not error.ends_connection and await self._rolled_back(timeout_ns)
+            is_over = progress.has_sent_commit or await self._rolled_back(timeout_ns)
+            is_standing = is_over and not error.ends_connection
             is_sure = is_definite(error.severity, error.sqlstate)
         if not is_standing:
             self._hang_up()

@@ -5,7 +5,8 @@ task is cancelled (a time-out, a crash) those send the server a cancel request, 
 the standby and so weaken what is tested; and they do not speak the replication protocol.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple, TypeVar
 
 from psycopg import Error, generators, pq, waiting
@@ -65,8 +66,10 @@ class Line:
 
         What the first that fails has behind it is not carried out. Raises Refused for that one, and Broken.
         """
-        is_told = [told for request in requests for told in self._send(*request)]
-        self._pgconn.pipeline_sync()
+        known = dict(self._names)
+        with _broken():
+            is_told = [told for request in requests for told in self._send(*request)]
+            self._pgconn.pipeline_sync()
         await self._wait(generators.send(self._pgconn))
         refused: Refused | None = None
         for told in is_told:
@@ -82,7 +85,7 @@ class Line:
                 refused = error
         await self._wait(generators.fetch_many(self._pgconn))  # That was all, says the server.
         if refused is not None:
-            self._names.clear()  # What was to be prepared behind it was not.
+            self._names = known  # What was to be prepared behind it was not.
             raise refused
 
     async def run(self, *requests: Request) -> list[Answer]:
@@ -91,8 +94,9 @@ class Line:
 
     async def start_replication(self, statement: str) -> None:
         """From now on only `received` and `tell` may be used. Raises Broken, Refused."""
-        self._pgconn.exit_pipeline_mode()
-        self._pgconn.send_query(statement.encode())
+        with _broken():
+            self._pgconn.exit_pipeline_mode()
+            self._pgconn.send_query(statement.encode())
         _checked(await self._wait(generators.execute(self._pgconn)))
 
     async def received(self, within_s: float) -> list[bytes]:
@@ -100,10 +104,8 @@ class Line:
         messages = self._drained()
         if not messages:
             await self._wait(_arrival(), within_s)
-            try:
+            with _broken():
                 self._pgconn.consume_input()
-            except Error as error:
-                raise Broken(str(error)) from error
             messages = self._drained()
         return messages
 
@@ -113,7 +115,7 @@ class Line:
 
     def _drained(self) -> list[bytes]:
         messages = []
-        try:
+        with _broken():
             while True:
                 count, data = self._pgconn.get_copy_data(1)
                 if count > 0:
@@ -122,8 +124,6 @@ class Line:
                     return messages
                 else:
                     raise Broken("the stream has ended")
-        except Error as error:
-            raise Broken(str(error)) from error
 
     def _send(self, statement: str, *parameters: bytes) -> tuple[bool, ...]:
         """Put a statement on its way. Returns, for each result to come, whether it is what was asked for."""
@@ -136,10 +136,8 @@ class Line:
         return (False, True) if is_new else (True,)
 
     async def _wait(self, generator: PQGen[T], interval_s: float = _INTERVAL_S) -> T:
-        try:
+        with _broken():
             return await waiting.wait_async(generator, self._pgconn.socket, interval_s)
-        except Error as error:
-            raise Broken(str(error)) from error
 
     def _noticed(self, result: pq.abc.PGresult) -> None:
         if _field(result, pq.DiagnosticField.SEVERITY_NONLOCALIZED) == "WARNING":
@@ -149,8 +147,15 @@ class Line:
 async def dial(address: Address, *, name: str, **more: str) -> Line:
     """A connection, under that name; `more` are further words of the connection string. Raises Broken."""
     words = conninfo(address, application_name=name, sslmode="disable", gssencmode="disable", **more)
-    try:
+    with _broken():
         return Line(await waiting.wait_conn_async(generators.connect(words), _INTERVAL_S))
+
+
+@contextmanager
+def _broken() -> Iterator[None]:
+    """What libpq raises is that the connection has ended: errors of the server are results."""
+    try:
+        yield
     except Error as error:
         raise Broken(str(error)) from error
 

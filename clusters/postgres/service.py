@@ -28,6 +28,8 @@ _ALWAYS: Final = {
     "idle_in_transaction_session_timeout": "5s",
     "client_connection_check_interval": "500ms",
     "deadlock_timeout": "100ms",
+    # A crash is followed by a sync of the whole folder: of its file system at once, not of a thousand files in turn.
+    "recovery_init_sync_method": "syncfs",
     # A broken replication connection is noticed, and its slot free again, well within the time to settle.
     "wal_sender_timeout": "8s",
     "wal_receiver_timeout": "8s",
