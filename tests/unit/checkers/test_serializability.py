@@ -169,7 +169,8 @@ def test_an_empty_graph_is_valid_unless_elles_convention_is_asked_for() -> None:
         (sequential("ax1"), "strict-serializable", True),  # One operation is in no order.
         (sequential("ax1", "ay1"), "strict-serializable", False),
         (sequential("ax1", "ay1"), "read-committed", True),  # This model has no order of time.
-        (concurrent("ax1 ay1", "rx1 ry"), "read-committed", False),  # As many wr as rw.
+        (concurrent("ax1 ay1", "rx1 ry"), "read-committed", False),  # As many wr as rw,
+        (concurrent("ax1", "ax2", "rx12"), "read-committed", False),  # or as ww.
     ],
 )
 def test_by_elles_convention_an_order_of_time_is_a_dependency(
