@@ -232,7 +232,7 @@ class _Graph:
         if kinds & REALTIME:
             steps += _of_time(component)
         self.steps = steps
-        dependencies = (step for step in component.steps if step.kind & (WW | WR | RW))
+        dependencies = (step for step in component.steps if step.kind & (WW | WR))
         self._dependencies = {(step.source, step.target): step for step in dependencies}
         self.size = 2 * size  # Behind the nodes stand the moments of real time, one for each number.
         self.leading: list[list[Step]] = [[] for _ in range(self.size)]
@@ -263,7 +263,7 @@ class _Graph:
         ]
 
     def renamed(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """The steps, those of an order of time by the dependency between the same nodes, where there is one."""
+        """The steps, those of an order of time as the ww or wr between the same nodes, which says more."""
         return tuple(
             self._dependencies.get((step.source, step.target), step) if step.kind in (PROCESS, REALTIME) else step
             for step in steps

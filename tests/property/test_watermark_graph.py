@@ -1,0 +1,156 @@
+"""The graph of watermarks, with its few edges, is that of the full definition: in closure, components and classes; and
+the whole check accuses no correct world of what its kind forbids.
+
+SEAMARK_FUZZ_COUNT is the number of worlds of each kind, SEAMARK_FUZZ_SEED where their seeds begin.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from checkers.engine import LocalEngine
+from checkers.evidence import Dictionary
+from checkers.register_order import Order
+from checkers.watermark_check import Options, check
+from checkers.watermark_classes import NAMES, classes, implies, name_of
+from checkers.watermark_edges import node_pairs
+from harness.core.columns import NEVER
+from harness.core.verdict import Judgement
+from harness.formats.parquet import write_history
+from tests.oracles.watermark_classes import Named, names
+from tests.oracles.watermark_edges import PlacedCuts, all_pairs, is_plain
+from tests.oracles.watermark_graph import edges
+from tests.oracles.watermark_source import Transaction, World
+from tests.property.test_stream_worlds import is_legal
+from tests.property.watermark_components import components_of
+from tests.stream_generator import damaged
+from tests.stream_language import deliveries_of, source_of
+from tests.stream_sources import KINDS
+from tests.stream_spoilers import SPOILERS, journal
+from tests.stream_worlds import world
+
+COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "20"))
+FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
+SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
+
+
+def spoiled(kind: str, seed: int) -> Iterator[World]:
+    """A world of that kind, and that with each fault that fits."""
+    one = world(seed, kind)
+    yield one
+    yield from (bad.world for spoil in SPOILERS.values() if (bad := spoil(one, seed)) is not None)
+
+
+def broken(seed: int, kind: str) -> World:
+    """A stream with random changes, as the rules are tried on, under the contract of a world."""
+    contract = world(seed, kind).contract
+    log, source = damaged(seed, contract)
+    outcomes = sorted({w.op: w.outcome for w in source}.items())
+    operations = tuple(
+        Transaction(index=op, process=op, invoke=op, complete=NEVER, outcome=outcome) for op, outcome in outcomes
+    )
+    return World(
+        transactions=operations,
+        writes=tuple(source),
+        log=tuple(log),
+        received=tuple(range(len(log))),
+        contract=contract,
+    )
+
+
+def observed(one: World) -> World:
+    """The world without what nobody saw: positions and ranks of unclear writes are told by those who saw them."""
+    seen = PlacedCuts(one).source
+    writes = (w if seen.is_committed(w.op) else replace(w, position=NEVER, version=NEVER) for w in one.writes)
+    return replace(one, writes=tuple(writes))
+
+
+def closure(pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    graph = nx.DiGraph(sorted(pairs))
+    return {(one, two) for one in graph for two in nx.descendants(graph, one)}
+
+
+def has_chains_of_one_subscriber(one: World) -> bool:
+    return one.contract.wm_scope in ("session", "subscriber")
+
+
+def has_order(one: World) -> bool:
+    """Has every version a place in the order? Positions would give one, which the definition does not ask."""
+    return all(w.version != NEVER or w.position == NEVER for w in one.writes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_few_edges_reach_what_all_edges_reach(kind: str) -> None:
+    compared = 0
+    for seed in SEEDS:
+        for one in map(observed, [*spoiled(kind, seed), broken(seed, kind)]):
+            if has_chains_of_one_subscriber(one) and has_order(one) and is_plain(one):
+                writes = source_of(list(one.writes))
+                few = node_pairs(deliveries_of(list(one.log)), writes, one.contract)
+                lean: set[tuple[int, int]] = {(a, b) for pairs in few for a, b in pairs.tolist()}
+                assert closure(lean) == closure(set().union(*all_pairs(one))), f"seed {seed}"
+                compared += len(lean) > 0
+    assert compared >= COUNT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_classes_found_are_the_least_of_those_there_are(kind: str) -> None:
+    shown: Counter[str] = Counter()
+    for seed in SEEDS:
+        for one in spoiled(kind, seed):
+            drawn = edges(without_reads_as_of(one))
+            there = {cycle.name for cycle in names(drawn)} & set(NAMES)
+            loops = [loop for part in components_of(one, drawn) for loop in classes(part, frozenset()).values()]
+            assert all(name_of(loop.steps) == loop.anomaly for loop in loops)
+            found = {loop.anomaly for loop in loops}
+            assert least(found) == least(there), f"seed {seed}"
+            shown.update(found)
+    assert sum(shown.values()) >= COUNT // 4
+
+
+def without_reads_as_of(one: World) -> World:
+    """The world without what was read as of a position: a read that is one with a watermark is of two kinds."""
+    plain = (t if t.as_of == NEVER else replace(t, as_of=NEVER, reads=()) for t in one.transactions)
+    return replace(one, transactions=tuple(plain))
+
+
+def least(found: set[str]) -> set[str]:
+    return {name for name in found if not any(other != name and implies(other, name) for other in found)}
+
+
+def judged(one: World, folder: Path, forbidden: frozenset[str] = frozenset(NAMES)) -> Judgement:
+    write_history(journal(one), folder)
+    nothing = Dictionary(folder).identity(None)
+    options = Options(forbidden=forbidden, order=Order(commits=True), nothing=nothing)
+    return check(folder, folder, one.contract, LocalEngine(1), options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_correct_world_is_accused_of_nothing_that_its_kind_forbids(kind: str, tmp_path: Path) -> None:
+    witnessed = 0
+    for seed in SEEDS:
+        one = world(seed, kind)
+        if any(w.value == NEVER for w in one.writes):
+            continue  # What a register shows after a delete is a question for the transactions' own check.
+        judgement = judged(one, tmp_path / str(seed))
+        wrong = [f for f in judgement.findings if not is_legal(kind, Named(name=f.anomaly, chains=1, is_locked=False))]
+        assert not wrong, f"seed {seed}: {[finding.sentence for finding in wrong]}"
+        witnessed += max(judgement.witnesses.values()) > 0
+    assert witnessed >= COUNT // 8
+
+
+@pytest.mark.parametrize(("fault", "percent"), [("torn", 95), ("late", 38), ("missing", 51), ("whole late", 10)])
+def test_faults_are_found_as_often_as_was_stated(fault: str, percent: int, tmp_path: Path) -> None:
+    found = seen = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + 2 * COUNT):
+        bad = SPOILERS[fault](world(seed, "locks", is_simple=True, subscribers=1), seed)
+        if bad is not None and all(w.value != NEVER for w in bad.world.writes):
+            found += bool(judged(bad.world, tmp_path / str(seed)).findings)
+            seen += 1
+    assert seen >= COUNT // 2
+    assert 100 * found >= (percent - (5 if COUNT >= 300 else 15)) * seen
