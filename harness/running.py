@@ -8,14 +8,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
 
+from harness.containers.compose import find_project
 from harness.containers.engine import connect
-from harness.core.errors import SeamarkError
-from harness.core.seams import is_of_machines
+from harness.core.errors import ScenarioError, SeamarkError
+from harness.core.seams import Cluster, is_of_machines
+from harness.core.system import SUBSCRIBER, nothing_to_prepare
 from harness.core.trace import Window
 from harness.formats.parquet import write_history
 from harness.journal import read_journal
@@ -53,9 +56,14 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
         of_machines(cluster)
     elif is_of_machines(cluster):
         code_of(scenario.cluster)
+    if scenario.attach is not None:
+        _require_attachable(scenario, cluster)
     decided = decide(scenario, cluster, plan)
     if scenario.runtime == "docker":
-        connect().close()
+        with closing(connect()) as engine:
+            if scenario.attach is not None:
+                servers = tuple(node.id for node in cluster.nodes if node.role != SUBSCRIBER)
+                find_project(engine, scenario.attach, servers)
     run_file = RunFile(
         versions=versions(),
         cluster=cluster.name,
@@ -79,6 +87,16 @@ def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[
     run = create_run(store, cluster.name, scenario.seed)
     write_run_file(run, run_file)
     return run, run_file
+
+
+def _require_attachable(scenario: Scenario, cluster: Cluster) -> None:
+    """Raise ScenarioError if the scenario asks for what cannot be had of servers that run already."""
+    if scenario.runtime != "docker" or is_of_machines(cluster):
+        raise ScenarioError("--attach is for servers as others wrote them, with --runtime docker")
+    if getattr(cluster, "prepare", None) is nothing_to_prepare:
+        raise ScenarioError(f"{cluster.name} needs a prepare for --attach, which empties what earlier runs have left")
+    if scenario.bugs:
+        raise ScenarioError("--bug plants a bug when servers are started: not with --attach")
 
 
 def execute(

@@ -12,6 +12,7 @@ from harness.core.draw import Draw
 from harness.core.errors import ScenarioError
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload
+from harness.core.system import CLIENT, SUBSCRIBER
 from harness.workloads import WORKLOADS, WorkloadOptions
 from nemesis.package import IN_CONTAINERS, PACKAGES, UNITS, UNITS_IN_CONTAINERS, Topology, draw_plan
 from nemesis.plan import Plan
@@ -20,6 +21,7 @@ from nemesis.validation import validate
 SECOND = 1_000_000_000
 Runtime = Literal["sim", "docker"]
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
+UNATTACHED = ("full-disk", "disk-full", "clock", "lost-writes")  # Packages and faults that need a server of ours.
 WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # What a seed draws of WorkloadOptions.
 
 
@@ -37,6 +39,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     nemesis: tuple[str, ...] | None = None
     bugs: tuple[str, ...] = ()
     options: dict[str, str] = {}  # Of the cluster's own, such as its isolation level.
+    attach: str | None = None  # A project of docker compose: its containers are the nodes.
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -67,7 +70,9 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
     for bug in scenario.bugs:
         known(bug, tuple(cluster.bugs), f"bug of {cluster.name}")
     if plan is not None:
-        validate(plan, topology(cluster), duration_ns=int(scenario.time_s * SECOND), runtime=scenario.runtime)
+        struck = _reachable(topology(cluster), scenario)
+        _refuse_unattached(scenario, tuple(step.fault for step in plan.steps))
+        validate(plan, struck, duration_ns=int(scenario.time_s * SECOND), runtime=scenario.runtime)
     draw = Draw(scenario.seed)
     stream = draw.stream("parameters")
     parameters = {each.name: stream.between(each.low, each.high) for each in cluster.parameters}
@@ -90,6 +95,22 @@ def topology(cluster: Cluster) -> Topology:
         links=dict(cluster.links),
         points=cluster.points,
     )
+
+
+def _reachable(whole: Topology, scenario: Scenario) -> Topology:
+    """What can be struck of it: of servers that were there before only their links to who is outside, by a proxy."""
+    if scenario.attach is None:
+        return whole
+    outside = (CLIENT, SUBSCRIBER)
+    links = {pair: kind for pair, kind in whole.links.items() if pair[0] in outside or pair[1] in outside}
+    return msgspec.structs.replace(whole, links=links)
+
+
+def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
+    """Raise ScenarioError if one of them needs what only servers have that were started for the run."""
+    refused = [fault for fault in faults if fault in UNATTACHED]
+    if scenario.attach is not None and refused:
+        raise ScenarioError(f"{refused[0]} must be prepared when a server is started: not with --attach")
 
 
 def known(name: str, allowed: tuple[str, ...], what: str) -> str:
@@ -117,13 +138,17 @@ def scenario_file(path: Path) -> dict[str, Any]:
 
 def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
     usual = (*cluster.faults, *IN_CONTAINERS) if scenario.runtime == "docker" else cluster.faults
+    if scenario.attach is not None:
+        usual = tuple(name for name in usual if name not in UNATTACHED)
     names = usual if scenario.nemesis is None else scenario.nemesis
+    _refuse_unattached(scenario, names)
     for name in names:
         known(name, (*cluster.faults, *IN_CONTAINERS), f"fault of {cluster.name}")
     packages = tuple(PACKAGES[name] for name in names)
     units = UNITS_IN_CONTAINERS if scenario.runtime == "docker" else UNITS
-    plan = draw_plan(topology(cluster), packages, draw, duration_ns=int(scenario.time_s * SECOND), units=units)
-    validate(plan, topology(cluster), runtime=scenario.runtime)
+    struck = _reachable(topology(cluster), scenario)
+    plan = draw_plan(struck, packages, draw, duration_ns=int(scenario.time_s * SECOND), units=units)
+    validate(plan, struck, runtime=scenario.runtime)
     return plan
 
 

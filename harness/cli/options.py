@@ -37,6 +37,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     nemesis: tuple[str, ...] | None = None
     bug: tuple[str, ...] = ()
     option: dict[str, str] = {}  # Of the cluster's own. On the command line NAME=VALUE, and --isolation for that one.
+    attach: str | None = None
     plan: str | None = None
     count: int | None = None  # None: one; with until_found as many as it takes, 1,000 at most.
     jobs: int = 1
@@ -80,6 +81,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             nemesis=self.nemesis,
             bugs=self.bug,
             options=self.option,
+            attach=self.attach,
         )
 
 

@@ -41,6 +41,9 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the cluster; may be repeated.")
     ] = None,
+    attach: Annotated[
+        str | None, typer.Option(metavar="PROJECT", help="The servers are those of this docker compose project.")
+    ] = None,
     count: Annotated[int | None, typer.Option(help="How many runs, with seeds from --seed on.")] = None,
     jobs: Annotated[int | None, typer.Option(help="How many of them at once.")] = None,
     twice: Annotated[bool | None, typer.Option("--twice", help="Run each twice and compare every record.")] = None,

@@ -153,7 +153,13 @@ class Test:
             return await cluster.fail_over(dead, site.doors(CLIENT), settings)
 
         subscribers = Subscribers(make, self._collector.deliver, self._fail_node)
-        blueprint = ServiceBlueprint(run_id=self._run_id, cluster=cluster, settings=settings, faults=self._faults)
+        blueprint = ServiceBlueprint(
+            run_id=self._run_id,
+            cluster=cluster,
+            settings=settings,
+            faults=self._faults,
+            attach=self._scenario.attach,
+        )
         site = ServiceSite(client, blueprint, subscribers)
         async with _removed_after(site, logs):
             await site.open()

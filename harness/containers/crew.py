@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import docker
 from docker.models.containers import Container
 
+from harness.containers.compose import Found
 from harness.containers.site import Control
 from harness.containers.wiring import Wire
 from harness.core.machine import NodeId
@@ -31,6 +32,9 @@ class Crew(Protocol):
 
     def is_published(self, wire: Wire) -> bool:
         """Shall the harness dial that link's proxy on loopback?"""
+
+    def found(self, engine: docker.DockerClient) -> Found | None:
+        """Its nodes, if they run already and shall stay; None if they are to be made."""
 
     def image(self, node: NodeId, engine: docker.DockerClient) -> str:
         """The tag of its image, built if need be."""

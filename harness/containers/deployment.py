@@ -22,6 +22,7 @@ from docker.models.networks import Network
 from docker.types import LogConfig
 
 from harness.containers import inside
+from harness.containers.compose import Found
 from harness.containers.crew import Crew, NodeContainer
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
@@ -65,6 +66,7 @@ class Deployment:
         self._labels = labels_for(crew.run_id)
         self._prefix = f"seamark-{crew.run_id}"
         self._wires = {(wire.source, str(wire.target)): wire for wire in crew.wires}
+        self._found: Found | None = None
         self._toxiproxy: Container | None = None
         self.nodes: dict[NodeId, NodeContainer] = {}
         self.published: dict[str, int] = {}  # By name of the wire: where on loopback its proxy can be dialled.
@@ -83,12 +85,15 @@ class Deployment:
         crew = self._crew
         try:
             toxiproxy = await in_thread(image_for, PROXY_IMAGE, self._client)
-            images = {node: await in_thread(crew.image, node, self._client) for node in crew.nodes}
+            self._found = await in_thread(crew.found, self._client)
+            images = (
+                {} if self._found else {each: await in_thread(crew.image, each, self._client) for each in crew.nodes}
+            )
             self._client.api.timeout = CALL_WITHIN_S
             nodes, control = await asyncio.gather(*(in_thread(self._network, name) for name in ("nodes", "control")))
             volumes = await in_thread(self._volumes)
             created = asyncio.gather(
-                *(in_thread(self._create_node, images[node], nodes, node, volumes.get(node)) for node in crew.nodes)
+                *(in_thread(self._node, images.get(node, ""), nodes, node, volumes.get(node)) for node in crew.nodes)
             )
             await in_thread(self._start_toxiproxy, toxiproxy, nodes, control, volumes)
             for node, container in zip(crew.nodes, await created, strict=True):
@@ -224,6 +229,8 @@ class Deployment:
     # What needs the engine, in threads.
 
     def _network(self, purpose: str) -> Network:
+        if self._found and purpose == "nodes":
+            return self._found.network
         return self._client.networks.create(f"{self._prefix}-{purpose}", driver="bridge", labels=self._labels)
 
     def _control_port(self, each: NodeContainer) -> int:
@@ -243,7 +250,9 @@ class Deployment:
             self._client.volumes.create(name, driver="local", driver_opts=options, labels=self._labels)
         return names
 
-    def _create_node(self, image: str, network: Network, node: NodeId, volume: str | None) -> Container:
+    def _node(self, image: str, network: Network, node: NodeId, volume: str | None) -> Container:
+        if self._found:
+            return self._found.containers[node]
         return self._client.containers.create(
             image,
             name=f"{self._prefix}-{node}",
@@ -298,8 +307,9 @@ class Deployment:
 
     def _states(self) -> dict[str | None, str]:
         """What the engine says of each container of this run, by id."""
-        listed = self._client.api.containers(all=True, filters={"label": f"{RUN}={self._crew.run_id}"})
-        return {each["Id"]: each["State"] for each in listed}
+        labels = [f"{RUN}={self._crew.run_id}", *([self._found.label] if self._found else [])]
+        listed = [self._client.api.containers(all=True, filters={"label": label}) for label in labels]
+        return {each["Id"]: each["State"] for found in listed for each in found}
 
     def _remove_node(self, each: NodeContainer, logs: Path | None) -> None:
         if logs is not None:
@@ -308,7 +318,13 @@ class Deployment:
                 text = each.container.logs(timestamps=True)
             with contextlib.suppress(OSError):  # No space is left there; containers are removed all the same.
                 (logs / f"{each.node}.log").write_bytes(text)
-        each.container.remove(force=True, v=True)
+        if not self._found:
+            each.container.remove(force=True, v=True)
+            return
+        each.container.reload()  # What was there before goes on.
+        if each.container.status == PAUSED:
+            each.container.unpause()
+        each.container.start()
 
 
 async def in_thread(work: Callable[..., T], *arguments: object) -> T:

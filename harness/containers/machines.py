@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import docker
 
+from harness.containers.compose import Found
 from harness.containers.control import ControlLink, Hearers
 from harness.containers.images import image_for
 from harness.containers.struck_clocks import FAKED_CLOCK
@@ -51,6 +52,10 @@ class Machines:
     def is_published(self, wire: Wire) -> bool:
         """Clients are outside."""
         return wire.source == CLIENT
+
+    def found(self, engine: docker.DockerClient) -> Found | None:
+        """None: they are made."""
+        return None
 
     def image(self, node: NodeId, engine: docker.DockerClient) -> str:
         """The same for all."""

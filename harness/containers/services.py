@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import docker
 
+from harness.containers.compose import Found, find_project
 from harness.containers.images import image_of
 from harness.containers.struck_clocks import FAKED_CLOCK
 from harness.containers.wiring import CLIENT, FIRST_PROXY_PORT, PROXY_HOST, Wire
@@ -37,6 +38,7 @@ class ServiceBlueprint:
     cluster: ServiceCluster
     settings: Settings
     faults: frozenset[str] = frozenset()
+    attach: str | None = None  # A project of docker compose, of which the servers are.
 
 
 class Services:
@@ -45,7 +47,7 @@ class Services:
     ready_s = 120.0
 
     def __init__(self, blueprint: ServiceBlueprint) -> None:
-        cluster, self._faults = blueprint.cluster, blueprint.faults
+        cluster, self._faults, self._attach = blueprint.cluster, blueprint.faults, blueprint.attach
         self.run_id = blueprint.run_id
         self.nodes = tuple(node.id for node in cluster.nodes if node.role != SUBSCRIBER)
         ways = service_ways(cluster)
@@ -54,13 +56,18 @@ class Services:
         for node in self.nodes:
             peers = {target: door for (source, target), door in doors.items() if source == node}
             self.services[node] = cluster.service(node, peers, blueprint.settings)
-        self.wires = tuple(Wire(*pair, doors[pair].port, self.services[pair[1]].port) for pair in ways)
+        proxied = [pair for pair in ways if self._attach is None or pair[0] not in self.nodes]
+        self.wires = tuple(Wire(*pair, doors[pair].port, self.services[pair[1]].port) for pair in proxied)
         self.small_disk = "size=256m,mode=1777" if "disk-full" in blueprint.faults else None
         self.run_in: Callable[[NodeId, list[str]], Any] | None = None
 
     def is_published(self, wire: Wire) -> bool:
         """Those between nodes as well: the harness probes them from outside."""
         return True
+
+    def found(self, engine: docker.DockerClient) -> Found | None:
+        """The project's containers, if one is named."""
+        return None if self._attach is None else find_project(engine, self._attach, self.nodes)
 
     def image(self, node: NodeId, engine: docker.DockerClient) -> str:
         """As the service names it."""

@@ -16,7 +16,7 @@ CLIENT = "client"
 SECOND = 1_000_000_000
 
 
-async def _nothing_to_prepare(*_: object) -> None:
+async def nothing_to_prepare(*_: object) -> None:
     """Clients make what they need."""
 
 
@@ -44,7 +44,7 @@ class System:
     service: Callable[[NodeId, Doors, Settings], Service]
     client: Callable[[int, Doors, Settings], ServiceClient]
     subscriber: Callable[[NodeId, Doors, Settings, dict[str, object]], Subscriber] = _no_subscriber
-    prepare: Callable[[Doors, Settings], Coroutine[Any, Any, None]] = _nothing_to_prepare
+    prepare: Callable[[Doors, Settings], Coroutine[Any, Any, None]] = nothing_to_prepare
     fail_over: Callable[[NodeId, Doors, Settings], Coroutine[Any, Any, NodeId]] = _nobody_takes_over
     holds: Callable[[Promise, Settings], bool] = _always
     summary: str = "a system under test"

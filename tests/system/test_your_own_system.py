@@ -30,9 +30,9 @@ def step(fault: str, package: str, start_ms: int, end_ms: int, *targets: str, **
 KILL = Plan(steps=(step("crash", "crash", 2_000, 2_800, disk="kept"),))
 ALL = Plan(
     steps=(
-        step("crash", "crash", 1_000, 1_800, disk="kept"),
-        step("pause", "pause", 4_000, 4_600),
-        step("cut", "partition", 5_600, 6_200, *BOTH_WAYS),
+        step("crash", "crash", 800, 1_500, disk="kept"),
+        step("pause", "pause", 5_000, 5_600),
+        step("cut", "partition", 6_600, 7_200, *BOTH_WAYS),
     )
 )
 
