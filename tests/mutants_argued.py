@@ -73,6 +73,14 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/register_order.py",
         "met >= 0  ->  met > 0",
     ): "before the first operation began nobody had ended, so what only it met comes after nothing",
+    (
+        "checkers/graph.py",
+        "len(self.source) <= _PATH_EDGES  ->  len(self.source) > _PATH_EDGES",
+    ): "the same classes are found; the example of one may be longer, and a large graph costs more",
+    (
+        "checkers/serializability.py",
+        "set(models.ruled_out([finding.anomaly])) <= broken  ->  set(models.ruled_out([finding.anomaly])) < broken",
+    ): "the cycle that it restates is of a class that rules out more",
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",
