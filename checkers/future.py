@@ -92,7 +92,6 @@ def _highest(issued: Issued, placed: Int64s, before: Int64s, writes: int) -> Int
     """Of the first `before` (m,) of the placed ones the highest, as a row of the source; -1 if that wrote nothing."""
     height = issued.position[placed]
     reached = np.maximum.accumulate(height)
-    is_top = np.append(True, reached[1:] > reached[:-1])[: len(placed)]
-    last = np.maximum.accumulate(np.where(is_top, np.arange(len(placed)), 0))
+    last = np.maximum.accumulate(np.where(height == reached, np.arange(len(placed)), 0))
     chosen = placed[last[before - 1]]
     return np.where(chosen < writes, chosen, -1)

@@ -229,10 +229,15 @@ def correct(seed: int, contract: StreamContract) -> tuple[list[Event], list[Writ
 
 
 def timed(draw: Stream, log: list[Event], writes: list[Write]) -> list[Write]:
-    """The writes with times: each operation began before anything showed its position, and ended some time later."""
+    """The writes with times: each operation began before anything showed its position, and ended some time later.
+
+    A watermark shows the first position that is not below it, for it does not speak of what has yet to begin.
+    """
     times: dict[int, tuple[int, int]] = {}
     for w in writes:
-        shown = [t for t, event in enumerate(log) if NEVER != event.position >= w.position]
+        before = max((o.position for o in writes if o.position < w.position), default=-1)
+        lowest = {WATERMARK: before + 1}
+        shown = [t for t, e in enumerate(log) if NEVER != e.position >= lowest.get(e.kind, w.position)]
         moment = FIRST_EVENT + min(shown, default=len(log))
         times.setdefault(w.op, (moment - draw.between(1, 4), moment + draw.below(4)))
     return [replace(w, invoke_seq=times[w.op][0], complete_seq=times[w.op][1]) for w in writes]
