@@ -4,8 +4,7 @@ import numpy as np
 
 from checkers.delivery import ALL_CLOSED
 from checkers.stream_around import NOT_AT_REST, Around
-from checkers.stream_coverage import ENDS, is_session_marker
-from checkers.stream_index import GroupIndex, codes, expand
+from checkers.stream_index import codes, expand
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OK, Int64s
@@ -41,15 +40,12 @@ def lost_tails(view: StreamView, missing: Ruling, around: Around) -> Ruling:
 
 
 def _owed(view: StreamView) -> tuple[Int64s, Int64s]:
-    """The last row of each live session, with each expected write behind its start, as its place in `expected`."""
+    """The last row of each subscriber, with each expected write that its session covers, as its place in `expected`."""
     d, w, e = view.deliveries, view.writes, view.expected
     n = len(d.kind)
     ends = np.zeros(int(d.subscriber.max(initial=-1)) + 1, np.int64)
     ends[d.subscriber] = np.arange(n)
     last = ends[np.unique(d.subscriber)]
-    marks = np.flatnonzero(is_session_marker(d))
-    marker = GroupIndex(view.session[marks], marks, marks).last_before(view.session[last], last, or_equal=True)
-    last = last[(marker < 0) | ~np.isin(d.kind[marker], ENDS)]
     owner, place = expand(np.zeros(len(last), np.int64), np.full(len(last), len(e)))
     write = e[place]
     now = np.full(len(owner), n, np.int64)

@@ -41,6 +41,9 @@ def test_the_whole_is_not_above_a_part(whole: int, anomalies: list[str]) -> None
         ("open@0 w[1]@5 end[1] open[1]@6 w@9", ABOVE),
         ("open@0 w[1]@5 w[2]@9 gap[1] w@9", []),
         ("open@0 w[1]@5 w[2]@9 gap[1] w[1]@6 w@9", ABOVE),
+        ("open@0 w[2]@9 gap[1]@3 w@9", []),  # Where that is, is no word on how far the partition is.
+        ("open@0 w[0]@5 w@9", ABOVE),
+        ("open@0 w[0]@9 w[1]@5 w[0]@9", []),
         ("open@0 w[1]@5 gap w@9", []),
         ("s1/1 open@0 w[1]@5 s1/2 open@0 w@9", []),
         ("s1 open@0 w[1]@5 s2 open@0 w@9", []),

@@ -59,6 +59,11 @@ def test_what_is_not_lost(log: str, source: str) -> None:
     assert accused(log, source, **SETTLED) == []
 
 
+def test_a_key_that_is_followed_again_after_the_end_is_owed() -> None:
+    assert accused("open@0 x=1@2 close open:x@2", TWO, **SETTLED) == LOST
+    assert accused("open@0 x=1@2 close open:y@2", TWO, **SETTLED) == []
+
+
 def test_where_events_come_at_most_once_or_replace_each_other_less_is_owed() -> None:
     assert accused("open@0 x=1@2", TWO, delivery="at-most-once", **SETTLED) == []
     assert accused("open@0 x=2@4", TWO, versions="latest", **SETTLED) == []
