@@ -81,6 +81,24 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/serializability.py",
         "set(models.ruled_out([finding.anomaly])) <= broken  ->  set(models.ruled_out([finding.anomaly])) < broken",
     ): "the cycle that it restates is of a class that rules out more",
+    ("checkers/graph.py", "8 + high - low  ->  8 + high + low"): COST,
+    (
+        "checkers/graph.py",
+        "nodes is not None or margin >= count  ->  nodes is not None and margin >= count",
+    ): COST,
+    (
+        "checkers/graph.py",
+        "(low <= from_) & (from_ <= high) & (low <= to) & (to <= high)  ->  "
+        "(low <= from_) & (from_ <= high) & (low <= to) | (to <= high)",
+    ): COST,
+    (
+        "checkers/graph.py",
+        "WRITES[order] & TIMED  ->  WRITES[order] | TIMED",
+    ): "what else is tried gives cycles of other names, which are not shown",
+    (
+        "checkers/graph.py",
+        "node < count * steps.layers  ->  node <= count * steps.layers",
+    ): "to the first moment nobody leads: whoever ends, ends after the first operation began",
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",

@@ -4,9 +4,11 @@ from itertools import pairwise
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from checkers import graph
 from checkers.chunks import Operation
 from checkers.cycles import Cycle, name
 from checkers.edges import (
@@ -109,8 +111,38 @@ def test_the_classes_of_cycles_are_those_of_all_simple_cycles(seed: int) -> None
 def test_what_closes_a_cycle_with_one_step_is_tried_before_what_lies_closer() -> None:
     """A long operation makes twenty short edges with ten before and ten after it; one edge alone goes against time."""
     count = 21
-    made = [Operation(0, 0, OK, 1000, ()), *(Operation(at, at, OK, at + 1, ()) for at in range(1, count))]
+    ends = [1000, 20, *range(3, count + 1)]  # The second ends just in time for the last.
+    made = [Operation(at, at, OK, end, ()) for at, end in enumerate(ends)]
     pairs = {(0, at): WW for at in range(1, 11)} | {(at, 0): WW for at in range(11, count)} | {(20, 1): WW}
     op = np.arange(count)
     (named,) = search(residual(edges(made, pairs), op=op, process=op)).named
     assert (named.anomaly, named.example) == ("G0-realtime", Cycle((1, 20), (REALTIME, WW)))
+
+
+def test_two_that_depend_on_each_other_are_tried_before_what_lies_closer() -> None:
+    """All overlap: ten circles of three pass the first, and one of two lies apart from it."""
+    count = 21
+    made = [Operation(at, at, OK, 1000, ()) for at in range(count)]
+    pairs = {(0, at): WW for at in range(1, 11)} | {(at, at + 10): WW for at in range(1, 11)}
+    pairs |= {(at, 0): WW for at in range(11, count)} | {(1, 20): WW, (20, 1): WW}
+    op = np.arange(count)
+    (named,) = search(residual(edges(made, pairs), op=op, process=op)).named
+    assert (named.anomaly, named.example) == ("G0", Cycle((1, 20), (WW, WW)))
+
+
+@pytest.mark.parametrize(
+    ("budget", "undecided"), [(0, ("G-single", "G-single-process", "G-single-realtime")), (10**6, ())]
+)
+def test_what_was_given_up_is_undecided(
+    monkeypatch: pytest.MonkeyPatch, budget: int, undecided: tuple[str, ...]
+) -> None:
+    """Nine long forks in a ring: eighteen rw may each be the only one of a cycle, and none is."""
+    monkeypatch.setattr(graph, "_REACH_BUDGET", budget)
+    pairs: Pairs = {}
+    for at in range(0, 36, 4):
+        pairs |= {(at, at + 1): WR, (at + 1, at + 2): RW, (at + 2, at + 3): WR, (at + 3, at): RW}
+        pairs[at, (at + 4) % 36] = RW
+    made = [Operation(at, at, OK, 1000, ()) for at in range(36)]
+    found = search(residual(edges(made, pairs), op=np.arange(36), process=np.arange(36)))
+    assert [named.anomaly for named in found.named] == ["G-nonadjacent"]
+    assert found.undecided == undecided
