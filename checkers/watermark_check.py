@@ -35,8 +35,6 @@ from checkers.sightings import union
 from checkers.stream_chunks import Placement, merged, stream_logs
 from checkers.versions import Inference
 from checkers.watermark_bounds import Watermarks, joined, nodes_at, nodes_of, numbering
-from checkers.watermark_classes import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
-from checkers.watermark_classes import ORDER as ORDERED
 from checkers.watermark_kernel import (
     NO_NODE,
     Detail,
@@ -54,6 +52,8 @@ from checkers.watermark_kernel import (
 )
 from checkers.watermark_residual import Found, search
 from checkers.watermark_sentences import CHECKER, Speaker
+from checkers.watermark_steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
+from checkers.watermark_steps import ORDER as ORDERED
 from harness.core.columns import NOTHING, Int64s
 from harness.core.promises import StreamContract
 from harness.core.record import Json

@@ -9,8 +9,9 @@ import numpy as np
 from checkers.edges import OPEN_END, RW, WR, WW, Edges
 from checkers.ragged import codes
 from checkers.watermark_bounds import Watermarks, chain_pairs
-from checkers.watermark_classes import CHAIN, IN, OUT, READS, Component, Loop, Step, classes, is_circular
+from checkers.watermark_classes import classes, is_circular
 from checkers.watermark_kernel import Detail, Placed
+from checkers.watermark_steps import CHAIN, IN, OUT, READS, Component, Loop, Step
 from harness.core.columns import Bools, Int64s
 
 COMPONENTS: Final = 64  # How many components are searched for names, the smallest first. All are counted.

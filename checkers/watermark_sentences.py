@@ -8,8 +8,8 @@ from checkers.cycles import Cycle
 from checkers.edges import PROCESS, REALTIME
 from checkers.explain import Explainer, Name
 from checkers.watermark_bounds import Watermarks
-from checkers.watermark_classes import CHAIN, IN, OUT, THROUGH, Step
 from checkers.watermark_residual import Told
+from checkers.watermark_steps import CHAIN, IN, OUT, THROUGH, Step
 from harness.core.columns import NEVER
 from harness.core.verdict import Finding
 from harness.core.verdict import Step as Shown

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from checkers.models import prohibited
-from checkers.watermark_classes import G0, G1C, INTERMEDIATE, NONADJACENT, ORDER, SINGLE, SPLIT, TORN
+from checkers.watermark_steps import G0, G1C, INTERMEDIATE, NONADJACENT, ORDER, SINGLE, SPLIT, TORN
 from harness.core.promises import StreamContract
 
 _WEAKEST: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(

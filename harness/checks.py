@@ -45,8 +45,8 @@ from checkers.register_order import ORDER, Order
 from checkers.selection import is_whole, parts, write_part
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
-from checkers.watermark_classes import NAMES as CUTS
 from checkers.watermark_sentences import CHECKER as WATERMARKS
+from checkers.watermark_steps import NAMES as CUTS
 from checkers.watermark_table import forbidden
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.verdict import Judgement

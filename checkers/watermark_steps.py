@@ -1,0 +1,112 @@
+"""Steps of a graph with watermarks, and the names of its cycles.
+
+A *step* leads from one node to another: a client's dependency, an order of time, into a watermark, out of one, or along
+a chain. Watermarks and chains are passed and not counted; an out edge is one more rw where two in a row are forbidden,
+and none where they are counted. The classes, least first, are CLASSES; those of n rw edges of clients stand with the
+order of processes and of real time as well. A cycle of one class shows a weaker stream than those behind it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from checkers.edges import PROCESS, REALTIME, RW, WR
+from harness.core.columns import Int64s
+
+IN, OUT, CHAIN = 512, 1024, 2048  # Kinds of steps beside those of checkers/edges.py.
+READS: Final = -2  # From here on down, the chain of a read that is one with watermarks.
+THROUGH: Final = IN | OUT | CHAIN
+ORDER, INTERMEDIATE, TORN, SPLIT, FORK = ("order", "intermediate", "torn", "split", "fork")
+G0, G1C, SINGLE, NONADJACENT, G2 = ("G0", "G1c", "G-single", "G-nonadjacent", "G2-item")
+ALONE: Final = (ORDER, INTERMEDIATE, TORN, SPLIT, FORK)
+CLASSES: Final = (*ALONE, G0, G1C, SINGLE, NONADJACENT, G2)
+SUFFIXES: Final = ("", "-process", "-realtime")
+NAMES: Final = tuple(
+    f"{name}-watermark{suffix}" for suffix in SUFFIXES for name in CLASSES if not suffix or name not in ALONE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge. `chain` is that of a step through watermarks, `key` and `version` of one into or out of one; else -1.
+
+    `marks` are the watermarks that it passes, as members of their nodes: where an in step leads, an out step begins.
+    """
+
+    source: int
+    target: int
+    kind: int
+    chain: int = -1
+    key: int = -1
+    version: int = -1
+    row: int = -1
+    marks: tuple[int, ...] = ()
+    place: int = -1  # of the watermark, in its chain
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A closed way of steps, with its class."""
+
+    anomaly: str
+    steps: tuple[Step, ...]
+
+    def chains(self) -> int:
+        """How many chains it passes."""
+        return len({step.chain for step in self.steps if step.kind & THROUGH})
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Nodes 0 to n - 1 in the order of their numbers, which reach each other, and the steps between them.
+
+    `number` and `end` are those of checkers/watermark_bounds.py, `process` is -1 for what stands in no process's order.
+    """
+
+    number: Int64s
+    end: Int64s
+    process: Int64s
+    is_mark: Sequence[bool]
+    steps: tuple[Step, ...]
+
+
+def level_of(name: str) -> tuple[int, int]:
+    """The rank of a class among CLASSES, and of its order of time among SUFFIXES."""
+    base, _, suffix = name.partition("-watermark")
+    return CLASSES.index(base), SUFFIXES.index(suffix)
+
+
+def implies(one: str, other: str) -> bool:
+    """Does a cycle of the one class say at least as much as one of the other?"""
+    (rank, order), (other_rank, other_order) = level_of(one), level_of(other)
+    return rank <= other_rank and order <= other_order
+
+
+def name_of(steps: Sequence[Step]) -> str | None:
+    """The class of a cycle; None of one without a watermark, as of reads alone."""
+    if not any(step.kind & THROUGH and step.chain > READS for step in steps):
+        return None
+    clients = [step for step in steps if not step.kind & THROUGH]
+    kinds = [step.kind for step in clients]
+    suffix = "-realtime" if REALTIME in kinds else "-process" if PROCESS in kinds else ""
+    entries = [step for step in steps if step.kind == IN]
+    if not entries and not clients:
+        return ORDER + "-watermark"
+    if not clients:
+        return _alone(steps, entries) + "-watermark"
+    if RW not in kinds:
+        return (G1C if WR in kinds else G0) + "-watermark" + suffix
+    is_adjacent = any(one.kind in (RW, OUT) and two.kind in (RW, OUT) for one, two in pairwise([*steps, steps[0]]))
+    if is_adjacent:
+        return G2 + "-watermark" + suffix
+    return (SINGLE if kinds.count(RW) == 1 else NONADJACENT) + "-watermark" + suffix
+
+
+def _alone(steps: Sequence[Step], entries: Sequence[Step]) -> str:
+    if len(entries) > 1:
+        return FORK
+    last = next(step for step in steps if step.kind == OUT)
+    if len({step.chain for step in steps}) > 1:
+        return SPLIT
+    return INTERMEDIATE if entries[0].key == last.key else TORN

@@ -1,0 +1,156 @@
+"""What the check of the watermark graph finds in small histories, what it lets pass, and what it says."""
+
+from pathlib import Path
+
+import pytest
+
+from checkers.names import WATERMARK
+from checkers.watermark_steps import NAMES
+from checkers.watermark_table import forbidden
+from tests.unit.checkers.stream_cases import contract
+from tests.unit.checkers.watermark_cases import found, judged
+
+TORN = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 w@1 y=2@1.1 w@1"
+WHOLE = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 y=2@1.1 w@1"
+TWO_SUBSCRIBERS = "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; s2 open@0 w@1 x=1@1 w@2"
+MODELS = {"G1c", "G0", "G-single", "G-nonadjacent", "G2-item"}
+
+
+def test_a_torn_transaction_is_found_and_told(tmp_path: Path) -> None:
+    [finding] = judged(tmp_path, TORN).findings
+    assert finding.anomaly == "torn-watermark"
+    assert finding.sentence == (
+        "T0 wrote #0's 1, which s1 had received before watermark 1; s1 received #1's 2, which T0 wrote, only after "
+        "watermark 1. So each of these comes before itself: the cut of one subscriber is inconsistent."
+    )
+    assert finding.ops == (0,)
+    assert len(finding.events) == 3
+    assert [(step.source, step.target, step.relation) for step in finding.cycle] == [
+        ("T0", "W s1/1", "watermark"),
+        ("W s1/1", "T0", "watermark"),
+    ]
+
+
+def test_a_whole_transaction_is_no_finding_and_a_witness(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, WHOLE)
+    assert not judgement.findings
+    assert judgement.witnesses["torn-watermark"] == 1
+    assert judgement.witnesses["intermediate-watermark"] == 0
+    assert judgement.facts["version_order"] == {"lists": 2}
+
+
+def test_a_row_ahead_of_its_watermark_is_legal_under_a_cut_by_position(tmp_path: Path) -> None:
+    ahead = "0 ax1 ay2 @5; 1 rx1 ry2; open@0 x=1@5 w@4 y=2@5.1 w@5"
+    assert not found(tmp_path, ahead, cut="position")
+    assert found(tmp_path, ahead, cut="delivery") == ["torn-watermark"]
+
+
+def test_without_a_cut_nothing_is_judged_and_the_verdict_says_why(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, TORN, cut="unknown")
+    assert not judgement.findings
+    assert judgement.unknown["torn-watermark"].startswith("cut: unknown")
+
+
+def test_without_watermarks_nothing_is_exercised(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, "0 ax1 @1; open@0 x=1@1")
+    assert not judgement.findings
+    assert set(judgement.witnesses.values()) == {0}
+    assert not judgement.unknown
+
+
+def test_a_late_row_is_found_by_what_had_read_it(tmp_path: Path) -> None:
+    late = "0 ax1 @1; 1 rx1 ay2 @2; 2 rx1 ry2; open@0 y=2@2 w@2 x=1@1 w@3"
+    assert found(tmp_path, late) == ["G1c-watermark"]
+
+
+def test_a_missing_row_is_found_in_real_time(tmp_path: Path) -> None:
+    missing = "0 ax1 @1; 1 ay2 @2; 2 rx1 ry2; open@0 y=2@2 w@2"
+    assert found(tmp_path, missing) == ["G0-watermark-realtime"]
+
+
+def test_a_stream_that_lags_contradicts_nothing(tmp_path: Path) -> None:
+    assert not found(tmp_path, "0 ax1 @1; 1 ax2 @2; 2 rx1,2; open@0 x=1@1 w@1 x=2@2 w@2")
+
+
+def test_concurrent_transactions_may_come_in_either_order(tmp_path: Path) -> None:
+    assert not found(tmp_path, "begin 0 ax1 @1; begin 1 ay2 @2; 0 ends; 1 ends; 2 rx1 ry2; open@0 y=2@2 w@2 x=1@1 w@3")
+
+
+def test_two_subscribers_that_differ_at_one_position_are_found(tmp_path: Path) -> None:
+    [finding] = judged(tmp_path, TWO_SUBSCRIBERS).findings
+    assert finding.anomaly == "split-watermark"
+    assert "s1's watermark 1 and s2's watermark 1 are of one position, so of one state" in finding.sentence
+    assert "2 chains of watermarks disagree" in finding.sentence
+
+
+@pytest.mark.parametrize("journal", [
+    "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; s2 open@0 w@0 x=1@1 w@2",  # At another position.
+    "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; s2 open:x@0 w@1 x=1@1 w@2",  # With another coverage.
+    "0 ax1 @1; 1 rx1; s1 open@0 w[0]@1; s2 open@0 x[1]=1@1 w[1]@1",  # Of another partition.
+])  # fmt: skip
+def test_watermarks_that_are_not_one_node_may_differ(journal: str, tmp_path: Path) -> None:
+    assert not found(tmp_path, journal)
+
+
+def test_positions_that_are_not_global_make_no_node(tmp_path: Path) -> None:
+    assert not found(tmp_path, TWO_SUBSCRIBERS, is_position_global=False)
+
+
+def test_a_position_repeated_behind_a_row_is_another_node_under_a_cut_by_delivery(tmp_path: Path) -> None:
+    journal = "0 ax1 @1; 1 rx1; s1 open@0 w@1 x=1@1 w@1; s2 open@0 x=1@1 w@1"
+    assert not found(tmp_path, journal)
+    assert found(tmp_path, journal, cut="position") == ["intermediate-watermark"]
+
+
+def test_two_subscribers_without_a_common_order_are_found(tmp_path: Path) -> None:
+    fork = "begin 0 ax1 @1; begin 1 ay2 @2; 0 ends; 1 ends; 2 rx1 ry2; s1 open@0 x=1@1 w@1; s2 open@0 y=2@2 w@2"
+    assert found(tmp_path, fork) == ["fork-watermark"]
+
+
+def test_a_read_as_of_a_watermark_is_one_with_it(tmp_path: Path) -> None:
+    stale = "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; 2 rx @1?"
+    [finding] = judged(tmp_path, stale).findings
+    assert finding.anomaly == "split-watermark"
+    assert "a read as of the same position does not show what T0 wrote" in finding.sentence
+
+
+def test_a_read_as_of_another_position_is_no_matter_of_watermarks(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; 2 rx @0?")
+    assert not judgement.findings
+    assert judgement.facts["reads_as_of"] == {"one-with-a-watermark": 0, "left-out": 1}
+
+
+def test_what_a_subscriber_has_seen_later_reads_see_where_that_is_declared(tmp_path: Path) -> None:
+    journal = "begin 0 ax1 @1; s1 open@0 x=1@1 w@1; 1 rx; 0 ends; 2 rx1"
+    assert found(tmp_path, journal, realtime="reads") == ["G-single-watermark-realtime"]
+    assert not found(tmp_path, journal)
+
+
+def test_write_skew_in_the_order_of_commits_is_g2_item(tmp_path: Path) -> None:
+    skew = "begin 0 ry ax1 @2; begin 1 ay2 @1; 1 ends; open@0 y=2@1 w@1; 0 ends; x=1@2 w@2; 2 rx1 ry2"
+    assert found(tmp_path, skew) == ["G2-item-watermark"]
+
+
+def test_classes_that_are_legal_are_observations(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, TORN, forbidden=frozenset())
+    assert not judgement.findings
+    assert list(judgement.facts["observations"]) == ["torn-watermark"]  # type: ignore[arg-type]  # It is a dict.
+
+
+def test_every_class_has_its_line_in_the_list_of_names() -> None:
+    assert set(NAMES) == set(WATERMARK)
+
+
+def test_a_contract_forbids_no_more_than_follows_from_it() -> None:
+    plain = {"order-watermark", "intermediate-watermark", "torn-watermark", "split-watermark"}
+    snapshots = {"G0-watermark", "G1c-watermark", "G-single-watermark", "G-nonadjacent-watermark"}
+    assert forbidden(contract(cut="unknown"), MODELS) == frozenset()
+    assert forbidden(contract(), ()) == plain
+    assert forbidden(contract(), MODELS) == plain | snapshots
+    assert forbidden(contract(order_key="key"), MODELS) == plain
+    assert forbidden(contract(order_key="key", position="epoch"), {"G0", "G1c"}) == plain | {
+        "G0-watermark",
+        "G1c-watermark",
+    }
+    assert forbidden(contract(atomic_unit="none"), MODELS) == {"order-watermark"}
+    assert forbidden(contract(unit_scope="partition", is_position_global=False), MODELS) == frozenset()
