@@ -99,6 +99,10 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/graph.py",
         "node < count * steps.layers  ->  node <= count * steps.layers",
     ): "to the first moment nobody leads: whoever ends, ends after the first operation began",
+    (
+        "checkers/graph.py",
+        "graph.kinds & missed  ->  graph.kinds | missed",
+    ): "who came by another edge may go on without rw anyway: such a way is no shorter, and is found after the other",
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",
