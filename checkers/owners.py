@@ -18,7 +18,7 @@ def zombie_events(view: StreamView) -> Ruling:
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.epoch != NEVER))
     if contract.epochs != "owners" or contract.position == "epoch":
         rows = rows[:0]
-    span = np.zeros(len(d.kind), np.int64) if contract.is_position_global else d.span + 1
+    span = np.zeros(len(d.kind), np.int64) if contract.is_position_global else d.span
     _, first = np.unique(codes(span[rows], d.position[rows], d.epoch[rows], view.identity[rows]), return_index=True)
     rows = rows[np.sort(first)]
     # At one position nobody knows who came first, so there the newest epoch stands last.

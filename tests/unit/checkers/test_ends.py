@@ -18,6 +18,9 @@ ENDED = ["event-after-end"]
         ("open@0 x=1@1 end x=1@1", ENDED),  # A repetition, too.
         ("open@0 end open@0 x=1@1", []),
         ("open@0 end[1] x[1]=1@1", ENDED),
+        ("open@0 end[0] x[0]=1@1", ENDED),
+        ("open@0 end[0] x[1]=1@1", []),
+        ("end x=1@1", ENDED),
         ("open@0 end[1] w[1]@1", ENDED),
         ("open@0 end[1] x[2]=1@1", []),
         ("open@0 end[1] x=1@1", []),  # Of which partition it is, nobody says.

@@ -142,6 +142,7 @@ def test_partitions_have_offsets_of_their_own_where_positions_are() -> None:
     again = "open@0 x[1]=1@4 end[{}] open[1]@0 y[1]=1@4"
     assert accused(again.format(1), "", is_position_global=False, **ONE) == []
     assert accused(again.format(2), "", is_position_global=False, **ONE) == REWRITTEN
+    assert accused(again.format(0), "", is_position_global=False, **ONE) == REWRITTEN
 
 
 def test_witnesses_are_offsets_read_in_two_sessions() -> None:
