@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
+OWN_MODULE = "seamark_own_"  # How the names of modules begin that were loaded from a file of one's own.
 
 
 def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
@@ -28,9 +29,20 @@ def end_with(carry_out: Callable[[], int]) -> NoReturn:
         cause = _first_cause(error)
         with contextlib.suppress(OSError):  # The log is a file in the store, which may be full.
             traceback.print_exc()
-            print(f"{type(cause).__name__}: {' '.join(str(cause).split())}", file=sys.stderr, flush=True)  # noqa: T201  Its only voice.
+            line = f"{type(cause).__name__}: {' '.join(str(cause).split())}{_place_in_own_file(cause)}"
+            print(line, file=sys.stderr, flush=True)  # noqa: T201  Its only voice.
         os._exit(4)  # At once: the tasks that are left would complain of their end, and have the last word.
     sys.exit(code)
+
+
+def _place_in_own_file(error: BaseException) -> str:
+    """Where in a file of one's own it was raised, or what it had called; nothing if the error came by no such file."""
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).startswith(OWN_MODULE)
+    ]
+    return f" (at {frames[-1][0]}:{frames[-1][1]})" if frames else ""
 
 
 def _first_cause(error: BaseException) -> BaseException:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from checkers import models
 from checkers.names import NAMES
+from harness.child import OWN_MODULE
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
 from harness.scenario import known
@@ -127,7 +128,7 @@ def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
             f"is now: seamark run RUN/run.json --cluster {path}:NAME"
         )
     loader = _Text(path, content)
-    spec = spec_from_loader(f"seamark_own_{path.stem}", loader, origin=str(path))
+    spec = spec_from_loader(f"{OWN_MODULE}{path.stem}", loader, origin=str(path))
     assert spec is not None
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # Dataclasses and msgspec look their annotations up there.

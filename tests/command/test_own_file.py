@@ -62,3 +62,12 @@ def test_a_file_can_be_listed_and_one_that_is_none_is_refused(seamark: Seamark, 
     assert "NOTES-1" in seamark("clusters", "notes.py:Notes").out
     refused = seamark("clusters", "notes.py:Note")
     assert (refused.code, refused.line) == (64, "seamark: notes.py: no 'Note' in it: did you mean 'Notes'?")
+
+
+def test_what_a_file_of_ones_own_raises_in_a_run_is_told_with_its_line(seamark: Seamark, notes: Path) -> None:
+    text = notes.read_text(encoding="utf-8").replace("invocation.mops or ()", "invocation.nops")
+    notes.write_text(text, encoding="utf-8")
+    line = next(number for number, each in enumerate(text.splitlines(), 1) if "invocation.nops" in each)
+    outcome = seamark("run", "--cluster", "notes.py:Notes", "--seed", "3", *SHORT)
+    assert outcome.code == 4
+    assert f"no attribute 'nops' (at {notes}:{line})" in " ".join(outcome.out.split())
