@@ -45,6 +45,7 @@ from checkers.register_order import ORDER, Order
 from checkers.selection import is_whole, parts, write_part
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
+from checkers.watermark_opinion import second_opinion
 from checkers.watermark_sentences import CHECKER as WATERMARKS
 from checkers.watermark_steps import NAMES as CUTS
 from checkers.watermark_table import forbidden
@@ -52,6 +53,7 @@ from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.verdict import Judgement
 
 LOCKED: Final = "serializability-locked"
+WATERMARKS_LOCKED: Final = "watermark-graph-locked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,17 +122,24 @@ def _transactions(subject: Subject) -> Judgement:
 
 def _transactions_locked(subject: Subject) -> Judgement:
     judgement = _by_generation(subject, lambda history: _serializability(history, subject, LOCKED), is_locked=True)
-    # The same cycle may be a finding of the other population, too, where it breaks another promise.
+    return _of_locked(judgement, LOCKED)
+
+
+def _of_locked(judgement: Judgement, check: str) -> Judgement:
+    """The judgement as one of that check, of reads under lock only.
+
+    The same cycle may be a finding of the other population, too, where it breaks another promise.
+    """
     findings = tuple(
         msgspec.structs.replace(
             finding,
-            checker=LOCKED,
-            fingerprint=sha256(f"{LOCKED} {finding.fingerprint}".encode()).hexdigest()[:16],
+            checker=check,
+            fingerprint=sha256(f"{check} {finding.fingerprint}".encode()).hexdigest()[:16],
             sentence=f"Counting reads under lock only: {finding.sentence}",
         )
         for finding in judgement.findings
     )
-    return msgspec.structs.replace(judgement, checker=LOCKED, findings=findings)
+    return msgspec.structs.replace(judgement, checker=check, findings=findings)
 
 
 def _serializability(history: Path, subject: Subject, check: str) -> Judgement:
@@ -150,18 +159,53 @@ def _streams(subject: Subject) -> Judgement:
 
 
 def _watermarks(subject: Subject) -> Judgement:
-    contract = subject.contract
-    if contract is None:
+    if subject.contract is None:
         raise AssertionError("without a contract there is no stream to judge")
-    named = {name for promise in subject.promises for name in promise.forbids if name in CUTS}
+    follows = forbidden(subject.contract, subject.prohibited.get(TRANSACTIONS, frozenset()))
+    named = _classes_named(subject, (WATERMARKS, None))
+    return _cuts_of_streams(subject, subject.contract, follows | named)
+
+
+def _watermarks_locked(subject: Subject) -> Judgement:
+    if subject.contract is None:
+        raise AssertionError("without a contract there is no stream to judge")
+    named = _classes_named(subject, (WATERMARKS_LOCKED,))
+    judgement = _cuts_of_streams(subject, subject.contract, named, is_locked=True)
+    return _of_locked(judgement, WATERMARKS_LOCKED)
+
+
+def _classes_named(subject: Subject, checks: tuple[str | None, ...]) -> frozenset[str]:
+    """The classes that those promises forbid which ask one of `checks`."""
+    promises = (promise for promise in subject.promises if promise.check in checks)
+    return frozenset(name for promise in promises for name in promise.forbids if name in CUTS)
+
+
+def _cuts_of_streams(
+    subject: Subject, contract: StreamContract, classes: frozenset[str], *, is_locked: bool = False
+) -> Judgement:
     options = watermark_check.Options(
-        forbidden=forbidden(contract, subject.prohibited.get(TRANSACTIONS, frozenset())) | named,
+        forbidden=classes,
         name=subject.name,
         order=subject.order,
         nothing=Dictionary(subject.history).identity(None),
     )
     history, engine = subject.history, subject.engine
-    return _by_generation(subject, lambda part: watermark_check.check(part, history, contract, engine, options))
+    return _by_generation(
+        subject,
+        lambda part: watermark_check.check(part, history, contract, engine, options),
+        is_locked=is_locked,
+    )
+
+
+def second_opinions(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """The judgements, that of the graph of watermarks with what it and the rules of streams do not both say."""
+    rules = next((judgement for judgement in judgements if judgement.checker == STREAMS), None)
+    return [
+        msgspec.structs.replace(judgement, facts=judgement.facts | {"second_opinion": second_opinion(judgement, rules)})
+        if judgement.checker == WATERMARKS and rules is not None
+        else judgement
+        for judgement in judgements
+    ]
 
 
 def _cuts(subject: Subject) -> Judgement:
@@ -214,6 +258,7 @@ CHECKS: Final = (
     Check(LOCKED, tuple(TRANSACTIONAL), _transactions_locked, When.NAMED),
     Check(STREAMS, tuple(RULES), _streams, When.CONTRACT),
     Check(WATERMARKS, CUTS, _watermarks, When.CONTRACT),
+    Check(WATERMARKS_LOCKED, CUTS, _watermarks_locked, When.NAMED),
     Check(freshness.CHECKER, freshness.ANOMALIES, _freshness),
     Check(cuts.CHECKER, cuts.ANOMALIES, _cuts),
     Check(epochs.CHECKER, epochs.ANOMALIES, _whole(epochs.check)),

@@ -21,7 +21,7 @@ from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
 from checkers.register_order import ORDER
-from harness.checks import Subject, anomalies_of, chosen
+from harness.checks import Subject, anomalies_of, chosen, second_opinions
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Promise
 from harness.core.record import Json
@@ -186,7 +186,7 @@ def _judgements(subject: Subject, exposure: Exposure, budget: Budget, log: Path)
         except Exception as error:  # noqa: BLE001  A check with a bug must not hide what the others found.
             failures.append(f"the check {name} failed: {told(error, log)}")
             judgements.append(_undecided(name, failures[-1]))
-    return judgements, failures
+    return second_opinions(judgements), failures
 
 
 def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:
