@@ -103,6 +103,7 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/graph.py",
         "graph.kinds & missed  ->  graph.kinds | missed",
     ): "who came by another edge may go on without rw anyway: such a way is no shorter, and is found after the other",
+    ("checkers/graph.py", "margin >= count  ->  margin > count"): COST,
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",

@@ -130,6 +130,16 @@ def test_two_that_depend_on_each_other_are_tried_before_what_lies_closer() -> No
     assert (named.anomaly, named.example) == ("G0", Cycle((2, 19), (WW, WW)))
 
 
+def test_a_way_that_leaves_the_time_around_an_edge_is_found_in_a_wider_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "_PATH_EDGES", 0)
+    count = 40
+    made = [Operation(at, at, OK, 1000, ()) for at in range(count)]
+    pairs = {(at, (at + 1) % count): WW for at in range(count)}
+    op = np.arange(count)
+    (named,) = search(residual(edges(made, pairs), op=op, process=op)).named
+    assert (named.anomaly, named.example) == ("G0", Cycle(tuple(range(count)), (WW,) * count))
+
+
 @pytest.mark.parametrize(
     ("budget", "undecided"), [(0, ("G-single", "G-single-process", "G-single-realtime")), (10**6, ())]
 )
