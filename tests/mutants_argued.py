@@ -104,6 +104,13 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "graph.kinds & missed  ->  graph.kinds | missed",
     ): "who came by another edge may go on without rw anyway: such a way is no shorter, and is found after the other",
     ("checkers/graph.py", "margin >= count  ->  margin > count"): COST,
+    (
+        "checkers/graph.py",
+        "(low <= from_) & (from_ <= high) & (low <= to)  ->  (low <= from_) & (from_ <= high) | (low <= to)",
+    ): COST,
+    ("checkers/graph.py", "(low <= from_) & (from_ <= high)  ->  (low <= from_) | (from_ <= high)"): COST,
+    ("checkers/graph.py", "to <= high  ->  to < high"): COST,
+    ("checkers/graph.py", "low <= to  ->  low < to"): COST,
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",
