@@ -1,0 +1,37 @@
+"""Spark and threads find the same in the graph of watermarks: findings, fingerprints, witnesses and facts."""
+
+from pathlib import Path
+
+import pytest
+
+from checkers.engine import LocalEngine
+from checkers.register_order import Order
+from checkers.spark import SparkEngine
+from checkers.watermark_check import Options, check
+from checkers.watermark_steps import NAMES
+from harness.core.columns import NEVER
+from harness.formats.parquet import write_history
+from tests.stream_spoilers import SPOILERS, journal
+from tests.stream_worlds import world
+
+ENOUGH = 4
+OPTIONS = Options(forbidden=frozenset(NAMES), order=Order(commits=True), partitions=3, slice_ids=2)
+pytestmark = pytest.mark.spark
+
+
+def test_spark_and_threads_say_the_same(spark: SparkEngine, tmp_path: Path) -> None:
+    compared = set[str]()
+    for seed in range(60):
+        spoil = list(SPOILERS.values())[seed % len(SPOILERS)]
+        bad = spoil(world(seed, "locks", is_simple=True, subscribers=2), seed)
+        if bad is None or any(w.value == NEVER for w in bad.world.writes):
+            continue
+        folder = tmp_path / str(seed)
+        write_history(journal(bad.world), folder)
+        theirs = check(folder, folder, bad.world.contract, LocalEngine(2), OPTIONS)
+        if new := {finding.anomaly for finding in theirs.findings} - compared:
+            assert check(folder, folder, bad.world.contract, spark, OPTIONS) == theirs, f"seed {seed}"
+            compared |= new
+        if len(compared) >= ENOUGH:
+            return
+    assert len(compared) >= 2, "too few classes were found: the comparison says little"
