@@ -110,6 +110,16 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): COST,
     ("checkers/graph.py", "(low <= from_) & (from_ <= high)  ->  (low <= from_) | (from_ <= high)"): COST,
     ("checkers/graph.py", "to <= high  ->  to < high"): COST,
+    ("checkers/graph.py", "low <= from_  ->  low < from_"): COST,
+    ("checkers/graph.py", "from_ <= high  ->  from_ < high"): COST,
+    (
+        "checkers/graph.py",
+        "target - source  ->  target + source",
+    ): "others are tried first: the same classes are found, and the example of one may be longer",
+    (
+        "checkers/graph.py",
+        "node >= count  ->  node > count",
+    ): "a way to the first operation by rw has another name, so it is not shown; the one that begins there is",
     ("checkers/graph.py", "low <= to  ->  low < to"): COST,
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
