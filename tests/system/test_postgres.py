@@ -35,8 +35,8 @@ def run(store: Path, cluster: str, *options: str) -> dict[str, Json]:
     return report | {"folder": str(folder)}
 
 
-def planned(cluster: str) -> tuple[str, ...]:
-    return "--plan", str(PLANS / f"{cluster}.json")
+def planned(name: str) -> tuple[str, ...]:
+    return "--plan", str(PLANS / f"{name}.json")
 
 
 def found(report: dict[str, Json]) -> set[str]:
@@ -53,7 +53,7 @@ def promises(report: dict[str, Json]) -> dict[str, tuple[str, int]]:
 
 
 def test_serializable_transactions_and_their_stream_survive_kills_cuts_and_pauses(tmp_path: Path) -> None:
-    report = run(tmp_path, "postgres", "--time", "10", *planned("postgres"))
+    report = run(tmp_path, "postgres", "--time", "8", *planned("postgres"))
     assert found(report) == set()
     told = promises(report)
     assert [name for name, (verdict, _) in told.items() if verdict == "violated"] == []
@@ -69,7 +69,7 @@ def test_serializable_transactions_and_their_stream_survive_kills_cuts_and_pause
 
 
 def test_repeatable_read_shows_write_skew_and_no_more_where_serializable_is_asked_for(tmp_path: Path) -> None:
-    options = ("--isolation", "repeatable-read", "--model", "serializable", "--nemesis", "none", "--time", "5")
+    options = ("--isolation", "repeatable-read", "--model", "serializable", "--nemesis", "none", "--time", "3")
     report = run(tmp_path, "postgres", *options)
     assert "G2-item" in found(report)
     assert found(report) <= {"G2-item", "G2-item-process", "G2-item-realtime"}
@@ -77,14 +77,15 @@ def test_repeatable_read_shows_write_skew_and_no_more_where_serializable_is_aske
 
 
 def test_a_subscriber_that_confirms_before_it_keeps_loses_events_and_is_found(tmp_path: Path) -> None:
-    report = run(tmp_path, "postgres", "--time", "10", "--bug", "confirm-before-store", *planned("postgres"))
+    options = ("--time", "4", "--bug", "confirm-before-store", *planned("postgres-subscribers"))
+    report = run(tmp_path, "postgres", *options)
     assert "missing-event" in found(report)
     assert promises(report)["PG-13"][0] == "violated"
     assert promises(report)["PG-1"][0] == "holds"
 
 
 def test_a_failover_to_an_asynchronous_standby_shows_what_was_lost_and_blames_nobody(tmp_path: Path) -> None:
-    report = run(tmp_path, "postgres-failover", "--time", "8", *planned("postgres-failover"))
+    report = run(tmp_path, "postgres-failover", "--time", "5", *planned("postgres-failover"))
     assert "lost-acknowledged" in found(report)
     assert promises(report)["PG-7"][0] == "holds"
     assert report["exit_code"] == 0
