@@ -10,12 +10,15 @@ An event shows the write of its key and value; where several have it, or it has 
 too, or the only delete of its key. Any other event shows an unknown version.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from checkers import ragged
 from checkers.ragged import first_of_each
-from checkers.stream_index import GroupIndex, codes
+from checkers.stream_index import GroupIndex
+from checkers.watermark_codes import codes
 from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -65,7 +68,7 @@ def is_committed(writes: SourceWrites) -> Bools:
 
 def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
     """The order of all versions. O(n log n)."""
-    keys, code = np.unique(writes.key, return_inverse=True)
+    keys, code = ragged.codes(writes.key)
     committed = is_committed(writes)
     is_listed = committed & (writes.version != NEVER)
     is_placed = committed & ~is_listed & (writes.position != NEVER) & _trusts_positions(contract)
@@ -97,21 +100,20 @@ def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
 def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
     """(n,) The row of the source that each event shows, UNKNOWN for unknown versions and for what is no row."""
     d, n = deliveries, len(deliveries.kind)
+    is_event = np.isin(d.kind, (ROW, BACKFILL)) & (d.key != NEVER)
     possible = np.flatnonzero(writes.outcome != FAIL)
-    names = ("key", "value", "position", "ordinal")
-    key, value, position, ordinal = (np.append(getattr(d, name), getattr(writes, name)[possible]) for name in names)
-    by_value = _single(codes(key, value), n)
-    by_position = _single(codes(key, value, position), n)
-    by_ordinal = _single(codes(key, value, position, ordinal), n)
+    by_value = _single(_joint(d, writes, possible, np.arange(n), ("key", "value")), n)
     result = np.where(d.value != NEVER, by_value, UNKNOWN)
-    for found in (by_position, by_ordinal):
-        result = np.where((result == UNKNOWN) & (d.position != NEVER), found, result)
+    for names in (("key", "value", "position"), ("key", "value", "position", "ordinal")):
+        left = np.flatnonzero(is_event & (result == UNKNOWN) & (d.position != NEVER))
+        if len(left):
+            result[left] = _single(_joint(d, writes, possible, left, names), len(left))
     # A delete has no value: without a position it is that of the only one.
     where = np.append(writes.position[possible], NEVER)[np.where(by_value == UNKNOWN, -1, by_value)]
     fits = (where == NEVER) | (d.position == NEVER)
     result = np.where((result == UNKNOWN) & fits, by_value, result)
     shown = np.append(possible, UNKNOWN)[np.where(result == UNKNOWN, -1, result)]
-    return np.where(np.isin(d.kind, (ROW, BACKFILL)) & (d.key != NEVER), shown, UNKNOWN)
+    return np.where(is_event, shown, UNKNOWN)
 
 
 def states_at(order: KeyOrder, writes: SourceWrites, *, code: Int64s, position: Int64s, with_it: bool) -> Int64s:
@@ -144,6 +146,13 @@ def _lowest_to_come(owner: Int64s, height: Int64s) -> Int64s:
     levels, rank = np.unique(height, return_inverse=True)
     base = owner * len(levels)
     return levels[np.minimum.accumulate((base + rank)[::-1])[::-1] - base]
+
+
+def _joint(
+    deliveries: Deliveries, writes: SourceWrites, possible: Int64s, rows: Int64s, names: Sequence[str]
+) -> Int64s:
+    """Codes of those events, and behind them of those writes, by the columns of these names."""
+    return codes(*(np.append(getattr(deliveries, name)[rows], getattr(writes, name)[possible]) for name in names))
 
 
 def _single(what: Int64s, count: int) -> Int64s:
