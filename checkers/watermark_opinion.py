@@ -1,9 +1,9 @@
 """Two opinions on one stream: which anomalies the graph of watermarks found and the rules did not, and the reverse.
 
 The graph needs a dependency to contradict a stream, the rules need positions. So a row behind its watermark may be seen
-by the rules alone: no dependency forbids its place. Whatever the graph sees of a stream that reports positions, the
-rules should see as well, and a torn unit of two covered keys the graph too. What should be seen by both and was not, is
-a disagreement: one of the two is wrong about the stream, or its positions are.
+by the rules alone: no dependency forbids its place. And a stream that keeps its positions, which contradict what
+transactions saw, is seen by the graph alone. Of a transaction that is torn or split both should have seen something;
+else they disagree: one of the two is wrong about the stream, or its positions are.
 """
 
 from collections.abc import Mapping
@@ -23,6 +23,7 @@ _SEEN_BY_GRAPH: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"torn-unit": NAMES, "split-view": tuple(f"{name}-watermark" for name in (SPLIT, TORN, INTERMEDIATE))}
 )
 _EXPECTED: Final = "expected: no dependency contradicts it"
+_BY_POSITION: Final = "expected: the stream keeps its positions, and these contradict what transactions saw"
 _DISAGREED: Final = "disagreement"
 
 
@@ -35,7 +36,8 @@ def second_opinion(graph: Judgement, rules: Judgement) -> dict[str, Json]:
         return {}
     found = {finding.anomaly for finding in graph.findings}
     ruled = {finding.anomaly for finding in rules.findings}
-    by_graph = {name: _told(ruled, _SEEN_BY_RULES[name]) for name in sorted(found)}
+    is_ruled = bool(ruled & {*_ROWS, *_STATES})
+    by_graph = {name: "" if is_ruled else _DISAGREED if _is_of_rows(name) else _BY_POSITION for name in sorted(found)}
     by_rules = {
         name: _told(found, _SEEN_BY_GRAPH[name]) if name in _SEEN_BY_GRAPH else _EXPECTED
         for name in sorted(ruled)
@@ -44,6 +46,11 @@ def second_opinion(graph: Judgement, rules: Judgement) -> dict[str, Json]:
     only_graph: dict[str, Json] = {name: told for name, told in by_graph.items() if told}
     only_rules: dict[str, Json] = {name: told for name, told in by_rules.items() if told and not found}
     return {"only_graph": only_graph, "only_rules": only_rules, "both": bool(found and ruled)}
+
+
+def _is_of_rows(name: str) -> bool:
+    """Is the class about the rows of one transaction? Then rows stand where their positions do not belong."""
+    return name.partition("-watermark")[0] in (INTERMEDIATE, TORN, SPLIT)
 
 
 def _told(others: set[str], equal: tuple[str, ...]) -> str:

@@ -5,6 +5,8 @@ import pytest
 from checkers.watermark_opinion import second_opinion
 from harness.core.verdict import Finding, Judgement
 
+KEPT = "expected: the stream keeps its positions, and these contradict what transactions saw"
+
 
 def judgement(checker: str, *anomalies: str, witnesses: int = 1) -> Judgement:
     findings = tuple(Finding(fingerprint=name, anomaly=name, checker=checker, sentence="") for name in anomalies)
@@ -19,6 +21,7 @@ def judgement(checker: str, *anomalies: str, witnesses: int = 1) -> Judgement:
         ((), ("late-event",), {}, {"late-event": "expected: no dependency contradicts it"}),
         ((), ("torn-unit",), {}, {"torn-unit": "disagreement"}),
         (("torn-watermark",), (), {"torn-watermark": "disagreement"}, {}),
+        (("G0-watermark",), (), {"G0-watermark": KEPT}, {}),
         ((), ("phantom-event",), {}, {}),  # Of what the graph does not judge, it has no opinion.
     ],
 )
