@@ -28,6 +28,9 @@ class Crew(Protocol):
     nodes: tuple[NodeId, ...]
     wires: tuple[Wire, ...]
     ready_s: float  # The longest that a node may take to start.
+    shuts_doors: (
+        bool  # Are the proxies of a node that is down disabled? Toxiproxy takes long to find that nobody is there.
+    )
     small_disk: str | None  # Options of a tmpfs for each node; None if no disk will become full.
 
     def is_published(self, wire: Wire) -> bool:

@@ -26,7 +26,7 @@ from harness.containers.compose import Found
 from harness.containers.crew import Crew, NodeContainer
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
-from harness.containers.links import Toxiproxy
+from harness.containers.links import DOWN, Toxiproxy
 from harness.containers.site import PAUSED
 from harness.containers.sweeper import remove_run
 from harness.containers.wiring import CLIENT, PROXY_API_PORT, PROXY_HOST
@@ -121,6 +121,8 @@ class Deployment:
         each = self.nodes[node]
         async with each.turn:
             await in_thread(each.container.start)
+            if each.is_down:
+                await in_thread(self._shut, node, False)
             each.is_down = False
             each.control.at(LOOPBACK, await in_thread(self._control_port, each))
         deadline_s = time.monotonic() + self._crew.ready_s
@@ -142,6 +144,7 @@ class Deployment:
             each.control.away()
             with contextlib.suppress(NotFound):
                 await in_thread(_killed, each.container)
+            await in_thread(self._shut, node, True)
 
     async def pause(self, node: NodeId) -> None:
         """Freeze all processes of the container."""
@@ -232,6 +235,12 @@ class Deployment:
         if self._found and purpose == "nodes":
             return self._found.network
         return self._client.networks.create(f"{self._prefix}-{purpose}", driver="bridge", labels=self._labels)
+
+    def _shut(self, node: NodeId, is_down: bool) -> None:
+        """Close the doors of a node that is down, or open them again."""
+        doors = [wire.name for wire in self._crew.wires if wire.target == node and self._crew.shuts_doors]
+        for name in doors:
+            (self.proxies.disable if is_down else self.proxies.enable)(name, DOWN)
 
     def _control_port(self, each: NodeContainer) -> int:
         """Where on loopback the control of that node can be reached: another after each start."""

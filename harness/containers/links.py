@@ -18,6 +18,8 @@ from harness.core.errors import DeployError
 
 Stream = Literal["upstream", "downstream"]  # From the one that dials to the one that listens, or back.
 TIMEOUT_S: Final = 5.0
+CUT: Final = "cut"
+DOWN: Final = "down"  # There is nobody behind the proxy.
 _NO_PROXY: Final = {"http": ""}  # Whatever HTTP_PROXY says: the server is on loopback.
 
 
@@ -44,6 +46,7 @@ class Toxiproxy:
 
     def __init__(self, host: str, port: int) -> None:
         self._where = f"{host}:{port}"
+        self._shut: dict[str, set[str]] = {}  # By proxy, for which reasons it is disabled.
         self._server: Any = type("Server", (APIConsumer,), {"host": host, "port": port})
 
     def version(self) -> str:
@@ -54,12 +57,16 @@ class Toxiproxy:
         """A new proxy, enabled. `listen` and `upstream` are host:port."""
         self._ask(self._server.post, "/proxies", {"name": name, "listen": listen, "upstream": upstream})
 
-    def enable(self, name: str) -> None:
-        """Let it accept connections. Nothing happens if it does."""
-        self._ask(self._server.post, _path(name), {"enabled": True})
+    def enable(self, name: str, reason: str = CUT) -> None:
+        """Let it accept connections, unless it is disabled for another reason as well."""
+        reasons = self._shut.setdefault(name, set())
+        reasons.discard(reason)
+        if not reasons:
+            self._ask(self._server.post, _path(name), {"enabled": True})
 
-    def disable(self, name: str) -> None:
-        """Close all its connections, and refuse new ones. Nothing happens if it does."""
+    def disable(self, name: str, reason: str = CUT) -> None:
+        """Close all its connections, and refuse new ones, for that reason."""
+        self._shut.setdefault(name, set()).add(reason)
         self._ask(self._server.post, _path(name), {"enabled": False})
 
     def add_toxic(self, name: str, toxic: Toxic) -> None:

@@ -39,6 +39,7 @@ class Blueprint:
 class Machines:
     """The `Crew` of a cluster of machines."""
 
+    shuts_doors = False
     ready_s = 30.0
 
     def __init__(self, blueprint: Blueprint, hearers: Hearers) -> None:

@@ -44,6 +44,7 @@ class ServiceBlueprint:
 class Services:
     """The `Crew` of a cluster of servers."""
 
+    shuts_doors = True
     ready_s = 120.0
 
     def __init__(self, blueprint: ServiceBlueprint) -> None:

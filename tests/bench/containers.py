@@ -20,10 +20,10 @@ import docker
 import harness.containers.deployment as deployed
 from harness.containers.control import Hearers, Probes
 from harness.containers.deployment import Deployment
-from harness.containers.machines import Blueprint, Machines
 from harness.containers.engine import connect
 from harness.containers.images import image_for
 from harness.containers.labels import labels_for
+from harness.containers.machines import Blueprint, Machines
 from harness.containers.network import ContainerNetwork
 from harness.containers.wiring import peers
 from harness.core.errors import DeployError

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from harness.containers.links import Proxy, Toxic, Toxiproxy
+from harness.containers.links import DOWN, Proxy, Toxic, Toxiproxy
 from harness.core.errors import DeployError
 
 LATENCY = Toxic("late", "latency", "upstream", {"latency": 5})
@@ -112,3 +112,12 @@ def test_two_servers_in_one_process_are_kept_apart(server: Recorder, proxies: To
     Toxiproxy("127.0.0.1", 1)
     proxies.reset_all()
     assert server.asked == [("POST", "/reset", None)]
+
+
+def test_a_proxy_is_opened_when_the_last_reason_to_shut_it_is_gone(server: Recorder, proxies: Toxiproxy) -> None:
+    proxies.disable("n1>n2")
+    proxies.disable("n1>n2", DOWN)
+    proxies.enable("n1>n2")
+    assert [wish for _, _, wish in server.asked] == [{"enabled": False}, {"enabled": False}]
+    proxies.enable("n1>n2", DOWN)
+    assert server.asked[-1][2] == {"enabled": True}
