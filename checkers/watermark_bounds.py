@@ -183,6 +183,7 @@ def _is_mergeable(deliveries: Deliveries, edges: WatermarkEdges, contract: Strea
     """
     d, marks = deliveries, edges.marks
     result = np.ones(len(marks.rows), np.bool_)
+    same = codes(marks.chain, marks.position)
     session = codes(d.subscriber, d.session)
     if contract.position != "epoch":
         opens = np.flatnonzero(d.kind == OPEN)
@@ -196,11 +197,13 @@ def _is_mergeable(deliveries: Deliveries, edges: WatermarkEdges, contract: Strea
     if contract.cut == "delivery":
         unit = marks.unit_of_line[marks.line]
         received = count_so_far(session, np.isin(d.kind, (ROW, BACKFILL)))[marks.rows]
-        same = codes(marks.chain, marks.position)
         low = np.full(int(same.max(initial=-1)) + 1, NEVER, np.int64)
         high = np.full(len(low), -1, np.int64)
         state = codes(unit, session[marks.rows], received)
         np.minimum.at(low, same, state)
         np.maximum.at(high, same, state)
         result &= (low == high)[same]
-    return result
+    # One that stands between two of its position would come before itself, if these were one node.
+    has_other = np.zeros(int(same.max(initial=-1)) + 1, np.bool_)
+    has_other[same[~result]] = True
+    return result & ~has_other[same]

@@ -161,7 +161,7 @@ def _begins(ground: Ground, every: Happenings, is_unknown: Bools) -> Bools:
     phantoms = GroupIndex(group[is_unknown], every.row[is_unknown], every.row[is_unknown])
     broken = ground.breaks.before(ground.unit[every.row], every.code, every.row)
     since = np.maximum(broken, phantoms.last_before(group, every.row))
-    covers = np.flatnonzero(every.until >= 0)
+    covers = np.flatnonzero(every.until >= every.at)
     order = covers[np.lexsort((every.row[covers], since[covers], group[covers]))]
     result = np.zeros(len(group), np.bool_)
     result[order[first_of_each(group[order]) | first_of_each(since[order])]] = True
@@ -188,7 +188,10 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
     is_over = (before >= 0) & np.isin(d.kind[before], ENDS)
     received = np.where(is_early, before, rows)
     exclusive = ground.contract.closed == "<"
-    chain, at = ground.places(line, received, position, above=exclusive)
+    # A row of a backfill shows the state with which its session begins: no watermark below that contains it.
+    is_state = is_open & (d.kind[rows] == BACKFILL)
+    closing = np.where(is_state, np.where(position == NEVER, start, np.maximum(position, start)), position)
+    chain, at = ground.places(line, received, closing, above=exclusive)
     until = ground.untils(line, chain, code, rows)
     write = shown[rows]
     is_unknown = write == UNKNOWN

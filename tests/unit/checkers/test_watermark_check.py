@@ -154,3 +154,14 @@ def test_a_contract_forbids_no_more_than_follows_from_it() -> None:
     }
     assert forbidden(contract(atomic_unit="none"), MODELS) == {"order-watermark"}
     assert forbidden(contract(unit_scope="partition", is_position_global=False), MODELS) == frozenset()
+
+
+def test_watermarks_of_one_position_in_a_chain_are_one_node_or_none_is(tmp_path: Path) -> None:
+    # The session in the middle covers one key only, so its watermark is a node of its own.
+    journal = "0 ax1 @1; 1 rx1; s1/1 open@0 x=1@1 w@1 s1/2 open:x@1 w@1 s1/3 open@1 w@1"
+    assert not found(tmp_path, journal, wm_scope="subscriber", cut="position")
+
+
+def test_a_backfill_above_a_watermark_says_nothing_of_it(tmp_path: Path) -> None:
+    journal = "0 ax1 @3; 1 rx1 ax2 @5; 2 rx1,2; s1/1 open@0 w@1 x=1@3 x=2@5 s1/2 open@6 ~x=2@5 w@5 w@5"
+    assert not found(tmp_path, journal, wm_scope="subscriber", cut="position")
