@@ -190,4 +190,5 @@ def notebook(faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-lin
         stream=STREAM,
         bugs={FORGETFUL: "nothing is kept on disk"},
         faults=faults,
+        settle_ns=12_000_000_000,
     )
