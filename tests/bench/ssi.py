@@ -1,0 +1,99 @@
+"""Prints how often a server of PostgreSQL 15 commits three serializable transactions that have no serial order.
+
+Run as `python -m tests.bench.ssi`. A run of this project found it (clusters/postgres/README.md); here it is without
+faults, and without anything but three connections to a server.
+1. B reads x, and writes y. A writes x, and begins to commit. So B comes before A.
+2. A's commit becomes visible; what it has locked for the sake of serializability is released a moment later, and until
+   then A has not committed in that sense. What A had made before (hundreds of tables) makes the moment longer.
+3. In that moment C begins, sees A's x, and so comes after A; and B commits. B is taken to have committed first, so that
+   the release of A forgets that B comes before it.
+4. C reads y as it was before B, so C comes before B: before A, before C. Nothing is left that could tell the server.
+Beside it stands the same with A's commit awaited, where the server refuses one of them each time.
+"""
+
+import asyncio
+import os
+from collections import Counter
+
+from clusters.postgres.line import Line, Refused, dial
+from clusters.postgres.service import PRIMARY
+from harness.core.machine import Settings
+from harness.core.seams import Address
+from tests.system.local_postgres import servers
+
+ROUNDS = 12
+TABLES = 300
+BEGIN = ("BEGIN ISOLATION LEVEL SERIALIZABLE",)
+SETTINGS = Settings(options={"isolation": "serializable", "replication": "async"})
+
+
+async def held(line: Line, row: int, *before: tuple[str]) -> bytes | None:
+    """What that row holds."""
+    *_, answer = await line.run(*before, (f"SELECT held FROM rows WHERE number = {row}",))  # noqa: S608  A number of ours.
+    return answer.rows[0][0]
+
+
+async def set_row(line: Line, row: int) -> None:
+    """Let it hold 1."""
+    await line.run((f"UPDATE rows SET held = 1 WHERE number = {row}",))  # noqa: S608  A number of ours.
+
+
+async def tried(a: Line, b: Line, c: Line, number: int, *, is_awaited: bool) -> str:
+    """What came of one attempt."""
+    x, y = 2 * number, 2 * number + 1
+    await a.run((f"INSERT INTO rows VALUES ({x}, 0), ({y}, 0)",))  # noqa: S608  Numbers of ours.
+    commit: asyncio.Task[object] | None = None
+    try:
+        assert await held(b, x, BEGIN) == b"0"
+        await set_row(b, y)
+        await a.run(BEGIN)
+        tables = (
+            f"FOR i IN 1..{TABLES} LOOP EXECUTE format('CREATE TABLE t_%s_%s (a int, b text)', {number}, i); END LOOP"
+        )
+        await a.run((f"DO $$ BEGIN {tables}; END $$",))
+        await set_row(a, x)
+        commit = asyncio.create_task(a.run(("COMMIT",)))
+        if is_awaited:
+            await commit
+        while await held(c, x, BEGIN) == b"0":
+            await c.run(("ROLLBACK",))
+        await b.run(("COMMIT",))
+        await commit
+        seen = await held(c, y)
+        await c.run(("COMMIT",))
+    except Refused as refused:
+        if commit is not None:
+            await asyncio.gather(commit, return_exceptions=True)
+        for line in (a, b, c):
+            await line.run(("ROLLBACK",))
+        return f"refused with {refused.sqlstate}"
+    return f"all three committed, and C saw x as 1 and y as {(seen or b'').decode()}"
+
+
+async def measured(door: Address, *, is_awaited: bool) -> Counter[str]:
+    """What came of all attempts."""
+    a, b, c = [await dial(door, name=name, options="-cenable_seqscan=off") for name in "abc"]
+    await a.run(("CREATE TABLE rows (number int PRIMARY KEY, held int)",))
+    for line in (a, b, c):
+        await line.run(("SET idle_in_transaction_session_timeout = 0",))
+    await b.run(("SET synchronous_commit = off",))  # Only to be quicker.
+    results = [await tried(a, b, c, number, is_awaited=is_awaited) for number in range(ROUNDS)]
+    [version] = await a.run(("SHOW server_version",))
+    print(f"PostgreSQL {(version.rows[0][0] or b'').decode()}, load average {os.getloadavg()[0]:.1f}")
+    for line in (a, b, c):
+        line.close()
+    return Counter(results)
+
+
+def main() -> None:
+    """Print both."""
+    for is_awaited in (True, False):
+        with servers(SETTINGS) as found:
+            results = asyncio.run(measured(found[PRIMARY].door, is_awaited=is_awaited))
+        print("A's commit awaited:" if is_awaited else "in the moment before its locks are released:")
+        for result, count in results.most_common():
+            print(f"  {count:4} {result}")
+
+
+if __name__ == "__main__":
+    main()
