@@ -36,7 +36,7 @@ def _component(world: World, edges: Sequence[Edge], group: list[Node]) -> Compon
             has_end = t.outcome == OK and t.complete != NEVER
             number.append(rank[name])
             end.append(bisect_right(invoked, t.complete) if has_end else OPEN_END)
-            process.append(t.process if t.outcome == OK else -1)
+            process.append(t.process)
         else:
             later = [rank[e.target[1]] for e in edges if (e.source, e.kind) == ((kind, name), "rt")]
             number.append(len(order) + place)
