@@ -324,6 +324,7 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:
         versions=dict(run_file.versions),
         plan_sha256=plan_sha256(run_file),
         cluster=run_file.cluster,
+        code=run_file.code,
         workload=run_file.workload,
         runtime=run_file.runtime,
         seed=run_file.seed,

@@ -24,6 +24,7 @@ from harness.child import OWN_MODULE
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
 from harness.scenario import known
+from harness.store import RunFile
 from harness.workloads import WORKLOADS
 from nemesis.package import PACKAGES
 
@@ -98,6 +99,15 @@ def settled_name(name: str) -> str:
     """The name under which the cluster is found from every folder."""
     place = place_of(name)
     return name if place is None else f"{place.path.resolve()}:{place.name}"
+
+
+def require_consent(path: Path, run: RunFile, cluster: str | None) -> None:
+    """Raise ScenarioError unless that cluster, named on the command line, is the file that a run was made with.
+
+    A stored run may come from anybody, so that it cannot say itself that code may be run.
+    """
+    if run.code is not None and (cluster is None or settled_name(cluster) != run.code):
+        raise ScenarioError(f"{path}: its cluster is code in a file: if that may be run, add --cluster {run.code}")
 
 
 def code_sha256_of(name: str) -> str | None:

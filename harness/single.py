@@ -241,6 +241,7 @@ def _about(report: Report, run: Path, run_file: RunFile) -> Report:
         report,
         run=str(run),
         cluster=run_file.cluster,
+        code=run_file.code,
         runtime=run_file.runtime,
         seed=run_file.seed,
         bugs=run_file.bugs,

@@ -11,9 +11,9 @@ import msgspec
 
 from checkers import models
 from harness.core.errors import ScenarioError
-from harness.registry import code_sha256_of
+from harness.registry import require_consent
 from harness.scenario import RUNTIMES, Runtime, Scenario, known, scenario_file
-from harness.store import RunFile, read_run_file
+from harness.store import read_run_file
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
 
@@ -95,7 +95,7 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, P
             run = read_run_file(path)
             plan = run.plan
             if given.get("cluster") is None:
-                _require_unchanged(path, run)
+                require_consent(path, run, None)
             options = _as_written(msgspec.convert(run.options, Scenario))
     for name in options:
         known(name, RunOptions.__struct_fields__, f"option (in {path})")
@@ -127,15 +127,6 @@ def _chosen(given: dict[str, Any]) -> dict[str, str]:
         chosen[name] = value
     isolation = given.pop("isolation", None)
     return chosen if isolation is None else chosen | {"isolation": isolation}
-
-
-def _require_unchanged(path: Path, run: RunFile) -> None:
-    """Raise ScenarioError if the run was made with a file that is another now: nobody asked for that one."""
-    cluster = str(run.options.get("cluster"))
-    if run.code_sha256 is not None and code_sha256_of(cluster) != run.code_sha256:
-        raise ScenarioError(
-            f"{cluster.rpartition(':')[0]}: has changed since {path}: to run what it is now, add --cluster {cluster}"
-        )
 
 
 def _as_written(scenario: Scenario) -> dict[str, Any]:

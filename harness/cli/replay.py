@@ -12,6 +12,7 @@ from harness.core.errors import ScenarioError
 from harness.core.trace import window
 from harness.core.verdict import Verdict
 from harness.engines import EngineStart
+from harness.registry import require_consent
 from harness.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
 from harness.report.screen import plain
 from harness.single import difference, judge_run
@@ -28,6 +29,9 @@ def replay(
             "trace.jsonl, and a space-time diagram to trace.html, into the run's directory.",
         ),
     ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="The file that the run's cluster is in, as a sign that it may be run.")
+    ] = None,
     engine: Annotated[Literal["spark", "local"], typer.Option(help="What judges.")] = "spark",
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
@@ -37,6 +41,7 @@ def replay(
     run_file = read_run_file(folder / RUN_FILE)
     if run_file.runtime != "sim":
         raise ScenarioError(f"{folder}: a run in {run_file.runtime} cannot be repeated exactly; run its plan again")
+    require_consent(folder, run_file, cluster)
     moments = None if trace is None else window(trace)
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start:

@@ -61,6 +61,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     plan_sha256: str | None = None
     run: str | None = None
     cluster: str | None = None
+    code: str | None = None  # Where the cluster is, if it is in a file.
     workload: str | None = None
     runtime: str | None = None
     model: str | None = None
@@ -87,7 +88,8 @@ def repetition(report: Report) -> str | None:
     """The command that repeats a run: exactly in simulation, elsewhere its plan and workload; None if it was no run."""
     if report.run is None:
         return None
-    return f"seamark replay {report.run}" if report.runtime == "sim" else f"seamark run {report.run}/{RUN_FILE}"
+    command = f"seamark replay {report.run}" if report.runtime == "sim" else f"seamark run {report.run}/{RUN_FILE}"
+    return command if report.code is None else f"{command} --cluster {report.code}"
 
 
 def model_ends(report: Report) -> tuple[list[str], list[str]]:

@@ -28,22 +28,22 @@ def test_a_run_of_a_file_repeats_from_another_folder_until_the_file_changes(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    assert seamark("replay", run, "--engine", "local", "--quiet").code == 0
-    assert seamark("run", run / "run.json", *SHORT).code == 0
+    it = ("--cluster", f"{notes}:Notes")
+    assert seamark("replay", run, *it, "--engine", "local", "--quiet").code == 0
+    assert seamark("run", run / "run.json", *it, *SHORT).code == 0
+    for refused in (seamark("replay", run, "--engine", "local"), seamark("run", run / "run.json", *SHORT)):
+        assert refused.code == 64
+        assert f"its cluster is code in a file: if that may be run, add --cluster {notes}:Notes" in refused.line
 
     notes.write_text(notes.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
-    replayed = seamark("replay", run, "--engine", "local", "--quiet")
+    replayed = seamark("replay", run, *it, "--engine", "local", "--quiet")
     assert replayed.code == 4
     assert f"{notes}: has changed since that run" in replayed.line
-    again = seamark("run", run / "run.json", *SHORT)
-    assert again.code == 64
-    assert f"{notes}: has changed since" in again.line
-    assert f"--cluster {notes}:Notes" in again.line
-    assert seamark("run", run / "run.json", "--cluster", f"{notes}:Notes", *SHORT).code == 0
+    assert seamark("run", run / "run.json", *it, *SHORT).code == 0  # Its plan, with what the file is now.
 
     notes.unlink()
-    assert "cannot be read" in seamark("replay", run, "--engine", "local", "--quiet").line
-    assert "cannot be read" in seamark("run", run / "run.json", *SHORT).line
+    assert "cannot be read" in seamark("replay", run, *it, "--engine", "local", "--quiet").line
+    assert "cannot be read" in seamark("run", run / "run.json", *it, *SHORT).line
     assert seamark("check", run, "--engine", "local", "--quiet").code == 0
 
 
