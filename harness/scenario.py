@@ -11,11 +11,12 @@ import msgspec
 from harness.core.draw import Draw
 from harness.core.errors import ScenarioError
 from harness.core.machine import Settings
-from harness.core.seams import Cluster, Workload
+from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
 from harness.workloads import WORKLOADS, WorkloadOptions
 from nemesis.package import IN_CONTAINERS, PACKAGES, UNITS, UNITS_IN_CONTAINERS, Topology, draw_plan
 from nemesis.plan import Plan
+from nemesis.topology import SUBSCRIBER
 from nemesis.validation import validate
 
 SECOND = 1_000_000_000
@@ -36,6 +37,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rate: float = 100.0  # Operations a second, over all clients; open loop.
     clients: int = 5
     timeout_ms: int = 1000
+    keys: int | None = None  # How many are in use at a time. None: a few, as the seed draws.
     nemesis: tuple[str, ...] | None = None
     bugs: tuple[str, ...] = ()
     options: dict[str, str] = {}  # Of the cluster's own, such as its isolation level.
@@ -48,6 +50,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             ("clients", self.clients, 1, 1_000),
             ("timeout_ms", self.timeout_ms, 1, 600_000),
             ("seed", self.seed, 0, 2**63 - 1),
+            ("keys", 1 if self.keys is None else self.keys, 1, 100_000),
         ):
             if not low <= value <= high:
                 raise ScenarioError(f"{name} is {value}: it must be from {low} to {high}")
@@ -78,6 +81,7 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
     parameters = {each.name: stream.between(each.low, each.high) for each in cluster.parameters}
     shaping = draw.stream("workload-shape")
     shape = {name: shaping.between(low, high) for name, low, high in WORKLOAD_SHAPE}
+    shape |= {} if scenario.keys is None else {"key_count": scenario.keys}
     return Decided(
         shape=shape,
         settings=Settings(
@@ -94,6 +98,7 @@ def topology(cluster: Cluster) -> Topology:
         nodes=tuple((str(node.id), node.role) for node in cluster.nodes),
         links=dict(cluster.links),
         points=cluster.points,
+        clockless=tuple(node.id for node in cluster.nodes if is_of_services(cluster) and node.role == SUBSCRIBER),
     )
 
 

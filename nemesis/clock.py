@@ -8,7 +8,8 @@ MS = 1_000_000
 
 def draw_clock(topology: Topology, stream: Stream) -> Strike:
     """The clock of one node, or every fourth time of all that hold the system up, is wrong until the end."""
-    targets = topology.servers() if stream.chance(1, 4) else (stream.choice(topology.ids()),)
+    with_clock = tuple(node for node in topology.ids() if node not in topology.clockless)
+    targets = topology.servers() if stream.chance(1, 4) else (stream.choice(with_clock),)
     sign = stream.choice((-1, 1))
     match stream.choice(("step", "drift", "freeze")):
         case "step":

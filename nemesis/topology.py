@@ -17,6 +17,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[tuple[str, str], ...]  # Each node's id and role.
     links: Mapping[tuple[str, str], str]  # From role, to role: "fifo" or "datagram". Clients have the role "client".
     points: tuple[str, ...] = ()
+    clockless: tuple[str, ...] = ()  # Nodes that have no clock of their own.
 
     def ids(self) -> tuple[str, ...]:
         """All nodes, in order."""

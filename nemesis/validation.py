@@ -158,6 +158,8 @@ def _target_problems(step: Step, topology: Topology) -> Iterator[str]:
         )
         if problem is not None:
             yield problem
+        elif step.fault == "clock" and target in topology.clockless:
+            yield f"target {target!r} has no clock of its own"
 
 
 def _node_problem(target: str, topology: Topology) -> str | None:

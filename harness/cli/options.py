@@ -34,6 +34,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     rate: float = 100.0
     clients: int = 5
     timeout_ms: int = 1000
+    keys: int | None = None
     nemesis: tuple[str, ...] | None = None
     bug: tuple[str, ...] = ()
     option: dict[str, str] = {}  # Of the cluster's own. On the command line NAME=VALUE, and --isolation for that one.
@@ -78,6 +79,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             rate=self.rate,
             clients=self.clients,
             timeout_ms=self.timeout_ms,
+            keys=self.keys,
             nemesis=self.nemesis,
             bugs=self.bug,
             options=self.option,

@@ -34,6 +34,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     rate: Annotated[float | None, typer.Option(help="Operations a second. Default: 100.")] = None,
     clients: Annotated[int | None, typer.Option(help="Client processes. Default: 5.")] = None,
     timeout_ms: Annotated[int | None, typer.Option(help="How long a client waits. Default: 1000.")] = None,
+    keys: Annotated[int | None, typer.Option(help="Keys in use at a time. Default: 6 to 12, by the seed.")] = None,
     nemesis: Annotated[str | None, typer.Option(help="Packages of faults, with commas between; none for none.")] = None,
     plan: Annotated[str | None, typer.Option(help="A file with a fault plan, instead of a drawn one.")] = None,
     bug: Annotated[list[str] | None, typer.Option(help="Plant this bug; may be repeated.")] = None,

@@ -50,7 +50,7 @@ class Relay:
         assert task is not None
         self._tasks.add(task)
         try:
-            with suppress(OSError):
+            with suppress(OSError, asyncio.CancelledError):  # `close` waits for what it has cancelled.
                 await self._lead(reader, writer)
         finally:
             writer.transport.abort()

@@ -17,7 +17,7 @@ from harness.containers.compose import Found, find_project
 from harness.containers.images import image_of
 from harness.containers.struck_clocks import FAKED_CLOCK
 from harness.containers.wiring import CLIENT, FIRST_PROXY_PORT, PROXY_HOST, Wire
-from harness.core.errors import DeployError
+from harness.core.errors import DeployError, ScenarioError
 from harness.core.machine import NodeId, Settings
 from harness.core.seams import Address, Service, ServiceCluster
 from harness.core.system import SUBSCRIBER
@@ -107,6 +107,9 @@ def service_ways(cluster: ServiceCluster) -> tuple[tuple[str, NodeId], ...]:
     """Who dials which server, clients together as one."""
     servers = [node for node in cluster.nodes if node.role != SUBSCRIBER]
     sources = [(CLIENT, CLIENT), *((str(node.id), node.role) for node in cluster.nodes)]
+    for server in servers:
+        if not any(target == server.role for _, target in cluster.dials):
+            raise ScenarioError(f"{cluster.name}: nobody dials {server.id}: its role is in none of `dials`")
     return tuple(
         (source, target.id)
         for source, role in sources

@@ -2,6 +2,7 @@ from collections import Counter
 from hashlib import blake2b
 from itertools import combinations
 
+import msgspec
 import pytest
 
 from harness.core.draw import Draw
@@ -180,3 +181,11 @@ def test_the_plans_of_seeds_are_those_of_earlier_versions() -> None:
 def test_packages_have_different_colours_and_say_what_they_do() -> None:
     assert len({package.colour for package in PACKAGES.values()}) == len(PACKAGES)
     assert all(package.summary and package.heals and package.probe for package in PACKAGES.values())
+
+
+def test_a_node_without_a_clock_is_never_struck_by_a_wrong_one() -> None:
+    topology = msgspec.structs.replace(SMALL, clockless=("s1",))
+    drawn = [draw_plan(topology, [PACKAGES["clock"]], Draw(seed), duration_ns=MINUTE) for seed in SEEDS[:100]]
+    assert all("s1" not in step.targets for each in drawn for step in each.steps)
+    wrong = Step(fault="clock", package="clock", at_ns=0, until_ns=SECOND, targets=("s1",), args={"freeze": 1})
+    assert problems(Plan(steps=(wrong,)), topology) == ["step 0 (clock): target 's1' has no clock of its own"]
