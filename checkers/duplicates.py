@@ -44,12 +44,15 @@ def duplicate_events(view: StreamView) -> Ruling:
 def _is_asked(view: StreamView, rows: Int64s, previous: Int64s) -> Bools:
     """Did each row's session open below its position, since the row `previous` (-1: none) of the same session?
 
-    A gap takes back nothing of what was asked for.
+    A gap takes back nothing of what was asked for, nor does the end of one partition for a row that names none.
     """
     d = view.deliveries
     without_gaps = replace(d, kind=np.where(d.kind == GAP, CHECKPOINT, d.kind).astype(np.int8))
     asked = Coverage(without_gaps, view.session, np.zeros(len(d.kind), np.bool_), view.contract)
-    covered = asked.at(view.session[rows], d.key[rows], d.span[rows], rows)
+    # To `Coverage` any partition may be that of a row without one, which would accuse where nobody knows: so such rows
+    # stand here in a partition that no event names.
+    span = np.where(d.span[rows] < 0, d.span.max(initial=0) + 1, d.span[rows])
+    covered = asked.at(view.session[rows], d.key[rows], span, rows)
     return covered.reaches(d.position[rows]) & (covered.since > previous)
 
 

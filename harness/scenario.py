@@ -16,7 +16,6 @@ from harness.core.system import CLIENT, SUBSCRIBER
 from harness.workloads import WORKLOADS, WorkloadOptions
 from nemesis.package import IN_CONTAINERS, PACKAGES, UNITS, UNITS_IN_CONTAINERS, Topology, draw_plan
 from nemesis.plan import Plan
-from nemesis.topology import SUBSCRIBER
 from nemesis.validation import validate
 
 SECOND = 1_000_000_000
