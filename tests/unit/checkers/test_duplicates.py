@@ -48,6 +48,17 @@ def test_a_session_may_ask_for_what_came_before(start: int, anomalies: list[str]
     assert accused(f"open@0 x=1@4 open@{start} gap x=1@4", "", **EXACT) == anomalies
 
 
+def test_the_end_of_one_partition_takes_back_only_what_was_asked_of_it() -> None:
+    def repeated(row: str, end: str) -> int:
+        log = f"s1/1 open@0 {row} s1/2 open@0 {end} {row}"
+        return len(duplicate_events(view(log, "", **EXACT)).watermark)
+
+    assert repeated("x=1@4", "close[1]") == 0  # Of which partition the row is, nobody knows.
+    assert repeated("x[0]=1@4", "close[1]") == 0
+    assert repeated("x[1]=1@4", "close[1]") == 1
+    assert repeated("x=1@4", "close") == 1
+
+
 def test_what_was_asked_for_comes_once() -> None:
     assert accused("open@0 x=1@4 open@0 x=1@4 x=1@4", "", **EPOCHS) == DUPLICATE
 
