@@ -1,4 +1,6 @@
-"""What MySQL Cluster's epochs guarantee, as data. The numbers are those of the specification, N2."""
+"""What MySQL Cluster's epochs guarantee, as data. The numbers are those of the specification, N2, up to 31."""
+
+from typing import Final
 
 from harness.core.promises import Promise, StreamContract
 
@@ -24,6 +26,14 @@ def _promise(number: int, text: str, *forbids: str, check: str | None = None, is
     return Promise(id=f"NDB-G{number}", text=text, source=SEED, forbids=forbids, check=check, is_purpose=is_purpose)
 
 
+# A read that keeps its lock until commit holds off who overwrites what it saw: so this one commits later, and in no
+# earlier epoch. One without a lock may see an old version and commit epochs later: of those nothing is promised.
+_MISSED_BY_LOCKED: Final = tuple(
+    f"{name}-watermark{order}"
+    for name in ("G-single", "G-nonadjacent", "G2-item")
+    for order in ("", "-process", "-realtime")
+)
+
 PROMISES = (
     _promise(
         1,
@@ -44,6 +54,12 @@ PROMISES = (
         5,
         "The boundary of two epochs is a consistent cut: dependencies and real time never lead to an older epoch.",
         "cut-not-closed",
+        "G0-watermark",
+        "G1c-watermark",
+        "G0-watermark-process",
+        "G1c-watermark-process",
+        "G0-watermark-realtime",
+        "G1c-watermark-realtime",
     ),
     _promise(
         6,
@@ -55,7 +71,12 @@ PROMISES = (
     ),
     _promise(7, "Of a complete epoch every committed change has been delivered.", "missing-event", is_purpose=True),
     _promise(
-        8, "In a complete epoch every transaction was delivered whole, or is in none.", "torn-unit", is_purpose=True
+        8,
+        "In a complete epoch every transaction was delivered whole, or is in none.",
+        "torn-unit",
+        "torn-watermark",
+        "intermediate-watermark",
+        is_purpose=True,
     ),
     _promise(
         9,
@@ -65,7 +86,13 @@ PROMISES = (
     ),
     _promise(10, "The changes of one key are delivered in the order of their commits.", "order-inversion"),
     _promise(11, "In a session no row is delivered twice.", "duplicate-event"),
-    _promise(12, "Two subscribers see the same content of an epoch that both completed.", "split-view"),
+    _promise(
+        12,
+        "Two subscribers see the same content of an epoch that both completed.",
+        "split-view",
+        "split-watermark",
+        "fork-watermark",
+    ),
     _promise(13, "What is missing from a stream is marked before the next epoch behind it.", "silent-gap"),
     _promise(14, "A gap is marked only if there was a cause for one.", "false-gap"),
     _promise(15, "Epochs rise without holes while the view rests, and none is ever used again.", "epoch-shape"),
@@ -109,4 +136,10 @@ PROMISES = (
         28, "Outside faults and their grace epochs go on, and commits wait for one shortly.", "stall", check="liveness"
     ),
     _promise(29, "A slow user delays no acknowledgement of its subscriber.", "user-blocks-acknowledgements"),
+    _promise(
+        32,
+        "What a complete epoch contains is where locked reads put it: what they missed is in no earlier epoch.",
+        *_MISSED_BY_LOCKED,
+        check="watermark-graph-locked",
+    ),
 )

@@ -142,6 +142,25 @@ OF_STREAM: Final = (
         19, "Slots show the same transactions: each is an independent stream of the same log.", _SLOTS, "split-view"
     ),
     _promise(20, "Changes replayed in order give the state of the source.", _DECODING, "state-mismatch"),
+    # A stream in the order of commit records, while transactions see each other in the order in which commits become
+    # visible, a little later: of two that commit at once, the second in the log may be visible first. A reader between
+    # has the second and lacks the first, and a watermark between their records has the first and lacks the second. The
+    # circle has the reader's rw, so that no class with an rw is forbidden, at any level. Without one, each step goes
+    # up in the log: a commit is seen, overwritten or answered only after its record was written, and whoever saw,
+    # overwrote or came after it writes its own record later. One log has one order for all slots.
+    _promise(
+        21,
+        "What a position contains is a consistent cut, the same for all: with a transaction all that it built upon.",
+        _DECODING,
+        "order-watermark",
+        "intermediate-watermark",
+        "torn-watermark",
+        "split-watermark",
+        "fork-watermark",
+        "G0-watermark",
+        "G1c-watermark",
+        check="watermark-graph",
+    ),
 )
 
 OF_LEVELS: Final = (SERIALIZABLE, REPEATABLE_READ, READ_COMMITTED)

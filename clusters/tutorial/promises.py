@@ -46,4 +46,24 @@ PROMISES = (
         source=SOURCE,
         forbids=("watermark-regress",),
     ),
+    Promise(
+        id="TUT-6",
+        text="Every watermark is a consistent cut of the transactions, and all subscribers see the same one.",
+        source=SOURCE,
+        # The log is one order of all that commits, and the stream follows it: no dependency can lead back over a
+        # watermark, whatever it is made of. Two rw in a row would take a read that stands elsewhere in the log than
+        # its transaction, of which no word is said here; likewise of the order of time.
+        forbids=(
+            "order-watermark",
+            "intermediate-watermark",
+            "torn-watermark",
+            "split-watermark",
+            "fork-watermark",
+            "G0-watermark",
+            "G1c-watermark",
+            "G-single-watermark",
+            "G-nonadjacent-watermark",
+        ),
+        check="watermark-graph",
+    ),
 )
