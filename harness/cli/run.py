@@ -39,27 +39,16 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     plan: Annotated[str | None, typer.Option(help="A file with a fault plan, instead of a drawn one.")] = None,
     bug: Annotated[list[str] | None, typer.Option(help="Plant this bug; may be repeated.")] = None,
     isolation: Annotated[str | None, typer.Option(help="The isolation level, where the cluster has several.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the cluster; may be repeated.")
-    ] = None,
-    attach: Annotated[
-        str | None, typer.Option(metavar="PROJECT", help="The servers are those of this docker compose project.")
-    ] = None,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the cluster.")] = None,
+    attach: Annotated[str | None, typer.Option(metavar="PROJECT", help="A docker compose project to strike.")] = None,
     count: Annotated[int | None, typer.Option(help="How many runs, with seeds from --seed on.")] = None,
     jobs: Annotated[int | None, typer.Option(help="How many of them at once.")] = None,
     twice: Annotated[bool | None, typer.Option("--twice", help="Run each twice and compare every record.")] = None,
     until_found: Annotated[bool | None, typer.Option("--until-found", help="Stop at the first anomaly.")] = None,
-    fail_fast: Annotated[
-        bool | None,
-        typer.Option(
-            "--fail-fast", help="End a run at the first violation of its streams, and many at one that fails."
-        ),
-    ] = None,
+    fail_fast: Annotated[bool | None, typer.Option("--fail-fast", help="End at the first violation.")] = None,
     time_budget: Annotated[float | None, typer.Option(help="Begin no run after this many seconds.")] = None,
     engine: Annotated[str | None, typer.Option(help="What judges: spark (default) or local.")] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Judge transactions by this consistency model, not the promised one.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="Judge transactions by this consistency model.")] = None,
     store: Annotated[str | None, typer.Option(help="The folder in which runs are kept. Default: store.")] = None,
     as_json: Annotated[bool | None, typer.Option("--json", help="Print report.json and nothing else.")] = None,
     quiet: Annotated[bool | None, typer.Option("--quiet", help="Print the verdict and how to go on.")] = None,

@@ -75,6 +75,8 @@ def way(link: str) -> Way:
 class Probing(Protocol):
     """How a deployment is probed and its traffic counted."""
 
+    patience_s: float  # How long a fault of links waits at most for them to be healthy, so that it can be seen to bite.
+
     def ways(self, link: str) -> Sequence[Way]:
         """All ways that make a link."""
 
@@ -93,6 +95,8 @@ class Probing(Protocol):
 
 class Prober:
     """Sends probes, and reads counters: the `Probing` of machines."""
+
+    patience_s = 0.0
 
     def __init__(self, site: Site, traffic: ClientTraffic, holds: Holds) -> None:
         self._site, self._traffic, self._holds = site, traffic, holds

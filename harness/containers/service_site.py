@@ -25,6 +25,8 @@ from nemesis.overlap import ends
 class ServiceSite:
     """The `Site` and the `Probing` of a cluster of services. `open` before anything else, `close` in any case."""
 
+    patience_s = 10.0
+
     def __init__(self, client: docker.DockerClient, blueprint: ServiceBlueprint, subscribers: Subscribers) -> None:
         self._blueprint, self._subscribers = blueprint, subscribers
         self._crew = Services(blueprint)

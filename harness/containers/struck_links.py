@@ -8,6 +8,7 @@
 """
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -23,6 +24,7 @@ SILENT_S: Final = 0.3  # A probe that has not arrived by then does not arrive.
 HEALTHY_S: Final = 1.0
 _PATIENCE_S: Final = 2.0  # For a probe that a fault makes late.
 _NOTICEABLE_S: Final = 0.001  # What limited bandwidth must cost a probe to be an effect.
+_AGAIN_S: Final = 0.1
 _CERTAIN_PERCENT: Final = 80  # Of a latency that a probe must have felt: clocks and timers are coarse.
 _MS: Final = 1_000_000
 _US_PER_S: Final = 1_000_000
@@ -92,7 +94,7 @@ class OnLinks:
 
     async def begin(self) -> None:
         untouched = await self._prober.passed(self._ways)
-        self._before = await self._prober.seen(self._ways, HEALTHY_S)
+        self._before = await self._healthy()
         self._start = await self._prober.passed(self._ways)
         for each in self._ways:
             before, now = untouched[each.name], self._start[each.name]
@@ -101,6 +103,16 @@ class OnLinks:
         self._is_in_force = True
         await self._strike()
         await self._probe()
+
+    async def _healthy(self) -> Mapping[str, Seen]:
+        """What becomes of a probe before the fault: a server that a former one has killed may not be back yet."""
+        half_s = (self._step.until_ns - self._step.at_ns) / 2 / 1e9
+        deadline_s = time.monotonic() + min(self._prober.patience_s, half_s)
+        while True:
+            seen = await self._prober.seen(self._ways, HEALTHY_S)
+            if all(each.after_s is not None for each in seen.values()) or time.monotonic() > deadline_s:
+                return seen
+            await asyncio.sleep(_AGAIN_S)
 
     async def end(self) -> None:
         if not self._is_in_force:

@@ -98,6 +98,9 @@ class Pause:
             came = [count - start for count, start in zip(now, self._start.values(), strict=True)]
             doubts = "".join(f"; {doubt}" for doubt in self._doubts)
             self._final = Effect(sum(came), f"{sum(came)} events had to wait{doubts}")
+            still = [node for node in self._start if self._site.nodes[node].control.is_foreign]
+            if still and not sum(came):  # What other servers send to it, nobody counts.
+                self._final = Effect(len(still), f"{', '.join(still)} stood still: no probe was answered{doubts}")
             if not self._start:
                 self._final = Effect(0, f"no node stood still{doubts}")
         return self._final
