@@ -106,8 +106,8 @@ class OnLinks:
 
     async def _healthy(self) -> Mapping[str, Seen]:
         """What becomes of a probe before the fault: a server that a former one has killed may not be back yet."""
-        half_s = (self._step.until_ns - self._step.at_ns) / 2 / 1e9
-        deadline_s = time.monotonic() + min(self._prober.patience_s, half_s)
+        most_s = 0.75 * (self._step.until_ns - self._step.at_ns) / 1e9
+        deadline_s = time.monotonic() + min(self._prober.patience_s, most_s)
         while True:
             seen = await self._prober.seen(self._ways, HEALTHY_S)
             if all(each.after_s is not None for each in seen.values()) or time.monotonic() > deadline_s:

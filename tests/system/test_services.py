@@ -19,7 +19,7 @@ def run(store: Path, *options: str) -> tuple[int, Path]:
     """The exit code and the folder of a run of that plan."""
     seamark = str(Path(sys.executable).with_name("seamark"))
     command = [seamark, "run", "--cluster", NOTEBOOK, "--runtime", "docker", "--plan", str(PLAN), "--seed", str(SEED)]
-    command += ["--time", "16", "--engine", "local", "--store", str(store), *options]
+    command += ["--time", "19", "--engine", "local", "--store", str(store), *options]
     print(f"seed {SEED}:", *command)
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
