@@ -18,7 +18,7 @@ def outside_events(view: StreamView) -> Ruling:
     Where to begin is read by `resume`; what opens a session anew takes back nothing of what it asked for. What the
     subscriber had received before is a repetition, and S03's affair. A session that opened by partition says nothing
     about rows without one. A witness is a row of a session for which something lies outside: a key of the source or of
-    the log that it did not ask for, or a position below its start.
+    the log that it never asked for, or a position below its start; and a row that came before it was asked for.
     O(n log n).
     """
     d = view.deliveries
@@ -30,12 +30,13 @@ def outside_events(view: StreamView) -> Ruling:
     is_declared = (covered.since != NEVER) & (d.kind[marker] == OPEN) & ~opens.has_asked(marker)
     is_first = np.isin(rows, view.firsts(d.subscriber))
     is_below = is_declared & ~covered.reaches(d.position[rows]) & is_first
-    broken = np.flatnonzero(is_unasked | is_below)
+    is_broken = is_unasked | is_below
+    broken = np.flatnonzero(is_broken)
     return Ruling(
         watermark=rows[broken],
         row=np.where(is_unasked[broken], -1, marker[broken]),
         write=np.full(len(broken), -1, np.int64),
-        witnesses=int(np.count_nonzero(_has_outside(view, rows, covered.start, is_declared))),
+        witnesses=int(np.count_nonzero(is_broken | _has_outside(view, rows, covered.start, is_declared))),
     )
 
 
@@ -108,16 +109,17 @@ def _has_outside(view: StreamView, rows: Int64s, start: Int64s, is_declared: Boo
     """Is there something that the session of each row must not be sent?"""
     d, w = view.deliveries, view.writes
     events = np.flatnonzero(d.kind == ROW)
-    keys = len(np.unique(np.append(d.key[events], w.key)))
+    keys = np.unique(np.append(d.key[events], w.key))
     opens = np.flatnonzero(d.kind == OPEN)
     is_whole = (d.key[opens] == NEVER) & (d.span[opens] < 0)
     sessions = int(view.session.max(initial=-1)) + 1
     opened = np.bincount(view.session[opens], minlength=sessions)
     unbound = np.bincount(view.session[opens[is_whole]], minlength=sessions)
     by_span = np.bincount(view.session[opens[(d.span[opens] >= 0)]], minlength=sessions)
-    asked, first = np.unique(codes(view.session[opens], d.key[opens]), return_index=True)
-    of_key = np.bincount(view.session[opens[first]], minlength=sessions) if len(asked) else np.zeros(sessions, np.int64)
-    is_bound = (opened > 0) & (unbound == 0) & (np.where(by_span > 0, 0, of_key) < keys)
+    of_known = opens[np.isin(d.key[opens], keys)]
+    _, first = np.unique(codes(view.session[of_known], d.key[of_known]), return_index=True)
+    of_key = np.bincount(view.session[of_known[first]], minlength=sessions)
+    is_bound = (opened > 0) & (unbound == 0) & (np.where(by_span > 0, 0, of_key) < len(keys))
     lowest = min(int(d.position[events].min(initial=NEVER)), int(w.position.min(initial=NEVER)))
     result: Bools = is_bound[view.session[rows]] | (is_declared & (lowest <= start))
     return result

@@ -1,7 +1,7 @@
 """The rules about filters, partitions and divergence agree with their slow twins, and accuse no correct stream."""
 
 import msgspec
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 
 from checkers.divergence import divergent_duplicates
 from checkers.filters import moved_keys, outside_events
@@ -14,6 +14,7 @@ from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of
 
 MANY = settings(deadline=None, max_examples=250)
+LATER_KEYS = StreamContract(closed="<=", cut="position", position="epoch", identity="position+key+value")
 
 
 def moved_about(log: list[Event]) -> list[Event]:
@@ -33,6 +34,7 @@ def judged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Write
 
 @MANY
 @given(SEEDS, contracts)
+@example(seed=1650, contract=LATER_KEYS)  # A session asks for a key after it came.
 def test_what_lies_outside_is_what_the_oracle_finds(seed: int, contract: StreamContract) -> None:
     log, source = judged(seed, contract)
     ruling = outside_events(view_of(log, source, contract))
