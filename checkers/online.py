@@ -25,8 +25,7 @@ from checkers.order import order_inversions
 from checkers.owners import zombie_events
 from checkers.stream_chunks import concatenated
 from checkers.stream_kernel import BOUNDARY, DUPLICATE, INVERTED, LATE, REGRESS, TORN, ZOMBIE
-from checkers.stream_units import announced_writes
-from checkers.stream_view import StreamView, defect, stream_view, unit_of
+from checkers.stream_view import StreamView, announced_view, defect, stream_view, unit_of
 from checkers.watermark import late_events, regressions
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s
 from harness.core.promises import StreamContract
@@ -132,10 +131,11 @@ def torn_in(deliveries: Deliveries, contract: StreamContract) -> set[Breach]:
     if contract.atomic_unit == "none" or (contract.atomic_unit == "epoch" and contract.position != "epoch"):
         return set()
     deliveries = _narrow(deliveries)
-    writes = announced_writes(deliveries)
+    view = announced_view(deliveries, contract)
+    writes = view.writes
     if len(writes.op) == 0:
         return set()
-    ruling = torn_units(stream_view(deliveries, writes, contract))
+    ruling = torn_units(view)
     span = writes.span if contract.unit_scope == "partition" else np.zeros(len(writes.op), np.int64)
     unit = unit_of(writes, contract)
     return {

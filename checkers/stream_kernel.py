@@ -25,8 +25,7 @@ from checkers.resumes import holes
 from checkers.stream_around import NOTHING_AROUND, Around, read_around
 from checkers.stream_chunks import Placement, StreamLog, placed, placement, read_deliveries, read_writes
 from checkers.stream_ranks import read_ranked
-from checkers.stream_units import announced_writes
-from checkers.stream_view import Ruling, StreamView, defect, stream_view
+from checkers.stream_view import Ruling, StreamView, announced_view, defect, stream_view
 from checkers.tail import lost_tails
 from checkers.watermark import late_events, regressions
 from harness.core.columns import BACKFILL, GAP, INFO, NEVER, OK, ROW, WATERMARK, Deliveries, Int64s, SourceWrites
@@ -142,7 +141,7 @@ def judged(
         return Outcome(source=source_facts(writes), defect=problem)
     view = stream_view(deliveries, writes, contract)
     # Without a source the units that the rows name are all that is known of it.
-    units = view if len(writes.op) else stream_view(deliveries, announced_writes(deliveries), contract)
+    units = view if len(writes.op) else announced_view(deliveries, contract)
     late, boundary = late_events(view)
     rulings = {LATE: (view, late), BOUNDARY: (view, boundary), TORN: (units, torn_units(units))}
     rulings |= {name: (view, ruling) for name, ruling in _rulings(view, around).items()}

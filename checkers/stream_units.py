@@ -12,7 +12,8 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
     """The rows that the units of a stream consist of, as writes of one operation for each unit.
 
     Those which came have their own key, value, position and number; those which are missing from the announced size
-    have none but the unit's highest position. Only the rule for torn units may be asked about them.
+    have none but the unit's highest position. A row without a unit that has the place of one with a unit, and another
+    value, is a write by itself: else it would stand for that one. Only the rule for torn units may be asked about them.
     """
     d = deliveries
     is_unit = np.isin(d.kind, (ROW, BACKFILL)) & (d.unit != NEVER)
@@ -27,13 +28,17 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
     last[unit[order]] = rows[order]
     unseen = np.repeat(last, np.maximum(size - count, 0))
     number = NEVER - 1 - np.arange(len(unseen))  # Apart from every number that a row can have.
+    alone = _rivals(d, rows)
+    op = d.unit.copy()
+    op[alone] = -1 - np.arange(len(alone))  # Apart from every unit.
+    rows = np.append(rows, alone)
 
     def column(seen: Int64s, other: Int64s) -> Int64s:
         return np.append(seen[rows], other)
 
     never = np.full(len(rows) + len(unseen), NEVER, np.int64)
     return SourceWrites(
-        op=column(d.unit, d.unit[unseen]),
+        op=column(op, d.unit[unseen]),
         outcome=np.full(len(never), OK, np.int8),
         key=column(d.key, np.full(len(unseen), NO_KEY)),
         value=column(d.value, number),
@@ -46,6 +51,21 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
         txn=never,
         version=never,
     )
+
+
+def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
+    """The first of the rows without a unit that have position, key and number of one of `named`, and no such value.
+
+    Execution: two transactions of one position each write x as their first row, and only the second one is named. Its
+    row has not come to a session that received but that of the first.
+    """
+    d = deliveries
+    rows = np.append(named, np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)) & (d.unit == NEVER)))
+    identity = codes(d.position[rows], d.key[rows], d.ordinal[rows])
+    _, first = np.unique(codes(identity, d.value[rows]), return_index=True)  # A named row comes before one without.
+    first = np.sort(first[first >= len(named)])
+    result: Int64s = rows[first[np.isin(identity[first], identity[: len(named)])]]
+    return result
 
 
 def unit_names(writes: SourceWrites) -> Int64s:

@@ -9,10 +9,11 @@ because watermarks that went back are left out. Times are row numbers of the log
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from checkers.stream_coverage import Coverage, is_marker, is_session_marker
 from checkers.stream_index import FirstTimes, GroupIndex, codes, count_so_far, expand, max_so_far
-from checkers.stream_units import unit_names
+from checkers.stream_units import announced_writes, unit_names
 from harness.core.columns import (
     BACKFILL,
     FAIL,
@@ -92,6 +93,15 @@ def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamCo
         match=match,
         lanes=lanes_of(deliveries, session, scope, np.flatnonzero(is_used), deliveries.position),
     )
+
+
+def announced_view(deliveries: Deliveries, contract: StreamContract) -> StreamView:
+    """The view of a log whose source is not known, beside the units that its rows name.
+
+    Rows that name none are events like others, whose writes nobody knows: they begin coverage, and supersede.
+    """
+    unknown = replace(contract, system_events=("whatever names no unit",))
+    return stream_view(deliveries, announced_writes(deliveries), unknown)
 
 
 def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from checkers.duplicates import duplicate_events
@@ -20,11 +20,28 @@ from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of
 
 Found = tuple[str, int]
-MANY = settings(deadline=None, max_examples=200)
+MANY = settings(deadline=None, max_examples=150)
 KINDS = [
     StreamContract(closed="<=", cut="delivery", position="offset", wm_scope="session", epochs="owners"),
     StreamContract(closed="<=", cut="position", position="offset", delivery="exactly-once", is_position_unique=False),
 ]
+NAMELESS = StreamContract(  # Of two units at one position, with rows of one number, one has a name.
+    closed="<",
+    cut="delivery",
+    position="epoch",
+    resume="at",
+    delivery="exactly-once",
+    replay="session",
+    atomic_unit="response",
+    unit_rows="final",
+    versions="latest",
+    is_position_unique=False,
+    is_position_global=False,
+    wm_scope="session",
+    has_gap_marker=True,
+    has_noop_events=False,
+    realtime="follows",
+)
 CUTS = st.lists(st.integers(0, 60), max_size=12)
 
 
@@ -114,6 +131,7 @@ def test_batches_show_what_the_whole_shows(
 
 @MANY
 @given(SEEDS, contracts, CUTS)
+@example(seed=5003162, contract=NAMELESS, cuts=[6, 25, 25, 41])
 def test_a_correct_stream_is_accused_of_nothing(seed: int, contract: StreamContract, cuts: list[int]) -> None:
     log, _ = correct(seed, contract)
     assert in_batches(deliveries_of(log), contract, cuts) == []

@@ -293,6 +293,17 @@ def test_without_a_source_a_unit_has_as_many_rows_as_it_says() -> None:
     assert found("open@0 gap x=1@4.0 u7*2 w@4") == []  # The gap may have held the other.
 
 
+def test_without_a_source_rows_that_name_no_unit_are_events_of_their_own() -> None:
+    unit = "x=1@4.0 u7*2 y=2@4.1 u7*2"
+    # The first subscriber had the row of another unit, which bears the same number and no name.
+    assert "torn-unit" not in found(f"s1 open@0 x=3@4.0 w@4 s2 open@0 {unit} w@4")
+    assert "torn-unit" in found(f"s1 open@0 x=1@4.0 w@4 s2 open@0 {unit} w@4")
+    # What a unit lacks, a row without a unit may have superseded.
+    log = f"s1 open@0 {unit} w@4 s2 open@0 y=2@4.1 u7*2 x=3@5.0 w@5"
+    assert found(log, versions="latest") == []
+    assert found(log) == ["torn-unit"]
+
+
 def test_witnesses_are_watermarks_that_newly_close_something() -> None:
     log = "open@0 x=1@1 w@1 w@1 x=2@2.0 y=3@2.1 w@2 w@2 y=4@3 w@9"
     witnesses = outcome(log, "ok@1 x=1; ok@2 x=2 y=3; ok@3 y=4").witnesses
