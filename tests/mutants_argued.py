@@ -133,4 +133,17 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): WIDER,
     ("checkers/slices.py", "moment[source[active]] + 1  ->  moment[source[active]] + 2"): WIDER,
     ("checkers/slices.py", "moment + 1  ->  moment + 2"): WIDER,
+    ("checkers/slices.py", "if not late.any():\n    break  ->  pass"): COST,
+    (
+        "checkers/slices.py",
+        "writer_base + tail.writer  ->  writer_base - tail.writer",
+    ): "the tail's edges that real time implies are made, and then left out like any other's: only the cost differs",
+    (
+        "checkers/slices.py",
+        "due > moment[target[active]]  ->  due >= moment[target[active]]",
+    ): "who is late by nothing moves nowhere, and is looked at again: only the cost differs",
+    (
+        "checkers/slices.py",
+        "'right'  ->  'left'",
+    ): "no suspect stands where a window stops; and who ended as a reader began makes the same window as an edge does",
 }

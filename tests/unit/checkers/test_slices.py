@@ -1,6 +1,7 @@
 """The certificate: it lets no cycle pass, whatever the width of slices, and says nothing of what has none."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
@@ -13,6 +14,7 @@ from checkers.sightings import Report
 from checkers.versions import Inference
 
 Node = tuple[int, int]  # index, end
+HORIZON = 20  # Beyond all indexes, and all ends but those far away.
 
 
 def inference(nodes: list[Node], pairs: list[tuple[int, int]]) -> Inference:
@@ -119,3 +121,115 @@ def test_an_end_far_beyond_the_last_index_costs_nothing() -> None:
     known = slices.ends([], last=slices.last_index(ring))
     assert len(list(slices.route(ring, known=known, slice_ids=1))) == 2
     assert windows(ring, 1).start.tolist() == [0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Nodes with the ends of their records, those which rule 6 gives to some without one, edges, and one tail."""
+
+    nodes: list[Node]
+    given: dict[int, int]
+    pairs: list[tuple[int, int]]
+    readers: list[tuple[int, int]]  # group, node
+    writers: list[tuple[int, int]]
+
+    def inference(self) -> Inference:
+        end = np.array([end for _, end in self.nodes], np.int32)
+        columns = [np.array(rows, np.int32).reshape(-1, 2).T for rows in (self.readers, self.writers)]
+        tail = Tail(*[column for group, op in columns for column in (group, op, end[op])])
+        return Inference(inference(self.nodes, self.pairs).edges, tail, Report((), Counter()), ())
+
+    def known(self) -> slices.Ends:
+        op, end = np.array(sorted(self.given.items()), np.int64).reshape(-1, 2).T
+        return slices.Ends(op, end, slices.last_index(self.inference()))
+
+    def end(self, node: int) -> int:
+        return self.given.get(node, self.nodes[node][1])
+
+    def lifetime(self, *nodes: int) -> set[int]:
+        """The indexes from the first of their beginnings to the last of their ends."""
+        stop = max(max(self.end(node), node + 1) for node in nodes)
+        return set(range(min(nodes), min(stop, HORIZON)))
+
+    def tail_pairs(self) -> list[tuple[int, int]]:
+        """The edges of the tail, without those to operations from which nothing leads on."""
+        met = [(one, other) for group, one in self.readers for beside, other in self.writers if group == beside]
+        return [(one, other) for one, other in met if one != other and self.end(other) != OPEN_END]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    count = draw(st.integers(2, 8))
+    ends = [draw(st.one_of(st.integers(at + 1, at + 4), st.just(OPEN_END))) for at in range(count)]
+    is_open = [end == OPEN_END for end in ends]
+    given = {at: draw(st.sampled_from([at + 1, at + 2, at + 3, OPEN_END])) for at in range(count) if is_open[at]}
+    for at in [at for at in given if draw(st.booleans())]:
+        del given[at]
+    node = st.integers(0, count - 1)
+    pairs = draw(st.lists(st.tuples(node, node).filter(lambda pair: pair[0] != pair[1]), max_size=8, unique=True))
+    member = st.tuples(st.integers(0, 2), node)
+    readers, writers = (draw(st.lists(member, max_size=6, unique=True).map(sorted)) for _ in range(2))
+    readers = [(group, op) for group, op in readers if not is_open[op]]
+    return World(nodes=list(enumerate(ends)), given=given, pairs=pairs, readers=readers, writers=writers)
+
+
+def points(found: slices.Windows) -> set[int]:
+    """The indexes in some windows."""
+    pairs = zip(found.start.tolist(), found.stop.tolist(), strict=True)
+    return {at for start, stop in pairs for at in range(start, min(stop, HORIZON))}
+
+
+@settings(deadline=None, max_examples=300)
+@given(world=worlds(), slice_ids=st.sampled_from((1, 2, 3, 100)))
+def test_a_slice_gets_the_edges_of_its_time_that_real_time_neither_implies_nor_contradicts(
+    world: World, slice_ids: int
+) -> None:
+    known = world.known()
+    routed, windowed = set[tuple[int, int, int]](), set[int]()
+    for number, share in slices.route(world.inference(), known=known, slice_ids=slice_ids):
+        columns = (share.edges.source.tolist(), share.edges.target.tolist())
+        routed |= {(number, source, target) for source, target in zip(*columns, strict=True)}
+        windowed |= points(share.windows)
+    expected, contradicted = set[tuple[int, int, int]](), set[int]()
+    for source, target in [*world.pairs, *world.tail_pairs()]:
+        is_passed = target in world.given and world.end(source) == OPEN_END
+        if world.end(target) == OPEN_END and not is_passed:
+            continue  # Nothing leads on from there.
+        if world.end(target) == OPEN_END or world.end(target) <= source:
+            contradicted |= world.lifetime(source, target)
+        elif world.end(source) > target:
+            spanned = [at // slice_ids for at in world.lifetime(source, target) if at <= known.last]
+            last = known.last // slice_ids
+            expected |= {(min(number, last), source, target) for number in spanned}
+    assert routed == expected
+    assert windowed == contradicted
+
+
+@settings(deadline=None, max_examples=300)
+@given(world=worlds(), spans=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 3)), max_size=3))
+def test_the_residual_graph_has_the_edges_between_nodes_that_touch_a_window(
+    world: World, spans: list[tuple[int, int]]
+) -> None:
+    start, length = np.array(spans, np.int64).reshape(-1, 2).T
+    found, known = slices.union([slices.Windows(start, start + length)]), world.known()
+    edges = slices.inside(world.inference(), windows=found, known=known)
+    left = sorted(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
+    met = [(one, other) for group, one in world.readers for beside, other in world.writers if group == beside]
+    is_near = [bool(world.lifetime(node) & points(found)) for node, _ in world.nodes]
+    wanted = [pair for pair in [*world.pairs, *world.tail_pairs()] if all(is_near[node] for node in pair)]
+    assert left == sorted(wanted)
+    to_itself = sum(one == other and is_near[one] for one, other in met)  # Who reads and writes: it is counted,
+    count = slices.inside_count(world.inference(), windows=found, known=known)
+    assert count == len(wanted) + to_itself  # and not made.
+
+
+def test_of_windows_what_lies_below_a_bound_is_kept_and_nothing_empty() -> None:
+    found = slices.Windows(np.array([0, 4, 9]), np.array([2, 8, 10]))
+    for bound, wanted in ((3, [(0, 2)]), (4, [(0, 2)]), (6, [(0, 2), (4, 6)]), (9, [(0, 2), (4, 8)])):
+        cut = slices.before(found, bound)
+        assert list(zip(cut.start.tolist(), cut.stop.tolist(), strict=True)) == wanted
+
+
+def test_who_must_end_where_it_begins_has_no_moment() -> None:
+    edges = inference([(0, 1), (1, 1)], [(0, 1)]).edges
+    assert slices.certify([slices.SliceShare(edges, slices.union([]))]).start.tolist() == [1]
