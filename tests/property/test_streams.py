@@ -44,7 +44,7 @@ any_contract = st.builds(
 # A position and a key are an identity only where a position has one event for each key.
 contracts = any_contract.filter(lambda contract: defect(deliveries_of([]), contract) is None)
 SEEDS = st.integers(0, 2**40)
-MANY = settings(deadline=None, max_examples=700)
+MANY = settings(deadline=None, max_examples=250)
 
 
 def view_of(log: list[Event], source: list[Write], contract: StreamContract) -> StreamView:
