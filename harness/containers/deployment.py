@@ -143,8 +143,8 @@ class Deployment:
             each.is_down = True
             each.control.away()
             with contextlib.suppress(NotFound):
-                await in_thread(_killed, each.container)
-            await in_thread(self._shut, node, True)
+                # At once: what proxies hold back must not outlive the one that sent it.
+                await asyncio.gather(in_thread(_killed, each.container), in_thread(self._shut, node, True))
 
     async def pause(self, node: NodeId) -> None:
         """Freeze all processes of the container."""

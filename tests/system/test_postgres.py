@@ -85,7 +85,7 @@ def test_a_subscriber_that_confirms_before_it_keeps_loses_events_and_is_found(tm
 
 
 def test_a_failover_to_an_asynchronous_standby_shows_what_was_lost_and_blames_nobody(tmp_path: Path) -> None:
-    report = run(tmp_path, "postgres-failover", "--time", "5", *planned("postgres-failover"))
+    report = run(tmp_path, "postgres-failover", "--time", "8", *planned("postgres-failover"))
     assert "lost-acknowledged" in found(report)
     assert promises(report)["PG-7"][0] == "holds"
     assert report["exit_code"] == 0
