@@ -11,12 +11,14 @@ def divergent_duplicates(view: StreamView) -> Ruling:
     """Rows with the identity of one before them, in any session of this log, and another value.
 
     Where the value is part of the identity, nothing can be told. Nor of an identity that several writes of the source
-    claim: the system gave one position twice, and each of its rows may be right. Values that nobody wrote are S11's. A
+    claim: the system gave one position twice, and each of its rows may be right; where positions are not unique, nothing
+    can be told without the source. Values that nobody wrote are S11's. A
     witness is an identity that was delivered twice with a value. Subscribers apart are compared by S20.
     """
     d, contract = view.deliveries, view.contract
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
-    if contract.identity == "position+key+value" and not is_final_only(contract):
+    is_by_value = contract.identity == "position+key+value" and not is_final_only(contract)
+    if is_by_value or (not contract.is_position_unique and len(view.writes.key) == 0):
         rows = rows[:0]
     identity = codes(view.identity[rows])
     earliest = GroupIndex(identity, rows, rows).first(identity, np.zeros(len(rows), np.int64))

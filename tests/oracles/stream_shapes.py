@@ -96,7 +96,9 @@ def _is_move(oracle: Oracle, before: int, time: int) -> bool:
 
 def divergent(oracle: Oracle) -> dict[int, int]:
     """Each row with another value than the first one of its identity, and that first one."""
-    result = {}
+    result: dict[int, int] = {}
+    if not oracle.source and not oracle.contract.is_position_unique:
+        return result
     for identity in {oracle.identity(oracle.log[t]) for t in rows(oracle)}:
         same = [t for t in rows(oracle) if oracle.identity(oracle.log[t]) == identity and oracle.log[t].value != NEVER]
         for t in same[1:]:
