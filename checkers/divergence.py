@@ -11,8 +11,9 @@ def divergent_duplicates(view: StreamView) -> Ruling:
     """Rows with the identity of one before them, in any session of this log, and another value.
 
     Where the value is part of the identity, nothing can be told. Nor of an identity that several writes of the source
-    claim: the system gave one position twice, and each of its rows may be right. Where positions are not unique, nothing
-    can be told without the source. Values that nobody wrote are S11's. A witness is an identity that was delivered twice with a value. Subscribers apart are compared by S20.
+    claim: the system gave one position twice, and each of its rows may be right. Nor, without the source, where
+    positions are not unique. Values that nobody wrote are S11's. A witness is an identity that was delivered twice with
+    a value. Subscribers apart are compared by S20.
     """
     d, contract = view.deliveries, view.contract
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
