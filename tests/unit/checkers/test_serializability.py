@@ -246,8 +246,22 @@ def test_a_fingerprint_tells_one_anomaly_from_another() -> None:
 
 def test_an_index_that_is_too_large_is_refused() -> None:
     whole = to_transactions(sequential("ax1"))
-    with pytest.raises(HistoryError, match="index must lie between"):
+    with pytest.raises(HistoryError, match=r"index must lie between 0 and 2147483646$"):
         check([replace(whole, index=np.array([2**31]))], ENGINE)
+
+
+@pytest.mark.parametrize("texts", [("ry12", "ry9 rx1", "ay0 ax1"), ("ry12", "ry9 rx", "ay2 ax1")])
+def test_a_read_that_ends_with_what_is_nowhere_is_in_no_order(texts: tuple[str, ...]) -> None:
+    # 9 is neither the newest of y, before 0, nor after 2: T1 and T2 stand in one order only, by x.
+    assert names(concurrent(*texts)) == {"incompatible-order"}
+
+
+def test_an_end_that_needs_more_than_31_bits_is_still_an_end_and_later_than_any_beginning() -> None:
+    skew = [replace(operation, after=1 << 40) for operation in concurrent("ax1 ry", "ay1 rx")]
+    assert names(skew) == {"G2-item"}
+    *early, late = (replace(operation, after=1 << 40) for operation in concurrent("ax1", "rx1", "rx"))
+    beside = judged([*early, replace(late, index=(1 << 31) - 3)], Options(slice_ids=1 << 31))
+    assert beside.findings == ()
 
 
 @pytest.mark.parametrize("after", [NEVER, 0])

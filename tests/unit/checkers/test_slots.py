@@ -32,6 +32,12 @@ def test_each_pair_that_occurs_has_a_slot_of_its_own_and_no_other_pair_has_one(
         assert all(by_pair[pair] == -1 for pair in asked if pair not in pairs)
 
 
+def test_a_table_has_slots_from_the_least_element_of_each_key_to_its_greatest() -> None:
+    slots = Slots(np.array([0, 0, 2]), np.array([5, 7, 9]), 3)
+    assert slots.count == 4
+    assert slots.of(np.array([0, 0, 1, 2, 2]), np.array([4, 8, 5, 8, 10])).tolist() == [-1] * 5
+
+
 def test_far_apart_elements_take_no_table() -> None:
     slots = Slots(np.array([0, 0, 1]), np.array([0, 1 << 50, 7]), 2)
     assert slots.count == 3
