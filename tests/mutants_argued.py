@@ -10,10 +10,44 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "np.cumsum(is_first) - 1  ->  np.cumsum(is_first)",
     ): "groups are numbered from 1: they are at most half as many as rows, so that there is room",
     (
+        "checkers/kernels.py",
+        "np.cumsum(is_first) - 1  ->  np.cumsum(is_first) - 2",
+    ): "the first group is kept behind all others, where there is room, and found there",
+    (
+        "checkers/kernels.py",
+        "np.cumsum(first_of_each(repeated.group)) - 1  ->  np.cumsum(first_of_each(repeated.group))",
+    ): "groups are numbered from 1, as above",
+    (
+        "checkers/kernels.py",
+        "True  ->  False",
+    ): "the last micro-operation of all, alone with its key, is looked at like a group, and nothing follows from one",
+    (
+        "checkers/kernels.py",
+        "place < last[group]  ->  place <= last[group]",
+    ): "the last append of a group is no read, so no read has its place",
+    ("checkers/kernels.py", "reader < append  ->  reader <= append"): "a read and an append are never at one place",
+    (
         "checkers/versions.py",
         "float(width.sum(dtype=np.float64)) <= _TABLE_SPARSITY * code.size + 1024  ->  "
         "float(width.sum(dtype=np.float64)) < _TABLE_SPARSITY * code.size + 1024",
     ): COST,
+    (
+        "checkers/versions.py",
+        "_TABLE_SPARSITY * code.size + 1024  ->  _TABLE_SPARSITY * code.size",
+    ): COST,
+    (
+        "checkers/versions.py",
+        "_TABLE_SPARSITY * code.size + 1024  ->  _TABLE_SPARSITY * code.size + 1025",
+    ): COST,
+    (
+        "checkers/versions.py",
+        "if not len(self._elements):\n    return np.full(code.size, -1, np.int64)  ->  pass",
+    ): "without any element the table is dense, as it has no slots: so nobody comes here",
+    (
+        "checkers/versions.py",
+        "False  ->  True",
+    ): "without any append nobody is a vertex, so there is no edge to leave out",
+    ("checkers/versions.py", "len(self.keys) + 1  ->  len(self.keys) + 2"): "nobody asks for the key behind the last",
     (
         "checkers/versions.py",
         "self.longest >= 0  ->  self.longest > 0",
