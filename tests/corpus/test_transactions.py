@@ -31,6 +31,8 @@ VERDICTS = [
     (OWN / "rw-register-skew.edn", DEFAULT, "G2-item"),
     (OWN / "rw-register-skew.edn", SNAPSHOT, None),
     (OWN / "rw-register-unclear.edn", DEFAULT, None),
+    (OWN / "list-append-postgres-serializable.edn", "serializable", "G2-item"),
+    (OWN / "list-append-postgres-serializable.edn", SNAPSHOT, None),
     (HISTORIES / "elle/paper-example.edn", DEFAULT, "G-single"),
     (HISTORIES / "elle/si-without-g-single.edn", "repeatable-read", "G2-item"),
     (HISTORIES / "elle/si-without-g-single.edn", SNAPSHOT, None),
