@@ -11,6 +11,10 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "groups are numbered from 1: they are at most half as many as rows, so that there is room",
     (
         "checkers/kernels.py",
+        "mops.owner * max(1, len(mops.keys)) + mops.code  ->  mops.owner * max(1, len(mops.keys)) - mops.code",
+    ): "one number for each transaction and key as well, and whoever compares two of them asks only if they are equal",
+    (
+        "checkers/kernels.py",
         "np.cumsum(is_first) - 1  ->  np.cumsum(is_first) - 2",
     ): "the first group is kept behind all others, where there is room, and found there",
     (
@@ -25,6 +29,10 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/kernels.py",
         "place < last[group]  ->  place <= last[group]",
     ): "the last append of a group is no read, so no read has its place",
+    (
+        "checkers/kernels.py",
+        "np.where(after == NEVER, OPEN_END, np.minimum(after, OPEN_END - 1))  ->  np.minimum(after, OPEN_END - 1)",
+    ): "of operations that are not ok the end is open anyway, and one that is ok has an end",
     ("checkers/kernels.py", "reader < append  ->  reader <= append"): "a read and an append are never at one place",
     (
         "checkers/versions.py",

@@ -47,6 +47,7 @@ def names(operations: list[Operation]) -> set[str]:
         (("rx1", "ax1"), "G1c-realtime"),
         (("!ax1", "rx1"), "G1a"),
         (("rx1 rx",), "internal"),
+        (("ry ry", "rx1 rx"), "internal"),
         (("ax1 rx21 ax2",), "future-read"),
         (("rx1 ax1",), "future-read"),
         (("ax1", "rx11"), "duplicate-elements"),
@@ -254,6 +255,11 @@ def test_an_index_that_is_too_large_is_refused() -> None:
 def test_a_read_that_ends_with_what_is_nowhere_is_in_no_order(texts: tuple[str, ...]) -> None:
     # 9 is neither the newest of y, before 0, nor after 2: T1 and T2 stand in one order only, by x.
     assert names(concurrent(*texts)) == {"incompatible-order"}
+
+
+def test_each_of_several_reads_that_contradict_the_longest_shows_what_it_saw() -> None:
+    # T2 saw x end with 1, not with 2: it precedes T3 by both keys.
+    assert names(concurrent("rx12", "rx21", "rx31 ry", "ax2 ay1")) == {"incompatible-order"}
 
 
 def test_an_end_that_needs_more_than_31_bits_is_still_an_end_and_later_than_any_beginning() -> None:
