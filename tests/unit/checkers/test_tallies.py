@@ -59,3 +59,11 @@ def test_witnesses_are_what_could_have_shown_the_anomaly() -> None:
         "G-single": 5,
     }
     assert {name: witnesses[name] for name in wanted} == wanted
+
+
+def test_registers_are_counted_as_keys_and_by_themselves() -> None:
+    history = sequential("wx1", "rx=1 wx2 wx3", "!wy4", "rx=3 ry=", "az1 rz1")
+    sizes = check([to_transactions(history)], LocalEngine(1)).facts["sizes"]
+    assert isinstance(sizes, dict)
+    wanted = {"micro-operations": 9, "keys": 3, "registers": 2, "register-writes": 4, "registers-read": 3}
+    assert {name: sizes[name] for name in wanted} == wanted
