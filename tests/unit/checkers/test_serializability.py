@@ -38,8 +38,10 @@ def names(operations: list[Operation]) -> set[str]:
     ("texts", "anomaly"),
     [
         (("ax1 ay1", "ax2 ay2", "rx12 ry21"), "G0"),
+        (("ax1", "ax2 ay2", "ax3 ay1", "rx12 ry12"), "G0"),  # Nobody saw 3: it follows 2, the newest of all.
         (("ax1 ry1", "ay1 rx1"), "G1c"),
         (("ax1 ay1", "rx1 ry"), "G-single"),
+        (("rx12", "rx21 ry1", "ax2 ay1"), "G-single"),  # Whatever stands before it, 1 is what T1 saw last.
         (("ax1", "rx1 ry", "ay1", "ry1 rx"), "G-nonadjacent"),
         (("rx ay1", "ry ax1"), "G2-item"),
         (("1:ax1", "~ax2", "1:rx"), "G-single-process"),
@@ -75,6 +77,7 @@ def test_a_history_by_hand_has_its_anomaly(texts: tuple[str, ...], anomaly: str)
         sequential("ax1 rx?", "rx1"),
         concurrent("ax1 ax2 ax3", "rx123", "rx"),
         sequential("rx1"),  # Who wrote that, we do not know.
+        concurrent("ax1", "rx91 ay1"),  # Nor who wrote 9, before 1: not T1, which came after that.
         concurrent("1:ax1", "1:rx"),  # A process that overlaps itself has no order.
         [],
     ],
