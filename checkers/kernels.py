@@ -70,8 +70,8 @@ def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRo
 
 def _validate(transactions: Transactions) -> None:
     index, after = transactions.index, transactions.after
-    if index.size and not 0 <= index[0] <= index[-1] < OPEN_END:
-        raise HistoryError(f"operation {index[-1]}: an index must lie between 0 and {OPEN_END - 1}")
+    if index.size and not 0 <= index[0] <= index[-1] < OPEN_END - 1:
+        raise HistoryError(f"operation {index[-1]}: an index must lie between 0 and {OPEN_END - 2}")
     wrong = np.flatnonzero((transactions.outcome == OK) & ((after == NEVER) | (after <= index)))
     if wrong.size:
         raise HistoryError(
