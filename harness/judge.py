@@ -118,24 +118,38 @@ def _promises(run_file: RunFile | None, promised: Promised | None, model: str | 
     if model is not None:
         models.canonical(model)
     if promised is not None:
-        return tuple(_bound(promise, model) for promise in promised.promises)
+        return _asked(promised.promises, model)
     if run_file is None:
         asked = model or models.DEFAULT
         text = f"Transactions are {asked}."
         source = "--model" if model else f"the default of --model: {asked}"
         return (Promise(id="MODEL", text=text, source=source, forbids=(asked,), check=TRANSACTIONS),)
-    return (*(_bound(promise, model) for promise in run_file.promises), SETTLED)
+    return (*_asked(run_file.promises, model), SETTLED)
 
 
-def _bound(promise: Promise, model: str | None) -> Promise:
+def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...]:
+    """Those promises. With a `model` it stands where models were named, once for each check."""
+    if model is None:
+        return tuple(map(_bound, promises))
+    replaced = (_of_model(promise, model) if _models((promise,)) else promise for promise in promises)
+    return tuple({promise.id: promise for promise in replaced}.values())
+
+
+def _of_model(promise: Promise, model: str) -> Promise:
+    """What somebody asks for instead of that promise."""
+    text, check = f"Transactions are {model}.", promise.check or TRANSACTIONS
+    name = "MODEL" if check == TRANSACTIONS else f"MODEL ({check})"
+    return msgspec.structs.replace(promise, id=name, text=text, source="--model", forbids=(model,), check=check)
+
+
+def _bound(promise: Promise) -> Promise:
     """The promise; one that is about models alone is about all transactions, unless it names another check."""
     named = _models((promise,))
     if not named:
         return promise
-    forbids = promise.forbids if model is None else (model,)
-    is_mixed = model is None and len(named) < len(forbids)
+    is_mixed = len(named) < len(promise.forbids)
     check = promise.check if is_mixed else promise.check or TRANSACTIONS
-    return msgspec.structs.replace(promise, forbids=forbids, check=check)
+    return msgspec.structs.replace(promise, check=check)
 
 
 def _models(promises: Sequence[Promise]) -> list[str]:

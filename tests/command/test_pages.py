@@ -6,6 +6,7 @@ import pytest
 
 import harness.report.page
 import harness.running
+from clusters.tutorial.promises import PROMISES
 from harness.report.model import FindingRow, Report
 from harness.report.page import page
 from harness.single import write_page
@@ -13,6 +14,7 @@ from tests.command.browser import Browser, Probed, browser
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
 
 __all__ = ["browser"]
+CASES = len(PROMISES) + 2  # Settling, and the run as a whole.
 BROKEN_CHILD = str(Path(__file__).with_name("broken_child.py"))
 TAKE_OVER = "<script>window.taken = 1</script><img src=x onerror='window.taken = 1'>"
 HOSTILE = {
@@ -87,7 +89,7 @@ def test_many_runs_are_one_page_sorted_by_finding(seamark: Seamark, tmp_path: Pa
     text = (batch / "report.html").read_text(encoding="utf-8")
     for run in (tmp_path / "store" / "tutorial").iterdir():
         assert f'href="../../tutorial/{run.name}/report.html"' in text
-    assert (batch / "junit.xml").read_bytes().count(b"<testcase") == 2 * 7
+    assert (batch / "junit.xml").read_bytes().count(b"<testcase") == 2 * CASES
 
 
 def history(*keys: str) -> str:
@@ -174,7 +176,7 @@ def test_a_run_has_its_cases_for_other_tools(seamark: Seamark, tmp_path: Path) -
         code=3,
     )
     text = html.with_name("junit.xml").read_text(encoding="utf-8")
-    assert text.count("<testcase") == text.count("<skipped") == 7  # The promises and the run: nothing passed.
+    assert text.count("<testcase") == text.count("<skipped") == CASES  # Nothing passed.
     assert 'failures="0"' in text
 
 
