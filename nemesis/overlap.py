@@ -5,7 +5,6 @@ from nemesis.plan import Step
 CONNECTION_FAULTS = ("reset", "limit-data")  # A datagram link has nothing for them to strike.
 LINK_FAULTS = ("cut", "stall", "delay", "bandwidth", "drop", "duplicate", "reorder", *CONNECTION_FAULTS)
 _DOWN = ("crash", "pause")  # A node in such a state neither sends nor handles anything.
-_ENDING = (*_DOWN, "disk-full")  # One that finds no room may end, and stay so until there is some.
 _SILENT = ("cut", "reset", "stall")  # A link in such a state carries nothing.
 
 
@@ -29,7 +28,7 @@ def _hidden(links: Step, nodes: Step) -> str | None:
     """Does the state of `nodes` leave nothing to do for a fault of links, or the other way round?"""
     if links.fault not in LINK_FAULTS or nodes.fault in LINK_FAULTS:
         return None
-    if nodes.fault in _ENDING:
+    if nodes.fault in _DOWN:
         # At a failpoint one of the targets goes down, nobody knows which; otherwise they all do.
         groups = [(target,) for target in nodes.targets] if "point" in nodes.args else [nodes.targets]
         for down in groups:
