@@ -29,12 +29,11 @@ from harness.containers.labels import RUN, labels_for
 from harness.containers.links import DOWN, Toxiproxy
 from harness.containers.site import PAUSED
 from harness.containers.sweeper import remove_run
-from harness.containers.wiring import CLIENT, PROXY_API_PORT, PROXY_HOST
+from harness.containers.wiring import CLIENT, LOOPBACK, PROXY_API_PORT, PROXY_HOST
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 
 PROXY_IMAGE: Final = "seamark-toxiproxy"
-LOOPBACK: Final = "127.0.0.1"
 PROXY_READY_S: Final = 30.0
 POLL_S: Final = 0.02
 START_POLL_S: Final = 0.5

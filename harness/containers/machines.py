@@ -10,14 +10,13 @@ from harness.containers.compose import Found
 from harness.containers.control import ControlLink, Hearers
 from harness.containers.images import image_for
 from harness.containers.struck_clocks import FAKED_CLOCK
-from harness.containers.wiring import CLIENT, Wire, peers, wires
+from harness.containers.wiring import CLIENT, LOOPBACK, Wire, peers, wires
 from harness.core.machine import NodeId, Settings
 from harness.core.seams import MachineCluster
 from harness.host.config import CONTROL_PORT, VARIABLE, NodeConfig, encode_config
 
 NODE_IMAGE: Final = "seamark-node"
 FOLDER: Final = "/var/lib/seamark"  # A node's durable state.
-LOOPBACK: Final = "127.0.0.1"
 LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
 SMALL_DISK: Final = "size=64m"
 

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from harness.containers.wiring import LOOPBACK
 from harness.core.machine import Answer, Call, Message, NodeId
 from harness.core.seams import CallFailed
 from harness.host.control import LinkCounters
 from harness.host.frames import DATA_MAX, WELCOME, BadFrame, Codec, Hello, Splitter, codec_of, decode_as, encode_frame
 
-LOOPBACK: Final = "127.0.0.1"
 READ_BYTES: Final = 1 << 16
 SECOND: Final = 1_000_000_000
 

@@ -8,13 +8,13 @@ from typing import Final, NamedTuple, Protocol
 
 from harness.containers.links import Stream
 from harness.containers.site import GONE, PAUSED, ClientTraffic, Holds, Site
+from harness.containers.wiring import LOOPBACK
 from harness.core.machine import NodeId
 from harness.host.control import Counters, LinkCounters
 from harness.host.frames import HANDSHAKE_MAX, WELCOME, BadFrame, Hello, Splitter, decode_as, encode_frame
 from nemesis.overlap import ends
 from nemesis.topology import CLIENT
 
-LOOPBACK: Final = "127.0.0.1"
 ANSWER_S: Final = 1.0
 _READ_BYTES: Final = 1 << 12
 

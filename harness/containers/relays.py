@@ -5,13 +5,14 @@ Servers of others count nothing for us, and Toxiproxy tells what a connection ca
 
 import asyncio
 from contextlib import suppress
-from typing import Final
+from typing import Final, Literal
 
+from harness.containers.wiring import LOOPBACK
 from harness.core.seams import Address
 from harness.host.control import LinkCounters
 
-LOOPBACK: Final = "127.0.0.1"
 _READ_BYTES: Final = 1 << 16
+Way = Literal["up", "down"]  # To the server, and from it.
 
 
 class Relay:
@@ -26,7 +27,8 @@ class Relay:
         self._tasks: set[asyncio.Task[None]] = set()
         self.address = Address(LOOPBACK, 0)
         self.standing = 0  # Connections that are open now.
-        self._sent = self._received = self._opened = self._closed = self._refused = 0
+        self._pieces: dict[Way, int] = {"up": 0, "down": 0}
+        self._opened = self._closed = self._refused = 0
 
     async def open(self) -> None:
         """Listen."""
@@ -43,7 +45,7 @@ class Relay:
 
     def counters(self) -> LinkCounters:
         """All that passed so far."""
-        return LinkCounters(self._sent, self._received, self._opened, self._closed, self._refused)
+        return LinkCounters(self._pieces["up"], self._pieces["down"], self._opened, self._closed, self._refused)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -64,8 +66,8 @@ class Relay:
             return
         self._opened += 1
         self.standing += 1
-        up = asyncio.create_task(self._up(reader, far_writer))
-        down = asyncio.create_task(self._down(far_reader, writer))
+        up = asyncio.create_task(self._pump(reader, far_writer, "up"))
+        down = asyncio.create_task(self._pump(far_reader, writer, "down"))
         try:
             await asyncio.wait((up, down), return_when=asyncio.FIRST_COMPLETED)
             self._closed += not up.done()
@@ -76,14 +78,8 @@ class Relay:
                 each.cancel()
             await asyncio.gather(up, down, return_exceptions=True)
 
-    async def _up(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way) -> None:
         while data := await reader.read(_READ_BYTES):
-            self._sent += 1
-            writer.write(data)
-            await writer.drain()
-
-    async def _down(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(_READ_BYTES):
-            self._received += 1
+            self._pieces[way] += 1
             writer.write(data)
             await writer.drain()

@@ -14,16 +14,16 @@ from typing import Any, Final
 import docker
 
 from harness.containers.compose import Found, find_project
+from harness.containers.foreign import Foreign
 from harness.containers.images import image_of
 from harness.containers.struck_clocks import FAKED_CLOCK
-from harness.containers.wiring import CLIENT, FIRST_PROXY_PORT, PROXY_HOST, Wire
+from harness.containers.wiring import CLIENT, FIRST_PROXY_PORT, LOOPBACK, PROXY_HOST, Wire
 from harness.core.errors import DeployError, ScenarioError
 from harness.core.machine import NodeId, Settings
 from harness.core.seams import Address, Service, ServiceCluster
 from harness.core.system import SUBSCRIBER
 from harness.host.control import Clocks, Counters, FromHarness
 
-LOOPBACK: Final = "127.0.0.1"
 _RETRY_S: Final = 0.05
 _HELLO_WITHIN_S: Final = 2.0
 _PIDS: Final = 2048
@@ -136,15 +136,12 @@ async def answers(port: int, hello: bytes, within_s: float) -> str | None:
             writer.transport.abort()
 
 
-class ServiceControl:
+class ServiceControl(Foreign):
     """The `NodeControl` of a server, which knows nothing of us."""
 
-    lost_records = 0
-    is_foreign = True
-
     def __init__(self, node: NodeId, hello: bytes, told: Callable[[NodeId, list[str]], Any]) -> None:
-        self.life = -1
-        self._node, self._hello, self._told = node, hello, told
+        super().__init__(node)
+        self._hello, self._told = hello, told
         self._port = 0
 
     def at(self, host: str, port: int) -> None:
@@ -171,10 +168,6 @@ class ServiceControl:
         now_ns = (before_ns + time.monotonic_ns()) // 2
         return Clocks(0, 0, now_ns, 0, int(told.strip()))
 
-    async def probe(self, to: NodeId, timeout_s: float) -> str | None:
-        """It probes nobody."""
-        return f"{self._node} cannot be asked to probe {to}"
-
     async def counters(self) -> Counters:
         """It counts nothing."""
         return _NOTHING
@@ -185,16 +178,6 @@ class ServiceControl:
 
     async def dump(self) -> None:
         """It shows no state."""
-
-    def arm(self, point: str, reached: Callable[[], None]) -> int:
-        """It has no failpoints: a plan that names one is refused before."""
-        raise DeployError(f"{self._node} has no failpoint {point}")
-
-    def disarm(self, number: int) -> None:
-        """Nothing is armed."""
-
-    def release(self, number: int) -> None:
-        """Nobody stands at a failpoint."""
 
     def tell(self, message: FromHarness) -> None:
         """It takes no orders."""

@@ -210,14 +210,14 @@ class FullDisk:
             self._last = f"a write by the harness found room on {node}"
 
     async def _empty(self, node: NodeId) -> None:
-        place = self._site.nodes[node]
+        place, is_ready = self._site.nodes[node], False
         try:
             await self._site.run_in(node, ["rm", "-f", self._ballast(node)])
-            await place.control.ready(SETTLED_S)
+            is_ready = await place.control.ready(SETTLED_S)
         except GONE:
             with suppress(*GONE):  # It does not run: then it shall have room when it does.
                 await self._site.put(node, self._ballast(node), b"")
-        if place.control.is_foreign and not await place.control.ready(SETTLED_S):
+        if place.control.is_foreign and not is_ready:
             await self._rules.start(node)  # It has ended for want of room, and does not start by itself.
         place.may_end = False
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from harness.containers.foreign import Foreign
 from harness.core.errors import DeployError
 from harness.core.machine import Delivery, NodeId
 from harness.core.seams import Subscriber
@@ -46,7 +47,7 @@ class Subscribers:
 
     def start(self, node: NodeId) -> None:
         """Start it, with what it had kept."""
-        place = self.places.setdefault(node, SubscriberPlace(node=node, control=SubscriberControl()))
+        place = self.places.setdefault(node, SubscriberPlace(node=node, control=SubscriberControl(node)))
         if not place.is_down:
             return
         place.is_down = False
@@ -98,14 +99,11 @@ class Subscribers:
         self._record(place.node, msgspec.structs.replace(delivery, session=session))
 
 
-class SubscriberControl:
+class SubscriberControl(Foreign):
     """The `Control` of a subscriber."""
 
-    lost_records = 0
-    is_foreign = True
-
-    def __init__(self) -> None:
-        self.life = -1
+    def __init__(self, node: NodeId) -> None:
+        super().__init__(node)
         self.session = 0  # The number of the next one.
         self.gate = asyncio.Event()
         self.gate.set()
@@ -128,20 +126,6 @@ class SubscriberControl:
     async def ready(self, within_s: float) -> bool:
         """It needs no time to start."""
         return True
-
-    async def probe(self, to: NodeId, timeout_s: float) -> str | None:
-        """It probes nobody."""
-        return f"a subscriber cannot be asked to probe {to}"
-
-    def arm(self, point: str, reached: Callable[[], None]) -> int:
-        """It has no failpoints: a plan that names one is refused before."""
-        raise DeployError(f"a subscriber has no failpoint {point}")
-
-    def disarm(self, number: int) -> None:
-        """Nothing is armed."""
-
-    def release(self, number: int) -> None:
-        """Nobody stands at a failpoint."""
 
     def tell(self, message: FromHarness) -> None:
         """Be as slow as that."""

@@ -13,6 +13,7 @@ from harness.core.machine import NodeId
 from harness.core.seams import Cluster
 
 CLIENT: Final = "client"
+LOOPBACK: Final = "127.0.0.1"  # Where the harness dials what the engine publishes.
 PROXY_HOST: Final = "toxiproxy"  # Its name in the run's network.
 PROXY_API_PORT: Final = 8474
 NODE_PORT: Final = 7000  # Where a node listens for its peers and clients,

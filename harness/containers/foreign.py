@@ -1,0 +1,31 @@
+"""What is the same for all nodes that are not machines of ours: they have no failpoints, and take no part in probes."""
+
+from collections.abc import Callable
+
+from harness.core.errors import DeployError
+from harness.core.machine import NodeId
+
+
+class Foreign:
+    """The part of a `harness.containers.site.Control` that such a node does not have."""
+
+    lost_records = 0
+    is_foreign = True
+
+    def __init__(self, node: NodeId) -> None:
+        self.life = -1
+        self._node = node
+
+    async def probe(self, to: NodeId, timeout_s: float) -> str | None:
+        """It probes nobody."""
+        return f"{self._node} cannot be asked to probe {to}"
+
+    def arm(self, point: str, reached: Callable[[], None]) -> int:
+        """It has no failpoints: a plan that names one is refused before."""
+        raise DeployError(f"{self._node} has no failpoint {point}")
+
+    def disarm(self, number: int) -> None:
+        """Nothing is armed."""
+
+    def release(self, number: int) -> None:
+        """Nobody stands at a failpoint."""
