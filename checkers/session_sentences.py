@@ -6,7 +6,7 @@ from typing import Final
 
 from checkers.explain import Name
 from checkers.stream_kernel import ABOVE, ENDED, FUTURE, HANDOVER, RESUME, REWRITTEN, TAIL, ZOMBIE, Example, Sight
-from checkers.stream_words import after, shown
+from checkers.stream_words import after, both, shown
 from harness.core.columns import BACKFILL, OPEN, WATERMARK
 
 
@@ -61,26 +61,20 @@ def _future_sentence(example: Example, name: Name) -> str:  # noqa: ARG001  Ever
 
 
 def _above_sentence(example: Example, name: Name) -> str:  # noqa: ARG001  Every sentence takes a name.
-    mark, part = example.watermark, example.event
-    if part is None:
-        raise AssertionError(f"{example} shows no partition")
+    mark, part = both(example)
     said = "had been opened at" if part.kind == OPEN else "was at"
     whole = f"Watermark {mark.position} of the whole stream was announced to {example.subscriber}"
     return f"{whole}, when a partition of it {said} {part.position}, as the session had been told."
 
 
 def _rewritten_sentence(example: Example, name: Name) -> str:
-    mark, event = example.watermark, example.event
-    if event is None:
-        raise AssertionError(f"{example} shows one event only")
+    mark, event = both(example)
     again = f"{example.subscriber} read {shown(mark, name)} at offset {mark.position}"
     return f"{again}, where {after(event, mark)} before {shown(event, name)} had been read."
 
 
 def _ended_sentence(example: Example, name: Name) -> str:
-    mark, end = example.watermark, example.event
-    if end is None:
-        raise AssertionError(f"{example} shows no end")
+    mark, end = both(example)
     what = (
         f"Watermark {mark.position}" if mark.kind == WATERMARK else f"{shown(mark, name)} at position {mark.position}"
     )
@@ -88,9 +82,7 @@ def _ended_sentence(example: Example, name: Name) -> str:
 
 
 def _zombie_sentence(example: Example, name: Name) -> str:
-    mark, newer = example.watermark, example.event
-    if newer is None:
-        raise AssertionError(f"{example} shows one owner only")
+    mark, newer = both(example)
     old = f"{shown(mark, name)} stands at position {mark.position}, put there by an older owner"
     return f"{old} than {shown(newer, name)} at {newer.position}: who had been replaced still wrote."
 

@@ -28,7 +28,7 @@ from checkers.stream_kernel import (
     Sight,
 )
 from checkers.stream_units import NO_KEY
-from checkers.stream_words import after, shown
+from checkers.stream_words import after, both, shown
 from harness.core.columns import BACKFILL, COMMIT, ROW, WATERMARK
 from harness.core.verdict import Finding
 
@@ -141,9 +141,7 @@ def _torn_sentence(example: Example, event: Sight, missed: Missed, name: Name) -
 
 
 def _order_sentence(example: Example, name: Name) -> str:
-    mark, event = example.watermark, example.event
-    if event is None:
-        raise AssertionError(f"{example} shows no order")
+    mark, event = both(example)
     arrived = f"{shown(mark, name)} reached {example.subscriber} {after(event, mark)} after {shown(event, name)}"
     if event.position == mark.position:
         return f"{arrived}: both are at position {mark.position}, where the source wrote them the other way round."
@@ -151,18 +149,14 @@ def _order_sentence(example: Example, name: Name) -> str:
 
 
 def _duplicate_sentence(example: Example, name: Name) -> str:
-    mark, event = example.watermark, example.event
-    if event is None:
-        raise AssertionError(f"{example} shows one event only")
+    mark, event = both(example)
     what = f"{shown(mark, name)} at position {mark.position}"
     where = "" if mark.session == event.session else f" in session {mark.session}, having come in {event.session}"
     return f"{what} reached {example.subscriber} again{where}, {after(event, mark)} after the delivery before."
 
 
 def _divergent_sentence(example: Example, name: Name) -> str:
-    mark, event = example.watermark, example.event
-    if event is None:
-        raise AssertionError(f"{example} shows one event only")
+    mark, event = both(example)
     when = f"{after(event, mark)} after {name(event.value)} had come as the same event"
     return f"{shown(mark, name)} at position {mark.position} reached {example.subscriber} {when}."
 
@@ -175,9 +169,7 @@ def _outside_sentence(example: Example, name: Name) -> str:
 
 
 def _moved_sentence(example: Example, name: Name) -> str:
-    mark, event = example.watermark, example.event
-    if event is None:
-        raise AssertionError(f"{example} shows one event only")
+    mark, event = both(example)
     arrived = f"{shown(mark, name)} at position {mark.position} reached {example.subscriber} on another partition"
     return f"{arrived} than {shown(event, name)} {after(event, mark)} before it, and no move was declared."
 

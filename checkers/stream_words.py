@@ -1,7 +1,7 @@
 """The words that sentences about streams share."""
 
 from checkers.explain import Name
-from checkers.stream_kernel import Missed, Sight
+from checkers.stream_kernel import Example, Missed, Sight
 
 SECOND = 1_000_000_000
 
@@ -9,6 +9,13 @@ SECOND = 1_000_000_000
 def shown(what: Sight | Missed, name: Name) -> str:
     """A key and its value."""
     return f"{name(what.key)}'s {name(what.value)}"
+
+
+def both(example: Example) -> tuple[Sight, Sight]:
+    """The two events that an example is about: what its anomaly needs to be one."""
+    if example.event is None:
+        raise AssertionError(f"{example} shows one event only")
+    return example.watermark, example.event
 
 
 def after(earlier: Sight, later: Sight) -> str:

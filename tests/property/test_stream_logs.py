@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.future import watermarks_from_future
@@ -14,26 +14,17 @@ from checkers.prefix import rewritten_offsets
 from checkers.real_time import Placed, real_time_order
 from checkers.stream_around import Issued
 from checkers.stream_kernel import RULES, judged
-from checkers.stream_view import defect
 from harness.core.columns import INFO, NEVER, ROW, WATERMARK
 from harness.core.promises import StreamContract
 from tests.oracles import stream_logs
 from tests.oracles.streams import Oracle
-from tests.property.test_streams import SEEDS, contracts, view_of
+from tests.property.test_streams import SEEDS, broken, contracts, view_of
 from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of, source_of
 from tests.unit.checkers.stream_cases import LOG
 
 MANY = settings(deadline=None, max_examples=120)
 SECOND = 1_000_000_000
-
-
-def broken(seed: int, contract: StreamContract) -> tuple[list[Event], list[Write]]:
-    log, source = damaged(seed, contract)
-    log = spoiled(seed, log) if seed % 2 else log
-    assume(log)
-    assume(defect(deliveries_of(log), contract) is None)
-    return log, source
 
 
 def spoiled(seed: int, log: list[Event]) -> list[Event]:
@@ -62,7 +53,7 @@ def test_watermarks_from_the_future_are_those_of_the_oracle(
 ) -> None:
     changes = {"follows_clock": error_ns is not None, "clock_error_ns": error_ns, "wm_idle": "rests"}
     contract = msgspec.structs.replace(contract, **changes)
-    log, source = broken(seed, contract)
+    log, source = broken(seed, contract, spoiled)
     readers = source[-1:] if has_readers else []  # Let the last one be told as an operation that wrote nothing.
     around = Issued(
         invoke_seq=np.array([w.invoke_seq for w in readers], np.int64),
@@ -81,7 +72,7 @@ def test_watermarks_from_the_future_are_those_of_the_oracle(
 @given(SEEDS, contracts)
 def test_watermarks_above_partitions_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
     contract = msgspec.structs.replace(contract, is_whole_least=True, wm_idle="moves", wm_scope="session")
-    stream = broken(seed, contract)
+    stream = broken(seed, contract, spoiled)
     ruling = watermarks_above_partitions(view_of(*stream, contract))
     expected, witnesses = stream_logs.above_partitions(Oracle(*stream, contract))
     found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
@@ -94,7 +85,7 @@ def test_watermarks_above_partitions_are_those_of_the_oracle(seed: int, contract
 @given(SEEDS, contracts)
 def test_zombies_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
     contract = msgspec.structs.replace(contract, epochs="owners")
-    stream = broken(seed, contract)
+    stream = broken(seed, contract, spoiled)
     ruling = zombie_events(view_of(*stream, contract))
     assert (set(ruling.watermark.tolist()), ruling.witnesses) == stream_logs.zombies(Oracle(*stream, contract))
     log = stream[0]
@@ -107,7 +98,7 @@ def test_zombies_are_those_of_the_oracle(seed: int, contract: StreamContract) ->
 @given(SEEDS, contracts)
 def test_rewritten_offsets_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
     contract = msgspec.structs.replace(contract, events_at_position="one")
-    stream = broken(seed, contract)
+    stream = broken(seed, contract, spoiled)
     ruling = rewritten_offsets(view_of(*stream, contract))
     found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
     assert (found, ruling.witnesses) == stream_logs.rewritten(Oracle(*stream, contract))
@@ -117,7 +108,7 @@ def test_rewritten_offsets_are_those_of_the_oracle(seed: int, contract: StreamCo
 @given(SEEDS, contracts)
 def test_positions_against_real_time_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
     contract = msgspec.structs.replace(contract, realtime="follows", is_position_global=True)
-    _, source = broken(seed, contract)
+    _, source = broken(seed, contract, spoiled)
     found = real_time_order(placed_of(source), contract)
     is_sole = contract.is_position_unique and contract.atomic_unit == "transaction"
     expected = stream_logs.reversals(source, is_sole=is_sole)

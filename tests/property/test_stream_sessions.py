@@ -12,26 +12,17 @@ from checkers.handover import hand_over_holes
 from checkers.resumes import holes
 from checkers.stream_around import NOTHING_AROUND
 from checkers.stream_kernel import RULES, judged
-from checkers.stream_view import defect
 from checkers.tail import lost_tails
 from harness.core.columns import BACKFILL, ROW
 from harness.core.promises import StreamContract
 from tests.oracles import stream_sessions
 from tests.oracles.streams import Oracle
-from tests.property.test_streams import SEEDS, contracts, view_of
+from tests.property.test_streams import SEEDS, broken, contracts, view_of
 from tests.stream_generator import correct, damaged
-from tests.stream_language import Event, Write, deliveries_of, source_of
+from tests.stream_language import Event, deliveries_of, source_of
 from tests.unit.checkers.stream_cases import LOG
 
 MANY = settings(deadline=None, max_examples=120)
-
-
-def broken(seed: int, contract: StreamContract) -> tuple[list[Event], list[Write]]:
-    log, source = damaged(seed, contract)
-    log = spoiled(seed, log) if seed % 2 else log
-    assume(log)
-    assume(defect(deliveries_of(log), contract) is None)
-    return log, source
 
 
 def spoiled(seed: int, log: list[Event]) -> list[Event]:
@@ -57,7 +48,7 @@ def spoiled(seed: int, log: list[Event]) -> list[Event]:
 @MANY
 @given(SEEDS, contracts)
 def test_holes_behind_a_start_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
-    stream = broken(seed, contract)
+    stream = broken(seed, contract, spoiled)
     view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
     found = holes(view, missing_events(view))
     told = {
@@ -74,7 +65,7 @@ def test_holes_behind_a_start_are_those_of_the_oracle(seed: int, contract: Strea
 @MANY
 @given(SEEDS, contracts)
 def test_faults_of_snapshots_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
-    stream = broken(seed, contract)
+    stream = broken(seed, contract, spoiled)
     view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
     ruling = hand_over_holes(view, holes(view, missing_events(view)))
     expected = stream_sessions.hand_over(oracle)
@@ -91,7 +82,7 @@ def test_faults_of_snapshots_are_those_of_the_oracle(seed: int, contract: Stream
 @MANY
 @given(SEEDS, contracts, st.sampled_from([-1, 104, 110]), st.sampled_from([-1, 103]))
 def test_lost_tails_are_those_of_the_oracle(seed: int, contract: StreamContract, settled: int, healed: int) -> None:
-    stream = broken(seed, contract)
+    stream = broken(seed, contract, spoiled)
     view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
     around = replace(NOTHING_AROUND, settled_seq=settled, healed_seq=healed)
     ruling = lost_tails(view, missing_events(view), around)
@@ -106,7 +97,7 @@ def test_lost_tails_are_those_of_the_oracle(seed: int, contract: StreamContract,
 @MANY
 @given(SEEDS, contracts)
 def test_what_comes_after_an_end_is_what_the_oracle_finds(seed: int, contract: StreamContract) -> None:
-    stream = broken(seed, contract)
+    stream = broken(seed, contract, spoiled)
     ruling = events_after_end(view_of(*stream, contract))
     found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
     assert found == stream_sessions.after_end(Oracle(*stream, contract))

@@ -1,5 +1,7 @@
 """The stream rules agree with their slow twins on random small streams, and accuse no correct one."""
 
+from collections.abc import Callable
+
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -45,6 +47,17 @@ any_contract = st.builds(
 contracts = any_contract.filter(lambda contract: defect(deliveries_of([]), contract) is None)
 SEEDS = st.integers(0, 2**40)
 MANY = settings(deadline=None, max_examples=250)
+
+
+def broken(
+    seed: int, contract: StreamContract, spoiled: Callable[[int, list[Event]], list[Event]]
+) -> tuple[list[Event], list[Write]]:
+    """A damaged stream, every other one spoiled further, if the contract lets it be judged."""
+    log, source = damaged(seed, contract)
+    log = spoiled(seed, log) if seed % 2 else log
+    assume(log)
+    assume(defect(deliveries_of(log), contract) is None)
+    return log, source
 
 
 def view_of(log: list[Event], source: list[Write], contract: StreamContract) -> StreamView:
