@@ -64,6 +64,7 @@ STREAM: Final[Mapping[str, str]] = MappingProxyType(
         "stall": "Nothing went on for longer than the system's declared bound.",
         "lag": "The stream was further behind than is promised.",
         "split-view": "Two views of the same position differ.",
+        "disputed-cut": "Watermarks and positions, two opinions on one stream, differ on what both had to see.",
         "state-mismatch": "The state built from the stream is not the source's at that position.",
         "lost-acknowledged": "What was acknowledged is gone.",
         "resurrected": "What was certainly undone has come back.",

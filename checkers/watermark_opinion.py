@@ -2,56 +2,101 @@
 
 The graph needs a dependency to contradict a stream, the rules need positions. So a row behind its watermark may be seen
 by the rules alone: no dependency forbids its place. And a stream that keeps its positions, which contradict what
-transactions saw, is seen by the graph alone. Of a transaction that is torn or split both should have seen something;
-else they disagree: one of the two is wrong about the stream, or its positions are.
+transactions saw, is seen by the graph alone. Of a transaction that is torn or split mostly both should see something.
+Whether they must, `checkers/watermark_disputes.py` says by definition, for the example that was found. If they had to
+and only one did, that is a finding of its own: one of the two is wrong about the stream, or its positions are. It
+breaks no promise, so it makes no run red; and where neither opinion has a finding there is none.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from hashlib import blake2b
 from typing import Final
 
-from checkers.watermark_steps import INTERMEDIATE, NAMES, SPLIT, TORN
+from checkers.watermark_disputes import Why
+from checkers.watermark_steps import INTERMEDIATE, SPLIT, TORN
 from harness.core.record import Json
-from harness.core.verdict import Judgement
+from harness.core.verdict import Finding, Judgement
 
-_ROWS: Final = ("late-event", "late-event-boundary", "missing-event", "silent-gap", "torn-unit", "order-inversion")
-_STATES: Final = ("split-view", "state-mismatch", "watermark-regress", "hand-over-hole", "resume-hole", "lost-tail")
-_SEEN_BY_RULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    dict.fromkeys(NAMES, (*_ROWS, *_STATES, "real-time-order", "timestamp-order", "cut-not-closed"))
-)
-_SEEN_BY_GRAPH: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"torn-unit": NAMES, "split-view": tuple(f"{name}-watermark" for name in (SPLIT, TORN, INTERMEDIATE))}
-)
+CHECKER: Final = "second-opinion"
+DISPUTED: Final = "disputed-cut"
+_OF_GRAPH: Final = tuple(f"{name}-watermark" for name in (INTERMEDIATE, TORN, SPLIT))
+_OF_RULES: Final = ("torn-unit", "split-view")
+_ROWS: Final = ("late-event", "late-event-boundary", "missing-event", "silent-gap", "order-inversion", *_OF_RULES)
+_STATES: Final = ("state-mismatch", "watermark-regress", "hand-over-hole", "resume-hole", "lost-tail")
+_DISPUTED: Final = "disagreement"
 _EXPECTED: Final = "expected: no dependency contradicts it"
 _BY_POSITION: Final = "expected: the stream keeps its positions, and these contradict what transactions saw"
-_DISAGREED: Final = "disagreement"
+_OTHERWISE: Final = "expected: the rules found something else, which may change whose row it seems to be"
+_APART: Final = "expected: the graph judges what lies between restarts by itself"
+_UNTOLD: Final = "expected: the other opinion could not tell"
 
 
-def second_opinion(graph: Judgement, rules: Judgement) -> dict[str, Json]:
-    """What only one of the two found, by anomaly, and whether that was to be expected.
+def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | None:
+    """What only one of the two found, by anomaly, and whether that was to be expected; disputes as findings.
 
-    Nothing is told where the graph has no nodes: then there is one opinion only.
+    `why` says it of one finding about a transaction torn or split. None where the graph has no nodes: then there is one
+    opinion only.
     """
     if not any(graph.witnesses.values()):
-        return {}
-    found = {finding.anomaly for finding in graph.findings}
-    ruled = {finding.anomaly for finding in rules.findings}
-    is_ruled = bool(ruled & {*_ROWS, *_STATES})
-    by_graph = {name: "" if is_ruled else _DISAGREED if _is_of_rows(name) else _BY_POSITION for name in sorted(found)}
-    by_rules = {
-        name: _told(found, _SEEN_BY_GRAPH[name]) if name in _SEEN_BY_GRAPH else _EXPECTED
-        for name in sorted(ruled)
-        if name in _ROWS or name in _STATES
-    }
-    only_graph: dict[str, Json] = {name: told for name, told in by_graph.items() if told}
-    only_rules: dict[str, Json] = {name: told for name, told in by_rules.items() if told and not found}
-    return {"only_graph": only_graph, "only_rules": only_rules, "both": bool(found and ruled)}
+        return None
+    observed = graph.facts.get("observations")
+    found = {finding.anomaly for finding in graph.findings} | set(observed if isinstance(observed, dict) else ())
+    seen = [one for one in rules.findings if one.anomaly in (*_ROWS, *_STATES)]
+    by_graph = {} if seen else {one.fingerprint: _told_by_graph(one, rules, why) for one in graph.findings}
+    by_rules = {} if found else {one.fingerprint: _told_by_rules(one, graph, why) for one in seen}
+    told = by_graph | by_rules
+    disputed = [one for one in (*graph.findings, *rules.findings) if told.get(one.fingerprint) == _DISPUTED]
+    return Judgement(
+        checker=CHECKER,
+        findings=tuple(_finding(one) for one in disputed),
+        witnesses={DISPUTED: min(graph.witnesses.get(f"{TORN}-watermark", 0), rules.witnesses.get("torn-unit", 0))},
+        facts={
+            "only_graph": _by_name(graph.findings, by_graph),
+            "only_rules": _by_name(seen, by_rules),
+            "both": bool(found and rules.findings),
+        },
+    )
 
 
-def _is_of_rows(name: str) -> bool:
-    """Is the class about the rows of one transaction? Then rows stand where their positions do not belong."""
-    return name.partition("-watermark")[0] in (INTERMEDIATE, TORN, SPLIT)
+def _told_by_graph(finding: Finding, rules: Judgement, why: Why) -> str:
+    if finding.anomaly not in _OF_GRAPH:
+        return _BY_POSITION
+    if rules.findings:
+        return _OTHERWISE
+    if any(name in rules.unknown for name in _ROWS):
+        return _UNTOLD
+    return why(finding) or _DISPUTED
 
 
-def _told(others: set[str], equal: tuple[str, ...]) -> str:
-    return "" if others & set(equal) else _DISAGREED
+def _told_by_rules(finding: Finding, graph: Judgement, why: Why) -> str:
+    if finding.anomaly not in _OF_RULES:
+        return _EXPECTED
+    if graph.unknown:
+        return _UNTOLD
+    if "generations" in graph.facts:
+        return _APART
+    return why(finding) or _DISPUTED
+
+
+def _by_name(findings: tuple[Finding, ...] | list[Finding], told: dict[str, str]) -> dict[str, Json]:
+    """What was told of each anomaly; of several examples what matters most: a dispute."""
+    result: dict[str, Json] = {}
+    for one in sorted(findings, key=lambda one: one.anomaly):
+        if one.fingerprint in told and result.get(one.anomaly) != _DISPUTED:
+            result[one.anomaly] = told[one.fingerprint]
+    return result
+
+
+def _finding(finding: Finding) -> Finding:
+    """The finding that only one opinion found this, and the other had to."""
+    one, other = "the graph of watermarks", "the rules of streams"
+    if finding.anomaly in _OF_RULES:
+        one, other = other, one
+    return Finding(
+        fingerprint=blake2b(f"{DISPUTED} {finding.fingerprint}".encode(), digest_size=8).hexdigest(),
+        anomaly=DISPUTED,
+        checker=CHECKER,
+        sentence=f"Only {one} found {finding.anomaly}, and {other} had to see it, too: either opinion is wrong, or the "
+        f"positions of the stream are. {finding.sentence}",
+        ops=finding.ops,
+        events=finding.events,
+    )

@@ -45,6 +45,7 @@ from checkers.register_order import ORDER, Order
 from checkers.selection import is_whole, parts, write_part
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
+from checkers.watermark_disputes import why
 from checkers.watermark_opinion import second_opinion
 from checkers.watermark_sentences import CHECKER as WATERMARKS
 from checkers.watermark_steps import NAMES as CUTS
@@ -197,15 +198,13 @@ def _cuts_of_streams(
     )
 
 
-def second_opinions(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """The judgements, that of the graph of watermarks with what it and the rules of streams do not both say."""
-    rules = next((judgement for judgement in judgements if judgement.checker == STREAMS), None)
-    return [
-        msgspec.structs.replace(judgement, facts=judgement.facts | {"second_opinion": second_opinion(judgement, rules)})
-        if judgement.checker == WATERMARKS and rules is not None
-        else judgement
-        for judgement in judgements
-    ]
+def second_opinions(subject: Subject, judgements: Sequence[Judgement]) -> list[Judgement]:
+    """What the graph of watermarks and the rules of streams do not both say, where both judged."""
+    by_checker = {judgement.checker: judgement for judgement in judgements}
+    if subject.contract is None or WATERMARKS not in by_checker or STREAMS not in by_checker:
+        return []
+    told = second_opinion(by_checker[WATERMARKS], by_checker[STREAMS], why(subject.history, subject.contract))
+    return [] if told is None else [told]
 
 
 def _cuts(subject: Subject) -> Judgement:

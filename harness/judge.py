@@ -200,7 +200,7 @@ def _judgements(subject: Subject, exposure: Exposure, budget: Budget, log: Path)
         except Exception as error:  # noqa: BLE001  A check with a bug must not hide what the others found.
             failures.append(f"the check {name} failed: {told(error, log)}")
             judgements.append(_undecided(name, failures[-1]))
-    return second_opinions(judgements), failures
+    return [*judgements, *second_opinions(subject, judgements)], failures
 
 
 def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:

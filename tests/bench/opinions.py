@@ -20,6 +20,7 @@ import msgspec
 from checkers.cuts import CHECKER as CUTS
 from checkers.engine import LocalEngine
 from checkers.stream_sentences import CHECKER as STREAMS
+from checkers.watermark_opinion import CHECKER as OPINIONS
 from checkers.watermark_sentences import CHECKER as WATERMARKS
 from harness.checks import WATERMARKS_LOCKED
 from harness.core.record import Footer
@@ -93,8 +94,7 @@ def _who(*, is_graph: bool, is_rules: bool, is_other: bool) -> str:
 
 
 def _disagreements(report: Report) -> Iterator[str]:
-    facts = report.facts.get(WATERMARKS)
-    opinion = facts.get("second_opinion") if isinstance(facts, Mapping) else None
+    opinion = report.facts.get(OPINIONS)
     for group in ("only_graph", "only_rules"):
         alone = opinion.get(group) if isinstance(opinion, Mapping) else None
         if isinstance(alone, Mapping):

@@ -2,36 +2,111 @@
 
 import pytest
 
-from checkers.watermark_opinion import second_opinion
+from checkers.names import NAMES
+from checkers.watermark_disputes import SEEN
+from checkers.watermark_opinion import DISPUTED, second_opinion
+from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
 KEPT = "expected: the stream keeps its positions, and these contradict what transactions saw"
+NO_DEPENDENCY = "expected: no dependency contradicts it"
+OTHERWISE = "expected: the rules found something else, which may change whose row it seems to be"
+APART = "expected: the graph judges what lies between restarts by itself"
+UNTOLD = "expected: the other opinion could not tell"
+LOST = "expected: lost"
 
 
-def judgement(checker: str, *anomalies: str, witnesses: int = 1) -> Judgement:
-    findings = tuple(Finding(fingerprint=name, anomaly=name, checker=checker, sentence="") for name in anomalies)
-    return Judgement(checker=checker, findings=findings, witnesses={"torn-watermark": witnesses})
+def judgement(
+    checker: str,
+    *anomalies: str,
+    witnesses: int = 1,
+    unknown: str | None = None,
+    facts: dict[str, Json] | None = None,
+) -> Judgement:
+    return Judgement(
+        checker=checker,
+        findings=tuple(Finding(fingerprint=name, anomaly=name, checker=checker, sentence="It.") for name in anomalies),
+        witnesses={"torn-watermark" if checker == "watermark-graph" else "torn-unit": witnesses},
+        unknown={} if unknown is None else {unknown: "too large"},
+        facts=facts or {},
+    )
+
+
+def opinion(graph: Judgement, rules: Judgement, reason: str) -> Judgement:
+    told = second_opinion(graph, rules, lambda _: reason)
+    assert told is not None
+    return told
 
 
 @pytest.mark.parametrize(
-    ("graph", "rules", "only_graph", "only_rules"),
+    ("graph", "rules", "reason", "only_graph", "only_rules"),
     [
-        ((), (), {}, {}),
-        (("torn-watermark",), ("torn-unit", "late-event"), {}, {}),
-        ((), ("late-event",), {}, {"late-event": "expected: no dependency contradicts it"}),
-        ((), ("torn-unit",), {}, {"torn-unit": "disagreement"}),
-        (("torn-watermark",), (), {"torn-watermark": "disagreement"}, {}),
-        (("G0-watermark",), (), {"G0-watermark": KEPT}, {}),
-        ((), ("phantom-event",), {}, {}),  # Of what the graph does not judge, it has no opinion.
+        ((), (), SEEN, {}, {}),
+        (("torn-watermark",), ("torn-unit", "late-event"), SEEN, {}, {}),
+        ((), ("late-event",), SEEN, {}, {"late-event": NO_DEPENDENCY}),
+        ((), ("torn-unit",), SEEN, {}, {"torn-unit": "disagreement"}),
+        ((), ("torn-unit", "late-event"), LOST, {}, {"torn-unit": LOST, "late-event": NO_DEPENDENCY}),
+        ((), ("split-view",), SEEN, {}, {"split-view": "disagreement"}),
+        (("torn-watermark",), (), SEEN, {"torn-watermark": "disagreement"}, {}),
+        (("torn-watermark",), (), LOST, {"torn-watermark": LOST}, {}),
+        (("torn-watermark",), ("wrong-value",), SEEN, {"torn-watermark": OTHERWISE}, {}),
+        (("G0-watermark",), (), SEEN, {"G0-watermark": KEPT}, {}),
+        (("G0-watermark",), ("torn-unit",), SEEN, {}, {}),
+        ((), ("phantom-event",), SEEN, {}, {}),  # Of what the graph does not judge, it has no opinion.
     ],
 )
 def test_what_only_one_of_them_found_is_told(
-    graph: tuple[str, ...], rules: tuple[str, ...], only_graph: dict[str, str], only_rules: dict[str, str]
+    graph: tuple[str, ...], rules: tuple[str, ...], reason: str, only_graph: dict[str, str], only_rules: dict[str, str]
 ) -> None:
-    told = second_opinion(judgement("watermark-graph", *graph), judgement("streams", *rules))
-    assert (told["only_graph"], told["only_rules"]) == (only_graph, only_rules)
-    assert told["both"] == bool(graph and rules)
+    told = opinion(judgement("watermark-graph", *graph), judgement("streams", *rules), reason)
+    assert (told.facts["only_graph"], told.facts["only_rules"]) == (only_graph, only_rules)
+    assert told.facts["both"] == bool(graph and rules)
+    reasons = [*only_graph.values(), *only_rules.values()]
+    assert [finding.anomaly for finding in told.findings] == [DISPUTED] * reasons.count("disagreement")
+
+
+def test_a_dispute_says_who_found_what_and_who_did_not() -> None:
+    told = opinion(judgement("watermark-graph"), judgement("streams", "torn-unit"), SEEN)
+    assert [finding.sentence for finding in told.findings] == [
+        "Only the rules of streams found torn-unit, and the graph of watermarks had to see it, too: either opinion is "
+        "wrong, or the positions of the stream are. It."
+    ]
+    told = opinion(judgement("watermark-graph", "split-watermark"), judgement("streams"), SEEN)
+    assert told.findings[0].sentence.startswith("Only the graph of watermarks found split-watermark, and the rules of")
+    assert told.witnesses == {DISPUTED: 1}
+    assert DISPUTED in NAMES
+
+
+def test_what_the_graph_found_and_called_legal_it_has_seen() -> None:
+    graph = judgement("watermark-graph", facts={"observations": {"torn-watermark": "It."}})
+    told = opinion(graph, judgement("streams", "torn-unit"), SEEN)
+    assert (told.facts["only_rules"], told.findings) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("graph", "rules", "told"),
+    [
+        (judgement("watermark-graph", unknown="torn-watermark"), judgement("streams", "torn-unit"), UNTOLD),
+        (judgement("watermark-graph", facts={"generations": 2}), judgement("streams", "torn-unit"), APART),
+        (judgement("watermark-graph", "torn-watermark"), judgement("streams", unknown="missing-event"), UNTOLD),
+    ],
+)
+def test_who_could_not_tell_disputes_nothing(graph: Judgement, rules: Judgement, told: str) -> None:
+    found = opinion(graph, rules, SEEN)
+    facts = found.facts["only_graph"], found.facts["only_rules"]
+    assert [list(each.values()) for each in facts if isinstance(each, dict) and each] == [[told]]
+    assert not found.findings
+
+
+def test_of_several_examples_a_dispute_is_told() -> None:
+    findings = [Finding(fingerprint=str(n), anomaly="torn-unit", checker="", sentence="") for n in range(3)]
+    rules = Judgement(checker="streams", findings=tuple(findings), witnesses={})
+    told = second_opinion(judgement("watermark-graph"), rules, lambda one: SEEN if one.fingerprint == "1" else LOST)
+    assert told is not None
+    assert told.facts["only_rules"] == {"torn-unit": "disagreement"}
+    assert len(told.findings) == 1
 
 
 def test_a_graph_without_nodes_is_no_opinion() -> None:
-    assert second_opinion(judgement("watermark-graph", witnesses=0), judgement("streams", "torn-unit")) == {}
+    graph, rules = judgement("watermark-graph", witnesses=0), judgement("streams", "torn-unit")
+    assert second_opinion(graph, rules, lambda _: SEEN) is None

@@ -1,0 +1,302 @@
+"""Whether one of two opinions on a stream had to see what the other found: by definition, for one example.
+
+Of an operation that is torn or split the graph of watermarks has a cycle if a watermark contains one of its rows, and
+the same watermark, or one that is one node with it, lacks another. Positions tell the same where they are known. So
+what only one of the two saw is expected where the definition left the other nothing to see:
+1. A watermark contains a row that came before it in its session, and that it closes if the cut is by position.
+2. It lacks a version of a key that it covers if no event had shown that, and either it came later in the session, or it
+   is next, in the order of versions, to what had been shown. What never came and has no such place, nobody misses.
+3. Watermarks of two subscribers are one node at equal positions; without a common position there is none.
+4. Rules judge what watermarks close; of an operation without position, or above all of them, they say nothing.
+
+Plain loops over the events of a few keys, which ask neither opinion. Where it is in doubt what a watermark covered (an
+event that shows an unknown value, a marker in the session, a watermark that went back), nothing had to be seen: some
+disputes are left untold, and none is made up.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, TypeVar
+
+import numpy as np
+
+from checkers.stream_chunks import merged, placed, placement, read_deliveries, read_writes, stream_logs
+from checkers.stream_coverage import is_marker
+from checkers.stream_ranks import read_ranked
+from harness.core.columns import (
+    BACKFILL,
+    FAIL,
+    INFO,
+    NEVER,
+    OPEN,
+    ROW,
+    WATERMARK,
+    Bools,
+    Deliveries,
+    Int64s,
+    SourceWrites,
+)
+from harness.core.promises import StreamContract
+from harness.core.verdict import Finding
+
+SEEN: Final = ""
+WHOLE: Final = "expected: no transaction has one row in the watermark and lacks another there"
+LOST: Final = "expected: what is missing never came, and is not next to what came in any order of versions"
+APART: Final = "expected: no watermark that contains it is one node with one that lacks it"
+OPEN_POSITION: Final = "expected: no watermark there closes its position"
+SHARED: Final = "expected: a watermark speaks for all subscribers there, of whom another may have received it"
+
+Why = Callable[[Finding], str]  # Why the other opinion need not have seen it; SEEN if it had to.
+Columns = TypeVar("Columns", Deliveries, SourceWrites)
+_Rank = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
+    """One event; `at` is its place in the order of receipt."""
+
+    at: int
+    seq: int
+    subscriber: int
+    session: int
+    kind: int
+    span: int
+    key: int
+    value: int
+    position: int
+    is_marker: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Write:
+    """A write that may have happened; `rank` is None if it has no place among the versions of its key."""
+
+    op: int
+    key: int
+    value: int
+    position: int
+    rank: _Rank | None
+    is_committed: bool
+
+
+class Definition:
+    """What watermarks contain and lack, of a stream beside its source."""
+
+    def __init__(self, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> None:
+        self.contract = contract
+        self.events = list(_events(deliveries))
+        self.writes = list(_writes(writes, contract))
+        self._written: dict[tuple[int, int], list[_Write]] = {}
+        for write in self.writes:
+            self._written.setdefault((write.key, write.value), []).append(write)
+        self._markers: dict[tuple[int, int], list[_Event]] = {}
+        for event in (each for each in self.events if each.is_marker):
+            self._markers.setdefault((event.subscriber, event.session), []).append(event)
+        self.is_shared = contract.wm_scope in ("partition", "global")
+        self.is_steady = self._never_goes_back()
+
+    def torn(self, finding: Finding) -> str:
+        """Why the graph need not have seen what the rules call a torn unit."""
+        shown = [event for event in self.events if event.seq in finding.events]
+        marks = [event for event in shown if event.kind == WATERMARK]
+        for mark in marks:
+            mine = [event for event in self.events if self._contains(mark, event)]
+            ops = {write.op for event in mine if (write := self._write_of(event)) is not None}
+            parts = [write for write in self.writes if write.op in finding.ops and write.op in ops]
+            if any(self._lacks(mark, write) for write in parts):
+                return SEEN
+            if parts:
+                return LOST
+        return WHOLE
+
+    def split(self, finding: Finding) -> str:
+        """Why the graph need not have seen what the rules call a split view."""
+        reason = APART
+        for row in (event for event in self.events if event.seq in finding.events):
+            write = self._write_of(row)
+            for mark, other in self._one_node(row) if write is not None else ():
+                reason = LOST
+                if write is not None and self._contains(mark, row) and self._lacks(other, write):
+                    return SEEN
+        return reason
+
+    def unplaced(self, finding: Finding) -> str:
+        """Why the rules need not have seen an operation which the graph calls torn or split."""
+        if self.is_shared:
+            return SHARED
+        marks = [event for event in self.events if event.seq in finding.events and event.kind == WATERMARK]
+        positions = [write.position for write in self.writes if write.op in finding.ops]
+        is_closed = bool(positions) and all(any(self._closes(mark, one) for mark in marks) for one in positions)
+        return SEEN if is_closed else OPEN_POSITION
+
+    def _one_node(self, row: _Event) -> Iterator[tuple[_Event, _Event]]:
+        """The first watermark that contains a row and is one with another subscriber's, for each session of others."""
+        if not self.contract.is_position_global:
+            return
+        marks = [event for event in self.events if event.kind == WATERMARK and event.span < 0]
+        found: dict[tuple[int, int], list[_Event]] = {}
+        for mark in marks:
+            found.setdefault((mark.subscriber, mark.position), []).append(mark)
+        # A position that came twice may be two nodes.
+        single = {where: same[0] for where, same in found.items() if len(same) == 1}
+        met = set[tuple[int, int]]()
+        for mark in marks:
+            if single.get((row.subscriber, mark.position)) != mark or not self._contains(mark, row):
+                continue
+            for other in (single.get((who, mark.position)) for who in sorted({each.subscriber for each in marks})):
+                if other is None or other.subscriber == row.subscriber or (other.subscriber, other.session) in met:
+                    continue
+                met.add((other.subscriber, other.session))
+                yield mark, other
+
+    def _contains(self, mark: _Event, row: _Event) -> bool:
+        """Does that watermark certainly contain that row?"""
+        if row.kind != ROW or row.at > mark.at or not _is_same_session(mark, row) or mark.span >= 0:
+            return False
+        is_interrupted = any(row.at < marker.at < mark.at for marker in self._markers_of(mark))
+        is_in = self.contract.cut == "delivery" or self._closes(mark, row.position)
+        return is_in and not is_interrupted and self.is_steady
+
+    def _lacks(self, mark: _Event, write: _Write) -> bool:
+        """Does that watermark certainly lack that write, and does anything tell where it belongs?"""
+        of_key = [event for event in self.events if event.kind in (ROW, BACKFILL) and event.key == write.key]
+        heard = [event for event in of_key if event.subscriber == mark.subscriber or self.is_shared]
+        before = [event for event in heard if event.at < mark.at]
+        if any(event.value == write.value for event in before) or not self.is_steady or mark.span >= 0:
+            return False
+        later = [
+            event
+            for event in heard
+            if event.at > mark.at
+            and _is_same_session(event, mark)
+            and (event.kind, event.value) == (ROW, write.value)
+            and self._write_of(event) == write
+        ]
+        start = self._start(mark, until=later[0] if later else mark)
+        if start is None or not self._is_covered(mark, write, before, start):
+            return False
+        return (bool(later) and self.contract.versions == "every") or self._is_next(write, before, start)
+
+    def _start(self, mark: _Event, *, until: _Event) -> int | None:
+        """The position with which the mark's session began, if it opened everything and no marker came up to then."""
+        markers = [marker for marker in self._markers_of(mark) if marker.at <= until.at]
+        is_whole = len(markers) == 1 and (markers[0].kind, markers[0].key) == (OPEN, NEVER) and markers[0].span < 0
+        return markers[0].position if is_whole and markers[0].position != NEVER else None
+
+    def _is_covered(self, mark: _Event, write: _Write, before: Sequence[_Event], start: int) -> bool:
+        """Is it certain what the mark's session holds of the write's key, and that the write is not part of that?"""
+        mine = [event for event in before if _is_same_session(event, mark)]
+        is_known = all(self._write_of(event) is not None and event.kind == ROW for event in before)
+        if not is_known or NEVER in (write.position, mark.position) or self._is_early(write.position, start):
+            return False
+        committed = [each for each in self.writes if each.key == write.key and each.is_committed]
+        early = [each for each in committed if self._is_early(each.position, start)]
+        if all(each.position != NEVER for each in committed) and all(each.rank is not None for each in early):
+            return mark.position > start
+        first = mine[0] if mine else None
+        return first is not None and self._contains(mark, first) and start < first.position < write.position
+
+    def _is_next(self, write: _Write, before: Sequence[_Event], start: int) -> bool:
+        """Is that version next to the newest that had been shown, or with which the session began?"""
+        of_key = [each for each in self.writes if each.key == write.key]
+        held = [self._write_of(event) for event in before] + [
+            each for each in of_key if self._is_early(each.position, start)
+        ]
+        ranks = [each.rank for each in held if each is not None and each.rank is not None]
+        all_ranks = [each.rank for each in of_key if each.rank is not None]
+        if write.rank is None or len(ranks) < len(held) or all_ranks.count(write.rank) > 1:
+            return False
+        newest = max(ranks, default=(-1, 0, 0))
+        return newest < write.rank and not any(newest < rank < write.rank for rank in all_ranks)
+
+    def _markers_of(self, event: _Event) -> list[_Event]:
+        return self._markers.get((event.subscriber, event.session), [])
+
+    def _is_early(self, position: int, start: int) -> bool:
+        """Is that position part of what a session begins with?"""
+        return position < start or (position == start and self.contract.resume == "after")
+
+    def _closes(self, mark: _Event, position: int) -> bool:
+        return position < mark.position or (position == mark.position and self.contract.closed == "<=")
+
+    def _write_of(self, event: _Event) -> _Write | None:
+        """The only write that an event can show."""
+        fits = self._written.get((event.key, event.value), []) if event.value != NEVER else []
+        return fits[0] if len(fits) == 1 else None
+
+    def _never_goes_back(self) -> bool:
+        """Does no chain of watermarks go back? There it would be cut in two."""
+        chains: dict[tuple[int, ...], list[int]] = {}
+        is_by_session = self.contract.wm_scope == "session"
+        for mark in (event for event in self.events if event.kind == WATERMARK):
+            chain = (mark.subscriber, mark.span, mark.session if is_by_session else 0)
+            chains.setdefault(chain, []).append(mark.position)
+        return all(one <= two for chain in chains.values() for one, two in pairwise(chain))
+
+
+def why(history: Path, contract: StreamContract) -> Why:
+    """What to ask about findings of one history, whose files are read when the first question is asked."""
+    ask: dict[str, Callable[[Definition, Finding], str]] = {
+        "torn-unit": Definition.torn,
+        "split-view": Definition.split,
+    }
+    columns = partial(lru_cache(maxsize=1)(_columns), history, contract)
+
+    def answer(finding: Finding) -> str:
+        deliveries, writes = columns()
+        chosen = np.isin(writes.op, finding.ops) if finding.ops else np.zeros(len(writes.op), np.bool_)
+        shown = np.isin(deliveries.seq, finding.events)
+        keys = np.append(writes.key[chosen], deliveries.key[shown & (deliveries.key != NEVER)])
+        is_row = np.isin(deliveries.kind, (ROW, BACKFILL))
+        part = _only(deliveries, ~is_row | np.isin(deliveries.key, keys))
+        written = _only(writes, np.isin(writes.key, keys))
+        return ask.get(finding.anomaly, Definition.unplaced)(Definition(part, written, contract), finding)
+
+    return answer
+
+
+def _columns(history: Path, contract: StreamContract) -> tuple[Deliveries, SourceWrites]:
+    """The events of all subscribers, in the order of receipt, and the writes, with positions and ranks."""
+    parts = [read_deliveries(log) for log in stream_logs(history, contract)]
+    writes = read_writes(history)
+    ranked = read_ranked(history, placed(writes, merged([placement(part, writes) for part in parts])))
+    columns = {name.name: np.concatenate([getattr(part, name.name) for part in parts]) for name in fields(Deliveries)}
+    return _only(Deliveries(**columns), np.argsort(columns["seq"])), ranked
+
+
+def _only(columns: Columns, rows: Bools | Int64s) -> Columns:
+    return replace(columns, **{each.name: getattr(columns, each.name)[rows] for each in fields(columns)})
+
+
+def _is_same_session(one: _Event, other: _Event) -> bool:
+    return (one.subscriber, one.session) == (other.subscriber, other.session)
+
+
+def _events(deliveries: Deliveries) -> Iterator[_Event]:
+    names = ("seq", "subscriber", "session", "kind", "span", "key", "value", "position")
+    columns = [getattr(deliveries, name).tolist() for name in names]
+    for at, (marks, cells) in enumerate(zip(is_marker(deliveries).tolist(), zip(*columns, strict=True), strict=True)):
+        yield _Event(at=at, is_marker=marks, **dict(zip(names, cells, strict=True)))
+
+
+def _writes(writes: SourceWrites, contract: StreamContract) -> Iterator[_Write]:
+    names = ("op", "outcome", "key", "value", "position", "ordinal", "version")
+    is_trusted = contract.is_position_unique and contract.order_key != "none"
+    for cells in zip(*(getattr(writes, name).tolist() for name in names), strict=True):
+        op, outcome, key, value, position, ordinal, version = cells
+        if outcome == FAIL:
+            continue
+        is_committed = outcome != INFO or position != NEVER or version != NEVER
+        rank = (version, 0, 0) if version != NEVER else (NEVER, position, ordinal)
+        has_rank = version != NEVER or (is_trusted and position != NEVER)
+        yield _Write(
+            op=op,
+            key=key,
+            value=value,
+            position=position,
+            rank=rank if is_committed and has_rank else None,
+            is_committed=is_committed,
+        )

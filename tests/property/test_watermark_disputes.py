@@ -1,0 +1,108 @@
+"""What the graph of watermarks had to see, its slow definition sees; and the two opinions never dispute, while both are
+right, in worlds without fault and with every fault.
+
+SEAMARK_FUZZ_COUNT is the number of seeds of each kind, SEAMARK_FUZZ_SEED where they begin.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from checkers import streams
+from checkers.agreement import rows_at, splits
+from checkers.engine import LocalEngine
+from checkers.explain import number
+from checkers.register_order import Order
+from checkers.stream_chunks import StreamLog, merged, placed, placement
+from checkers.stream_kernel import SPLIT, TORN, judged
+from checkers.stream_sentences import finding
+from checkers.stream_view import stream_view
+from checkers.watermark_check import Options, check
+from checkers.watermark_disputes import SEEN, Definition, why
+from checkers.watermark_opinion import second_opinion
+from checkers.watermark_steps import NAMES
+from harness.core.verdict import Finding
+from harness.formats.parquet import write_history
+from tests.oracles.watermark_classes import components
+from tests.oracles.watermark_edges import all_pairs
+from tests.oracles.watermark_graph import edges
+from tests.oracles.watermark_source import World
+from tests.stream_sources import KINDS
+from tests.stream_spoilers import SPOILERS, columns_of, journal
+from tests.stream_worlds import world
+
+COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "2"))
+FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
+SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
+MANY = 10  # From so many seeds on whole checks are made of every world, not only of a few.
+OPTIONS = Options(forbidden=frozenset(NAMES), order=Order(commits=True))
+
+
+def worlds(kind: str, seed: int) -> Iterator[tuple[str, World]]:
+    """Plain and odd worlds of that kind, and each with each fault that fits."""
+    for one in (world(seed, kind, is_simple=True, subscribers=None if kind == "keys" else 2), world(seed, kind)):
+        yield "correct", one
+        for fault, spoil in SPOILERS.items():
+            if bad := spoil(one, seed):
+                yield f"{fault}, seed {seed}: {bad.did}", bad.world
+
+
+def asked(one: World) -> Iterator[tuple[Finding, str]]:
+    """What the rules find torn or split in a world, with why the graph need not have seen it."""
+    deliveries, told = columns_of(one)
+    writes = placed(told, merged([placement(deliveries, told)]))
+    outcome = judged(StreamLog("", ("s1", "s2"), ("s0", "s1", "s2"), ()), deliveries, writes, one.contract)
+    definition = Definition(deliveries, writes, one.contract)
+    for torn in (finding(example, number) for example in outcome.examples if example.anomaly == TORN):
+        yield torn, definition.torn(torn)
+    assert outcome.views is not None
+    view = stream_view(deliveries, writes, one.contract)
+    for split in splits([outcome.views])[0]:
+        rows = [row for each in rows_at(view, (split.one, split.other)).values() for row in each.tolist()]
+        events = tuple(int(deliveries.seq[row]) for row in sorted(rows))
+        apart = Finding(fingerprint="", anomaly=SPLIT, checker="", sentence="", events=events)
+        yield apart, definition.split(apart)
+
+
+def has_cycle(one: World) -> bool:
+    """Has the graph by definition a cycle, sessions beginning with what was received, or with the source's state?"""
+    into, out, _ = all_pairs(one)
+    return bool(components(edges(one))) or any((op, mark) in into for mark, op in out)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_had_to_be_seen_is_a_cycle_by_definition(kind: str) -> None:
+    for what, one in (each for seed in SEEDS for each in worlds(kind, seed)):
+        for told, reason in asked(one):
+            assert reason != SEEN or has_cycle(one), f"{told.anomaly}, {what}"
+
+
+def test_most_of_what_is_torn_had_to_be_seen() -> None:
+    met = Counter(
+        (told.anomaly, reason == SEEN)
+        for kind in ("locks", "epochs")
+        for seed in range(5)
+        for _, one in worlds(kind, seed)
+        for told, reason in asked(one)
+    )
+    assert met[TORN, True] > met[TORN, False] > 0
+    assert met[SPLIT, True] > 0
+    assert met[SPLIT, False] > 0
+
+
+@pytest.mark.parametrize("kind", ("locks", "epochs", "keys") if COUNT < MANY else KINDS)
+def test_opinions_that_are_right_dispute_nothing(kind: str, tmp_path: Path) -> None:
+    compared = 0
+    tried = [each for seed in SEEDS for each in worlds(kind, seed)]
+    for place, (what, one) in enumerate(tried if COUNT >= MANY else tried[:5]):
+        folder = tmp_path / str(place)
+        write_history(journal(one), folder)
+        engine = LocalEngine(1)
+        graph = check(folder, folder, one.contract, engine, OPTIONS)
+        told = second_opinion(graph, streams.check(folder, one.contract, engine), why(folder, one.contract))
+        assert told is None or not told.findings, what
+        compared += told is not None
+    assert compared

@@ -1,0 +1,124 @@
+"""When the graph of watermarks, or the rules of streams, had to see what the other of the two found."""
+
+from pathlib import Path
+
+import pytest
+
+from checkers import streams
+from checkers.engine import LocalEngine
+from checkers.watermark_disputes import APART, LOST, OPEN_POSITION, SEEN, SHARED, WHOLE, why
+from checkers.watermark_steps import NAMES
+from harness.core.verdict import Finding
+from harness.formats.parquet import write_history
+from tests.unit.checkers.stream_cases import contract
+from tests.unit.checkers.watermark_cases import judged, records
+
+LATE = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 w@1 y=2@1.1 w@1"
+NEXT = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 w@1"
+UNREAD = "0 ax1 ay2 @1; 1 rx1; open@0 x=1@1 w@1"
+REPLACED = "0 ax1 ay2 @1; 1 ay3 @2; 2 rx1 ry2,3; open@0 x=1@1 y=3@2 w@2"
+BEHIND_ANOTHER = "0 ay3 @1; 1 ax1 ay2 @2; 2 rx1 ry3,2; open@0 x=1@2 w@2"  # Of y both are missing: 3 is next.
+ADMITTED = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 w@1 gap y=2@1.1 w@1"
+UNKNOWN_VALUE = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 y=9@1 x=1@1 w@1"
+BACK = "0 ax1 ay2 @2; 1 rx1 ry2; open@0 x=1@2 w@2 w@1"
+HELD = "0 ay3 @1; 1 ax1 ay2 @2; 2 rx1 ry3,2; open@1 x=1@2 w@2"
+STARTED = "0 ax1 ay2 @3; 1 rx1 ry2; open@0 w@1; s1/2 open@1 x=1@3 w@3 y=2@3.1 w@3"
+
+SPLIT_NEXT = "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; s2 open@0 w@1"
+SPLIT_UNREAD = "0 ax1 @1; s1 open@0 x=1@1 w@1; s2 open@0 w@1"
+SPLIT_APART = "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; s2 open@0 w@2"
+SPLIT_TWICE = "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; s2 open@0 w@1 w@1"  # Perhaps two nodes: nobody claims one.
+
+
+def reasons(folder: Path, journal: str, anomaly: str, **changes: object) -> list[str]:
+    """Why the graph need not have seen what the rules find of that kind."""
+    write_history(records(journal), folder)
+    how = contract(**changes)
+    ask = why(folder, how)
+    found = [finding for finding in streams.check(folder, how, LocalEngine(1)).findings if finding.anomaly == anomaly]
+    assert found, "the rules find nothing to ask about"
+    return [ask(finding) for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("journal", "reason"),
+    [
+        (LATE, SEEN),
+        (NEXT, SEEN),
+        (STARTED, SEEN),
+        (HELD, SEEN),  # What a session begins with is held: the missing version is next to it.
+        (UNREAD, LOST),
+        (REPLACED, LOST),
+        (BEHIND_ANOTHER, LOST),
+        (ADMITTED, LOST),
+        (UNKNOWN_VALUE, LOST),
+        (BACK, WHOLE),
+    ],
+)
+def test_a_torn_unit_had_to_be_seen_if_its_row_came_later_or_was_next(
+    journal: str, reason: str, tmp_path: Path
+) -> None:
+    # Positions are of several transactions here, so that they order no versions: only reads do.
+    how: dict[str, object] = {"is_position_unique": False, "identity": "position+key+value"}
+    assert reasons(tmp_path, journal, "torn-unit", **how)[0] == reason
+
+
+def test_positions_that_are_trusted_order_versions_that_nobody_read(tmp_path: Path) -> None:
+    assert reasons(tmp_path, UNREAD, "torn-unit") == [SEEN]
+
+
+def test_an_epoch_torn_between_transactions_is_whole_for_the_graph(tmp_path: Path) -> None:
+    journal = "0 ax1 @5; 1 ay2 @5; 2 rx1 ry2; open@0 x=1@5 w@5"
+    how: dict[str, object] = {"position": "epoch", "atomic_unit": "epoch", "unit_rows": "final", "cut": "position"}
+    how |= {"is_position_unique": False, "identity": "position+key+value"}
+    assert reasons(tmp_path, journal, "torn-unit", **how) == [WHOLE]
+
+
+def test_what_comes_later_tells_nothing_where_versions_may_be_skipped(tmp_path: Path) -> None:
+    how: dict[str, object] = {"is_position_unique": False, "identity": "position+key+value", "versions": "latest"}
+    unread = "0 ax1 ay2 @1; 1 rx1; open@0 x=1@1 w@1 y=2@1.1 w@1"
+    assert reasons(tmp_path, unread, "torn-unit", **how) == [LOST]
+
+
+@pytest.mark.parametrize(
+    ("journal", "reason"),
+    [
+        (SPLIT_NEXT, SEEN),
+        (SPLIT_UNREAD, LOST),
+        (SPLIT_APART, APART),
+        (SPLIT_TWICE, APART),
+    ],
+)
+def test_a_split_view_had_to_be_seen_if_two_watermarks_are_one_node(journal: str, reason: str, tmp_path: Path) -> None:
+    how: dict[str, object] = {"is_position_unique": False, "identity": "position+key+value", "wm_scope": "subscriber"}
+    assert reasons(tmp_path, journal, "split-view", **how) == [reason]
+
+
+@pytest.mark.parametrize("journal", [LATE, NEXT, STARTED, HELD, SPLIT_NEXT])
+def test_what_had_to_be_seen_is_seen(journal: str, tmp_path: Path) -> None:
+    how: dict[str, object] = {"is_position_unique": False, "identity": "position+key+value", "wm_scope": "subscriber"}
+    assert judged(tmp_path, journal, frozenset(NAMES), **how).findings
+
+
+@pytest.mark.parametrize(
+    ("journal", "changes", "reason"),
+    [
+        (LATE, {}, SEEN),
+        ("0 ax1 ay2 @5; 1 rx1 ry2; open@0 x=1@5 w@4 y=2@5.1 w@5", {}, OPEN_POSITION),  # It ran ahead: that is legal.
+        ("0 ax1 ay2; 1 rx1 ry2; open@0 x=1@9 w@4 y=2@9.1 w@9", {}, OPEN_POSITION),
+        (LATE, {"closed": "<"}, OPEN_POSITION),
+        (LATE, {"wm_scope": "global"}, SHARED),
+    ],
+)
+def test_the_rules_had_to_see_what_watermarks_close(
+    journal: str, changes: dict[str, object], reason: str, tmp_path: Path
+) -> None:
+    [finding] = judged(tmp_path, journal, frozenset(NAMES), **changes).findings
+    assert finding.anomaly == "torn-watermark"
+    assert why(tmp_path, contract(**changes))(finding) == reason
+
+
+def test_a_finding_without_operations_is_no_dispute(tmp_path: Path) -> None:
+    write_history(records(LATE), tmp_path)
+    nothing = Finding(fingerprint="", anomaly="torn-watermark", checker="", sentence="")
+    assert why(tmp_path, contract())(nothing) == OPEN_POSITION
