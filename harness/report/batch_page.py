@@ -113,7 +113,7 @@ def _title(summary: Summary, classes: Sequence[Class], count: int) -> str:
 
 
 def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
-    """The classes, broken promises first, then by how many runs show them."""
+    """The classes, broken promises first, then by how many runs show them, and how often."""
     found: dict[str, list[tuple[Report, FindingRow]]] = {}
     for report in reports:
         for finding in report.findings:
@@ -133,7 +133,7 @@ def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
                 run_count=len(runs),
             )
         )
-    return sorted(classes, key=lambda each: (not each.promises, -each.run_count, each.anomaly))
+    return sorted(classes, key=lambda each: (not each.promises, -each.run_count, -each.times, each.anomaly))
 
 
 def _promises(reports: Sequence[Report]) -> Iterator[PromiseSum]:

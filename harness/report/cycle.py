@@ -103,7 +103,8 @@ def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp]) -> t
     if not _is_operation(name):
         told = WATERMARK.fullmatch(name)
         return (_short(f"{told[1]} was told: all up to {told[2]}" if told else "what was announced as complete"),)
-    shown = [_short(mop_text(mop)) for mop in (telling or every)[:LINES_MAX]]
+    most = LINES_MAX + (len(every) == LINES_MAX + 1)  # "And 1 more" takes the room of the one.
+    shown = [_short(mop_text(mop)) for mop in (every if len(every) <= most else telling or every)[:most]]
     left = len(every) - len(shown)
     return (*shown, f"and {left} more") if left else tuple(shown)
 

@@ -40,7 +40,9 @@ from harness.store import RunFile
 TEXT_MAX: Final = 2_000  # Characters of one value; a megabyte in a key must not make the page unreadable.
 DRAWN_MAX: Final = 12  # Findings with drawings; the others have their sentence, proof and fingerprint.
 HEADLINE_MAX: Final = 260  # Characters: a longer sentence stands below the title.
-FLAG_MAX: Final = 4  # Numbers on one flag.
+SENTENCE_MAX: Final = 800  # Characters: a longer sentence of a cycle stands in its steps only.
+FLAG_MAX: Final = 4  # Stretches of numbers on one flag.
+NAMED_MAX: Final = 4  # Members of a cycle in a headline; of more, one less is named.
 FAULTS_NAMED: Final = 4  # Faults at the time of a finding; of more only the kinds are told.
 NEAR: Final = 3.0  # Percent of the width: flags closer than this are one.
 AFTERMATH_NS: Final = 1_000_000_000
@@ -64,9 +66,15 @@ class Guide:
 
     @property
     def text(self) -> str:
-        """The numbers; of many, the first and the last."""
-        numbers = [str(number) for number in sorted(self.numbers)]
-        return ", ".join(numbers) if len(numbers) <= FLAG_MAX else f"{numbers[0]} … {numbers[-1]}"
+        """The numbers, in stretches: no finding stands in it that is elsewhere. Of many stretches, the first ones."""
+        stretches: list[list[int]] = []
+        for number in sorted(self.numbers):
+            if stretches and number == stretches[-1][-1] + 1:
+                stretches[-1].append(number)
+            else:
+                stretches.append([number])
+        texts = [f"{each[0]}–{each[-1]}" if len(each) > 2 else ", ".join(map(str, each)) for each in stretches]
+        return ", ".join([*texts[:FLAG_MAX], *("…" for _ in texts[FLAG_MAX:][:1])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +82,7 @@ class Shown:
     """A finding as the page shows it."""
 
     finding: FindingRow
+    told: str  # Its sentence; of a very long one, whose parts are those of the proof, the headline.
     promise: PromiseRow | None
     anchor: str
     drawing: Drawing | None
@@ -146,10 +155,10 @@ def headline(finding: FindingRow) -> str:
     if not finding.cycle or len(finding.sentence) <= HEADLINE_MAX:
         return finding.sentence
     names = list(dict.fromkeys(step.source for step in finding.cycle))
-    return (
-        f"{len(names)} transactions, {', '.join(names[:3])} and on, each come before the next, and the last before the "
-        "first: no order allows that."
-    )
+    rest = len(names) - (NAMED_MAX - 1)
+    named = [*names[: NAMED_MAX - 1], f"{rest} more"] if len(names) > NAMED_MAX else names
+    listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]}"
+    return f"In a circle, {listed} each come before the next, and the last before the first: no order allows that."
 
 
 def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **names: object) -> str:
@@ -246,6 +255,7 @@ def _shown_findings(report: Report, story: Story, run_file: RunFile | None) -> l
         shown.append(
             Shown(
                 finding=finding,
+                told=finding.sentence if len(finding.sentence) <= SENTENCE_MAX else headline(finding),
                 promise=promises.get(finding.promise or ""),
                 anchor=f"f{number}",
                 drawing=cycle_drawing(finding.cycle, operations),

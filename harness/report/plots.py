@@ -84,9 +84,17 @@ def overview(
         ticks=tuple(axis.ticks()),
         phases=tuple((axis.percent(ns), name) for name, ns in series.phases.items() if name in ("healing", "final")),
         views=_views(series, axis),
-        note=f"A column is {duration(axis.span_ns / columns)}; all {size:,} operations are in it." if size else "",
+        note=_note(size, duration(axis.span_ns / columns), sum(step.begin_ns > axis.high_ns for step in planned)),
         hover={"columns": columns, "span_s": axis.span_ns / SECOND, "values": hover},
     )
+
+
+def _note(size: int, column: str, later: int) -> str:
+    """What a column stands for, and what cannot be seen: faults that were to begin after the end."""
+    told = [f"A column is {column}; all {size:,} operations are in it."] if size else []
+    if later:
+        told.append(f"{later} fault{'s were' if later > 1 else ' was'} planned for later than the run lasted.")
+    return " ".join(told)
 
 
 def _views(series: Series, axis: TimeAxis) -> tuple[tuple[float, str], ...]:

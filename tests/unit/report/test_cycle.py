@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from harness.core.record import Invoke, MicroOp
 from harness.core.verdict import Step
 from harness.report.cycle import NAME_MAX, cycle_drawing
 
@@ -45,3 +46,17 @@ def test_a_relation_without_a_meaning_of_its_own_is_drawn_too() -> None:
     drawing = cycle_drawing(through("s1@120", "chain"), {})
     assert drawing is not None
     assert dict(drawing.legend) == {"wr": "was read by", "chain": "comes before"}
+
+
+@pytest.mark.parametrize(
+    ("size", "lines"),
+    [
+        (4, ("append 0 to x", "append 1 to x", "append 2 to x", "append 3 to x")),
+        (5, ("append 0 to x", "append 1 to x", "append 2 to x", "and 2 more")),
+    ],
+)
+def test_one_step_is_never_left_out_for_the_line_that_says_so(size: int, lines: tuple[str, ...]) -> None:
+    invoke = Invoke(1, 0, 0, 0, "txn", None, tuple(MicroOp("append", "x", number) for number in range(size)))
+    drawing = cycle_drawing(through("s1@120"), {1: (invoke, None)})
+    assert drawing is not None
+    assert drawing.boxes[0].lines == lines

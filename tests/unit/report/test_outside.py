@@ -1,8 +1,10 @@
 """What others read of a report: JUnit, annotations and summaries of GitHub, an issue, a scale."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from harness.report.github import ANNOTATIONS_MAX, SUMMARY_MAX, add_summary, ann
 from harness.report.junit import junit
 from harness.report.markdown import escaped, issue, summary
 from harness.report.model import FaultRow, FindingRow, Report
-from harness.report.page import page
+from harness.report.page import Guide, headline, page
 from harness.report.scale import TimeAxis, duration, nice_ceiling
 from tests.unit.report.conftest import promise, report
 
@@ -167,6 +169,12 @@ def test_a_batch_is_sorted_by_finding_and_links_its_runs(tmp_path: Path) -> None
     assert "| G0 | P-1 | 1 of 3 | It broke. |" in batch_summary(batch(Verdict.INVALID), runs)
 
 
+def test_of_findings_in_as_many_runs_the_most_frequent_comes_first(tmp_path: Path) -> None:
+    once, often = finding("a-once"), msgspec.structs.replace(finding("b-often"), count=9)
+    html = batch_page(batch(Verdict.INVALID), [invalid(once, often)], tmp_path)
+    assert html.index("<b>b-often</b>") < html.index("<b>a-once</b>")
+
+
 def test_a_batch_of_nothing_is_a_page() -> None:
     assert "Too little was tested" in batch_page(batch(Verdict.VACUOUS), [], Path())
 
@@ -194,6 +202,49 @@ def test_every_finding_is_on_the_page_and_the_page_says_which_are_not_drawn() ->
     html = page(invalid(*(finding(f"a{number:02}", sentence=f"Sentence {number}.") for number in range(30))))
     assert all(f"Sentence {number}." in html for number in range(30))
     assert html.count("Not drawn: only the first 12 findings are.") == 18
+
+
+def circle(names: Sequence[str], sentence: str) -> FindingRow:
+    pairs = zip(names, [*names[1:], *names[:1]], strict=True)
+    steps = tuple(Step(source=a, target=b, relation="rw", sentence="because") for a, b in pairs)
+    return msgspec.structs.replace(finding("G2", sentence=sentence), cycle=steps)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("T1", "T2"), "In a circle, T1 and T2 each come before the next"),
+        (("T1", "T2", "T3", "W s1/7"), "In a circle, T1, T2, T3 and W s1/7 each come before the next"),
+        (("T1", "T2", "T3", "T4", "T5"), "In a circle, T1, T2, T3 and 2 more each come before the next"),
+    ],
+)
+def test_the_headline_of_a_long_cycle_names_all_of_few_and_counts_the_rest_of_many(
+    names: tuple[str, ...], said: str
+) -> None:
+    assert headline(circle(names, "x" * 261)).startswith(said)
+    assert headline(circle(names, "x" * 260)) == "x" * 260
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(800, True), (801, False)])
+def test_of_a_very_long_sentence_the_page_has_the_steps(size: int, is_told: bool) -> None:
+    html = page(invalid(circle(("T1", "T2"), "x" * size)))
+    assert (f"<b>{'x' * size}</b>" in html) == is_told
+    assert "<b>T1 comes before T2</b>, because because." in html
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((3,), "3"),
+        ((2, 1), "1, 2"),
+        ((1, 2, 3), "1–3"),
+        ((1, 2, 3, 4, 5, 7, 8, 9), "1–5, 7–9"),
+        ((1, 3, 5, 7), "1, 3, 5, 7"),
+        ((1, 3, 5, 7, 9, 11), "1, 3, 5, 7, …"),
+    ],
+)
+def test_a_flag_names_no_finding_that_is_elsewhere(numbers: tuple[int, ...], text: str) -> None:
+    assert Guide(50.0, numbers).text == text
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))

@@ -1,5 +1,7 @@
 """The plan beside what happened."""
 
+import pytest
+
 from harness.core.record import Fault
 from harness.exposure import FOREVER, Window
 from harness.report.planned import planned_steps, read_refusals
@@ -43,3 +45,18 @@ def test_a_step_that_never_began_has_its_row_in_the_drawing(written: Written) ->
     assert [band.kind for band in drawn.bands] == [0]
     assert drawn.planned[0].x < drawn.planned[1].x < drawn.planned[2].x
     assert steps[2].refusal == "no libfaketime here"
+
+
+@pytest.mark.parametrize(
+    ("end_ms", "told"),
+    [
+        (179, ""),
+        (169, " 1 fault was planned for later than the run lasted."),
+        (149, " 2 faults were planned for later than the run lasted."),
+    ],
+)
+def test_a_run_that_ended_early_says_what_was_to_come(written: Written, end_ms: int, told: str) -> None:
+    folder = written(operation(0, 100, end_ms))
+    steps = planned_steps(Plan(steps=STEPS), (), {}, 100 * MS)
+    note = overview(read_series(folder, None), is_closed=True, planned=steps).note
+    assert note.endswith(f"all 1 operations are in it.{told}")
