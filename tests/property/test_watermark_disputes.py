@@ -83,8 +83,8 @@ def test_what_had_to_be_seen_is_a_cycle_by_definition(kind: str) -> None:
 def test_most_of_what_is_torn_had_to_be_seen() -> None:
     met = Counter(
         (told.anomaly, reason == SEEN)
-        for kind in ("locks", "epochs")
-        for seed in range(5)
+        for kind in ("locks", "timestamps")
+        for seed in range(6)
         for _, one in worlds(kind, seed)
         for told, reason in asked(one)
     )
