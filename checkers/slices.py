@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 
 from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
-from checkers.ragged import codes, expand, meets, merged
+from checkers.ragged import codes, expand, groups, meets, merged
 from checkers.versions import Inference
 from harness.core.columns import Bools, Int64s
 
@@ -105,21 +105,17 @@ def _leading_on(edges: Edges) -> Edges:
 def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tuple[int, SliceShare]]:
     """The edges of one partition for each slice, by rules 2 and 6. Windows known by now go to slice 0."""
     tail_edges, tail_windows = _backward(_ended_tail(inference.tail, known))
-    edges = all_edges([_ended(inference.edges, known), tail_edges])
-    # What is certain comes first: by rule 6 an operation may have to end before it begins, which implies its edges.
-    is_certain = (edges.target_after <= edges.source) | (edges.target_after == OPEN_END)
-    windows = union([tail_windows, _hulls(edges.only(is_certain))])
+    (certain, pending), (tail_certain, tail_pending) = (_undecided(e, known) for e in (inference.edges, tail_edges))
+    windows = union([tail_windows, certain, tail_certain])
     if len(windows.start):
         yield 0, SliceShare(all_edges([]), windows)
-    edges = edges.only(~is_certain & (edges.source_after > edges.target))
+    edges = all_edges([pending, tail_pending])
     lifetime = _hulls(edges)
     first, last = lifetime.start // slice_ids, np.minimum(lifetime.stop - 1, known.last) // slice_ids
-    at = expand(first, last - first + 1)
-    order = np.argsort(at, kind="stable")
-    row = np.repeat(np.arange(len(first)), last - first + 1)[order]
-    numbers, begin = np.unique(at[order], return_index=True)
-    for number, rows in zip(numbers.tolist(), np.split(row, begin)[1:], strict=True):
-        yield number, SliceShare(edges.only(rows), union([]))
+    at, row = expand(first, last - first + 1), np.repeat(np.arange(len(first)), last - first + 1)
+    for number, rows in enumerate(groups(at, known.last // slice_ids + 1)):
+        if len(rows):
+            yield number, SliceShare(edges.only(row[rows]), union([]))
 
 
 def certify(shares: Sequence[SliceShare]) -> Windows:
@@ -213,17 +209,22 @@ def _end(op: Int32s, after: Int32s, known: Ends) -> Int32s:
     return result
 
 
-def _ended(edges: Edges, known: Ends) -> Edges:
-    """The edges with the ends of rule 6, without those that are in no cycle.
+def _undecided(edges: Edges, known: Ends) -> tuple[Windows, Edges]:
+    """The lifetimes of edges that are cycles by themselves; and those of which slices decide, with the ends of rule 6.
 
     An operation that leads to nothing with an end is in no cycle with one that has an end, and in none at all if it
     has no successor.
     """
     source_after = _end(edges.source, edges.source_after, known)
     target_after = _end(edges.target, edges.target_after, known)
+    is_alive = np.ones(len(edges.source), np.bool_)
+    endless = np.flatnonzero(target_after == OPEN_END)
+    is_alive[endless] = (source_after[endless] == OPEN_END) & np.isin(edges.target[endless], known.op)
+    # What is certain comes first: by rule 6 an operation may have to end before it begins, which implies its edges.
+    is_certain = (target_after <= edges.source) | (target_after == OPEN_END)
+    is_pending = is_alive & ~is_certain & (source_after > edges.target)
     ended = replace(edges, source_after=source_after, target_after=target_after)
-    is_dead = (source_after != OPEN_END) | ~np.isin(edges.target, known.op)
-    return ended.only((target_after != OPEN_END) | ~is_dead)
+    return _hulls(ended.only(np.flatnonzero(is_alive & is_certain))), ended.only(np.flatnonzero(is_pending))
 
 
 def _ended_tail(tail: Tail, known: Ends) -> Tail:

@@ -25,6 +25,7 @@ import checkers
 import checkers.serializability
 import harness.core
 from checkers import spark_classes
+from checkers.blobs import blob_of
 from checkers.engine import Dataset
 
 T = TypeVar("T")
@@ -205,7 +206,7 @@ def _local_settings(work_dir: Path, java_options: str) -> dict[str, str]:
 
 
 def _batch(number: int, item: object) -> pa.RecordBatch:
-    blob = pickle.dumps(item, protocol=5)
+    blob = blob_of(item)
     # Not pa.array: before it takes a list, it asks pandas what it is, and half a second goes with importing that.
     numbers = pa.Array.from_buffers(pa.int32(), 1, [None, pa.py_buffer(np.int32(number).tobytes())])
     offsets = pa.py_buffer(np.array([0, len(blob)], np.int32).tobytes())
