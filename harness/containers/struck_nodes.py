@@ -54,9 +54,11 @@ class Crash:
 
     async def _strike(self, node: NodeId) -> None:
         place = self._site.nodes[node]
-        was_up, life = not place.is_down, place.control.life
         self._held.append(node)
         if self._holds.take(_DOWN, node):
+            if place.is_down:  # The fault before is over, but on a busy machine a node takes its time to come back.
+                await place.control.ready(SETTLED_S)
+            was_up, life = not place.is_down, place.control.life
             await self._site.kill(node)
             if was_up:
                 self._lives[node] = life

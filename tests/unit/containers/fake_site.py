@@ -75,7 +75,9 @@ class FakeControl:
         return Counters(0, 0, 0, self.delayed, {}, links, deferred=self.deferred)
 
     async def ready(self, within_s: float) -> bool:
-        return True
+        while self._node in self._site.starting:
+            await asyncio.sleep(0.001)
+        return not self._site.nodes[self._node].is_down
 
     async def probe(self, to: NodeId, timeout_s: float) -> str | None:
         reason = self._site.obstacle(self._node, to)
@@ -137,6 +139,8 @@ class FakeSite:
         self.iptables_works = True
         self.disk_kb = SMALL_KB
         self.has_room = False
+        self.start_s = 0.0
+        self.starting: list[NodeId] = []
         self.stuck: list[str] = []  # Links that carry nothing for a reason of their own.
 
     def port_of(self, source: str, target: str) -> int:
@@ -201,6 +205,9 @@ class FakeSite:
         self.nodes[node].rules.clear()
 
     async def start(self, node: NodeId) -> None:
+        self.starting.append(node)
+        await asyncio.sleep(self.start_s)
+        self.starting.remove(node)
         self.nodes[node].is_down = False
         self.nodes[node].control.life += 1
         await asyncio.sleep(0.03)

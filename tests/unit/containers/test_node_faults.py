@@ -29,6 +29,23 @@ def test_a_crash_loses_what_it_should_and_counts_what_was_up() -> None:
     run(main())
 
 
+def test_a_crash_waits_for_a_node_that_is_coming_back() -> None:
+    async def main() -> None:
+        stage = Stage()
+        first, second = step("crash", "n1"), step("crash", "n1", "n2", disk="kept")
+        stage.site.start_s = 0.05
+        await stage.faults.apply(first)
+        undoing = asyncio.create_task(stage.faults.undo(first))
+        await asyncio.sleep(0.01)
+        assert stage.site.nodes[N1].is_down
+        await stage.faults.apply(second)
+        assert await stage.faults.effect(second) == Effect(2, "n1, n2 went down, 0 unsynced writes lost")
+        assert stage.site.nodes[N1].is_down
+        await undoing
+
+    run(main())
+
+
 def test_a_crash_that_keeps_the_disk_writes_no_order() -> None:
     async def main() -> None:
         stage = Stage()
