@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from checkers.ragged import distinct
 from checkers.stream_coverage import is_marker
-from checkers.stream_index import GroupIndex, codes, count_so_far, expand
+from checkers.stream_index import GroupIndex, ascending, codes, count_so_far, expand
 from checkers.stream_view import StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Int64s
 
@@ -90,12 +91,12 @@ def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
     views = _joined(parts)
     if len(views.position) == 0:
         return [], 0
-    positions = np.unique(views.position)
+    positions = distinct(views.position)
     begin, end = (np.searchsorted(positions, bound, "right") for bound in (views.low, views.high))
     interval, place = expand(begin, end)
-    pair = np.unique(views.owner[interval] * len(positions) + place)
+    pair = distinct(views.owner[interval] * len(positions) + place)
     session, place = pair // len(positions), pair % len(positions)
-    order = np.lexsort((views.number[session], views.subscriber[session], place))
+    order = ascending(place, views.subscriber[session], views.number[session])
     session, place = session[order], place[order]
     what = views.session * len(positions) + np.searchsorted(positions, views.position)
     index = GroupIndex(what, np.zeros_like(what))

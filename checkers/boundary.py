@@ -4,7 +4,7 @@ import numpy as np
 
 from checkers.delivery import closing_place, expected_pairs, first_of_each
 from checkers.ragged import distinct
-from checkers.stream_index import GroupIndex, codes, count_so_far, max_so_far
+from checkers.stream_index import GroupIndex, ascending, codes, count_so_far, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, Bools, Int64s
 
@@ -34,7 +34,7 @@ def state_mismatches(view: StreamView) -> Ruling:
     is_explained[group[arrival > lanes.rows[place]]] = True
     is_explained[group[_are_of_two_sessions(view, codes(group, position[candidate]), arrival)]] = True
     kept = np.flatnonzero(~is_explained[group])
-    order = kept[np.lexsort((arrival[kept], position[candidate[kept]], place[kept], group[kept]))]
+    order = kept[ascending(group[kept], place[kept], position[candidate[kept]], arrival[kept])]
     group, candidate, place, arrival = group[order], candidate[order], place[order], arrival[order]
 
     version = w.version[view.expected[candidate]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.ragged import distinct
-from checkers.stream_index import codes, max_so_far
+from checkers.stream_index import ascending, codes, first_rows, max_so_far
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of, unit_of
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
@@ -178,6 +178,5 @@ def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
 
 def first_of_each(group: Int64s, time: Int64s) -> Int64s:
     """For each group the index of its earliest row, these by time."""
-    order = np.lexsort((group, time))
-    _, first = np.unique(group[order], return_index=True)
-    return order[np.sort(first)]
+    order = ascending(time, group)
+    return order[first_rows(group[order])]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from checkers.ragged import distinct
 from checkers.stream_index import GroupIndex, codes
 from checkers.stream_view import Ruling, StreamView, is_final_only
 from harness.core.columns import NEVER, ROW, Bools, Int64s
@@ -30,7 +31,7 @@ def divergent_duplicates(view: StreamView) -> Ruling:
         watermark=rows[broken],
         row=earliest[broken],
         write=np.full(len(broken), -1, np.int64),
-        witnesses=len(np.unique(identity[is_later])),
+        witnesses=len(distinct(identity[is_later])),
         legal=len(differs) - len(broken),
     )
 

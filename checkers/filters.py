@@ -6,8 +6,9 @@ key, each from a position on or from wherever it begins.
 
 import numpy as np
 
+from checkers.ragged import distinct
 from checkers.stream_coverage import ENDS
-from checkers.stream_index import GroupIndex, codes
+from checkers.stream_index import GroupIndex, Places, codes, first_rows
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
 
@@ -28,8 +29,9 @@ def outside_events(view: StreamView) -> Ruling:
     covered = view.coverage.at(view.session[rows], d.key[rows], d.span[rows], rows)
     marker = np.where(covered.since == NEVER, 0, covered.since)
     is_declared = (covered.since != NEVER) & (d.kind[marker] == OPEN) & ~opens.has_asked(marker)
-    is_first = np.isin(rows, view.firsts(d.subscriber))
-    is_below = is_declared & ~covered.reaches(d.position[rows]) & is_first
+    is_first = np.zeros(len(d.kind), np.bool_)
+    is_first[view.firsts(d.subscriber)] = True
+    is_below = is_declared & ~covered.reaches(d.position[rows]) & is_first[rows]
     is_broken = is_unasked | is_below
     broken = np.flatnonzero(is_broken)
     return Ruling(
@@ -109,15 +111,15 @@ def _has_outside(view: StreamView, rows: Int64s, start: Int64s, is_declared: Boo
     """Is there something that the session of each row must not be sent?"""
     d, w = view.deliveries, view.writes
     events = np.flatnonzero(d.kind == ROW)
-    keys = np.unique(np.append(d.key[events], w.key))
+    keys = distinct(np.append(d.key[events], w.key))
     opens = np.flatnonzero(d.kind == OPEN)
     is_whole = (d.key[opens] == NEVER) & (d.span[opens] < 0)
     sessions = int(view.session.max(initial=-1)) + 1
     opened = np.bincount(view.session[opens], minlength=sessions)
     unbound = np.bincount(view.session[opens[is_whole]], minlength=sessions)
     by_span = np.bincount(view.session[opens[(d.span[opens] >= 0)]], minlength=sessions)
-    of_known = opens[np.isin(d.key[opens], keys)]
-    _, first = np.unique(codes(view.session[of_known], d.key[of_known]), return_index=True)
+    of_known = opens[Places(keys).of(d.key[opens]) >= 0]
+    first = first_rows(view.session[of_known], d.key[of_known])
     of_key = np.bincount(view.session[of_known[first]], minlength=sessions)
     is_bound = (opened > 0) & (unbound == 0) & (np.where(by_span > 0, 0, of_key) < len(keys))
     lowest = min(int(d.position[events].min(initial=NEVER)), int(w.position.min(initial=NEVER)))
@@ -129,6 +131,6 @@ def _has_several(group: Int64s, span: Int64s) -> Bools:
     """For each row: does its group have rows of several spans?"""
     if len(group) == 0:
         return np.zeros(0, np.bool_)
-    _, first = np.unique(codes(group, span), return_index=True)
+    first = first_rows(group, span)
     result: Bools = np.bincount(group[first], minlength=int(group.max()) + 1)[group] > 1
     return result

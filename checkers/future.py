@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from checkers.ragged import ordered
 from checkers.stream_around import Issued, issues_by_writes
 from checkers.stream_index import max_so_far
 from checkers.stream_view import Ruling, StreamView
@@ -41,7 +42,7 @@ def _ahead_of_writes(view: StreamView, readers: Issued, step: int) -> Ruling:
     d, marks = view.deliveries, _marks(view)
     issued = _all_issued(view, readers)
     placed = np.flatnonzero(issued.position != NEVER)
-    placed = placed[np.argsort(issued.invoke_seq[placed], kind="stable")]
+    placed = placed[ordered(issued.invoke_seq[placed])[0]]
     before = np.searchsorted(issued.invoke_seq[placed], d.seq[marks])
     top = np.maximum(np.append(-1, np.maximum.accumulate(issued.position[placed]))[before], _received(view)[marks])
     is_known = d.seq[marks] > issued.complete_seq[placed].min(initial=NEVER)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex, codes, count_so_far, max_so_far
+from checkers.ragged import distinct, ordered
+from checkers.stream_index import GroupIndex, codes, count_so_far, first_rows, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
 
@@ -26,9 +27,10 @@ def order_inversions(view: StreamView) -> Ruling:
     found = [_inverted(rows[:0], rows[:0], rows[:0])] if is_silent else list(_comparisons(view, rows))
     row = np.concatenate([each.row for each in found])
     earlier = np.concatenate([each.earlier for each in found])
-    _, chosen = np.unique(row, return_index=True)
+    chosen = first_rows(row)
+    chosen = chosen[ordered(row[chosen])[0]]
     write = np.full(len(chosen), -1, np.int64)
-    witnesses = len(np.unique(np.concatenate([each.compared for each in found])))
+    witnesses = len(distinct(np.concatenate([each.compared for each in found])))
     return Ruling(watermark=row[chosen], row=earlier[chosen], write=write, witnesses=witnesses)
 
 
@@ -70,13 +72,12 @@ def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> _Inverted:
     reached = max_so_far(group, height)
     is_inverted = height < reached
     earlier = GroupIndex(group, height, rows).first(group[is_inverted], reached[is_inverted])
-    is_first = _is_first(codes(group))
-    is_repeated = ~_is_first(codes(group, height)) & ~is_inverted
+    is_first = _is_first(group)
+    is_repeated = ~_is_first(group, height) & ~is_inverted
     return _Inverted(rows[is_inverted], earlier, rows[~is_first & ~is_repeated])
 
 
-def _is_first(group: Int64s) -> Bools:
-    _, first = np.unique(group, return_index=True)
-    result = np.zeros(len(group), np.bool_)
-    result[first] = True
+def _is_first(*columns: Int64s) -> Bools:
+    result = np.zeros(len(columns[0]), np.bool_)
+    result[first_rows(*columns)] = True
     return result

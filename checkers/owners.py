@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex, codes, max_so_far
+from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, ROW
 
@@ -19,14 +19,13 @@ def zombie_events(view: StreamView) -> Ruling:
     if contract.epochs != "owners" or contract.position == "epoch":
         rows = rows[:0]
     span = np.zeros(len(d.kind), np.int64) if contract.is_position_global else d.span
-    _, first = np.unique(codes(span[rows], d.position[rows], d.epoch[rows], view.identity[rows]), return_index=True)
-    rows = rows[np.sort(first)]
+    rows = rows[first_rows(span[rows], d.position[rows], d.epoch[rows], view.identity[rows])]
     # At one position nobody knows who came first, so there the newest epoch stands last.
-    rows = rows[np.lexsort((rows, d.epoch[rows], d.position[rows], span[rows]))]
+    rows = rows[ascending(span[rows], d.position[rows], d.epoch[rows])]
     log, epoch = codes(span[rows]), d.epoch[rows]
     reached = max_so_far(log, epoch)
     broken = np.flatnonzero(epoch < reached)
     newer = GroupIndex(log, epoch, rows).first(log[broken], reached[broken])
     order = np.argsort(rows[broken], kind="stable")
-    changes = len(np.unique(codes(log, epoch))) - len(np.unique(log))
+    changes = int(codes(log, epoch).max(initial=-1)) - int(log.max(initial=-1))
     return Ruling.of_events(rows[broken][order], newer[order], witnesses=changes)

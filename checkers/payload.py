@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checkers.stream_index import codes
+from checkers.stream_index import ascending, codes
 from checkers.stream_units import unit_names
 from checkers.stream_view import Ruling, StreamView, is_final_only
 from harness.core.columns import FAIL, NEVER, ROW, Bools, Int64s
@@ -59,7 +59,7 @@ def _finals(view: StreamView) -> Int64s:
     possible = np.flatnonzero(w.outcome != FAIL)
     if view.contract.unit_rows == "each":
         return possible
-    order = possible[np.lexsort((w.ordinal[possible], w.key[possible], w.op[possible]))]
+    order = possible[ascending(w.op[possible], w.key[possible], w.ordinal[possible])]
     return np.sort(order[np.diff(codes(w.op[order], w.key[order]), append=-1) != 0])
 
 

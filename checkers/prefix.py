@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from checkers.ragged import distinct
 from checkers.stream_index import GroupIndex, codes, count_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import END, NEVER, ROW, Bools, Int64s
@@ -24,7 +25,7 @@ def rewritten_offsets(view: StreamView) -> Ruling:
     earliest = GroupIndex(offset, rows, rows).first(offset, np.zeros(len(rows), np.int64))
     differs = (earliest < rows) & ~_is_alike(view, rows, earliest)
     is_witness = differs | (view.session[rows] != view.session[earliest])
-    witnesses = len(np.unique(offset[is_witness]))
+    witnesses = len(distinct(offset[is_witness]))
     return Ruling.of_events(rows[differs], earliest[differs], witnesses=witnesses)
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from checkers.files import DAMAGE, damaged, ints_of
-from checkers.stream_index import GroupIndex
+from checkers.arrow import integers
+from checkers.files import DAMAGE, damaged
+from checkers.ragged import ordered
+from checkers.stream_index import GroupIndex, first_rows
 from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -45,15 +47,14 @@ class RealTime:
 def read_placed(history: Path, writes: SourceWrites) -> Placed:
     """The operations of those writes that have a position. Raises HistoryError if a file is damaged."""
     try:
-        table = pq.read_table(
-            history / "ops.parquet", columns=["index", "process"], page_checksum_verification=True, use_threads=False
-        )
+        with pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as file:
+            table = file.read(columns=["index", "process"], use_threads=False)
     except DAMAGE as problem:
         raise damaged(history, problem) from problem
     known = np.flatnonzero(writes.position != NEVER)
-    op, first = np.unique(writes.op[known], return_index=True)
-    row = known[first]
-    process = ints_of(table["process"], 0)[np.searchsorted(ints_of(table["index"], 0), op)]
+    row = known[first_rows(writes.op[known])]
+    op = writes.op[row]
+    process = integers(table["process"])[np.searchsorted(integers(table["index"]), op)]
     return Placed(
         op=op,
         process=process,
@@ -71,7 +72,7 @@ def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
     """
     if contract.realtime == "none" or not contract.is_position_global or len(ops.op) == 0:
         return RealTime(first=None, witnesses=0)
-    by_end = np.argsort(ops.complete_seq, kind="stable")
+    by_end = ordered(ops.complete_seq)[0]
     ended = ops.complete_seq[by_end]
     reached = np.maximum.accumulate(ops.position[by_end])
     before = np.searchsorted(ended, ops.invoke_seq)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from checkers import ragged
 from checkers.delivery import ALL_CLOSED, closing_place, expected_pairs, first_of_each
-from checkers.stream_index import GroupIndex, codes, expand
+from checkers.ragged import distinct
+from checkers.stream_index import GroupIndex, ascending, codes, expand
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
@@ -41,7 +43,7 @@ def holes(view: StreamView, missing: Ruling) -> Holes:
     found = found.chosen(first)
     resumed = _is_resume(view, found.since)
     witnesses = np.append(by_mark.chosen(_has_earlier(view, by_mark)).since, by_row.witnesses)
-    told = np.unique(np.append(witnesses, found.since))
+    told = distinct(np.append(witnesses, found.since))
     resumes, backfills = (
         Ruling(
             watermark=part.mark,
@@ -87,11 +89,12 @@ def _starts(view: StreamView) -> Bools:
     """(n,) With which events coverage can begin that is judged here."""
     d = view.deliveries
     opens = np.flatnonzero(d.kind == OPEN)
-    _, first = np.unique(d.subscriber[opens], return_index=True)
+    who, subscriber = ragged.codes(d.subscriber[opens])
+    first = np.empty(len(who), np.int64)
+    first[subscriber[::-1]] = opens[::-1]
     result: Bools = d.kind == BACKFILL
-    result[opens] = True
     # What its first session opens with is no resume.
-    result[opens] = d.session[opens] != d.session[opens[first]][codes(d.subscriber[opens])]
+    result[opens] = d.session[opens] != d.session[first][subscriber]
     return result
 
 
@@ -130,7 +133,7 @@ def _by_order(view: StreamView, missing: Ruling) -> _Ordered:
     low = covered.start[judged] + ~covered.is_inclusive[judged]
     source = _Source(view)
     group = source.group(d.key[rows], d.span[rows])
-    order = np.lexsort((d.position[rows], group))  # Searches in order take a quarter of the time.
+    order = ascending(group, d.position[rows])  # Searches in order take a quarter of the time.
     rows, since, low, group = rows[order], since[order], low[order], group[order]
     begin, end = source.index.place(group, low), source.index.place(group, d.position[rows])
     is_told = begin < end
@@ -169,8 +172,9 @@ class _Source:
         self._is_apart |= not contract.is_position_global
         span = w.span[e] if self._is_apart else np.zeros(len(e), np.int64)
         self._known = codes(w.key[e], span)
-        _, first = np.unique(self._known, return_index=True)
-        self._names = np.stack((w.key[e][first], span[first]))
+        names = np.empty((2, int(self._known.max(initial=-1)) + 1), np.int64)
+        names[:, self._known] = w.key[e], span
+        self._names = names
         self.index = GroupIndex(self._known, w.position[e])
 
     def group(self, key: Int64s, span: Int64s) -> Int64s:
@@ -216,7 +220,7 @@ def _is_in_snapshot(view: StreamView, own: Int64s, passed: _Passed) -> Bools:
 def _has_earlier(view: StreamView, passed: _Passed) -> Bools:
     """Did the source write the key before the start, if that is a resume?"""
     d, w = view.deliveries, view.writes
-    key, lowest = np.unique(w.key[view.expected], return_inverse=True)
+    key, lowest = ragged.codes(w.key[view.expected])
     least = np.full(len(key), NEVER, np.int64)
     np.minimum.at(least, lowest, w.position[view.expected])
     start = d.position[passed.since] + (view.contract.resume == "after")

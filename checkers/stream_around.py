@@ -8,8 +8,11 @@ from typing import Final
 import numpy as np
 import pyarrow.parquet as pq
 
+from checkers.arrow import integers
 from checkers.evidence import rows
-from checkers.files import DAMAGE, damaged, ints_of
+from checkers.files import DAMAGE, damaged
+from checkers.ragged import distinct
+from checkers.stream_index import Places
 from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -66,16 +69,15 @@ def _readers(history: Path, writes: SourceWrites) -> Issued:
     """The operations without a write; none of them if such operations are given no positions."""
     names = ["index", "outcome", "invoke_seq", "complete_seq", "commit_ts"]
     try:
-        table = pq.read_table(
-            history / "ops.parquet", columns=names, page_checksum_verification=True, use_threads=False
-        )
+        with pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as file:
+            table = file.read(columns=names, use_threads=False)
     except DAMAGE as problem:
         raise damaged(history, problem) from problem
-    index, outcome = ints_of(table["index"], 0), ints_of(table["outcome"], INFO)
-    is_reader = ~np.isin(index, writes.op)
-    position = ints_of(table["commit_ts"], NEVER)[is_reader]
+    index, outcome = integers(table["index"], 0), integers(table["outcome"], INFO)
+    is_reader = Places(distinct(writes.op)).of(index) < 0
+    position = integers(table["commit_ts"], NEVER)[is_reader]
     if not np.any(position != NEVER):
         return NOTHING_AROUND.readers
-    ended = np.where(outcome == INFO, NEVER, ints_of(table["complete_seq"], NEVER))
-    invoked = ints_of(table["invoke_seq"], 0)
+    ended = np.where(outcome == INFO, NEVER, integers(table["complete_seq"], NEVER))
+    invoked = integers(table["invoke_seq"], 0)
     return Issued(invoke_seq=invoked[is_reader], complete_seq=ended[is_reader], position=position)

@@ -5,17 +5,20 @@ values tells. An operation of unclear outcome counts only if one of its values w
 position: it is that of the snapshot.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.files import DAMAGE, damaged, ints_of
-from checkers.stream_index import codes, count_so_far
+from checkers.arrow import integers
+from checkers.files import DAMAGE, damaged
+from checkers.ragged import distinct, first_of_each, ordered
+from checkers.stream_index import Places, ascending, codes, count_so_far, is_ascending
 from harness.core.columns import (
     BACKFILL,
     FAIL,
@@ -26,12 +29,14 @@ from harness.core.columns import (
     ROW,
     Bools,
     Deliveries,
-    Int8s,
     Int64s,
     SourceWrites,
 )
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
+
+DELIVERED: Final = tuple(field.name for field in fields(Deliveries))
+_TIMES: Final = ("epoch", "invoke_seq", "complete_seq", "txn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,9 @@ class Placement:
     span: Int64s
 
 
+_NOTHING_TOLD: Final = Placement(*(np.empty(0, np.int64) for _ in range(4)))
+
+
 def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...]:
     """One log for each subscriber; one for all, where a watermark binds more than one. Raises HistoryError."""
     path = history / "events.parquet"
@@ -75,40 +83,46 @@ def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...
     return (StreamLog(str(history), subscribers, subscribers, spans),) if subscribers else ()
 
 
-def read_deliveries(log: StreamLog) -> Deliveries:
-    """The events of a log, in order of receipt. Raises HistoryError if the file is damaged."""
+def read_deliveries(log: StreamLog, names: Sequence[str] = DELIVERED) -> Deliveries:
+    """The events of a log, in order of receipt; of columns that are not in `names` all is missing.
+
+    Raises HistoryError if the file is damaged. A column in which all is missing takes no memory.
+    """
     path = Path(log.directory) / "events.parquet"
-    columns = [field.name for field in fields(Deliveries)]
+    texts = {"subscriber": log.subscribers, "span": log.spans, "kind": KINDS}
+    parts: dict[str, list[Int64s]] = {name: [] for name in DELIVERED}
     try:
-        table = pq.read_table(
-            path,
-            columns=columns,
-            filters=[("subscriber", "in", list(log.chosen))],
-            page_checksum_verification=True,
-            use_threads=False,
-        )
+        with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=list(texts)) as file:
+            for group in range(file.num_row_groups):
+                is_chosen = _is_chosen(file, group, log)
+                count = int(np.count_nonzero(is_chosen))
+                table = file.read_row_group(group, columns=[*names] if count else [], use_threads=False)
+                for name in DELIVERED if count else ():
+                    column = _column(table, name, texts.get(name), len(is_chosen))
+                    parts[name].append(column if count == len(is_chosen) else column[is_chosen])
     except DAMAGE as problem:
         raise damaged(path, problem) from problem
-    table = table.sort_by("seq")
-    texts = {"subscriber": log.subscribers, "span": log.spans, "kind": KINDS}
-    numbers = {
-        name: _ids(table[name], texts[name]) if name in texts else ints_of(table[name], NEVER) for name in columns
-    }
-    kind = numbers.pop("kind").astype(np.int8)
-    return Deliveries(kind=kind, **numbers)
+    numbers = {name: _joined(parts.pop(name)) for name in DELIVERED}
+    if not is_ascending(numbers["seq"]):
+        order, _ = ordered(numbers["seq"])
+        numbers = {name: column[order] for name, column in numbers.items()}
+    return Deliveries(kind=numbers.pop("kind").astype(np.int8), **numbers)
 
 
-def read_writes(history: Path) -> SourceWrites:
-    """All writes of the source, by operation and in the order of each. Raises HistoryError if a file is damaged."""
+def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
+    """All writes of the source, by operation and in the order of each. Raises HistoryError if a file is damaged.
+
+    Without `has_times` all is missing that says when operations were invoked and completed, and under which names.
+    """
     ops_path, mops_path = history / "ops.parquet", history / "mops.parquet"
     parts: list[SourceWrites] = []
+    names = ["index", "outcome", "commit_ts", *(_TIMES if has_times else ())]
     try:
         with (
             pq.ParquetFile(ops_path, page_checksum_verification=True) as ops,
             pq.ParquetFile(mops_path, page_checksum_verification=True) as mops,
         ):
             for group in range(ops.num_row_groups):
-                names = ["index", "outcome", "commit_ts", "epoch", "invoke_seq", "complete_seq", "txn"]
                 op_table = ops.read_row_group(group, columns=names, use_threads=False)
                 mop_table = mops.read_row_group(group, columns=["op", "f", "key", "value"], use_threads=False)
                 parts.append(_writes(op_table, mop_table))
@@ -119,34 +133,53 @@ def read_writes(history: Path) -> SourceWrites:
 
 def concatenated(parts: Iterable[SourceWrites]) -> SourceWrites:
     """The writes of several chunks as one."""
-    chunks = [*parts, _writes_of(np.zeros(0, np.int64), np.zeros(0, np.int8))]
-    outcome = np.concatenate([chunk.outcome for chunk in chunks])
+    chunks = [chunk for chunk in parts if len(chunk.op)]
+    outcome = np.concatenate([np.empty(0, np.int8), *(chunk.outcome for chunk in chunks)])
     names = [field.name for field in fields(SourceWrites) if field.name != "outcome"]
-    columns = {name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in names}
+    columns = {name: _joined([getattr(chunk, name) for chunk in chunks]) for name in names}
     return SourceWrites(outcome=outcome, **columns)
+
+
+def told_by(log: StreamLog, source: Path) -> Placement:
+    """What one log tells of the operations in `source`. Raises HistoryError if a file is damaged.
+
+    Mostly there is little to ask: no more is read than that needs.
+    """
+    writes = read_writes(source, has_times=False)
+    if not np.any(_is_asked(writes)) and not log.spans:
+        return _NOTHING_TOLD
+    return placement(read_deliveries(log, ("seq", "kind", "span", "key", "value", "position")), writes)
 
 
 def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
     """What these deliveries tell of the source. A value that two operations wrote to one key tells nothing."""
+    asked = distinct(writes.key[_is_asked(writes)])
     is_event = np.isin(deliveries.kind, (ROW, BACKFILL))
-    possible = np.flatnonzero(writes.outcome != FAIL)
+    rows = np.flatnonzero(is_event & (Places(asked).of(deliveries.key) >= 0))
+    possible = np.flatnonzero((writes.outcome != FAIL) & (Places(asked).of(writes.key) >= 0))
     what = codes(
-        np.append(deliveries.key[is_event], writes.key[possible]),
-        np.append(deliveries.value[is_event], writes.value[possible]),
+        np.append(deliveries.key[rows], writes.key[possible]),
+        np.append(deliveries.value[rows], writes.value[possible]),
     )
-    shown, written = what[: int(is_event.sum())], what[int(is_event.sum()) :]
+    shown, written = what[: len(rows)], what[len(rows) :]
     owner = np.full(int(what.max(initial=-1)) + 1, -1, np.int64)
     owner[written] = possible
     owner[np.bincount(written, minlength=len(owner)) > 1] = -1
-    write, position = owner[shown], deliveries.position[is_event]
-    is_telling = (write >= 0) & (position != NEVER) & (deliveries.value[is_event] != NEVER)
-    is_telling &= deliveries.kind[is_event] == ROW
+    write, position = owner[shown], deliveries.position[rows]
+    is_telling = (write >= 0) & (position != NEVER) & (deliveries.value[rows] != NEVER)
+    is_telling &= deliveries.kind[rows] == ROW
     write, position = write[is_telling], position[is_telling]
-    is_asked = (writes.outcome[write] == INFO) | (writes.position[write] == NEVER)
+    is_asked = _is_asked(writes)[write]
     op, least = _least(writes.op[write[is_asked]], position[is_asked])
     has_span = is_event & (deliveries.span >= 0)
     key, span = _homes(deliveries.key[has_span], deliveries.span[has_span])
     return Placement(op, least, key, span)
+
+
+def _is_asked(writes: SourceWrites) -> Bools:
+    """Of which writes deliveries must tell the position."""
+    result: Bools = (writes.outcome == INFO) | ((writes.outcome != FAIL) & (writes.position == NEVER))
+    return result
 
 
 def merged(placements: Iterable[Placement]) -> Placement:
@@ -171,49 +204,74 @@ def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
 
 def _writes(ops: pa.Table, mops: pa.Table) -> SourceWrites:
     """The writes of one chunk."""
-    is_write = ints_of(mops["f"], 0) != READ
-    op = ints_of(mops["op"], 0)[is_write]
-    index = ints_of(ops["index"], 0)
+    is_write = integers(mops["f"], 0) != READ
+    op = integers(mops["op"])[is_write]
+    index = integers(ops["index"])
     row = np.searchsorted(index, op)
     if len(op) and (row.max() >= len(index) or not np.array_equal(index[row], op)):
         raise HistoryError("mops.parquet has a row without its operation: write the history again from its journal")
-    return replace(
-        _writes_of(op, ints_of(ops["outcome"], INFO)[row].astype(np.int8)),
-        key=ints_of(mops["key"], 0)[is_write],
-        value=ints_of(mops["value"], NEVER)[is_write],
-        position=ints_of(ops["commit_ts"], NEVER)[row],
-        epoch=ints_of(ops["epoch"], NEVER)[row],
-        invoke_seq=ints_of(ops["invoke_seq"], 0)[row],
-        complete_seq=ints_of(ops["complete_seq"], NEVER)[row],
-        txn=ints_of(ops["txn"], NEVER)[row],
-    )
+    never = _constant(NEVER, len(op))
 
+    def told(name: str, missing: int = NEVER) -> Int64s:
+        if name not in ops.column_names or ops[name].null_count == len(index):
+            return never
+        column: Int64s = integers(ops[name], missing)[row]
+        return column
 
-def _writes_of(op: Int64s, outcome: Int8s) -> SourceWrites:
-    """Writes of which no more is known yet than their operations, numbered inside each."""
-    never = np.full(len(op), NEVER, np.int64)
-    ordinal = count_so_far(codes(op), np.ones(len(op), np.bool_)) - 1
     return SourceWrites(
         op=op,
-        outcome=outcome,
-        key=never,
-        value=never,
-        position=never,
-        ordinal=ordinal,
-        epoch=never,
-        span=np.full(len(op), -1, np.int64),
-        invoke_seq=never,
-        complete_seq=never,
-        txn=never,
+        outcome=integers(ops["outcome"], INFO)[row].astype(np.int8),
+        key=integers(mops["key"])[is_write],
+        value=integers(mops["value"], NEVER)[is_write],
+        position=told("commit_ts"),
+        ordinal=count_so_far(codes(op), np.ones(len(op), np.bool_)) - 1,
+        epoch=told("epoch"),
+        span=_constant(-1, len(op)),
+        invoke_seq=told("invoke_seq", 0),
+        complete_seq=told("complete_seq"),
+        txn=told("txn"),
         version=never,
     )
 
 
+def _constant(number: int, count: int) -> Int64s:
+    """A column of one number, which takes no memory and cannot be written to."""
+    return np.broadcast_to(np.int64(number), count)
+
+
+def _is_constant(column: Int64s) -> bool:
+    return column.strides == (0,)
+
+
+def _joined(parts: Sequence[Int64s]) -> Int64s:
+    """The parts of a column as one; of one number, if they are."""
+    if parts and all(_is_constant(part) and part[:1] == parts[0][:1] for part in parts):
+        return _constant(int(parts[0][0]), sum(map(len, parts)))
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _is_chosen(file: pq.ParquetFile, group: int, log: StreamLog) -> Bools:
+    """Which rows of that row group are of the log's subscribers."""
+    count = file.metadata.row_group(group).num_rows
+    if len(log.chosen) == len(log.subscribers):
+        return np.ones(count, np.bool_)
+    table = file.read_row_group(group, columns=["subscriber"], use_threads=False)
+    result: Bools = _ids(table["subscriber"], log.chosen) >= 0
+    return result
+
+
+def _column(table: pa.Table, name: str, texts: tuple[str, ...] | None, count: int) -> Int64s:
+    """A column of the log as numbers: of text, places in `texts`."""
+    if name not in table.column_names or table[name].null_count == count:
+        return _constant(NEVER if texts is None else -1, count)
+    return integers(table[name], NEVER) if texts is None else _ids(table[name], texts)
+
+
 def _least(group: Int64s, number: Int64s) -> tuple[Int64s, Int64s]:
     """Each group, ascending, with its least number."""
-    order = np.lexsort((number, group))
-    groups, first = np.unique(group[order], return_index=True)
-    return groups, number[order][first]
+    order = ascending(group, number)
+    order = order[first_of_each(group[order])]
+    return group[order], number[order]
 
 
 def _homes(key: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
@@ -225,11 +283,17 @@ def _homes(key: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
 
 def _lookup(keys: Int64s, values: Int64s, wanted: Int64s, default: int) -> Int64s:
     if len(keys) == 0:
-        return np.full(len(wanted), default, np.int64)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], default)
+        return _constant(default, len(wanted))
+    return np.append(values, default)[Places(keys).of(wanted)]
 
 
 def _ids(column: pa.ChunkedArray, texts: tuple[str, ...]) -> Int64s:
-    """The place of each text in `texts`, -1 for null and for any other."""
-    return ints_of(pc.index_in(column, value_set=pa.array(texts, pa.string())), -1)
+    """The place of each text in `texts`, -1 for null and for any other. The column is of a dictionary."""
+    whole = column.unify_dictionaries().combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = whole.chunk(0) if whole.num_chunks else pa.array([], pa.dictionary(pa.int32(), pa.string()))
+    known = {text: place for place, text in enumerate(texts)}
+    place = np.array([*(known.get(text.as_py(), -1) for text in whole.dictionary), -1], np.int64)
+    if len(place) == 2 and not whole.null_count:
+        return _constant(int(place[0]), len(whole))
+    return place[integers(whole.indices, -1)]

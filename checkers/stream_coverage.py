@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.ragged import distinct
-from checkers.stream_index import GroupIndex
+from checkers.stream_index import GroupIndex, Places
 from harness.core.columns import CLOSE, END, ERROR, GAP, NEVER, OPEN, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
@@ -46,7 +46,8 @@ class Coverage:
         self._resumes_at = contract.resume == "at"
         marks = is_marker(deliveries)
         has_key, has_span = deliveries.key != NEVER, deliveries.span >= 0
-        self._keys = distinct(deliveries.key)
+        keys = distinct(deliveries.key[deliveries.key != NEVER])
+        self._key_count, self._keys = len(keys), Places(keys)
         self._span_count = int(deliveries.span.max(initial=0)) + 1
         by_key = self._by_key(session, deliveries.key)
         by_span = self._by_span(session, deliveries.span)
@@ -84,10 +85,8 @@ class Coverage:
 
     def _by_key(self, session: Int64s, key: Int64s) -> Int64s:
         """A number for each session and key; -1 for a key that no event names."""
-        if len(self._keys) == 0:
-            return np.full(len(key), -1, np.int64)
-        code = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        return np.where(self._keys[code] == key, session * len(self._keys) + code, -1)
+        code = self._keys.of(key)
+        return np.where(code >= 0, session * self._key_count + code, -1)
 
     def _by_span(self, session: Int64s, span: Int64s) -> Int64s:
         is_known = (span >= 0) & (span < self._span_count)

@@ -20,10 +20,11 @@ from checkers.owners import zombie_events
 from checkers.partitions import watermarks_above_partitions
 from checkers.payload import phantom_events, wrong_values
 from checkers.prefix import rewritten_offsets
+from checkers.ragged import distinct
 from checkers.real_time import RealTime, read_placed, real_time_order
 from checkers.resumes import holes
 from checkers.stream_around import NOTHING_AROUND, Around, read_around
-from checkers.stream_chunks import Placement, StreamLog, placed, placement, read_deliveries, read_writes
+from checkers.stream_chunks import Placement, StreamLog, placed, read_deliveries, read_writes, told_by
 from checkers.stream_ranks import read_ranked
 from checkers.stream_view import Ruling, StreamView, announced_view, defect, stream_view
 from checkers.tail import lost_tails
@@ -102,7 +103,7 @@ class Outcome:
 
 def placement_of(log: StreamLog) -> Placement:
     """What the deliveries of one log tell of the source."""
-    return placement(read_deliveries(log), read_writes(Path(log.directory)))
+    return told_by(log, Path(log.directory))
 
 
 def judge(log: StreamLog, contract: StreamContract, known: Placement) -> Outcome:
@@ -192,16 +193,16 @@ def source_facts(writes: SourceWrites) -> dict[str, int]:
     """Of placed writes: operations that certainly happened and have no position, and unclear ones that nobody saw."""
     is_placed = writes.position != NEVER
     return {
-        "writing-operations": len(np.unique(writes.op[writes.outcome == OK])),
-        "unplaced-operations": len(np.unique(writes.op[(writes.outcome == OK) & ~is_placed])),
-        "unobserved-info-operations": len(np.unique(writes.op[(writes.outcome == INFO) & ~is_placed])),
+        "writing-operations": len(distinct(writes.op[writes.outcome == OK])),
+        "unplaced-operations": len(distinct(writes.op[(writes.outcome == OK) & ~is_placed])),
+        "unobserved-info-operations": len(distinct(writes.op[(writes.outcome == INFO) & ~is_placed])),
     }
 
 
 def _by_subscriber(view: StreamView, ruling: Ruling) -> list[Int64s]:
     """The violations of each subscriber, as places in the ruling, earliest first."""
     who = view.deliveries.subscriber[ruling.watermark]
-    return [np.flatnonzero(who == each) for each in np.unique(who)]
+    return [np.flatnonzero(who == each) for each in distinct(who).tolist()]
 
 
 def _example(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling, places: Int64s) -> Example:
@@ -250,7 +251,7 @@ def _facts(view: StreamView) -> dict[str, int]:
         "events": int(is_event.sum()),
         "watermarks": int((view.deliveries.kind == WATERMARK).sum()),
         "gap-markers": int((view.deliveries.kind == GAP).sum()),
-        "sessions": len(np.unique(view.session)),
+        "sessions": len(distinct(view.session)),
         "repeated-events": int((is_event & ~view.is_phantom).sum()) - len(view.first),
         "phantom-events": int(view.is_phantom.sum()),
     }

@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.files import DAMAGE, damaged, ints_of
+from checkers import arrow
+from checkers.arrow import integers
+from checkers.files import DAMAGE, damaged
 from checkers.ragged import common_prefix, distinct, expand
-from checkers.stream_index import codes
+from checkers.stream_index import Places, ascending, codes
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Int64s, SourceWrites
 
 
@@ -55,22 +57,24 @@ def ranked(writes: SourceWrites, lists: Lists) -> SourceWrites:
     at = expand(lists.start, lists.known)
     key, element = np.repeat(lists.key, lists.known), lists.elements[at]
     rank = at - np.repeat(lists.start, lists.known)
-    what = codes(np.append(key, writes.key), np.append(element, writes.value))
+    version = np.full(len(writes.op), NEVER, np.int64)
+    rows = np.flatnonzero((writes.outcome != FAIL) & (Places(distinct(lists.key)).of(writes.key) >= 0))
+    what = codes(np.append(key, writes.key[rows]), np.append(element, writes.value[rows]))
     shown, written = what[: len(key)], what[len(key) :]
     rank_of = np.full(int(what.max(initial=-1)) + 1, NEVER, np.int64)
     rank_of[shown] = rank
-    possible = written[writes.outcome != FAIL]
-    rank_of[np.bincount(possible, minlength=len(rank_of)) > 1] = NEVER
-    return replace(writes, version=np.where(writes.outcome != FAIL, rank_of[written], NEVER))
+    rank_of[np.bincount(written, minlength=len(rank_of)) > 1] = NEVER
+    version[rows] = rank_of[written]
+    return replace(writes, version=version)
 
 
 def longest(lists: Lists) -> Lists:
     """Of each key the longest list, keys ascending, and how much of it no other contradicts. O(elements)."""
-    order = np.lexsort((lists.length, lists.key))
+    order = ascending(lists.key, lists.length)
     key = lists.key[order]
     last = np.flatnonzero(np.diff(key, append=-1) != 0)
     chosen = order[last]
-    owner = np.searchsorted(key[last], lists.key)
+    owner = Places(key[last]).of(lists.key)
     common = common_prefix(
         lists.elements,
         lists.elements,
@@ -123,12 +127,12 @@ def _stop_before_repeats(known: Int64s, length: Int64s, start: Int64s, elements:
 
 def _lists(ops: pa.Table, mops: pa.Table) -> Lists:
     """The lists that the operations of one chunk read which certainly happened."""
-    index, outcome = ints_of(ops["index"], 0), ints_of(ops["outcome"], INFO)
-    happened = distinct(index[outcome == OK])
-    read = mops["read"].combine_chunks()
-    is_meant = (ints_of(mops["f"], READ) == READ) & np.isin(ints_of(mops["op"], 0), happened)
-    is_meant &= read.is_valid().to_numpy(zero_copy_only=False)
-    chosen = read.filter(pa.array(is_meant))
-    length = ints_of(pa.chunked_array([chosen.value_lengths()]), 0)
-    elements = ints_of(pa.chunked_array([chosen.flatten()]), NEVER)
-    return lists_of(ints_of(mops["key"], 0)[is_meant], length, elements)
+    start, elements, is_known = arrow.lists(mops["read"])
+    happened = distinct(integers(ops["index"])[integers(ops["outcome"], INFO) == OK])
+    is_meant = is_known & (integers(mops["f"], READ) == READ)
+    rows = np.flatnonzero(is_meant)
+    rows = rows[Places(happened).of(integers(mops["op"])[rows]) >= 0]
+    length = start[rows + 1] - start[rows]
+    if len(rows) < np.count_nonzero(is_known):
+        elements = elements[expand(start[rows], length)]
+    return lists_of(integers(mops["key"])[rows], length, elements)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from checkers.stream_index import codes
+from checkers import ragged
+from checkers.stream_index import codes, first_rows
 from harness.core.columns import BACKFILL, NEVER, OK, ROW, Deliveries, Int64s, SourceWrites
 
 NO_KEY = -1  # Of a row that was announced by its unit's size and never seen: covered where everything is.
@@ -18,13 +19,13 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
     d = deliveries
     is_unit = np.isin(d.kind, (ROW, BACKFILL)) & (d.unit != NEVER)
     rows = np.flatnonzero(is_unit)
-    _, first = np.unique(codes(d.unit[rows], d.position[rows], d.key[rows], d.ordinal[rows]), return_index=True)
-    rows = rows[np.sort(first)]
-    units, unit, count = np.unique(d.unit[rows], return_inverse=True, return_counts=True)
+    rows = rows[first_rows(d.unit[rows], d.position[rows], d.key[rows], d.ordinal[rows])]
+    units, unit = ragged.codes(d.unit[rows])
+    count = np.bincount(unit, minlength=len(units))
     size = np.zeros(len(units), np.int64)
     np.maximum.at(size, unit, np.where(d.unit_rows[rows] == NEVER, 0, d.unit_rows[rows]))
     last = np.zeros(len(units), np.int64)
-    order = np.argsort(d.position[rows], kind="stable")
+    order = ragged.ordered(d.position[rows])[0]
     last[unit[order]] = rows[order]
     unseen = np.repeat(last, np.maximum(size - count, 0))
     number = NEVER - 1 - np.arange(len(unseen))  # Apart from every number that a row can have.
@@ -62,8 +63,8 @@ def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
     d = deliveries
     rows = np.append(named, np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)) & (d.unit == NEVER)))
     identity = codes(d.position[rows], d.key[rows], d.ordinal[rows])
-    _, first = np.unique(codes(identity, d.value[rows]), return_index=True)  # A named row comes before one without.
-    first = np.sort(first[first >= len(named)])
+    first = first_rows(identity, d.value[rows])  # A named row comes before one without.
+    first = first[first >= len(named)]
     result: Int64s = rows[first[np.isin(identity[first], identity[: len(named)])]]
     return result
 
@@ -71,8 +72,7 @@ def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
 def unit_names(writes: SourceWrites) -> Int64s:
     """By which number events may name the unit of each write: its transaction's, NEVER if two operations share it."""
     result = writes.txn.copy()
-    pair = codes(writes.txn, writes.op)
-    _, first = np.unique(pair, return_index=True)  # One row for each operation.
+    first = first_rows(writes.txn, writes.op)  # One row for each operation.
     name = codes(writes.txn)
     result[np.bincount(name[first], minlength=int(name.max(initial=-1)) + 1)[name] > 1] = NEVER
     return result

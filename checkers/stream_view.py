@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
+from checkers.ragged import ordered
 from checkers.stream_coverage import Coverage, is_marker, is_session_marker
-from checkers.stream_index import FirstTimes, GroupIndex, codes, count_so_far, expand, max_so_far
+from checkers.stream_index import FirstTimes, GroupIndex, ascending, codes, count_so_far, expand, first_rows, max_so_far
 from checkers.stream_units import announced_writes, unit_names
 from harness.core.columns import (
     BACKFILL,
@@ -179,7 +180,7 @@ def lanes_of(deliveries: Deliveries, session: Int64s, scope: Int64s, rows: Int64
     """The lanes that the watermarks `rows` (k,) make; `height` (n,) are their positions."""
     phase = count_so_far(session, is_marker(deliveries))
     lane = codes(session[rows], deliveries.span[rows], phase[rows])
-    order = np.lexsort((rows, lane))
+    order, _ = ordered(lane)  # The rows ascend.
     rows, lane = rows[order], lane[order]
     begin = np.flatnonzero(np.diff(lane, prepend=-1))
     places = np.arange(len(rows))
@@ -250,8 +251,7 @@ def epoch_of(columns: Deliveries | SourceWrites, contract: StreamContract) -> In
 
 def _firsts(group: Int64s, identity: Int64s, rows: Int64s) -> Int64s:
     """Of `rows` those that show an identity for the first time in their group, ascending."""
-    _, first = np.unique(codes(group[rows], identity[rows]), return_index=True)
-    return np.sort(rows[first])
+    return rows[first_rows(group[rows], identity[rows])]
 
 
 def _scopes(deliveries: Deliveries, session: Int64s, contract: StreamContract) -> Int64s:
@@ -301,7 +301,7 @@ def _owed(writes: SourceWrites, contract: StreamContract) -> Int64s:
         owed = owed[(np.bincount(what)[what[owed]] == 1) & (writes.value[owed] != NEVER)]
     if contract.unit_rows == "final":
         unit, key = unit_of(writes, contract)[owed], writes.key[owed]
-        order = np.lexsort((writes.ordinal[owed], writes.position[owed], key, unit))
+        order = ascending(unit, key, writes.position[owed], writes.ordinal[owed])
         unit_and_key = codes(unit, key)[order]
         owed = np.sort(owed[order[np.diff(unit_and_key, append=-1) != 0]])
     return owed
@@ -326,8 +326,7 @@ def _joined(
         parts.append(np.append(deliveries.ordinal, writes.ordinal[owed]))
     identity = codes(*parts)
     whole = codes(identity, value)
-    _, distinct = np.unique(whole[n:], return_index=True)
-    expected = np.sort(distinct)
+    expected = first_rows(whole[n:])
     by_value = _places(whole[n:][expected], int(whole.max(initial=0)))
     by_identity = _places(identity[n:][expected], int(identity.max(initial=0)))
     claims = np.bincount(identity[n:][expected], minlength=len(by_identity))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from checkers.delivery import ALL_CLOSED
+from checkers.ragged import distinct
 from checkers.stream_around import NOT_AT_REST, Around
 from checkers.stream_index import codes, expand
 from checkers.stream_versions import Versions, superseded
@@ -35,7 +36,7 @@ def lost_tails(view: StreamView, missing: Ruling, around: Around) -> Ruling:
         watermark=last[lost],
         row=np.full(len(lost), -1, np.int64),
         write=write[lost],
-        witnesses=len(np.unique(np.append(subscriber[last[is_late]], subscriber[last[lost]]))),
+        witnesses=len(distinct(np.append(subscriber[last[is_late]], subscriber[last[lost]]))),
     )
 
 
@@ -45,7 +46,7 @@ def _owed(view: StreamView) -> tuple[Int64s, Int64s]:
     n = len(d.kind)
     ends = np.zeros(int(d.subscriber.max(initial=-1)) + 1, np.int64)
     ends[d.subscriber] = np.arange(n)
-    last = ends[np.unique(d.subscriber)]
+    last = ends[distinct(d.subscriber)]
     owner, place = expand(np.zeros(len(last), np.int64), np.full(len(last), len(e)))
     write = e[place]
     now = np.full(len(owner), n, np.int64)

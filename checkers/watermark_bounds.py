@@ -17,8 +17,7 @@ import numpy as np
 
 from checkers.edges import OPEN_END
 from checkers.ragged import first_of_each
-from checkers.stream_index import count_so_far, max_so_far
-from checkers.watermark_codes import codes
+from checkers.stream_index import codes, count_so_far, max_so_far
 from checkers.watermark_edges import WatermarkEdges
 from checkers.watermark_nodes import WHOLE
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s

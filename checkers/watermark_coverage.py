@@ -10,8 +10,7 @@ import numpy as np
 
 from checkers.ragged import first_of_each
 from checkers.stream_coverage import ENDS, is_marker
-from checkers.stream_index import GroupIndex, expand
-from checkers.watermark_codes import codes
+from checkers.stream_index import GroupIndex, codes, expand
 from checkers.watermark_nodes import WHOLE, Marks
 from checkers.watermark_versions import UNKNOWN, KeyOrder, states_at
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites

@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.ragged import first_of_each
-from checkers.stream_index import GroupIndex, max_so_far
-from checkers.watermark_codes import codes
+from checkers.stream_index import GroupIndex, codes, max_so_far
 from checkers.watermark_coverage import Ground, Happenings, happenings, moments
 from checkers.watermark_nodes import Marks, marks_of, units_of
 from checkers.watermark_versions import INITIAL, UNKNOWN, KeyOrder, key_order, shown_writes

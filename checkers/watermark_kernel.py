@@ -17,7 +17,7 @@ from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.files import DAMAGE, damaged, ints_of
 from checkers.register_order import Order
 from checkers.shares import Share, infer, shares
-from checkers.stream_chunks import Placement, StreamLog, placed, placement, read_deliveries, read_writes
+from checkers.stream_chunks import Placement, StreamLog, placed, read_deliveries, read_writes, told_by
 from checkers.stream_ranks import read_ranked
 from checkers.versions import Inference
 from checkers.watermark_bounds import Numbering, Watermarks, watermarks
@@ -93,7 +93,7 @@ class Detail:
 
 def placement_of(part: StreamPart) -> Placement:
     """What the deliveries of one log tell of the source."""
-    return placement(read_deliveries(part.log), read_writes(Path(part.source)))
+    return told_by(part.log, Path(part.source))
 
 
 def summary(part: StreamPart, contract: StreamContract, known: Placement) -> Summary:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.ragged import first_of_each
-from checkers.stream_index import GroupIndex
-from checkers.watermark_codes import codes
+from checkers.stream_index import GroupIndex, codes
 from harness.core.columns import NEVER, WATERMARK, Deliveries, Int64s
 from harness.core.promises import StreamContract
 

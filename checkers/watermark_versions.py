@@ -17,8 +17,7 @@ import numpy as np
 
 from checkers import ragged
 from checkers.ragged import first_of_each
-from checkers.stream_index import GroupIndex
-from checkers.watermark_codes import codes
+from checkers.stream_index import GroupIndex, Places, codes
 from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -42,10 +41,8 @@ class KeyOrder:
 
     def code(self, key: Int64s) -> Int64s:
         """The place of each key in `keys`, UNKNOWN for one that the source does not have."""
-        if not len(self.keys):
-            return np.full(len(key), UNKNOWN, np.int64)
-        at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        return np.where(self.keys[at] == key, at, UNKNOWN)
+        at = Places(self.keys).of(key)
+        return np.where(at >= 0, at, UNKNOWN)
 
     def writer(self, code: Int64s, age: Int64s) -> Int64s:
         """The row of the source that wrote the version of that age of each key, UNKNOWN if there is none."""
