@@ -17,10 +17,12 @@ from typing import Final, assert_never
 import msgspec
 
 from checkers import (
+    acknowledged,
     authority,
     causes,
     cuts,
     durability,
+    epoch_owners,
     epochs,
     freshness,
     linearizability,
@@ -219,6 +221,14 @@ def _liveness(subject: Subject) -> Judgement:
     return liveness.check(subject.history, subject.bounds, subject.name, subject.contract)
 
 
+def _acknowledged(subject: Subject) -> Judgement:
+    return acknowledged.check(subject.history, subject.contract, subject.engine, subject.name)
+
+
+def _epoch_owners(subject: Subject) -> Judgement:
+    return epoch_owners.check(subject.history, subject.contract, subject.engine)
+
+
 def _linearizability(subject: Subject) -> Judgement:
     return linearizability.check(subject.history, subject.engine, subject.register)
 
@@ -258,6 +268,8 @@ CHECKS: Final = (
     Check(STREAMS, tuple(RULES), _streams, When.CONTRACT),
     Check(WATERMARKS, CUTS, _watermarks, When.CONTRACT),
     Check(WATERMARKS_LOCKED, CUTS, _watermarks_locked, When.NAMED),
+    Check(acknowledged.CHECKER, acknowledged.ANOMALIES, _acknowledged, When.NAMED),
+    Check(epoch_owners.CHECKER, epoch_owners.ANOMALIES, _epoch_owners, When.NAMED),
     Check(freshness.CHECKER, freshness.ANOMALIES, _freshness),
     Check(cuts.CHECKER, cuts.ANOMALIES, _cuts),
     Check(epochs.CHECKER, epochs.ANOMALIES, _whole(epochs.check)),

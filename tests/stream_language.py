@@ -6,7 +6,7 @@ A log is words by time: `s1` or `s1/2` says whose session the following events a
     x=5@3   x=5@3.1   x[1]=5@3            a row: key, value, position, number in its unit (0), partition
     ~x=5@3                                a backfill row
     w@3     w[1]@3                        a watermark
-    gap  gap[1]  gap:x  close  error  end  commit  begin
+    gap  gap[1]  gap:x  close  error  end  commit  begin  checkpoint@3
 
 and `u7*2` behind a row names its unit and how many rows that has, `e4` its epoch. A source is operations, each with
 outcome, position and writes: `"ok@3 x=5 y=6; info x=7; fail y=9"`, with `x[1]=5` for a key's partition, `ok@3e4t7` for
@@ -23,7 +23,7 @@ from harness.core.columns import FAIL, INFO, KINDS, NEVER, OK, Deliveries, Int64
 
 OUTCOMES = {"ok": OK, "fail": FAIL, "info": INFO}
 EVENT = re.compile(
-    r"(?P<kind>open|gap|close|error|end|commit|begin|w|~?(?P<row>[a-z])(?=[\[=]))"
+    r"(?P<kind>open|gap|close|error|end|commit|checkpoint|begin|w|~?(?P<row>[a-z])(?=[\[=]))"
     r"(?:\[(?P<span>\d)\])?(?::(?P<key>[a-z]))?(?:=(?P<value>\d+))?(?:@(?P<position>\d+))?(?:\.(?P<ordinal>\d+))?"
 )
 OPERATION = re.compile(

@@ -173,6 +173,13 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             "Whose epoch is it that an event names?",
             {"units": "That of the unit which it is of.", "owners": "That of the owner who put it into its log."},
         ),
+        "owners": Words(
+            "Who owns a log?",
+            {
+                "unknown": "Nobody says so.",
+                "nodes": "The node that answered a write to it, in the epoch which that names: one in each epoch.",
+            },
+        ),
         "backfill": Words(
             "What does a snapshot hold with which a session begins?",
             {"partial": "Some keys; others may come later.", "whole": "Every key that was there at its position."},
@@ -180,6 +187,14 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
         "events_at_position": Words(
             "How many events stand at one position?",
             {"one": "One: whoever reads it again, reads the same.", "many": "As many as there are."},
+        ),
+        "acknowledged": Words(
+            "What do checkpoints, and the positions with which sessions open, say of a subscriber's own state?",
+            {
+                "unknown": "Nothing.",
+                "held": "A checkpoint was acknowledged upstream, and a session opens with what is durable: no crash "
+                "may lose what was acknowledged.",
+            },
         ),
         "tail": Words(
             "Had everything come to rest when the recording ended?",

@@ -65,6 +65,9 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     clock_error_ns: int | None = None
     is_whole_least: bool = False  # A watermark of the whole stream is the least of those of its session's partitions.
     epochs: Literal["units", "owners"] = "units"  # Do events name the epoch of their unit, or of who owned the log?
+    owners: Literal["unknown", "nodes"] = "unknown"  # nodes: who answered a write owned its log, in the write's epoch.
     backfill: Literal["partial", "whole"] = "partial"  # Does a snapshot hold every key, or those that it happens to?
     events_at_position: Literal["one", "many"] = "many"
+    # held: a checkpoint was acknowledged upstream, and a session opens with what its subscriber's durable state holds.
+    acknowledged: Literal["unknown", "held"] = "unknown"
     tail: Literal["open", "settled"] = "open"  # Had everything come to rest when the recording ended?

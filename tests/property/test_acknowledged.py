@@ -1,0 +1,65 @@
+"""S21 agrees with its slow twin, and accuses no subscriber that keeps what it acknowledges."""
+
+from dataclasses import replace
+
+from hypothesis import assume, given, settings
+
+from checkers.acknowledged import lost_acknowledged
+from harness.core.columns import CHECKPOINT, NEVER, OPEN, WATERMARK
+from harness.core.draw import Draw
+from harness.core.promises import StreamContract
+from tests.oracles import acknowledged
+from tests.oracles.streams import Oracle
+from tests.property.test_streams import SEEDS, broken, contracts, view_of
+from tests.stream_generator import correct
+from tests.stream_language import Event
+
+MANY = settings(deadline=None, max_examples=120)
+FIRST_SEQ = 100  # Of the journal, in the small language.
+
+
+def acknowledging(seed: int, log: list[Event]) -> list[Event]:
+    """The log with acknowledgements behind some of its events, of what came and of other positions."""
+    draw = Draw(seed).stream("acknowledged")
+    result: list[Event] = []
+    for event in log:
+        result.append(event)
+        if event.position != NEVER and draw.chance(1, 3):
+            result.append(replace(event, kind=CHECKPOINT, key=NEVER, position=event.position + draw.below(3)))
+    return result
+
+
+def crashes_of(seed: int, log: list[Event]) -> dict[int, list[int]]:
+    draw = Draw(seed).stream("crashes")
+    subscribers = sorted({event.subscriber for event in log})
+    return {who: sorted(draw.below(len(log) + 1) for _ in range(2)) for who in subscribers}
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_what_is_gone_is_what_the_oracle_misses(seed: int, contract: StreamContract) -> None:
+    log, source = broken(seed | 1, contract, acknowledging)
+    view, oracle, crashes = view_of(log, source, contract), Oracle(log, source, contract), crashes_of(seed, log)
+    found = lost_acknowledged(view, {who: [at + FIRST_SEQ for at in times] for who, times in crashes.items()})
+    rows = zip(found.watermark.tolist(), found.write.tolist(), strict=True)
+    told = {(log[opened].subscriber, oracle.source[write]): opened for opened, write in rows}
+    assert told == acknowledged.lost(oracle)
+    assert len(told) == len(found.watermark)
+    assert all(log[row].kind == CHECKPOINT for row in found.row.tolist())
+    assert found.witnesses == acknowledged.witnesses(oracle, crashes)
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_who_keeps_what_it_acknowledges_is_not_accused(seed: int, contract: StreamContract) -> None:
+    log, source = correct(seed, contract)
+    assume(any(event.kind == WATERMARK for event in log))
+    result: list[Event] = []
+    for t, event in enumerate(log):
+        result.append(event)
+        opens = [e.position for e in log[t:] if e.kind == OPEN and e.subscriber == event.subscriber]
+        least = min(opens, default=event.position)
+        if event.kind == WATERMARK and least != NEVER:
+            result.append(replace(event, kind=CHECKPOINT, position=min(least, event.position)))
+    view = view_of(result, source, contract)
+    assert not len(lost_acknowledged(view, {}).watermark)
