@@ -16,10 +16,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from checkers.edges import OPEN_END
-from checkers.ragged import first_of_each
-from checkers.stream_index import codes, count_so_far, max_so_far
+from checkers.ragged import first_of_each, ordered
+from checkers.stream_index import ascending, codes, count_so_far, max_so_far, searched
 from checkers.watermark_edges import WatermarkEdges
-from checkers.watermark_nodes import WHOLE
+from checkers.watermark_nodes import WHOLE, Marks
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
@@ -46,13 +46,41 @@ class Watermarks:
     is_passing_witness: Bools  # two versions of one key by one operation?
 
 
-def watermarks(log: int, deliveries: Deliveries, edges: WatermarkEdges, contract: StreamContract) -> Watermarks:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What all edges of a log say of its w watermarks; the columns are those of `Watermarks`."""
+
+    least: Int64s
+    is_witness: Bools
+    is_torn_witness: Bools
+    is_passing_witness: Bools
+
+    @classmethod
+    def of(cls, edges: WatermarkEdges) -> "Contents":
+        """What those edges say."""
+        count = len(edges.marks.rows)
+        least = np.full(count, NOBODY, np.int64)
+        np.maximum.at(least, edges.into.mark, edges.into.op)
+        numbers = np.arange(count)
+        masks = (np.isin(numbers, marks) for marks in (edges.witnesses, edges.torn, edges.passing))
+        is_witness, is_torn, is_passing = masks
+        return cls(least=least, is_witness=is_witness, is_torn_witness=is_torn, is_passing_witness=is_passing)
+
+    def beside(self, other: "Contents") -> "Contents":
+        """What these and other edges say."""
+        return Contents(
+            least=np.maximum(self.least, other.least),
+            is_witness=self.is_witness | other.is_witness,
+            is_torn_witness=self.is_torn_witness | other.is_torn_witness,
+            is_passing_witness=self.is_passing_witness | other.is_passing_witness,
+        )
+
+
+def watermarks(
+    log: int, deliveries: Deliveries, marks: Marks, contents: Contents, contract: StreamContract
+) -> Watermarks:
     """Those of one log, which is the one of that number."""
-    d, marks = deliveries, edges.marks
-    count = len(marks.rows)
-    least = np.full(count, NOBODY, np.int64)
-    np.maximum.at(least, edges.into.mark, edges.into.op)
-    numbers = np.arange(count)
+    d, count = deliveries, len(marks.rows)
     return Watermarks(
         log=np.full(count, log, np.int64),
         chain=marks.chain,
@@ -63,11 +91,11 @@ def watermarks(log: int, deliveries: Deliveries, edges: WatermarkEdges, contract
         session=d.session[marks.rows],
         span=d.span[marks.rows],
         position=marks.position,
-        least=least,
-        is_mergeable=_is_mergeable(deliveries, edges, contract),
-        is_witness=np.isin(numbers, edges.witnesses),
-        is_torn_witness=np.isin(numbers, edges.torn),
-        is_passing_witness=np.isin(numbers, edges.passing),
+        least=contents.least,
+        is_mergeable=_is_mergeable(deliveries, marks, contract),
+        is_witness=contents.is_witness,
+        is_torn_witness=contents.is_torn_witness,
+        is_passing_witness=contents.is_passing_witness,
     )
 
 
@@ -108,7 +136,7 @@ class Numbering:
 
     def of_op(self, op: Int64s) -> Int64s:
         """The numbers of operations; of an end, the number of the operation that was invoked next."""
-        return op + np.searchsorted(self.index, op)
+        return op + searched(self.index, op)
 
     def of_end(self, end: Int64s) -> Int64s:
         """The numbers of ends; what has none keeps none."""
@@ -130,7 +158,7 @@ def numbering(marks: Watermarks, node: Int64s, first_after: Int64s | None) -> Nu
     """
     count = int(node.max(initial=-1)) + 1
     index = _indexes(marks, node, count)
-    order = np.argsort(index, kind="stable")
+    order, _ = ordered(index)
     number = np.empty(count, np.int64)
     number[order] = index[order] + 1 + np.arange(count)
     plain = Numbering(index[order], order, number, np.full(count, OPEN_END, np.int64))
@@ -149,14 +177,14 @@ def nodes_at(marks: Watermarks, node: Int64s, position: Int64s, contract: Stream
     known = np.flatnonzero(marks.is_mergeable & (marks.span == WHOLE) & (marks.position != NEVER))
     if contract.closed == "<" or not contract.is_position_global or not len(known):
         return np.full(len(position), NOBODY, np.int64)
-    known = known[np.argsort(marks.position[known], kind="stable")]
+    known = known[ordered(marks.position[known])[0]]
     at = np.minimum(np.searchsorted(marks.position[known], position), len(known) - 1)
     return np.where(marks.position[known][at] == position, node[known[at]], NOBODY)
 
 
 def chain_pairs(marks: Watermarks) -> tuple[Int64s, Int64s]:
     """Each watermark and the next one of its chain."""
-    order = np.lexsort((marks.place, marks.chain))
+    order = ascending(marks.chain, marks.place)
     is_next = ~first_of_each(marks.chain[order])[1:]
     return order[:-1][is_next], order[1:][is_next]
 
@@ -165,7 +193,7 @@ def _indexes(marks: Watermarks, node: Int64s, count: int) -> Int64s:
     """Theory of operation, 1, over merged nodes: passes until nothing changes."""
     index = np.full(count, NOBODY, np.int64)
     np.maximum.at(index, node, marks.least)
-    order = np.lexsort((marks.place, marks.chain))
+    order = ascending(marks.chain, marks.place)
     chain = marks.chain[order]
     while True:
         before = index.copy()
@@ -174,13 +202,13 @@ def _indexes(marks: Watermarks, node: Int64s, count: int) -> Int64s:
             return index
 
 
-def _is_mergeable(deliveries: Deliveries, edges: WatermarkEdges, contract: StreamContract) -> Bools:
+def _is_mergeable(deliveries: Deliveries, marks: Marks, contract: StreamContract) -> Bools:
     """Which watermarks may be one node with others of their position.
 
     Not those of a session that was opened for some keys only, unless its positions are epochs of the whole system; and
     under a cut by delivery none of several with one position in their chain, unless nothing was delivered between.
     """
-    d, marks = deliveries, edges.marks
+    d = deliveries
     result = np.ones(len(marks.rows), np.bool_)
     same = codes(marks.chain, marks.position)
     session = codes(d.subscriber, d.session)

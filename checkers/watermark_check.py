@@ -30,25 +30,27 @@ from checkers.explain import Evidence, Explainer, Name, evidence, longest_reads,
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Meeting, Seen, seen_versions, versions_of
 from checkers.serializability import RESIDUAL_EDGES, processes
-from checkers.serializability import summary as summary_of
 from checkers.sightings import union
 from checkers.stream_chunks import Placement, merged, stream_logs
 from checkers.versions import Inference
 from checkers.watermark_bounds import Watermarks, joined, nodes_at, nodes_of, numbering
 from checkers.watermark_kernel import (
     NO_NODE,
+    Derived,
     Detail,
     Placed,
     Readers,
     StreamPart,
     Summary,
     as_of,
+    derived,
     details,
     gather,
     invoked_before,
     placement_of,
     route,
     summary,
+    summary_of_partition,
 )
 from checkers.watermark_residual import Found, search
 from checkers.watermark_sentences import CHECKER, Speaker
@@ -59,6 +61,7 @@ from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
+_OPS_PER_PARTITION: Final = 500_000
 _NO_CUT: Final = "cut: unknown: nobody knows what a watermark of this stream contains, so there is no node to judge"
 
 
@@ -71,7 +74,7 @@ class Options:
     order: Order = ORDER
     nothing: int = NOTHING
     slice_ids: int = slices.SLICE_IDS
-    partitions: int = 1
+    partitions: int | None = None  # None: as many as there is work for.
     residual_edges: int = RESIDUAL_EDGES
 
 
@@ -85,14 +88,16 @@ def check(source: Path, history: Path, contract: StreamContract, engine: Engine,
         unknown = dict.fromkeys(NAMES, _NO_CUT) if contract.cut == "unknown" else {}
         return _nothing(unknown, {"cut": contract.cut, "watermarks": 0})
     parts = [StreamPart(place, log, str(source)) for place, log in enumerate(logs)]
-    streams = engine.over(parts)
-    known = merged(streams.map(placement_of).collect())
-    told = streams.map(partial(summary, contract=contract, known=known)).collect()
+    known = merged(engine.over(parts).map(placement_of).collect())
+    sources = chunks(source)
+    threads = max(1, engine.parallelism // len(parts))
+    items: list[Source | StreamPart] = [*sources, *parts]
+    held = engine.over(items).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
+    told = [one for one in held.map(summary).collect() if one is not None]
     told.sort(key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
-    marks = joined([one.marks for one in told])
-    if not len(marks.seq):
+    if not any(len(one.marks.seq) for one in told):
         return _nothing({}, {"cut": contract.cut, "watermarks": 0})
-    return _Check(parts, chunks(source), known, marks, told, contract, engine, options).judgement()
+    return _Check(parts, sources, held, known, told, contract, engine, options).judgement()
 
 
 def _nothing(unknown: dict[str, str], facts: dict[str, Json]) -> Judgement:
@@ -107,15 +112,16 @@ class _Check:
         self,
         parts: Sequence[StreamPart],
         sources: Sequence[Chunk],
+        held: Dataset[Source | Derived],
         known: Placement,
-        marks: Watermarks,
         told: Sequence[Summary],
         contract: StreamContract,
         engine: Engine,
         options: Options,
     ) -> None:
-        self.parts, self.sources, self.known, self.marks, self.told = parts, sources, known, marks, told
+        self.parts, self.sources, self.held, self.known, self.told = parts, sources, held, known, told
         self.contract, self.engine, self.options = contract, engine, options
+        self.marks = marks = joined([one.marks for one in told])
         self.node = nodes_of(marks, contract)
         self.places = Placed(
             begin=np.searchsorted(marks.log, np.arange(len(parts))),
@@ -127,7 +133,7 @@ class _Check:
     def judgement(self) -> Judgement:
         """What was found, of what could have been."""
         inferred = self._inferred()
-        summaries = inferred.map(summary_of).collect()
+        summaries = inferred.map(summary_of_partition).collect()
         ends = slices.ends([one.open_sources for one in summaries], last=max(one.last_index for one in summaries))
         windows = self._windows(inferred, ends)
         found, unknown = Found(), dict[str, str]()
@@ -200,18 +206,11 @@ class _Check:
         return Readers(op=op[order], node=nodes_at(self.marks, self.node, position[order], self.contract))
 
     def _inferred(self) -> Dataset[Inference]:
-        items: list[Source | StreamPart] = [*self.sources, *self.parts]
-        partitions = self.options.partitions
-        send = partial(
-            route,
-            partitions=partitions,
-            nothing=self.options.nothing,
-            contract=self.contract,
-            known=self.known,
-            places=self.places,
-        )
+        count = sum(chunk.op_count for chunk in self.sources)
+        partitions = self.options.partitions or max(1, count // _OPS_PER_PARTITION)
+        send = partial(route, partitions=partitions, nothing=self.options.nothing, places=self.places)
         take = partial(gather, order=self.options.order, places=self.places)
-        return self.engine.over(items).shuffle(send, take, partitions=partitions).keep()
+        return self.held.shuffle(send, take, partitions=partitions).keep()
 
     def _windows(self, inferred: Dataset[Inference], ends: slices.Ends) -> slices.Windows:
         send = partial(slices.route, known=ends, slice_ids=self.options.slice_ids)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from checkers.ragged import first_of_each
+from checkers.ragged import first_of_each, ordered
 from checkers.stream_coverage import ENDS, is_marker
-from checkers.stream_index import GroupIndex, codes, expand
+from checkers.stream_index import GroupIndex, ascending, codes, expand, first_rows
 from checkers.watermark_nodes import WHOLE, Marks
 from checkers.watermark_versions import UNKNOWN, KeyOrder, states_at
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites
@@ -96,7 +96,7 @@ class Breaks:
         d, self._ground = ground.deliveries, ground
         is_break = is_marker(d)
         is_first = np.zeros(len(d.kind), np.bool_)
-        is_first[np.unique(ground.session, return_index=True)[1]] = True
+        is_first[first_rows(ground.session)] = True
         is_whole = (is_break & (d.key == NEVER) & (d.span < 0)) | is_first
         is_key = is_break & (d.key != NEVER) & (ground.code >= 0)
         is_span = is_break & (d.key == NEVER) & (d.span >= 0)
@@ -161,7 +161,7 @@ def _begins(ground: Ground, every: Happenings, is_unknown: Bools) -> Bools:
     broken = ground.breaks.before(ground.unit[every.row], every.code, every.row)
     since = np.maximum(broken, phantoms.last_before(group, every.row))
     covers = np.flatnonzero(every.until >= every.at)
-    order = covers[np.lexsort((every.row[covers], since[covers], group[covers]))]
+    order = covers[ascending(group[covers], since[covers], every.row[covers])]
     result = np.zeros(len(group), np.bool_)
     result[order[first_of_each(group[order]) | first_of_each(since[order])]] = True
     return result
@@ -171,9 +171,8 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
     """The events that show a version for the first time in their session, and every row of a backfill."""
     d = ground.deliveries
     rows = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)) & (ground.code >= 0))
-    what = codes(ground.session[rows], shown[rows], ground.code[rows])
     is_first = np.zeros(len(rows), np.bool_)
-    is_first[np.unique(what, return_index=True)[1]] = True
+    is_first[first_rows(ground.session[rows], shown[rows], ground.code[rows])] = True
     is_kept = is_first | (d.kind[rows] == BACKFILL) | (shown[rows] == UNKNOWN)
     rows = rows[is_kept]
     code = ground.code[rows]
@@ -239,7 +238,7 @@ def _states(ground: Ground) -> Happenings:
 def _meant(ground: Ground, opens: Int64s) -> tuple[Int64s, Int64s]:
     """Which keys each opening is about: pairs of a place in `opens` and a key of the source."""
     d, keys = ground.deliveries, np.arange(len(ground.order.keys))
-    by_span = np.argsort(ground.span, kind="stable")
+    by_span = ordered(ground.span)[0]
     spans = ground.span[by_span]
     span = d.span[opens]
     is_one, is_part = d.key[opens] != NEVER, span >= 0
@@ -261,7 +260,7 @@ def _lines(ground: Ground, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
 
 def _until_unknown(group: Int64s, every: Happenings, is_unknown: Bools) -> Int64s:
     """For each happening the place before the first watermark that contains an unknown version received behind it."""
-    order = np.lexsort((-every.row, group))
+    order = ascending(group, -every.row)
     top = int(max(every.at.max(initial=0), every.until.max(initial=0))) + 3
     height = np.where(is_unknown[order], every.at[order], top - 1)
     # Groups descend in this number, so that a running minimum of one group is below all of those before it.

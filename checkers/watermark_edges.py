@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checkers.ragged import first_of_each
-from checkers.stream_index import GroupIndex, codes, max_so_far
+from checkers.ragged import distinct, first_of_each
+from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.watermark_coverage import Ground, Happenings, happenings, moments
 from checkers.watermark_nodes import Marks, marks_of, units_of
 from checkers.watermark_versions import INITIAL, UNKNOWN, KeyOrder, key_order, shown_writes
@@ -59,6 +59,7 @@ class WatermarkEdges:
     order: KeyOrder
     into: Links
     out: Links
+    new: Links  # what each watermark newly contains, by version
     witnesses: Int64s
     torn: Int64s
     passing: Int64s
@@ -82,7 +83,8 @@ def watermark_edges(deliveries: Deliveries, writes: SourceWrites, contract: Stre
         order=order,
         into=_joined(into, entered, writes),
         out=_joined(out, missed, writes),
-        witnesses=np.unique(new.mark),
+        new=new,
+        witnesses=distinct(new.mark),
         torn=_with_two(new.mark, writes.op[new.version], writes.key[new.version]),
         passing=_with_two(new.mark, codes(writes.op[new.version], writes.key[new.version]), new.version),
     )
@@ -121,7 +123,7 @@ class _Runs:
 def _runs(marks: Marks, seen: Happenings) -> _Runs:
     """Theory of operation, 2 and 5: over which watermarks each key was covered, and what was held there."""
     acts = seen.only(seen.at < marks.length()[seen.chain])
-    acts = acts.only(np.lexsort((acts.row, acts.at, acts.group)))
+    acts = acts.only(ascending(acts.group, acts.at, acts.row))
     group = codes(acts.group)
     is_last = np.append(group[1:] != group[:-1], True)[: len(group)]
     following = np.where(is_last, marks.length()[acts.chain], np.append(acts.at[1:], 0)[: len(group)])
@@ -163,7 +165,7 @@ def _firsts(deliveries: Deliveries, seen: Happenings) -> Happenings:
     early = _held_before(deliveries, seen, known)
     known = replace(known, at=np.minimum(known.at, early), is_shown=known.is_shown & (known.at <= early))
     what = codes(known.chain, known.write)
-    order = np.lexsort((known.row, known.at, what))
+    order = ascending(what, known.at, known.row)
     first = order[first_of_each(what[order])]
     # A version counts as delivered if any event of the chain delivered it.
     is_delivered = np.zeros(int(what.max(initial=-1)) + 1, np.bool_)
@@ -178,7 +180,7 @@ def _held_before(deliveries: Deliveries, seen: Happenings, known: Happenings) ->
     at 5, and now is sent x's version at 8 for the first time. Watermark 9 contained it all the same.
     """
     begins = seen.only(seen.moment >= 0)
-    begins = begins.only(np.lexsort((begins.moment, begins.group)))
+    begins = begins.only(ascending(begins.group, begins.moment))
     least = _least_to_come(codes(begins.group), begins.at)
     position = deliveries.position[known.row]
     index = GroupIndex(begins.group, begins.moment)
@@ -228,7 +230,7 @@ def _joined(one: Links, other: Links, writes: SourceWrites) -> Links:
     """All edges, each once: with the event that shows it, if there is one."""
     mark, version = np.append(one.mark, other.mark), np.append(one.version, other.version)
     row = np.append(one.row, other.row)
-    order = np.lexsort((-row, version, mark))
+    order = ascending(mark, version, -row)
     mark, version, row = mark[order], version[order], row[order]
     kept = first_of_each(mark) | first_of_each(version)
     return Links(op=writes.op[version[kept]], mark=mark[kept], version=version[kept], row=row[kept])
@@ -236,7 +238,12 @@ def _joined(one: Links, other: Links, writes: SourceWrites) -> Links:
 
 def _with_two(mark: Int64s, unit: Int64s, part: Int64s) -> Int64s:
     """The watermarks with two different parts of one unit."""
+    pairs = first_rows(mark, unit, part)
+    return with_several(mark[pairs], unit[pairs])
+
+
+def with_several(mark: Int64s, unit: Int64s) -> Int64s:
+    """The watermarks that have one unit more than once."""
     what = codes(mark, unit)
-    pairs = np.unique(codes(what, part), return_index=True)[1]
-    several = np.bincount(what[pairs], minlength=int(what.max(initial=-1)) + 1) > 1
-    return np.unique(mark[several[what]]) if len(mark) else mark
+    several = np.bincount(what, minlength=1) > 1
+    return distinct(mark[several[what]])

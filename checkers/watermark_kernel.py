@@ -4,29 +4,40 @@ Edges with watermarks join those of the client in the partitions in which these 
 covers both (checkers/slices.py).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.arrow import integers
 from checkers.chunks import Chunk, Source
 from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.files import DAMAGE, damaged, ints_of
+from checkers.ragged import ordered
 from checkers.register_order import Order
+from checkers.serializability import Summary as PartitionSummary
+from checkers.serializability import summary as partition_summary
 from checkers.shares import Share, infer, shares
 from checkers.stream_chunks import Placement, StreamLog, placed, read_deliveries, read_writes, told_by
+from checkers.stream_index import first_rows
 from checkers.stream_ranks import read_ranked
 from checkers.versions import Inference
-from checkers.watermark_bounds import Numbering, Watermarks, watermarks
-from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
+from checkers.watermark_blocks import Block, blocks, by_block, edges_of
+from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks
+from checkers.watermark_edges import Links, with_several
+from checkers.watermark_nodes import marks_of, units_of
 from checkers.watermark_versions import UNKNOWN
-from harness.core.columns import BACKFILL, NEVER, OK, READ, ROW, Bools, Deliveries, Int8s, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, NEVER, OK, READ, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 NO_NODE = -1
+# What is asked of events here.
+_NAMES = ("seq", "ns", "subscriber", "session", "kind", "span", "key", "value", "position", "ordinal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,34 +102,105 @@ class Detail:
     came: Int64s
 
 
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Operations and watermarks of one log, by their numbers there, in four bytes each."""
+
+    op: Int32s
+    mark: Int32s
+
+    @classmethod
+    def of(cls, links: Links, op: Int64s) -> "_Pairs":
+        """Those of edges, whose operations are `op`."""
+        return cls(op.astype(np.int32), links.mark.astype(np.int32))
+
+    @classmethod
+    def joined(cls, parts: Sequence["_Pairs"]) -> "_Pairs":
+        """All of them."""
+        return cls(np.concatenate([part.op for part in parts]), np.concatenate([part.mark for part in parts]))
+
+    def share(self, number: int, count: int) -> "_Pairs":
+        """One of so many shares, as they stand."""
+        size = len(self.op)
+        rows = slice(size * number // count, size * (number + 1) // count)
+        return _Pairs(self.op[rows], self.mark[rows])
+
+    def by_mark(self) -> "_Pairs":
+        """The same in the order of watermarks, in which what is looked up for these lies together."""
+        order, mark = ordered(self.mark.astype(np.int64))
+        return _Pairs(self.op[order], mark.astype(np.int32))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """What one log contributes to the graph; edges lead from `into.op` to `into.mark`, and from `out.mark` to `out.op`.
+
+    `chains` are watermarks, each with the next one of its chain.
+    """
+
+    part: StreamPart
+    summary: Summary
+    chains: tuple[Int64s, Int64s]
+    into: _Pairs
+    out: _Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class _Condensed:
+    """What one block of keys comes to: edges in, edges out, and what is newly contained, of each key once."""
+
+    pairs: tuple[_Pairs, _Pairs, _Pairs]
+    contents: Contents
+    orders: Counter[str]
+
+
 def placement_of(part: StreamPart) -> Placement:
     """What the deliveries of one log tell of the source."""
     return told_by(part.log, Path(part.source))
 
 
-def summary(part: StreamPart, contract: StreamContract, known: Placement) -> Summary:
-    """What the driver must know of one log."""
-    deliveries, _, edges = _derived(part, contract, known)
+def derived(item: Source | StreamPart, contract: StreamContract, known: Placement, threads: int) -> "Source | Derived":
+    """All that a log contributes, by so many threads. A chunk of operations stays what it is, until `route`."""
+    if not isinstance(item, StreamPart):
+        return item
+    deliveries, writes = _read(item, known)
+    marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
+    look = partial(_condensed, deliveries, writes, contract)
+    parts = list(by_block(look, blocks(deliveries, writes), threads=threads))
+    into, out, new = (_Pairs.joined([part.pairs[at] for part in parts]) for at in range(3))
+    is_torn = np.zeros(len(marks.rows), np.bool_)
+    is_torn[with_several(new.mark.astype(np.int64), new.op.astype(np.int64))] = True
+    contents = replace(reduce(Contents.beside, (part.contents for part in parts)), is_torn_witness=is_torn)
     is_event = np.isin(deliveries.kind, (ROW, BACKFILL))
-    return Summary(
-        marks=watermarks(part.number, deliveries, edges, contract),
-        counts={"rows": int(is_event.sum()), "in-edges": len(edges.into.op), "out-edges": len(edges.out.op)},
-        orders=edges.order.counts,
+    orders = sum((part.orders for part in parts), Counter[str]())
+    return Derived(
+        part=item,
+        summary=Summary(
+            marks=watermarks(item.number, deliveries, marks, contents, contract),
+            counts={"rows": int(is_event.sum()), "in-edges": len(into.op), "out-edges": len(out.op)},
+            orders={name: orders[name] for name in parts[0].orders},
+        ),
+        chains=marks.pairs(),
+        into=into.by_mark(),
+        out=out.by_mark(),
     )
 
 
+def summary(item: "Source | Derived") -> Summary | None:
+    """What the driver must know of one log, None for what is no log."""
+    return item.summary if isinstance(item, Derived) else None
+
+
 def route(
-    item: Source | StreamPart,
+    item: "Source | Derived",
     *,
     partitions: int,
     nothing: int,
-    contract: StreamContract,
-    known: Placement,
     places: Placed,
 ) -> Iterator[tuple[int, Share | Edges]]:
-    """A chunk's share of each partition of keys; of a stream, its edges, by number, for one of the partitions."""
-    if isinstance(item, StreamPart):
-        yield item.number % partitions, _numbered(item, contract, known, places)
+    """A chunk's share of each partition of keys; of a stream, its edges, by number, a part for each of them."""
+    if isinstance(item, Derived):
+        yield from enumerate(_numbered(item, places, partitions))
     else:
         yield from shares(item, partitions=partitions, nothing=nothing)
 
@@ -143,6 +225,24 @@ def gather(parts: Sequence[Share | Edges], *, order: Order, places: Placed) -> I
     return replace(inference, edges=all_edges([numbered, *streams]), tail=newer)
 
 
+def summary_of_partition(inference: Inference) -> PartitionSummary:
+    """What the driver must know of one partition of keys.
+
+    A watermark that leads to many operations with an end ends by the first end among these: that edge says it all.
+    """
+    every = partition_summary(inference)
+    edges = every.open_sources
+    has_end = edges.target_after != OPEN_END
+    first = np.full(int(edges.source.max(initial=-1)) + 1, OPEN_END, np.int32)
+    np.minimum.at(first, edges.source[has_end], edges.target_after[has_end])
+    rows = np.flatnonzero(edges.target_after == first[edges.source])
+    told = np.zeros(len(first), np.int64)
+    told[edges.source[rows]] = rows
+    is_kept = ~has_end
+    is_kept[told[edges.source[rows]]] = True
+    return replace(every, open_sources=edges.only(is_kept))
+
+
 def as_of(source: Source) -> tuple[Int64s, Int64s]:
     """The operations of a chunk that only read, and did so as of a position: with these positions, ascending."""
     if not isinstance(source, Chunk):
@@ -159,23 +259,29 @@ def as_of(source: Source) -> tuple[Int64s, Int64s]:
 
 def details(
     part: StreamPart, *, contract: StreamContract, known: Placement, begin: Int64s, op: Int64s, mark: Int64s
-) -> tuple[Detail, Detail]:
+) -> list[Detail]:
     """The edges of one log between those operations and those watermarks: into these, and out of them."""
-    deliveries, writes, edges = _derived(part, contract, known)
+    deliveries, writes = _read(part, known)
     first = int(begin[part.number])
 
     def of(links: Links, *, is_into: bool) -> Detail:
-        kept = links.only(np.isin(links.op, op) & np.isin(links.mark + first, mark))
         return Detail(
             is_into=is_into,
-            op=kept.op,
-            mark=kept.mark + first,
-            key=writes.key[kept.version],
-            value=writes.value[kept.version],
-            came=_came(kept, deliveries),
+            op=links.op,
+            mark=links.mark + first,
+            key=writes.key[links.version],
+            value=writes.value[links.version],
+            came=_came(links, deliveries),
         )
 
-    return of(edges.into, is_into=True), of(edges.out, is_into=False)
+    def kept(links: Links) -> Links:
+        return links.only(np.isin(links.op, op) & np.isin(links.mark + first, mark))
+
+    found = []
+    for block in blocks(deliveries, writes):
+        edges = edges_of(deliveries, writes, contract, block)
+        found += [of(kept(edges.into), is_into=True), of(kept(edges.out), is_into=False)]
+    return found
 
 
 def invoked_before(chunk: Chunk, *, seq: Int64s) -> Int64s:
@@ -192,12 +298,19 @@ def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
         raise damaged(path, problem) from problem
 
 
-def _derived(
-    part: StreamPart, contract: StreamContract, known: Placement
-) -> tuple[Deliveries, SourceWrites, WatermarkEdges]:
-    deliveries, source = read_deliveries(part.log), Path(part.source)
-    writes = read_ranked(source, placed(read_writes(source), known))
-    return deliveries, writes, watermark_edges(deliveries, writes, contract)
+def _read(part: StreamPart, known: Placement) -> tuple[Deliveries, SourceWrites]:
+    source = Path(part.source)
+    return read_deliveries(part.log, _NAMES), read_ranked(source, placed(read_writes(source, has_times=False), known))
+
+
+def _condensed(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block) -> _Condensed:
+    edges = edges_of(deliveries, writes, contract, block)
+    version = block.writes[edges.new.version]
+    op = writes.op[version]
+    once = first_rows(edges.new.mark, op, writes.key[version])
+    new = _Pairs.of(edges.new.only(once), op[once])
+    pairs = (_Pairs.of(edges.into, edges.into.op), _Pairs.of(edges.out, edges.out.op), new)
+    return _Condensed(pairs, Contents.of(edges), Counter(edges.order.counts))
 
 
 def _came(links: Links, deliveries: Deliveries) -> Int64s:
@@ -207,50 +320,46 @@ def _came(links: Links, deliveries: Deliveries) -> Int64s:
     return np.where(is_event, deliveries.seq[row] if len(deliveries.seq) else row, UNKNOWN)
 
 
-def _numbered(part: StreamPart, contract: StreamContract, known: Placement, places: Placed) -> Edges:
-    """The edges of one log by number, chains included."""
-    _, _, edges = _derived(part, contract, known)
-    node = places.node[places.begin[part.number] :]
-    number, end = places.numbering.number, places.numbering.end
-    ops = np.unique(np.concatenate((edges.into.op, edges.out.op)))
-    after = _ends(Path(part.source), ops)
-    pairs = edges.marks.pairs()
+def _numbered(item: Derived, places: Placed, partitions: int) -> Iterator[Edges]:
+    """The edges of one log by number, chains included, in so many parts."""
+    node = places.node[places.begin[item.part.number] :]
+    top = max(int(pairs.op.max(initial=-1)) for pairs in (item.into, item.out)) + 1
+    ops = np.arange(top)
+    numbers = places.numbering.of_op(ops).astype(np.int32)
+    ends = places.numbering.of_end(_ends(Path(item.part.source), ops)).astype(np.int32)
+    mark_numbers = places.numbering.number.astype(np.int32)[node]
+    mark_ends = places.numbering.end.astype(np.int32)[node]
 
-    def op(links: Links) -> tuple[Int64s, Int64s]:
-        return places.numbering.of_op(links.op), places.numbering.of_end(after[np.searchsorted(ops, links.op)])
+    def op(pairs: _Pairs) -> tuple[Int32s, Int32s]:
+        return numbers[pairs.op], ends[pairs.op]
 
-    def mark(numbers: Int64s) -> tuple[Int64s, Int64s]:
-        return number[node[numbers]], end[node[numbers]]
+    def mark(marks: Int32s | Int64s) -> tuple[Int32s, Int32s]:
+        return mark_numbers[marks], mark_ends[marks]
 
-    return all_edges(
-        [
-            _edges(op(edges.into), mark(edges.into.mark)),
-            _edges(mark(edges.out.mark), op(edges.out)),
-            _edges(mark(pairs[0]), mark(pairs[1])),
-        ]
-    )
+    for number in range(partitions):
+        into, out = (pairs.share(number, partitions) for pairs in (item.into, item.out))
+        edges = [_edges(op(into), mark(into.mark)), _edges(mark(out.mark), op(out))]
+        if number == 0:
+            edges.append(_edges(mark(item.chains[0]), mark(item.chains[1])))
+        yield all_edges(edges)
 
 
-def _edges(source: tuple[Int64s, Int64s], target: tuple[Int64s, Int64s]) -> Edges:
-    kinds: Int8s = np.zeros(len(source[0]), np.int8)
-    columns = [each.astype(np.int32) for each in (source[0], target[0], source[1], target[1])]
-    edges = Edges(columns[0], columns[1], columns[2], columns[3], kinds)
+def _edges(source: tuple[Int32s, Int32s], target: tuple[Int32s, Int32s]) -> Edges:
+    edges = Edges(source[0], target[0], source[1], target[1], np.zeros(len(source[0]), np.int8))
     return edges.only(edges.source != edges.target)
 
 
 def _ends(source: Path, op: Int64s) -> Int64s:
-    """The ends of those operations, ascending; OPEN_END for those without."""
+    """The ends of those operations, the first ones of all; OPEN_END for those without."""
     result = np.full(len(op), OPEN_END, np.int64)
     path = source / "ops.parquet"
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group, columns=["index", "after"], use_threads=False)
-                index, after = ints_of(table["index"], -1), ints_of(table["after"], NEVER)
-                at = np.searchsorted(op, index)
-                inside = np.flatnonzero(at < len(op))
-                inside = inside[op[at[inside]] == index[inside]]
-                result[at[inside]] = np.minimum(after[inside], OPEN_END)
+                index, after = integers(table["index"]), integers(table["after"], NEVER)
+                inside = index < len(op)
+                result[index[inside]] = np.minimum(after[inside], OPEN_END)
     except DAMAGE as problem:
         raise damaged(path, problem) from problem
     return result

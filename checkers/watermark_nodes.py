@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.ragged import first_of_each
+from checkers.ragged import first_of_each, ordered
 from checkers.stream_index import GroupIndex, codes
 from harness.core.columns import NEVER, WATERMARK, Deliveries, Int64s
 from harness.core.promises import StreamContract
@@ -84,7 +84,7 @@ def marks_of(deliveries: Deliveries, unit: Int64s, *, is_cut_known: bool) -> Mar
     rows = np.flatnonzero(deliveries.kind == WATERMARK) if is_cut_known else np.empty(0, np.int64)
     line = codes(unit[rows], deliveries.span[rows])
     position = deliveries.position[rows]
-    by_line = np.argsort(line, kind="stable")
+    by_line, _ = ordered(line)
     is_cut = first_of_each(line[by_line])
     is_cut[1:] |= position[by_line][1:] < position[by_line][:-1]
     chain = np.empty(len(rows), np.int64)

@@ -17,7 +17,7 @@ import numpy as np
 
 from checkers import ragged
 from checkers.ragged import first_of_each
-from checkers.stream_index import GroupIndex, Places, codes
+from checkers.stream_index import GroupIndex, Places, ascending, codes
 from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -73,7 +73,7 @@ def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
     by_list = np.where(is_listed[rows], writes.version[rows], NEVER)
     position = np.where(is_listed[rows], 0, writes.position[rows])
     ordinal = np.where(is_listed[rows], 0, writes.ordinal[rows])
-    order = np.lexsort((ordinal, position, by_list, code[rows]))
+    order = ascending(code[rows], by_list, position, ordinal)
     what = codes(code[rows], by_list, position, ordinal)[order]
     # What one place of the order is given twice, has none.
     is_single = first_of_each(what) & np.append(what[1:] != what[:-1], True) if len(what) else np.zeros(0, np.bool_)
@@ -140,7 +140,7 @@ def _trusts_positions(contract: StreamContract) -> bool:
 
 def _lowest_to_come(owner: Int64s, height: Int64s) -> Int64s:
     """Along the versions of each key the lowest height from there on."""
-    levels, rank = np.unique(height, return_inverse=True)
+    levels, rank = ragged.codes(height)
     base = owner * len(levels)
     return levels[np.minimum.accumulate((base + rank)[::-1])[::-1] - base]
 
