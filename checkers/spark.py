@@ -198,6 +198,8 @@ def _local_settings(work_dir: Path, java_options: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(work_dir),
+        # Our blobs are narrow, and go no further than to this machine's disk.
+        "spark.shuffle.compress": "false",
         "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
         "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {java_options}",
         # This file: it has imported all that kernels need when it forks a worker.

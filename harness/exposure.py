@@ -31,9 +31,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operations:
-    """When operations ran, and how they ended: arrays of one length. What never completed has complete_ns FOREVER."""
+    """When operations ran, and how they ended: arrays of one length. What never completed has complete_ns FOREVER.
 
-    f: NDArray[np.object_]
+    `f` is a place in `types`: of a large history so many texts would be most of what is held.
+    """
+
+    types: tuple[str, ...]
+    f: NDArray[np.int32]
     outcome: NDArray[np.int8]
     invoke_ns: Int64s
     complete_ns: Int64s
@@ -45,7 +49,7 @@ class Operations:
 
     def ok_of_type(self, f: str) -> int:
         """How many of that type are certain to have happened."""
-        return int(np.count_nonzero((self.f == f) & (self.outcome == OK)))
+        return int(np.count_nonzero((self.f == self.types.index(f)) & (self.outcome == OK))) if f in self.types else 0
 
     def completed_in(self, window: Window) -> Bools:
         """Which completed while that fault was in force."""
@@ -74,9 +78,11 @@ class Exposure:
 
 def read_exposure(history: Path) -> Exposure:
     """The exposure of the history in that folder. Raises HistoryError if its files cannot be read."""
-    ops = read_table(history, "ops", ["f", "outcome", "invoke_ns", "complete_ns", "commit_ts"])
+    ops = read_table(history, "ops", ["f", "outcome", "invoke_ns", "complete_ns", "commit_ts"], coded=["f"])
+    f = ops["f"].unify_dictionaries().combine_chunks()
     operations = Operations(
-        f=ops["f"].to_numpy(),
+        types=tuple(f.dictionary.to_pylist()),
+        f=f.indices.to_numpy(),
         outcome=ops["outcome"].to_numpy(),
         invoke_ns=ops["invoke_ns"].to_numpy(),
         complete_ns=ops["complete_ns"].fill_null(FOREVER).to_numpy(),

@@ -17,11 +17,11 @@ _REASON_MAX: Final = 300
 _DAMAGE: Final = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, OverflowError, msgspec.MsgspecError)
 
 
-def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.Table:
-    """One table of a history, whole. Raises HistoryError that names the file."""
+def read_table(folder: Path, name: str, columns: list[str] | None = None, *, coded: Sequence[str] = ()) -> pa.Table:
+    """One table of a history, whole; the columns `coded` as dictionaries. Raises HistoryError that names the file."""
     path = folder / f"{name}.parquet"
     with reading(path):
-        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
+        table = pq.read_table(path, columns=columns, read_dictionary=list(coded), page_checksum_verification=True)
         _require_columns(path, columns or SCHEMAS[name].names, table.column_names)
         return table
 

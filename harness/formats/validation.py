@@ -72,12 +72,15 @@ class _Once:
         self._word = word
 
     def take(self, numbers: Int64s, path: Path) -> None:
-        inside = (numbers >= 0) & (numbers < len(self._is_taken))
-        _require(inside.all(), path, f"a {self._word} is beyond the number of records")
-        ascending = np.sort(numbers)
-        is_new = not self._is_taken[ascending].any() and (np.diff(ascending) > 0).all()
+        _require(
+            _are_between(numbers, 0, len(self._is_taken) - 1), path, f"a {self._word} is beyond the number of records"
+        )
+        low, high = numbers.min(initial=len(self._is_taken)), numbers.max(initial=0)
+        around = self._is_taken[low : high + 1]
+        before = np.count_nonzero(around)
+        around[numbers - low] = True
+        is_new = np.count_nonzero(around) == before + len(numbers)
         _require(is_new, path, f"a {self._word} is there twice")
-        self._is_taken[ascending] = True
 
 
 def _check_ends(ops: pa.Table, count: int, path: Path) -> None:
@@ -95,10 +98,11 @@ def _check_ends(ops: pa.Table, count: int, path: Path) -> None:
 def _check_mops(mops: pa.Table, index: Int64s, limit: int, path: Path) -> None:
     """`index` are the transactions of the same row group."""
     op, position, f = _ints(mops, "op"), _ints(mops, "position"), _ints(mops, "f")
-    _require(np.isin(op, index).all(), path, "a micro-operation belongs to no transaction of its row group")
     is_first = np.diff(op, prepend=-1) != 0
-    expected = np.arange(len(op)) - np.maximum.accumulate(np.where(is_first, np.arange(len(op)), 0))
-    in_order = (np.diff(op) >= 0).all() and np.array_equal(position, expected)
+    is_known = np.isin(op[is_first], index).all()
+    _require(is_known, path, "a micro-operation belongs to no transaction of its row group")
+    follows = position[1:] == position[:-1] + 1
+    in_order = (np.diff(op) >= 0).all() and (follows | is_first[1:]).all() and (position[is_first] == 0).all()
     _require(in_order, path, "micro-operations are out of order")
     _require(_are_between(f, READ, WRITE), path, "a micro-operation is neither a read nor an append nor a write")
     has_value, has_read = mops["value"].is_valid().to_numpy(), mops["read"].is_valid().to_numpy()
@@ -167,7 +171,7 @@ def _ints(table: pa.Table, column: str) -> Int64s:
 
 
 def _are_between(numbers: Int64s, low: int, high: int) -> bool:
-    return bool(((numbers >= low) & (numbers <= high)).all())
+    return not len(numbers) or bool(low <= numbers.min() and numbers.max() <= high)
 
 
 def _are_ids(numbers: Int64s, limit: int) -> bool:
