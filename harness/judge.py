@@ -22,6 +22,7 @@ from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
 from checkers.register_order import ORDER
 from harness.checks import Subject, anomalies_of, chosen, second_opinions
+from harness.containers.lateness import BUSY
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Promise
 from harness.core.record import Json
@@ -229,9 +230,14 @@ def _undecided(name: str, reason: str) -> Judgement:
 
 
 def _settling(exposure: Exposure) -> Judgement:
-    """Did the system come to rest after healing?"""
+    """Did the system come to rest after healing? On a machine that was too busy to run it, nobody can say."""
     is_stall = exposure.note is not None and exposure.note.startswith("stall")
     findings: tuple[Finding, ...] = ()
+    healed_ns = exposure.phases.get("healing", 0)
+    busy = [each.note for each in exposure.windows if each.kind == BUSY and each.end_ns >= healed_ns]
+    if is_stall and busy:
+        reason = f"{exposure.note}; but the machine was too busy to run the nodes in time: {busy[-1]}"
+        return Judgement(checker="settling", findings=(), witnesses={}, unknown={"stall": reason})
     if is_stall and exposure.note is not None:
         sentence = exposure.note.removeprefix("stall: ")
         fingerprint = sha256(b"stall").hexdigest()[:16]

@@ -25,6 +25,7 @@ from harness.containers.control import Hearers, Probes
 from harness.containers.deployment import Deployment, in_thread
 from harness.containers.engine import connect
 from harness.containers.faults import ContainerFaults, faults_on_machines
+from harness.containers.lateness import Lateness
 from harness.containers.machines import Blueprint, Machines
 from harness.containers.network import ContainerNetwork
 from harness.containers.service_site import ServiceSite
@@ -199,7 +200,15 @@ class Test:
             threads=self._scenario.clients,
             timeout_ns=self._scenario.timeout_ms * MS,
         )
-        return await _first(interpreter.run(), deployment.watch(), deployment.count(), self._failed)
+        lateness = Lateness(
+            deployment.answering,
+            self._recorder.record,
+            self._clock.now_ns,
+            targets=tuple(node.id for node in cluster.nodes),
+            step=len(self._decided.plan.steps),
+        )
+        watchers = deployment.watch(), deployment.count(), lateness.watch()
+        return await _first(interpreter.run(), *watchers, self._failed)
 
     def _fail(self, error: SeamarkError) -> None:
         if not self._failed.done():

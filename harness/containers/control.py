@@ -107,6 +107,11 @@ class ControlLink:
             self._task.cancel()
             self._task = None
 
+    @property
+    def is_ready(self) -> bool:
+        """Is the node connected, so that it can answer?"""
+        return self._is_ready.is_set()
+
     async def ready(self, within_s: float) -> bool:
         """Has the node recovered and is connected, at the latest when that time has passed?"""
         with contextlib.suppress(TimeoutError):

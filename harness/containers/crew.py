@@ -16,6 +16,8 @@ from harness.core.machine import NodeId
 class NodeControl(Control, Protocol):
     """The harness's end of a node, which is told where the node is."""
 
+    @property
+    def is_ready(self) -> bool: ...
     def at(self, host: str, port: int) -> None: ...
     def away(self) -> None: ...
     async def dump(self) -> None: ...
@@ -65,5 +67,6 @@ class NodeContainer:
     control: NodeControl
     is_down: bool = False  # Because we killed it, or it may end: that is no failure of the deployment.
     may_end: bool = False
+    is_paused: bool = False
     # Faults may overlap, and an engine that kills and starts one container at once does neither well.
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -23,7 +23,7 @@ from docker.types import LogConfig
 
 from harness.containers import inside
 from harness.containers.compose import Found
-from harness.containers.crew import Crew, NodeContainer
+from harness.containers.crew import Crew, NodeContainer, NodeControl
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
 from harness.containers.links import DOWN, Toxiproxy
@@ -147,11 +147,13 @@ class Deployment:
 
     async def pause(self, node: NodeId) -> None:
         """Freeze all processes of the container."""
+        self.nodes[node].is_paused = True
         await in_thread(self.nodes[node].container.pause)
 
     async def unpause(self, node: NodeId) -> None:
         """Let them go on."""
         await in_thread(self.nodes[node].container.unpause)
+        self.nodes[node].is_paused = False
 
     async def run_in(self, node: NodeId, command: list[str]) -> str:
         """The output of a command in the node's container. Raises DeployError if it fails."""
@@ -184,6 +186,10 @@ class Deployment:
 
     async def _count(self) -> None:
         await asyncio.gather(*(each.control.counters() for each in self._up()), return_exceptions=True)
+
+    def answering(self) -> list[NodeControl]:
+        """The nodes that should answer at once."""
+        return [each.control for each in self._up() if not each.is_paused and each.control.is_ready]
 
     def _up(self) -> list[NodeContainer]:
         return [each for each in self.nodes.values() if not each.is_down]

@@ -11,6 +11,7 @@ class Foreign:
 
     lost_records = 0
     is_foreign = True
+    is_ready = False  # It has no control channel that answers whatever the server does.
 
     def __init__(self, node: NodeId) -> None:
         self.life = -1

@@ -8,8 +8,9 @@ import pytest
 
 from checkers.engine import LocalEngine
 from harness import checks
+from harness.containers.lateness import BUSY
 from harness.core.promises import Bounds, Promise
-from harness.core.record import Complete, Evidence, Invoke
+from harness.core.record import Complete, Evidence, Fault, Invoke, Mark
 from harness.formats.load import Loaded
 from harness.formats.parquet import write_history
 from harness.judge import judge
@@ -149,3 +150,33 @@ def test_numbers_in_a_set_are_no_registers_whatever_the_model(tmp_path: Path) ->
     assert verdicts(report(tmp_path / "seen", told, run_file=None)) == {"SET-FULL": "holds"}
     asked = report(tmp_path / "asked", told, model="linearizable", run_file=None)
     assert verdicts(asked) == {"MODEL": "not-exercised"}
+
+
+@pytest.mark.parametrize(
+    ("busy", "verdict"),
+    [
+        (None, "violated"),
+        ((100, 150), "violated"),  # It was over before healing began.
+        ((100, 250), "unknown"),
+        ((350, None), "unknown"),
+    ],
+)
+def test_nobody_is_blamed_for_not_settling_on_a_machine_that_was_too_busy(
+    busy: tuple[int, int | None] | None, verdict: str, tmp_path: Path
+) -> None:
+    told: list[Evidence] = [
+        *skew("r"),
+        Mark(200, "healing"),
+        Mark(300, "final"),
+        Mark(400, "end", note="stall: no answer"),
+    ]
+    if busy is not None:
+        told += [
+            Fault(busy[0], 0, "begin", BUSY, ("n1",)),
+            Fault(busy[0], 0, "effect", BUSY, ("n1",), 9, "9 times late"),
+        ]
+        told += [Fault(busy[1], 0, "end", BUSY, ("n1",))] if busy[1] is not None else []
+    judged = report(tmp_path, told)
+    (settled,) = (row for row in judged.promises if row.id == "SETTLE")
+    assert settled.verdict == verdict
+    assert ("too busy to run the nodes in time: 9 times late" in str(settled.reason)) == (verdict == "unknown")
