@@ -22,7 +22,7 @@ MEANING: Final = {
     "rw": "was not seen by the read: it came later",
     "process": "same client, one after the other",
     "realtime": "had ended before the other began",
-    "watermark": "announced before the other",
+    "watermark": "what a watermark holds comes before it, what it lacks after it",
 }
 
 
