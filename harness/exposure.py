@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
-from harness.formats.parquet import read_table
+from harness.formats.tables import groups_of, read_table, row_count
 
 OUTCOMES = {"ok": OK, "fail": FAIL, "info": INFO}
 SECOND = 1_000_000_000
@@ -78,16 +78,7 @@ class Exposure:
 
 def read_exposure(history: Path) -> Exposure:
     """The exposure of the history in that folder. Raises HistoryError if its files cannot be read."""
-    ops = read_table(history, "ops", ["f", "outcome", "invoke_ns", "complete_ns", "commit_ts"], coded=["f"])
-    f = ops["f"].unify_dictionaries().combine_chunks()
-    operations = Operations(
-        types=tuple(f.dictionary.to_pylist()),
-        f=f.indices.to_numpy(),
-        outcome=ops["outcome"].to_numpy(),
-        invoke_ns=ops["invoke_ns"].to_numpy(),
-        complete_ns=ops["complete_ns"].fill_null(FOREVER).to_numpy(),
-    )
-    committed = ops["commit_ts"].drop_null().to_numpy()
+    operations, last_position = _read_operations(history)
     marks = read_table(history, "marks").to_pylist()
     goals = msgspec.json.decode(marks[-1]["goals"], type=dict[str, int]) if marks else {}
     finite = operations.complete_ns[operations.complete_ns < FOREVER]
@@ -98,9 +89,28 @@ def read_exposure(history: Path) -> Exposure:
         note=next((mark["note"] for mark in marks if mark["phase"] == "end"), None),
         goals=goals,
         duration_ns=max([mark["ns"] for mark in marks] + [int(finite.max()) if finite.size else 0]),
-        last_position=int(committed.max()) if len(committed) else None,
+        last_position=last_position,
         watermarks=_last_watermarks(history),
     )
+
+
+def _read_operations(history: Path) -> tuple[Operations, int | None]:
+    """The operations, and the highest position of one. Memory: what is returned, and a row group."""
+    count, codes, last = row_count(history, "ops"), dict[str, int](), list[int]()
+    code, outcome = np.empty(count, np.int32), np.empty(count, np.int8)
+    invoke_ns, complete_ns = np.empty(count, np.int64), np.empty(count, np.int64)
+    begin = 0
+    wanted = ["f", "outcome", "invoke_ns", "complete_ns", "commit_ts"]
+    for ops in groups_of(history, "ops", wanted, coded=["f"]):
+        rows = slice(begin, begin := begin + len(ops))
+        f = ops["f"].combine_chunks()
+        types = [codes.setdefault(name, len(codes)) for name in f.dictionary.to_pylist()]
+        code[rows] = np.array(types, np.int32)[f.indices.to_numpy()]
+        outcome[rows], invoke_ns[rows] = ops["outcome"].to_numpy(), ops["invoke_ns"].to_numpy()
+        complete_ns[rows] = ops["complete_ns"].fill_null(FOREVER).to_numpy()
+        last += [highest] if (highest := pc.max(ops["commit_ts"]).as_py()) is not None else []
+    operations = Operations(types=tuple(codes), f=code, outcome=outcome, invoke_ns=invoke_ns, complete_ns=complete_ns)
+    return operations, max(last, default=None)
 
 
 def phases_of(history: Path) -> dict[str, int]:

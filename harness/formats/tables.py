@@ -17,11 +17,11 @@ _REASON_MAX: Final = 300
 _DAMAGE: Final = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, OverflowError, msgspec.MsgspecError)
 
 
-def read_table(folder: Path, name: str, columns: list[str] | None = None, *, coded: Sequence[str] = ()) -> pa.Table:
-    """One table of a history, whole; the columns `coded` as dictionaries. Raises HistoryError that names the file."""
+def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.Table:
+    """One table of a history, whole. Raises HistoryError that names the file."""
     path = folder / f"{name}.parquet"
     with reading(path):
-        table = pq.read_table(path, columns=columns, read_dictionary=list(coded), page_checksum_verification=True)
+        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
         _require_columns(path, columns or SCHEMAS[name].names, table.column_names)
         return table
 
@@ -36,6 +36,25 @@ def rows_among(folder: Path, name: str, column: str, values: Sequence[int]) -> l
         _require_columns(path, SCHEMAS[name].names, table.column_names)
         rows: list[Mapping[str, Any]] = table.to_pylist()
         return rows
+
+
+def row_count(folder: Path, name: str) -> int:
+    """How many rows a table of a history has. Raises HistoryError that names the file."""
+    path = folder / f"{name}.parquet"
+    with reading(path):
+        return int(pq.read_metadata(path).num_rows)
+
+
+def groups_of(folder: Path, name: str, columns: list[str], *, coded: Sequence[str] = ()) -> Iterator[pa.Table]:
+    """Those columns, a row group at a time, those `coded` as dictionaries. Raises HistoryError that names the file."""
+    path = folder / f"{name}.parquet"
+    with (
+        reading(path),
+        pq.ParquetFile(path, read_dictionary=list(coded), page_checksum_verification=True) as file,
+    ):
+        _require_columns(path, columns, file.schema_arrow.names)
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group, columns=columns).combine_chunks()
 
 
 def rows_of(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:
