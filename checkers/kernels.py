@@ -236,7 +236,8 @@ def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools, is_again: Bools) -
     list_of_code = np.cumsum(longest >= 0) - 1
     read_list = list_of_code[mops.code[read]]
     read_list[~is_prefix] = len(lists) - len(whole) + np.arange(len(whole))
-    after = _four_bytes(mops.transactions.after)
+    # What has no end, or is not ok, gets OPEN_END below; whatever is ok ends before that.
+    after = np.minimum(mops.transactions.after, OPEN_END - 1).astype(np.int32)
     return KeyRows(
         list_key=mops.key[lists],
         list_op=mops.op(lists).astype(np.int32),
@@ -269,10 +270,6 @@ def _longest(mops: _Mops, read: Int64s) -> Int64s:
     longest = np.full(len(mops.keys), np.iinfo(np.int64).max)
     np.minimum.at(longest, mops.code[candidates], candidates)
     return np.where(most >= 0, longest, -1)
-
-
-def _four_bytes(after: Int64s) -> Int32s:
-    return np.where(after == NEVER, OPEN_END, np.minimum(after, OPEN_END - 1)).astype(np.int32)
 
 
 def partition_of(key: Int64s, partitions: int) -> Int64s:

@@ -57,8 +57,6 @@ class Slots:
             offset = element - self._low[code]
             is_inside = (element >= self._low[code]) & (offset < self._width[code])
             return np.where(is_inside, self._base[code] + offset, -1)
-        if not len(self._elements):
-            return np.full(code.size, -1, np.int64)
         rank = np.minimum(np.searchsorted(self._elements, element), len(self._elements) - 1)
         pair = code * len(self._elements) + rank
         slot = np.minimum(np.searchsorted(self._pairs, pair), len(self._pairs) - 1)

@@ -29,10 +29,6 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/kernels.py",
         "place < last[group]  ->  place <= last[group]",
     ): "the last append of a group is no read, so no read has its place",
-    (
-        "checkers/kernels.py",
-        "np.where(after == NEVER, OPEN_END, np.minimum(after, OPEN_END - 1))  ->  np.minimum(after, OPEN_END - 1)",
-    ): "of operations that are not ok the end is open anyway, and one that is ok has an end",
     ("checkers/kernels.py", "reader < append  ->  reader <= append"): "a read and an append are never at one place",
     (
         "checkers/versions.py",
@@ -47,10 +43,6 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/versions.py",
         "_TABLE_SPARSITY * code.size + 1024  ->  _TABLE_SPARSITY * code.size + 1025",
     ): COST,
-    (
-        "checkers/versions.py",
-        "if not len(self._elements):\n    return np.full(code.size, -1, np.int64)  ->  pass",
-    ): "without any element the table is dense, as it has no slots: so nobody comes here",
     (
         "checkers/versions.py",
         "False  ->  True",
