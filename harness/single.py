@@ -150,10 +150,11 @@ def judge_foreign(
     promised: Promised | None = None,
     stream: StreamFormat | None = None,
     html: Path | None = None,
+    command: str,
 ) -> Report:
     """The report on a history from elsewhere. Nothing is written beside it; its page goes to `html`, if that is given.
 
-    With `stream` it is a stream alone, which is held to the promises of that format.
+    With `stream` it is a stream alone, which is held to the promises of that format. `command` does the same again.
     Raises ScenarioError if the page cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix=folder_prefix("check")) as folder:
@@ -165,7 +166,7 @@ def judge_foreign(
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)
         if html is not None:
-            write_page(html, page(report, loaded.history, source=str(path)))
+            write_page(html, page(report, loaded.history, source=str(path), command=command))
     return report
 
 

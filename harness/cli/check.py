@@ -1,5 +1,6 @@
 """`seamark check`: judge a stored run, or a history from elsewhere."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -60,7 +61,14 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
                 write_page(html, (run / PAGE_FILE).read_text(encoding="utf-8"))
         else:
             report = judge_foreign(
-                path, start.engine, model=model, budget=budget, promised=promised, stream=form, html=html
+                path,
+                start.engine,
+                model=model,
+                budget=budget,
+                promised=promised,
+                stream=form,
+                html=html,
+                command=_command(path, model=model, promises=promises, stream=stream),
             )
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
 
@@ -87,21 +95,12 @@ def _require_foreign(run: Path, *, promises: Path | None, stream: str | None, mo
         raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
 
 
-def _run_of(path: Path) -> Path:
-    return path.parent if path.name == RUN_FILE else path
-
-
-def _require_fitting(path: Path, *, model: str | None, promises: Path | None, stream: str | None) -> None:
-    """Raise ScenarioError unless there is something to judge, and it is not asked for in two ways."""
-    if not path.exists():
-        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
-    is_of_run = is_run(_run_of(path))
-    if promises is not None and is_of_run:
-        raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
-    if stream is not None and (is_of_run or path.is_dir()):
-        raise ScenarioError("--stream is for one file with a stream from elsewhere; a run has its own contract")
-    if stream is not None and (promises is not None or model is not None):
-        raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
+def _command(path: Path, **options: Path | str | None) -> str:
+    """The command that judges that history again, by the same promises."""
+    words = ["seamark", "check", str(path)]
+    for name, value in options.items():
+        words += [f"--{name}", str(value)] if value is not None else []
+    return shlex.join(words)
 
 
 def promises_in(path: Path) -> Promised:

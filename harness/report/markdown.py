@@ -8,7 +8,7 @@ from harness.core.verdict import Verdict
 from harness.report.evidence import Row
 from harness.report.exclusions import Exclusion
 from harness.report.model import FindingRow, Report
-from harness.report.screen import commands, visible
+from harness.report.screen import Commands, commands, visible
 
 CELL_MAX: Final = 400
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#|<>~@&$])")
@@ -32,8 +32,15 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return lines + [f"| {' | '.join(row)} |" for row in rows]
 
 
-def issue(report: Report, finding: FindingRow, rows: Sequence[Row], excluded: Sequence[Exclusion] = ()) -> str:
-    """What to file for a finding."""
+def issue(
+    report: Report,
+    finding: FindingRow,
+    rows: Sequence[Row],
+    excluded: Sequence[Exclusion] = (),
+    *,
+    repeating: Commands,
+) -> str:
+    """What to file for a finding, which `repeating` shows again."""
     promise = next((each for each in report.promises if each.id == finding.promise), None)
     lines = [f"### {escaped(finding.anomaly)}: {escaped(finding.sentence)}", ""]
     if promise is not None:
@@ -42,7 +49,8 @@ def issue(report: Report, finding: FindingRow, rows: Sequence[Row], excluded: Se
         lines.append("No promise forbids it.")
     lines += [
         "",
-        f"Seen {finding.count} times; fingerprint {code(finding.fingerprint)}; check {escaped(finding.checker)}.",
+        f"Seen {finding.count} time{'s' * (finding.count > 1)}; fingerprint {code(finding.fingerprint)}; "
+        f"check {escaped(finding.checker)}.",
     ]
     if finding.cycle:
         lines += ["", "**Why this is impossible**", ""]
@@ -61,10 +69,10 @@ def issue(report: Report, finding: FindingRow, rows: Sequence[Row], excluded: Se
             f"- {each.explanation}: {'excluded' if each.is_excluded else 'not excluded'}, {escaped(each.because)}"
             for each in excluded
         ]
-    return "\n".join([*lines, "", "**To repeat it**", "", *_repeating(report), ""])
+    return "\n".join([*lines, "", "**To repeat it**", "", *_repeated(report, repeating), ""])
 
 
-def _repeating(report: Report) -> list[str]:
+def _repeated(report: Report, repeating: Commands) -> list[str]:
     known = (
         ("cluster", report.cluster),
         ("workload", report.workload),
@@ -75,7 +83,7 @@ def _repeating(report: Report) -> list[str]:
         *report.versions.items(),
     )
     facts = [f"- {escaped(name)}: {code(value)}" for name, value in known if value]
-    return [*(f"- {label}: {code(command)}" for label, command in commands(report)), *facts]
+    return [*(f"- {label}: {code(command)}" for label, command in repeating), *facts]
 
 
 def summary(report: Report) -> str:

@@ -31,7 +31,7 @@ from harness.report.model import WHERE, FindingRow, PromiseRow, Report, allowed_
 from harness.report.planned import Planned, planned_steps, read_refusals
 from harness.report.plots import STRIP_ROW, Overview, fault_colours, in_force, overview
 from harness.report.scale import WIDTH, duration
-from harness.report.screen import commands, visible
+from harness.report.screen import Commands, commands, visible
 from harness.report.series import Series, read_series
 from harness.report.timeline import Timeline, timeline
 from harness.report.track_record import TrackRecord, track_records
@@ -112,14 +112,16 @@ def page(
     run_file: RunFile | None = None,
     *,
     source: str | None = None,
+    command: str | None = None,
     problem: str = "There is no history to draw.",
 ) -> str:
-    """The page of a run, or of a history from elsewhere, read from `source`.
+    """The page of a run, or of a history from elsewhere, read from `source` and judged by `command`.
 
     Without `history` it has no drawings, and says the `problem`.
     """
     story = _story(report, history, run_file) if history is not None else Story(problem=problem)
-    shown = _shown_findings(report, story, run_file)
+    repeating = commands(report) or ([("judge", command)] if command else [])
+    shown = _shown_findings(report, story, run_file, repeating)
     guides = _guides(report, story)
     styles = fault_colours(story.overview.kinds if story.overview else ())
     return rendered(
@@ -142,7 +144,7 @@ def page(
         kinds=story.overview.kinds if story.overview else (),
         windows=story.series.windows if story.series else (),
         promises=sorted(report.promises, key=lambda row: ORDER.index(row.verdict)),
-        commands=commands(report) or ([("judge", f"seamark check {source}")] if source else []),
+        commands=repeating,
         facts=list(_facts(report)),
         notes=_notes(report),
         models=[", ".join(names) for names in (*model_ends(report), allowed_anomalies(report))],
@@ -245,7 +247,7 @@ def _planned(history: Path, series: Series, run_file: RunFile | None) -> tuple[P
     return planned_steps(run_file.plan, series.windows, read_refusals(history), series.phases.get("load", 0))
 
 
-def _shown_findings(report: Report, story: Story, run_file: RunFile | None) -> list[Shown]:
+def _shown_findings(report: Report, story: Story, run_file: RunFile | None, repeating: Commands) -> list[Shown]:
     promises = {row.id: row for row in report.promises}
     shown = []
     for number, (finding, track) in enumerate(zip(report.findings, track_records(report), strict=True), 1):
@@ -264,7 +266,7 @@ def _shown_findings(report: Report, story: Story, run_file: RunFile | None) -> l
                 faults=_faults(found, story) if found else (),
                 excluded=excluded,
                 track=track,
-                issue=issue(report, finding, found.rows if found else (), excluded),
+                issue=issue(report, finding, found.rows if found else (), excluded, repeating=repeating),
             )
         )
     return shown

@@ -12,6 +12,8 @@ from rich.text import Text
 from harness.core.verdict import Verdict
 from harness.report.model import FindingRow, PromiseRow, Report, allowed_anomalies, model_ends, repetition
 
+Commands = list[tuple[str, str]]  # A label, and what to type.
+
 FINDINGS_SHOWN = 5
 PROMISES_SHOWN = 12
 SHARED = ("holds", "not-exercised")
@@ -52,7 +54,7 @@ def show(console: Console, report: Report, *, is_quiet: bool = False) -> None:
         console.print(Text(f"  {label:<8}") + plain(command), soft_wrap=True)
 
 
-def commands(report: Report) -> list[tuple[str, str]]:
+def commands(report: Report) -> Commands:
     """What to do next, as (label, command)."""
     command = repetition(report)
     if command is None:

@@ -113,6 +113,7 @@ def test_a_history_from_elsewhere_has_a_page_where_it_was_asked_for(seamark: Sea
     html = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert len(html) < 100_000
     assert "seamark check hostile.edn" in html
+    assert "- judge: `seamark check hostile.edn`" in html, "the issue says how to repeat it, too"
     assert "What proves it" in html
     assert html.count("<script") == html.count("</script") == 2
     assert "<img" not in html
@@ -193,3 +194,12 @@ def test_a_drawing_with_a_bug_hides_no_finding(
     html = run_page(tmp_path, outcome, code=1).read_text(encoding="utf-8")
     assert "Nothing is drawn: ZeroDivisionError: spoiled for a test" in html
     assert "torn-unit" in html
+
+
+def test_the_page_of_a_history_from_elsewhere_repeats_what_was_asked(seamark: Seamark, tmp_path: Path) -> None:
+    (tmp_path / "a history.edn").write_text(history("x"), encoding="utf-8")
+    options = ("--model", "read-committed", "--engine", "local", "--html", "out.html")
+    outcome = seamark("check", "a history.edn", *options)
+    assert outcome.code == 1
+    html = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert html.count("seamark check &#39;a history.edn&#39; --model read-committed") == 2

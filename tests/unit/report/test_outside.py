@@ -17,6 +17,7 @@ from harness.report.markdown import escaped, issue, summary
 from harness.report.model import FaultRow, FindingRow, Report
 from harness.report.page import Guide, headline, page
 from harness.report.scale import TimeAxis, duration, nice_ceiling
+from harness.report.screen import commands
 from tests.unit.report.conftest import promise, report
 
 RUN = {"run": "store/x/1", "runtime": "sim", "cluster": "x", "workload": "w", "seed": 7}
@@ -141,7 +142,8 @@ def test_text_in_markdown_is_text(text: str) -> None:
 def test_an_issue_has_the_proof_and_how_to_repeat_it() -> None:
     steps = tuple(Step(source=a, target=b, relation="rw", sentence="so") for a, b in (("T1", "T2"), ("T2", "T1")))
     found = FindingRow(fingerprint="f", anomaly="G2", checker="c", sentence="s", promise="P-1", cycle=steps)
-    text = issue(report(Verdict.INVALID, findings=(found,), promises=(promise(),), **RUN), found, ())
+    run = report(Verdict.INVALID, findings=(found,), promises=(promise(),), **RUN)
+    text = issue(run, found, (), repeating=commands(run))
     for needed in (
         "Breaks **P-1**",
         "1. T1 comes before T2",
