@@ -6,15 +6,15 @@ afterwards.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.ragged import distinct
 from checkers.stream_coverage import is_marker
-from checkers.stream_index import GroupIndex, ascending, codes, count_so_far, expand
+from checkers.stream_index import GroupIndex, Places, ascending, codes, count_so_far, expand
 from checkers.stream_view import StreamView
-from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Int64s
+from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
 
 _MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
@@ -35,6 +35,11 @@ class Views:
     position: Int64s
     content: Int64s  # (e,) the same for the same events, in whatever order
     order: Int64s  # (e,) the same for the same events, in the same order of each key; 0 where there is no order
+
+    def only(self, which: Bools) -> "Views":
+        """With those pairs only."""
+        columns = {name: getattr(self, name)[which] for name in ("session", "position", "content", "order")}
+        return replace(self, **columns)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -92,13 +97,16 @@ def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
     if len(views.position) == 0:
         return [], 0
     positions = distinct(views.position)
+    positions = positions[_times_completed(positions, views.low, views.high) > 1]
     begin, end = (np.searchsorted(positions, bound, "right") for bound in (views.low, views.high))
     interval, place = expand(begin, end)
     pair = distinct(views.owner[interval] * len(positions) + place)
     session, place = pair // len(positions), pair % len(positions)
     order = ascending(place, views.subscriber[session], views.number[session])
     session, place = session[order], place[order]
-    what = views.session * len(positions) + np.searchsorted(positions, views.position)
+    known = Places(positions).of(views.position)
+    views, known = views.only(known >= 0), known[known >= 0]
+    what = views.session * len(positions) + known
     index = GroupIndex(what, np.zeros_like(what))
     seen = index.first(session * len(positions) + place, np.zeros_like(session))
     content, ordered = (np.where(seen >= 0, column[seen], 0) for column in (views.content, views.order))
@@ -115,6 +123,14 @@ def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
         old = found.get(who, Split(one, other, 0))
         found[who] = Split(old.one, old.other, old.count + 1)
     return [found[who] for who in sorted(found)], int(np.count_nonzero(np.bincount(place) > 1))
+
+
+def _times_completed(positions: Int64s, low: Int64s, high: Int64s) -> Int64s:
+    """How many of the intervals hold each of the positions, which ascend."""
+    change = np.zeros(len(positions) + 1, np.int64)
+    np.add.at(change, np.searchsorted(positions, low, "right"), 1)
+    np.add.at(change, np.searchsorted(positions, high, "right"), -1)
+    return np.cumsum(change)[:-1]
 
 
 def rows_at(view: StreamView, wanted: Sequence[Sighted]) -> dict[Sighted, Int64s]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checkers.delivery import closing_place, expected_pairs, first_of_each
+from checkers.delivery import Closings, first_of_each
 from checkers.ragged import distinct
 from checkers.stream_index import GroupIndex, ascending, codes, count_so_far, max_so_far
 from checkers.stream_view import Ruling, StreamView
@@ -11,7 +11,7 @@ from harness.core.columns import NEVER, Bools, Int64s
 UNKNOWN = -1  # Below every version.
 
 
-def state_mismatches(view: StreamView) -> Ruling:
+def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruling:
     """S19, by fold: at a watermark the newest row of a key shows an older version than the source had closed by then.
 
     The newest row has the highest position that the watermark closes; of several there, the one that came last for the
@@ -21,14 +21,10 @@ def state_mismatches(view: StreamView) -> Ruling:
     is reported once a session. A witness is a watermark that newly closes a version of a key behind another, in one
     live coverage, where the ranks of all are known. O(n log n).
     """
-    lanes, w = view.lanes, view.writes
+    lanes, w, closed = view.lanes, view.writes, closings or Closings.of(view)
     position = w.position[view.expected]
-    pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), lanes.top())
-    place = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, position[pairs.candidate]))
-    is_closed = place < pairs.end
-    lane, candidate, place = pairs.lane[is_closed], pairs.candidate[is_closed], place[is_closed]
-    group = codes(lane, w.key[view.expected[candidate]])
-    arrival = view.first_times(view.scope).at(view.of_write(lanes.scope[lane], candidate))
+    candidate, place, arrival = closed.candidate, closed.place, closed.arrival
+    group = codes(closed.lane, w.key[view.expected[candidate]])
 
     is_explained = np.zeros(int(group.max(initial=-1)) + 1, np.bool_)
     is_explained[group[arrival > lanes.rows[place]]] = True

@@ -16,20 +16,43 @@ from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
 ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: it speaks of all that came before it.
 
 
-def missing_events(view: StreamView) -> Ruling:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closings:
+    """All expected writes beside the lanes of a view that speak of them: what several rules begin with.
+
+    `pairs` go up to what a lane's session had been delivered, `closed` only to what its watermarks close: places in
+    `closed.place` of the lanes, and when each write arrived in its lane's scope, NEVER if it did not.
+    """
+
+    pairs: Pairs
+    lane: Int64s
+    candidate: Int64s
+    place: Int64s
+    arrival: Int64s
+
+    @classmethod
+    def of(cls, view: StreamView) -> "Closings":
+        """Those of a view. O(n log n)."""
+        lanes, position = view.lanes, view.writes.position[view.expected]
+        high = np.maximum(lanes.top(), _highest_delivered(view, lanes))
+        pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), high)
+        place = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, position[pairs.candidate]))
+        is_closed = place < pairs.end
+        lane, candidate = pairs.lane[is_closed], pairs.candidate[is_closed]
+        arrival = view.first_times(view.scope).at(view.of_write(lanes.scope[lane], candidate))
+        return cls(pairs=pairs, lane=lane, candidate=candidate, place=place[is_closed], arrival=arrival)
+
+
+def missing_events(view: StreamView, closings: Closings | None = None) -> Ruling:
     """S09: expected writes that a watermark closes, of live coverage, never delivered in its scope nor superseded.
 
     A write that came later is S05 or S06. A witness is a watermark that newly closes an expected write in live
     coverage. Each write is reported once a scope, under the first watermark that closes it. O(n log n).
     """
-    lanes, position = view.lanes, view.writes.position[view.expected]
-    pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), lanes.top())
-    place = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, position[pairs.candidate]))
-    is_closed = place < pairs.end
-    lane, candidate, place = pairs.lane[is_closed], pairs.candidate[is_closed], place[is_closed]
-
-    scope, watermark = lanes.scope[lane], lanes.rows[place]
-    never = np.flatnonzero(view.first_times(view.scope).at(view.of_write(scope, candidate)) == NEVER)
+    lanes, closed = view.lanes, closings or Closings.of(view)
+    candidate, place = closed.candidate, closed.place
+    scope, watermark = lanes.scope[closed.lane], lanes.rows[place]
+    never = np.flatnonzero(closed.arrival == NEVER)
     versions, height = Versions.of_expected(view, candidate[never]), lanes.height[place[never]]
     is_replaced = superseded(
         view, versions, group=view.scope, watermark=watermark[never], height=height, before=np.full(len(never), NEVER)
@@ -44,7 +67,7 @@ def missing_events(view: StreamView) -> Ruling:
     )
 
 
-def torn_units(view: StreamView) -> Ruling:
+def torn_units(view: StreamView, closings: Closings | None = None) -> Ruling:
     """S10: watermarks at which some events of a unit had arrived, and others, in live coverage, had not.
 
     The watermark must close the unit. Where the state at a watermark is all that was delivered before it (`cut:
@@ -54,14 +77,18 @@ def torn_units(view: StreamView) -> Ruling:
     watermark that tears it. O(n log n).
     """
     units, lanes = _Units.of(view), view.lanes
-    torn = [_torn(view, units, lanes, begun_in=view.scope, whole_in=view.scope, is_closing=True)]
+    of_lanes = _of_units(view, units, (closings or Closings.of(view)).pairs)
+    torn = [_torn(view, units, lanes, of_lanes, begun_in=view.scope, whole_in=view.scope, is_closing=True)]
     if view.contract.cut == "delivery":
-        torn.append(_torn(view, units, lanes, begun_in=view.session, whole_in=view.scope, is_closing=False))
+        torn.append(_torn(view, units, lanes, of_lanes, begun_in=view.session, whole_in=view.scope, is_closing=False))
     if view.contract.atomic_unit in ("batch", "response"):
         ends = np.flatnonzero(view.deliveries.kind == COMMIT)
         height = np.full(len(view.scope), ALL_CLOSED)
         ends_of_units = lanes_of(view.deliveries, view.session, view.scope, ends, height)
-        torn.append(_torn(view, units, ends_of_units, begun_in=view.session, whole_in=view.session, is_closing=False))
+        high = _highest_delivered(view, ends_of_units)
+        pairs = expected_pairs(view, ends_of_units, units.place, high)
+        own = view.session
+        torn.append(_torn(view, units, ends_of_units, pairs, begun_in=own, whole_in=own, is_closing=False))
     watermark, row, candidate = (
         np.concatenate([getattr(t, name) for t in torn]) for name in ("watermark", "row", "candidate")
     )
@@ -108,7 +135,7 @@ class _Torn:
 
 
 def _torn(
-    view: StreamView, units: _Units, lanes: Lanes, *, begun_in: Int64s, whole_in: Int64s, is_closing: bool
+    view: StreamView, units: _Units, lanes: Lanes, pairs: Pairs, *, begun_in: Int64s, whole_in: Int64s, is_closing: bool
 ) -> _Torn:
     """Where a place of a lane lies behind one event of a unit and before another.
 
@@ -117,8 +144,9 @@ def _torn(
     unit is torn at the first place from there on at which another is missing. Later places need no look: what is
     superseded stays superseded, and what has arrived stays.
     """
+    position = view.writes.position[view.expected]
     high = lanes.top() if is_closing else _highest_delivered(view, lanes)
-    pairs = expected_pairs(view, lanes, units.place, high)
+    pairs = pairs.only(position[pairs.candidate] <= high[pairs.lane])
     closing = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, units.top[units.unit[pairs.candidate]]))
     opens = closing if is_closing else pairs.opens
     arrival = _arrival(view, lanes, pairs, whole_in)
@@ -145,6 +173,13 @@ def _torn(
         candidate=pairs.candidate[chosen],
         witnesses=len(distinct(closing[is_witness])),
     )
+
+
+def _of_units(view: StreamView, units: _Units, pairs: Pairs) -> Pairs:
+    """The pairs of writes whose unit has two or more."""
+    is_one = np.zeros(len(view.expected), np.bool_)
+    is_one[units.place] = True
+    return pairs.only(is_one[pairs.candidate])
 
 
 def _arrival(view: StreamView, lanes: Lanes, pairs: Pairs, group: Int64s) -> Int64s:

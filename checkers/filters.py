@@ -97,7 +97,7 @@ class _Latest:
     """For each row the last of some markers of its session that bears the same names."""
 
     def __init__(self, view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> None:
-        columns = (view.session, *names)
+        columns = (view.session, *names) if len(marks) else (view.session,)
         group = codes(*(np.append(column[rows], column[marks]) for column in columns))
         self._group = group[: len(rows)]
         self._index = GroupIndex(group[len(rows) :], marks, marks)

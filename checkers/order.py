@@ -49,6 +49,8 @@ def _comparisons(view: StreamView, rows: Int64s) -> tuple[_Inverted, ...]:
     matched = np.flatnonzero(view.match[rows] >= 0)
     write, shown = view.expected[view.match[rows[matched]]], rows[matched]
     key = codes(segment[matched], d.key[shown], d.position[shown])
+    tied = np.flatnonzero(np.bincount(key, minlength=1)[key] > 1)  # Mostly a key has one row at a position.
+    write, shown, key = write[tied], shown[tied], key[tied]
     is_ranked = w.version[write] != NEVER
     by_version = _inverted(key[is_ranked], w.version[write[is_ranked]], shown[is_ranked])
     by_ordinal = _inverted(codes(key, w.op[write]), w.ordinal[write], shown)

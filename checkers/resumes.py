@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers import ragged
-from checkers.delivery import ALL_CLOSED, closing_place, expected_pairs, first_of_each
+from checkers.delivery import ALL_CLOSED, Closings, first_of_each
 from checkers.ragged import distinct
 from checkers.stream_index import GroupIndex, ascending, codes, expand
 from checkers.stream_versions import Versions, superseded
@@ -26,7 +26,7 @@ class Holes:
     backfills: Ruling
 
 
-def holes(view: StreamView, missing: Ruling) -> Holes:
+def holes(view: StreamView, missing: Ruling, closings: Closings | None = None) -> Holes:
     """S13 and a part of S25: expected writes behind a session's start that it left out; `missing` are those of S09.
 
     A start is an `open` with a position, of a subscriber that had been open before; or the snapshot's row of the key.
@@ -37,7 +37,7 @@ def holes(view: StreamView, missing: Ruling) -> Holes:
     """
     if view.contract.delivery == "at-most-once" or len(view.expected) == 0:
         return Holes(resumes=Ruling.nothing(), backfills=Ruling.nothing())
-    by_mark, by_row = _by_watermarks(view), _by_order(view, missing)
+    by_mark, by_row = _by_watermarks(view, closings or Closings.of(view)), _by_order(view, missing)
     found = _Passed.joined([by_mark.chosen(_left_out(view, missing, by_mark)), by_row.left_out])
     first = first_of_each(codes(view.session[found.mark], found.candidate), found.mark)
     found = found.chosen(first)
@@ -103,18 +103,13 @@ def _own(view: StreamView) -> Int64s:
     return view.session if view.contract.wm_scope in ("session", "subscriber") else view.scope
 
 
-def _by_watermarks(view: StreamView) -> _Passed:
+def _by_watermarks(view: StreamView, closed: Closings) -> _Passed:
     """What watermarks close, since such a start."""
     w, lanes = view.writes, view.lanes
-    pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), lanes.top())
-    write = view.expected[pairs.candidate]
-    place = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, w.position[write]))
-    inside = np.flatnonzero(place < pairs.end)
-    lane, write, place = pairs.lane[inside], write[inside], place[inside]
-    mark = lanes.rows[place]
-    since = view.coverage.at(lanes.session[lane], w.key[write], w.span[write], mark).since
+    write, mark = view.expected[closed.candidate], lanes.rows[closed.place]
+    since = view.coverage.at(lanes.session[closed.lane], w.key[write], w.span[write], mark).since
     judged = np.flatnonzero(_starts(view)[since])
-    return _Passed(mark[judged], pairs.candidate[inside][judged], since[judged], lanes.height[place[judged]])
+    return _Passed(mark[judged], closed.candidate[judged], since[judged], lanes.height[closed.place[judged]])
 
 
 def _by_order(view: StreamView, missing: Ruling) -> _Ordered:

@@ -8,6 +8,7 @@ key with the key's first row: what came before that row nobody promised.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Coverage:
         self._span_count = int(deliveries.span.max(initial=0)) + 1
         by_key = self._by_key(session, deliveries.key)
         by_span = self._by_span(session, deliveries.span)
-        self._rows = _by_time(by_key, begins)
+        self._by_keys, self._begins = by_key, begins
         self._whole_markers = _by_time(session, marks & ~has_key & ~has_span)
         self._span_markers = _by_time(by_span, marks & ~has_key & has_span)
         self._key_markers = _by_time(by_key, marks & has_key)
@@ -63,25 +64,31 @@ class Coverage:
 
         Times are row numbers of the log. All arrays are (m,).
         """
-        by_key = self._by_key(session, key)
-        marker = np.maximum.reduce(
-            [
-                self._whole_markers.last_before(session, time),
-                self._span_markers.last_before(self._by_span(session, span), time),
-                self._key_markers.last_before(by_key, time),
-                # Any partition may be that of a key whose partition is not known.
-                np.where(span < 0, self._span_losses.last_before(session, time), -1),
-            ]
-        )
-        row = self._rows.first(by_key, marker, above=True)
-        row[row >= time] = -1
-        kind = self._of(self._deliveries.kind.astype(np.int64), marker)
-        position = self._of(self._deliveries.position, marker)
-        is_declared = (kind == OPEN) & (position != NEVER)
-        is_over = np.isin(kind, ENDS)
-        since = np.where(is_declared, marker, np.where((row >= 0) & ~is_over, row, NEVER))
-        start = np.where(is_declared, position, self._of(self._deliveries.position, row))
+        marker = self._whole_markers.last_before(session, time)
+        if len(self._span_markers.rows):
+            marker = np.maximum(marker, self._span_markers.last_before(self._by_span(session, span), time))
+            # Any partition may be that of a key whose partition is not known.
+            marker = np.maximum(marker, np.where(span < 0, self._span_losses.last_before(session, time), -1))
+        if len(self._key_markers.rows):
+            marker = np.maximum(marker, self._key_markers.last_before(self._by_key(session, key), time))
+        d = self._deliveries
+        is_declared = (marker >= 0) & (d.kind[marker] == OPEN) & (d.position[marker] != NEVER)
+        since, start = np.where(is_declared, marker, NEVER), np.where(is_declared, d.position[marker], NEVER)
+        asked = np.flatnonzero(~is_declared)
+        if len(asked):
+            since[asked], start[asked] = self._since_rows(session[asked], key[asked], time[asked], marker[asked])
         return Covered(since=since, start=start, is_inclusive=is_declared & self._resumes_at)
+
+    def _since_rows(self, session: Int64s, key: Int64s, time: Int64s, marker: Int64s) -> tuple[Int64s, Int64s]:
+        """Since which row keys are covered whose last marker does not say so, and that row's position."""
+        row = self._rows.first(self._by_key(session, key), marker, above=True)
+        row[row >= time] = -1
+        is_over = np.isin(self._of(self._deliveries.kind.astype(np.int64), marker), ENDS)
+        return np.where((row >= 0) & ~is_over, row, NEVER), self._of(self._deliveries.position, row)
+
+    @cached_property
+    def _rows(self) -> GroupIndex:
+        return _by_time(self._by_keys, self._begins)
 
     def _by_key(self, session: Int64s, key: Int64s) -> Int64s:
         """A number for each session and key; -1 for a key that no event names."""

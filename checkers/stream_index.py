@@ -182,15 +182,17 @@ class GroupIndex:
 
     def first(self, group: Int64s, height: Int64s, *, above: bool = False) -> Int64s:
         """The row at that place, -1 if there is none."""
+        if len(self.rows) == 0:
+            return np.full(len(group), -1, np.int64)
         return self._row(self.place(group, height, above=above), group)
 
     def last_before(self, group: Int64s, height: Int64s, *, or_equal: bool = False) -> Int64s:
         """The last row of that group with less than that height (or just that), -1 if there is none."""
+        if len(self.rows) == 0:
+            return np.full(len(group), -1, np.int64)
         return self._row(self.place(group, height, above=or_equal) - 1, group)
 
     def _row(self, place: Int64s, group: Int64s) -> Int64s:
-        if len(self.rows) == 0:
-            return np.full(len(place), -1, np.int64)
         inside = np.clip(place, 0, len(self.rows) - 1)
         is_found = (self._group[inside] == group) & (inside == place) & (group >= 0)
         return np.where(is_found, self.rows[inside], -1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from checkers.agreement import Sighted, Views, rows_at, views_of
 from checkers.boundary import state_mismatches
-from checkers.delivery import missing_events, torn_units
+from checkers.delivery import Closings, missing_events, torn_units
 from checkers.divergence import divergent_duplicates
 from checkers.duplicates import duplicate_events
 from checkers.ends import events_after_end
@@ -144,8 +144,10 @@ def judged(
     # Without a source the units that the rows name are all that is known of it.
     units = view if len(writes.op) else announced_view(deliveries, contract)
     late, boundary = late_events(view)
-    rulings = {LATE: (view, late), BOUNDARY: (view, boundary), TORN: (units, torn_units(units))}
-    rulings |= {name: (view, ruling) for name, ruling in _rulings(view, around).items()}
+    closings = Closings.of(view)
+    torn = torn_units(units, closings if units is view else None)
+    rulings = {LATE: (view, late), BOUNDARY: (view, boundary), TORN: (units, torn)}
+    rulings |= {name: (view, ruling) for name, ruling in _rulings(view, closings, around).items()}
     examples = [
         _example(name, log, one, ruling, rows)
         for name, (one, ruling) in rulings.items()
@@ -162,10 +164,10 @@ def judged(
     )
 
 
-def _rulings(view: StreamView, around: Around) -> dict[str, Ruling]:
+def _rulings(view: StreamView, closings: Closings, around: Around) -> dict[str, Ruling]:
     """What each rule says that has an anomaly of its own."""
-    missing = missing_events(view)
-    left_out = holes(view, missing)
+    missing = missing_events(view, closings)
+    left_out = holes(view, missing, closings)
     return {
         REGRESS: regressions(view),
         MISSING: missing,
@@ -174,7 +176,7 @@ def _rulings(view: StreamView, around: Around) -> dict[str, Ruling]:
         PHANTOM: phantom_events(view),
         WRONG: wrong_values(view),
         SILENT: silent_gaps(view, missing),
-        MISMATCH: state_mismatches(view),
+        MISMATCH: state_mismatches(view, closings),
         DIVERGENT: divergent_duplicates(view),
         OUTSIDE: outside_events(view),
         MOVED: moved_keys(view),

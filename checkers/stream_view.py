@@ -207,6 +207,14 @@ class Pairs:
     opens: Int64s  # The first place of the lane at which the candidate's key was covered; always before `end`.
     end: Int64s  # The place behind the lane's last.
 
+    def only(self, which: Bools) -> "Pairs":
+        """Those of them."""
+        if which.all():
+            return self
+        return Pairs(
+            lane=self.lane[which], candidate=self.candidate[which], opens=self.opens[which], end=self.end[which]
+        )
+
 
 def pairs_of(
     view: StreamView,
