@@ -262,7 +262,7 @@ def _told(findings: Sequence[Finding], found: Search) -> list[Finding]:
         broken = set(models.ruled_out(one.anomaly for one in told))
         if finding.anomaly in restated and not set(models.ruled_out([finding.anomaly])) <= broken:
             told.append(finding)
-    return told
+    return [finding for finding in findings if finding in told]  # The worst first, restated or not.
 
 
 def _facts(report: Report, cycles: Cycles, options: Options) -> dict[str, Json]:
