@@ -68,13 +68,33 @@ def _by_unit(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
     d, w = view.deliveries, view.writes
     if view.contract.atomic_unit != "transaction":
         return _nothing(rows)
-    unit, name = d.unit[rows], unit_names(w)
-    named = np.flatnonzero((name != NEVER) & (w.outcome != FAIL))
+    name = unit_names(w)
+    write, is_compared, is_wrong = _nothing(rows)
+    is_right = _is_right(view, rows, finals, name)
+    is_compared[is_right] = True
+    rest = np.flatnonzero(~is_right & (d.unit[rows] != NEVER))
+    unit, key, value = d.unit[rows[rest]], d.key[rows[rest]], d.value[rows[rest]]
+    named = np.flatnonzero((name != NEVER) & (w.outcome != FAIL)) if len(rest) else rest
+    sent = finals if len(rest) else rest
     of_unit = _matching([unit], [name[named]], named)
-    of_key = _matching([unit, d.key[rows]], [name[finals], w.key[finals]], finals)
-    of_value = _matching([unit, d.key[rows], d.value[rows]], [name[finals], w.key[finals], w.value[finals]], finals)
-    is_compared = (unit != NEVER) & (of_unit >= 0)
-    return np.where(of_key >= 0, of_key, of_unit), is_compared, is_compared & (of_value < 0)
+    of_key = _matching([unit, key], [name[sent], w.key[sent]], sent)
+    of_value = _matching([unit, key, value], [name[sent], w.key[sent], w.value[sent]], sent)
+    write[rest] = np.where(of_key >= 0, of_key, of_unit)
+    is_compared[rest] = of_unit >= 0
+    is_wrong[rest] = is_compared[rest] & (of_value < 0)
+    return write, is_compared, is_wrong
+
+
+def _is_right(view: StreamView, rows: Int64s, finals: Int64s, name: Int64s) -> Bools:
+    """Which rows show, by unit, key and value, a write that was found already: with these nothing can be wrong."""
+    d, w = view.deliveries, view.writes
+    is_final = np.zeros(len(w.op) + 1, np.bool_)
+    is_final[finals] = True
+    write = np.append(view.expected, -1)[view.match[rows]]
+    result: Bools = (write >= 0) & is_final[write] & (d.unit[rows] != NEVER)
+    for told, wrote in ((d.unit, name), (d.key, w.key), (d.value, w.value)):
+        result &= told[rows] == np.append(wrote, NEVER)[write]
+    return result
 
 
 def _by_identity(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:

@@ -1,6 +1,9 @@
 """The work of one task: the stream rules over one log, and of each rule an example with all that a sentence needs."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -106,11 +109,11 @@ def placement_of(log: StreamLog) -> Placement:
     return told_by(log, Path(log.directory))
 
 
-def judge(log: StreamLog, contract: StreamContract, known: Placement) -> Outcome:
-    """The rules over one log; `known` is what all logs together tell of the source."""
+def judge(log: StreamLog, contract: StreamContract, known: Placement, threads: int = 1) -> Outcome:
+    """The rules over one log, by so many threads; `known` is what all logs together tell of the source."""
     writes = _writes_of(log, known)
     around = read_around(Path(log.directory), writes, contract)
-    return judged(log, read_deliveries(log), writes, contract, around)
+    return judged(log, read_deliveries(log), writes, contract, around, threads=threads)
 
 
 def real_time(log: StreamLog, contract: StreamContract, known: Placement) -> RealTime:
@@ -136,6 +139,8 @@ def judged(
     writes: SourceWrites,
     contract: StreamContract,
     around: Around = NOTHING_AROUND,
+    *,
+    threads: int = 1,
 ) -> Outcome:
     """The rules over columns; `writes` are placed, and empty where only the stream is known."""
     if problem := defect(deliveries, contract):
@@ -143,52 +148,73 @@ def judged(
     view = stream_view(deliveries, writes, contract)
     # Without a source the units that the rows name are all that is known of it.
     units = view if len(writes.op) else announced_view(deliveries, contract)
-    late, boundary = late_events(view)
-    closings = Closings.of(view)
-    torn = torn_units(units, closings if units is view else None)
-    rulings = {LATE: (view, late), BOUNDARY: (view, boundary), TORN: (units, torn)}
-    rulings |= {name: (view, ruling) for name, ruling in _rulings(view, closings, around).items()}
+    with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter's lock in all that takes long.
+        views = pool.submit(views_of, view)
+        found = [each.result() for each in [pool.submit(task) for task in _tasks(view, units, around)]]
+    rulings = {name: (units if name == TORN else view, one) for part in found for name, one in part.items()}
+    rulings = {name: rulings[name] for name in RULES if name in rulings}
     examples = [
         _example(name, log, one, ruling, rows)
         for name, (one, ruling) in rulings.items()
         for rows in _by_subscriber(one, ruling)
     ]
-    facts = _facts(view) | {"events-at-exclusive-watermarks": boundary.legal}
+    facts = _facts(view) | {"events-at-exclusive-watermarks": rulings[BOUNDARY][1].legal}
     witnesses = {name: ruling.witnesses for name, (_, ruling) in rulings.items()}
     return Outcome(
         source=source_facts(writes),
         examples=tuple(examples),
         witnesses=witnesses,
         facts=facts,
-        views=views_of(view),
+        views=views.result(),
     )
 
 
-def _rulings(view: StreamView, closings: Closings, around: Around) -> dict[str, Ruling]:
-    """What each rule says that has an anomaly of its own."""
+def _tasks(view: StreamView, units: StreamView, around: Around) -> list[Callable[[], dict[str, Ruling]]]:
+    """What each rule says that has an anomaly of its own; what takes long comes first."""
+    closings = Closings.of(view)
+    alone: dict[str, Callable[[], Ruling]] = {
+        WRONG: partial(wrong_values, view),
+        TORN: partial(torn_units, units, closings if units is view else None),
+        MISMATCH: partial(state_mismatches, view, closings),
+        INVERTED: partial(order_inversions, view),
+        DUPLICATE: partial(duplicate_events, view),
+        OUTSIDE: partial(outside_events, view),
+        DIVERGENT: partial(divergent_duplicates, view),
+        REGRESS: partial(regressions, view),
+        PHANTOM: partial(phantom_events, view),
+        MOVED: partial(moved_keys, view),
+        FUTURE: partial(watermarks_from_future, view, around.readers),
+        ABOVE: partial(watermarks_above_partitions, view),
+        REWRITTEN: partial(rewritten_offsets, view),
+        ENDED: partial(events_after_end, view),
+        ZOMBIE: partial(zombie_events, view),
+    }
+    return [
+        partial(_of_missing, view, closings, around),
+        partial(_of_late, view),
+        *(partial(_named, name, rule) for name, rule in alone.items()),
+    ]
+
+
+def _of_missing(view: StreamView, closings: Closings, around: Around) -> dict[str, Ruling]:
     missing = missing_events(view, closings)
     left_out = holes(view, missing, closings)
     return {
-        REGRESS: regressions(view),
         MISSING: missing,
-        INVERTED: order_inversions(view),
-        DUPLICATE: duplicate_events(view),
-        PHANTOM: phantom_events(view),
-        WRONG: wrong_values(view),
         SILENT: silent_gaps(view, missing),
-        MISMATCH: state_mismatches(view, closings),
-        DIVERGENT: divergent_duplicates(view),
-        OUTSIDE: outside_events(view),
-        MOVED: moved_keys(view),
         RESUME: left_out.resumes,
         TAIL: lost_tails(view, missing, around),
         HANDOVER: hand_over_holes(view, left_out),
-        FUTURE: watermarks_from_future(view, around.readers),
-        ABOVE: watermarks_above_partitions(view),
-        REWRITTEN: rewritten_offsets(view),
-        ENDED: events_after_end(view),
-        ZOMBIE: zombie_events(view),
     }
+
+
+def _of_late(view: StreamView) -> dict[str, Ruling]:
+    late, boundary = late_events(view)
+    return {LATE: late, BOUNDARY: boundary}
+
+
+def _named(name: str, rule: Callable[[], Ruling]) -> dict[str, Ruling]:
+    return {name: rule()}
 
 
 def source_facts(writes: SourceWrites) -> dict[str, int]:

@@ -63,7 +63,8 @@ def check(history: Path, contract: StreamContract, engine: Engine, name: Name = 
     if not told:
         return Judgement(checker=CHECKER, findings=(), witnesses=dict.fromkeys(RULES, 0), facts={"subscribers": 0})
     known = merged(told)
-    outcomes = logs.map(partial(judge, contract=contract, known=known)).collect()
+    threads = max(1, engine.parallelism // len(parts))
+    outcomes = logs.map(partial(judge, contract=contract, known=known, threads=threads)).collect()
     source = outcomes[0].source
     examples = sorted(
         (example for outcome in outcomes for example in outcome.examples),
