@@ -90,19 +90,19 @@ def read_deliveries(log: StreamLog, names: Sequence[str] = DELIVERED) -> Deliver
     """
     path = Path(log.directory) / "events.parquet"
     texts = {"subscriber": log.subscribers, "span": log.spans, "kind": KINDS}
-    parts: dict[str, list[Int64s]] = {name: [] for name in DELIVERED}
     try:
         with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=list(texts)) as file:
+            columns = {name: _Column(file.metadata.num_rows) for name in DELIVERED}
             for group in range(file.num_row_groups):
                 is_chosen = _is_chosen(file, group, log)
                 count = int(np.count_nonzero(is_chosen))
                 table = file.read_row_group(group, columns=[*names] if count else [], use_threads=False)
                 for name in DELIVERED if count else ():
                     column = _column(table, name, texts.get(name), len(is_chosen))
-                    parts[name].append(column if count == len(is_chosen) else column[is_chosen])
+                    columns[name].add(column if count == len(is_chosen) else column[is_chosen])
     except DAMAGE as problem:
         raise damaged(path, problem) from problem
-    numbers = {name: _joined(parts.pop(name)) for name in DELIVERED}
+    numbers = {name: columns[name].whole() for name in DELIVERED}
     if not is_ascending(numbers["seq"]):
         order, _ = ordered(numbers["seq"])
         numbers = {name: column[order] for name, column in numbers.items()}
@@ -239,15 +239,36 @@ def _constant(number: int, count: int) -> Int64s:
     return np.broadcast_to(np.int64(number), count)
 
 
-def _is_constant(column: Int64s) -> bool:
-    return column.strides == (0,)
+class _Column:
+    """A column that is put together from parts, at most so many rows: of one number as long as all parts are."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._count, self._number = limit, 0, 0
+        self._rows: Int64s | None = None
+
+    def add(self, part: Int64s) -> None:
+        """Put these rows behind the others. They are copied at once, so that no part is held."""
+        is_constant = part.strides == (0,)
+        if self._rows is None and not (is_constant and (self._count == 0 or part[0] == self._number)):
+            self._rows = np.empty(self._limit, np.int64)
+            self._rows[: self._count] = self._number
+        if self._rows is not None:
+            self._rows[self._count : self._count + len(part)] = part
+        elif len(part):
+            self._number = int(part[0])
+        self._count += len(part)
+
+    def whole(self) -> Int64s:
+        """All rows."""
+        return _constant(self._number, self._count) if self._rows is None else self._rows[: self._count]
 
 
 def _joined(parts: Sequence[Int64s]) -> Int64s:
     """The parts of a column as one; of one number, if they are."""
-    if parts and all(_is_constant(part) and part[:1] == parts[0][:1] for part in parts):
-        return _constant(int(parts[0][0]), sum(map(len, parts)))
-    return np.concatenate([np.empty(0, np.int64), *parts])
+    column = _Column(sum(map(len, parts)))
+    for part in parts:
+        column.add(part)
+    return column.whole()
 
 
 def _is_chosen(file: pq.ParquetFile, group: int, log: StreamLog) -> Bools:

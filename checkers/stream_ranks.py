@@ -8,6 +8,7 @@ stands there twice. What was never read has no rank.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,11 @@ import pyarrow.parquet as pq
 from checkers import arrow
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
-from checkers.ragged import common_prefix, distinct, expand
+from checkers.ragged import common_prefix, distinct, expand, groups
 from checkers.stream_index import Places, ascending, codes
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Int64s, SourceWrites
+
+BLOCK_ROWS: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +57,29 @@ def ranked(writes: SourceWrites, lists: Lists) -> SourceWrites:
 
     A value that several operations may have written to one key has no rank.
     """
-    at = expand(lists.start, lists.known)
-    key, element = np.repeat(lists.key, lists.known), lists.elements[at]
-    rank = at - np.repeat(lists.start, lists.known)
     version = np.full(len(writes.op), NEVER, np.int64)
-    rows = np.flatnonzero((writes.outcome != FAIL) & (Places(distinct(lists.key)).of(writes.key) >= 0))
+    place = Places(lists.key).of(writes.key)
+    rows = np.flatnonzero((writes.outcome != FAIL) & (place >= 0))
+    # A block of keys at a time: what is sorted together stays in the cache.
+    count = len(rows) // BLOCK_ROWS + 1
+    for block, own in enumerate(groups(place[rows] * count // max(1, len(lists.key)), count)):
+        bounds = [-(-len(lists.key) * at // count) for at in (block, block + 1)]
+        _rank(writes, rows[own], lists, slice(*bounds), version)
+    return replace(writes, version=version)
+
+
+def _rank(writes: SourceWrites, rows: Int64s, lists: Lists, block: slice, version: Int64s) -> None:
+    """Put into `version` the ranks of those rows, which are writes of the keys of that block."""
+    start, known = lists.start[block], lists.known[block]
+    at = expand(start, known)
+    key, element = np.repeat(lists.key[block], known), lists.elements[at]
+    rank = at - np.repeat(start, known)
     what = codes(np.append(key, writes.key[rows]), np.append(element, writes.value[rows]))
     shown, written = what[: len(key)], what[len(key) :]
     rank_of = np.full(int(what.max(initial=-1)) + 1, NEVER, np.int64)
     rank_of[shown] = rank
     rank_of[np.bincount(written, minlength=len(rank_of)) > 1] = NEVER
     version[rows] = rank_of[written]
-    return replace(writes, version=version)
 
 
 def longest(lists: Lists) -> Lists:

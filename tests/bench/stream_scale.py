@@ -35,8 +35,9 @@ SMOKE: Final = (100_000,)
 ROWS_A_KEY, ROWS_A_WATERMARK, WRITES_AN_OP = 10, 100, 2
 WRITES_A_READ: Final = 10  # One operation of so many only reads.
 PROCESSES: Final = 20  # So many operations run at a time.
-SESSIONS, REPLAYED_OPS = 10, 500  # Each session but the first begins with what the one before had been sent last.
+SESSIONS, REPLAYED_OPS = 4, 500  # Each session but the first begins with what the one before had been sent last.
 SLOT: Final = 8 * REPLAYED_OPS  # Journal positions from one invocation to the next.
+EVENTS_A_GROUP: Final = 100_000
 MUST_GROWTH: Final = 1.15
 CONTRACT: Final = StreamContract(
     closed="<=", cut="delivery", position="lsn", realtime="follows", wm_idle="rests", tail="settled"
@@ -99,7 +100,7 @@ def _write(folder: Path, name: str, tables: Iterator[pa.Table]) -> None:
     path = folder / f"{name}.parquet"
     with pq.ParquetWriter(path, SCHEMAS[name], compression="zstd", write_page_checksum=True) as file:
         for table in tables:
-            file.write_table(table, row_group_size=max(1, table.num_rows))
+            file.write_table(table, row_group_size=EVENTS_A_GROUP if name == "events" else table.num_rows)
 
 
 def _ops(source: Source) -> Iterator[pa.Table]:
