@@ -92,6 +92,7 @@ class Feed:
     units: list[Unit]
     spans: dict[int, int]  # The partition of each key, -1 for all where there are none.
     is_simple: bool
+    is_dense: bool  # Does a watermark follow whenever there is something new to promise?
     is_whole: bool  # Are watermarks of all lanes together?
     log: list[tuple[int, Event]] = field(default_factory=list)
     time: int = 0
@@ -220,7 +221,7 @@ class Feed:
 
     def _announce(self, lanes: list[Lane], *, chance: int) -> None:
         """A watermark below all that is left in these lanes; and above all that was sent, if all that is contained."""
-        if not self.draw.chance(1, chance):
+        if not self.is_dense and not self.draw.chance(1, chance):
             return
         is_open = self.contract.closed == "<"
         span = -1 if self.is_whole else lanes[0].span
@@ -233,7 +234,7 @@ class Feed:
         high = min((part[0].position - 1 + is_open for lane in lanes for part in lane.left), default=top)
         if low > high:
             return
-        position = low if self.draw.chance(1, 3) else self.draw.between(low, high)
+        position = high if self.is_dense else low if self.draw.chance(1, 3) else self.draw.between(low, high)
         closed = [u.ready for u in self.units if u.position < position or (not is_open and u.position == position)]
         self.time = max([self.time, *closed])
         self.marks[span] = position
@@ -287,8 +288,10 @@ def stale_reads(source: Source, units: list[Unit], draw: Stream) -> Source:
     return replace(source, transactions=tuple(result))
 
 
-def world(seed: int, kind: str, *, is_simple: bool = False, subscribers: int | None = None) -> World:
-    """A source of that kind with one or two correct streams."""
+def world(
+    seed: int, kind: str, *, is_simple: bool = False, is_dense: bool = False, subscribers: int | None = None
+) -> World:
+    """A source of that kind with one or two correct streams; `is_dense`: with all the watermarks that they may send."""
     draw = Draw(seed).stream("world")
     contract = contract_of(draw, kind, is_simple=is_simple)
     is_split = kind in BY_KEY or contract.unit_scope == "partition"
@@ -309,6 +312,7 @@ def world(seed: int, kind: str, *, is_simple: bool = False, subscribers: int | N
             units=sent,
             spans=spans,
             is_simple=is_simple,
+            is_dense=is_dense,
             is_whole=kind == "uncut",
         )
         log += feed.run()

@@ -149,11 +149,11 @@ def test_the_worlds_have_every_oddity_and_watermarks_that_contain_something() ->
 
 
 @lru_cache
-def spoiled(fault: str, kind: str, subscribers: int, count: int) -> tuple[Spoiled, ...]:
+def spoiled(fault: str, kind: str, subscribers: int, count: int, *, is_dense: bool = False) -> tuple[Spoiled, ...]:
     """So many simple worlds of that kind with that fault."""
     result: list[Spoiled] = []
     for seed in range(FIRST_SEED, FIRST_SEED + 10 * count):
-        one = SPOILERS[fault](world(seed, kind, is_simple=True, subscribers=subscribers), seed)
+        one = SPOILERS[fault](world(seed, kind, is_simple=True, is_dense=is_dense, subscribers=subscribers), seed)
         result += [one] if one else []
         if len(result) == count:
             break
@@ -173,6 +173,7 @@ STATED = {  # Percent of the faults that the specification's own trials found, b
     ("missing", 1): (45, 51, 45, 51, 0),
     ("whole late", 1): (4, 5, 9, 10, 4),
     ("split", 2): (95, 95, 99.8, 99.8, 0),
+    ("missing", 2): (95, 95, 95, 95, 0),
 }
 
 
@@ -180,7 +181,9 @@ STATED = {  # Percent of the faults that the specification's own trials found, b
 def test_faults_are_found_as_often_as_was_stated(
     fault: str, subscribers: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    worlds = spoiled(fault, "locks", subscribers, FAULTS)
+    # Watermarks are one node at equal positions only: where few are drawn, a quarter of what is missing stays unseen.
+    # Either no position between is that of both, or a newer version of the key came before the first that is.
+    worlds = spoiled(fault, "locks", subscribers, FAULTS, is_dense=(fault, subscribers) == ("missing", 2))
     assert len(worlds) == FAULTS
     shares = []
     for using in COLUMNS.values():
