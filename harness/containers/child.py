@@ -133,7 +133,7 @@ class Test:
             faults=self._faults,
         )
         deployment = Deployment(client, Machines(blueprint, hearers))
-        async with _removed_after(deployment, logs):
+        async with removed_after(deployment, logs):
             await deployment.open()
             network = ContainerNetwork(deployment.client_ports, blueprint.code)
             runtime = self._runtime(
@@ -162,7 +162,7 @@ class Test:
             attach=self._scenario.attach,
         )
         site = ServiceSite(client, blueprint, subscribers)
-        async with _removed_after(site, logs):
+        async with removed_after(site, logs):
             await site.open()
             runtime = self._runtime(
                 clients_of_services(cluster, site.doors(CLIENT), settings),
@@ -225,15 +225,25 @@ class Deployed(Protocol):
 
 
 @contextlib.asynccontextmanager
-async def _removed_after(deployed: Deployed, logs: Path) -> AsyncIterator[None]:
+async def removed_after(deployed: Deployed, logs: Path) -> AsyncIterator[None]:
     """Whatever happens, the containers are removed. What went wrong before is told, not that removing fails as well."""
     try:
         yield
     except BaseException:
         with contextlib.suppress(SeamarkError):  # Without an engine the next run does it.
-            await deployed.close(logs)
+            await _closed(deployed, logs)
         raise
-    await deployed.close(logs)
+    await _closed(deployed, logs)
+
+
+async def _closed(deployed: Deployed, logs: Path) -> None:
+    """Remove everything. An interrupt that comes meanwhile waits until that is done, or it would all be left behind."""
+    closing = asyncio.ensure_future(deployed.close(logs))
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await asyncio.wait([closing])
+        raise
 
 
 async def _first(test: Coroutine[None, None, str], *watchers: Awaitable[object]) -> str:
