@@ -7,8 +7,9 @@ the second of each five of their mutants. `python -m tests.mutants checkers/slic
 Mutants: a comparison becomes its neighbour (< and <=) or its opposite; `and` and `or`, minimum and maximum change
 places; a flag is inverted; `not` and `~` are dropped; a sum becomes a difference, and a bound moves by one; a search
 finds the other side of equal ones; of two branches only the second is left. Works on a copy of the tree. Those that
-change nothing but the cost, or nothing at all, are argued in tests/mutants_argued.py. The exit code is 1 if any other
-survives, and 2 if tests fail without a mutant.
+change nothing but the cost, or nothing at all, are argued in tests/mutants_argued.py; one that a file has in several
+places, is argued place by place, by function. The exit code is 1 if any other survives, and 2 if tests fail without a
+mutant.
 """
 
 import ast
@@ -20,6 +21,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -40,6 +42,13 @@ REGISTERS = [
     "tests/unit/checkers/test_size.py",
     "tests/property/test_registers.py",
 ]
+SESSIONS = "tests/property/test_stream_sessions.py"
+ONLINE = ["tests/unit/checkers/test_online.py", "tests/property/test_online.py"]
+OPINIONS = [
+    "tests/unit/checkers/test_watermark_opinion.py",
+    "tests/unit/checkers/test_watermark_disputes.py",
+    "tests/property/test_watermark_disputes.py",
+]
 BOTH = [*LISTS[:-1], *REGISTERS, LISTS[-1]]
 RULES = {
     "checkers/ragged.py": ["tests/unit/checkers/test_ragged.py", *BOTH],
@@ -53,6 +62,19 @@ RULES = {
     "checkers/cycles.py": ["tests/unit/checkers/test_cycles.py", "tests/property/test_graph.py", *BOTH],
     "checkers/register_order.py": ["tests/property/test_register_order.py", *REGISTERS],
     "checkers/registers.py": REGISTERS,
+    "checkers/resumes.py": ["tests/unit/checkers/test_resumes.py", SESSIONS],
+    "checkers/handover.py": ["tests/unit/checkers/test_handover.py", SESSIONS],
+    "checkers/real_time.py": [
+        "tests/unit/checkers/test_real_time.py",
+        "tests/unit/checkers/test_stream_positions.py",
+        "tests/property/test_stream_logs.py",
+    ],
+    "checkers/online.py": ONLINE,
+    "checkers/online_state.py": ONLINE,
+    "checkers/acknowledged.py": ["tests/unit/checkers/test_acknowledged.py", "tests/property/test_acknowledged.py"],
+    "checkers/epoch_owners.py": ["tests/unit/checkers/test_epoch_owners.py"],
+    "checkers/watermark_disputes.py": OPINIONS,
+    "checkers/watermark_opinion.py": OPINIONS,
 }
 COPIED = ("harness", "nemesis", "checkers", "clusters", "tests", "pyproject.toml")
 TIMEOUT_S = 900  # For one that sleeps; one that turns in circles meets the limit below, on a busy machine as well.
@@ -115,16 +137,44 @@ def moved(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.Pass()
 
 
-def mutants(source: str) -> Iterator[tuple[int, str, str]]:
-    """Each mutant of a module: the line, what was changed, the new text."""
-    ways = [len(list(mutations(node))) for node in _code(ast.parse(source))]
-    for place, way in ((place, way) for place, count in enumerate(ways) for way in range(count)):
-        tree = ast.parse(source)
-        node = _code(tree)[place]
-        new = list(mutations(node))[way]
-        change = f"{ast.unparse(node)}  ->  {ast.unparse(new)}"
-        _replace(tree, node, new)
-        yield getattr(node, "lineno", 0), change, ast.unparse(tree)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """A module with one change. `name` is the change; where it is made in several places, its function, and which of
+    those in there, stand before it.
+    """
+
+    line: int
+    name: str
+    text: str
+
+
+def mutants(source: str) -> list[Mutant]:
+    """All mutants of a module."""
+    made = list(_made(source))
+    anywhere, inside = Counter(change for _, _, change, _ in made), Counter((where, what) for _, where, what, _ in made)
+    met: Counter[tuple[str, str]] = Counter()
+    result = []
+    for line, function, change, text in made:
+        met[function, change] += 1
+        turn = f" {met[function, change]}" if inside[function, change] > 1 else ""
+        name = f"{function}{turn}: {change}" if anywhere[change] > 1 else change
+        result.append(Mutant(line=line, name=name, text=text))
+    return result
+
+
+def _made(source: str) -> Iterator[tuple[int, str, str, str]]:
+    """Of each mutant the line, the function around it, what was changed, the new text."""
+    whole = ast.parse(source)
+    functions = [node for node in ast.walk(whole) if isinstance(node, ast.FunctionDef)]
+    around = {inner: function.name for function in functions for inner in ast.walk(function)}  # Inner ones come last.
+    for place, node in enumerate(_code(whole)):
+        for way in range(len(list(mutations(node)))):
+            tree = ast.parse(source)
+            old = _code(tree)[place]
+            new = list(mutations(old))[way]
+            change = f"{ast.unparse(old)}  ->  {ast.unparse(new)}"
+            _replace(tree, old, new)
+            yield getattr(old, "lineno", 0), around.get(node, ""), change, ast.unparse(tree)
 
 
 def _code(tree: ast.Module) -> list[ast.AST]:
@@ -175,13 +225,13 @@ def main(arguments: list[str]) -> int:
             if fails(tests, Path(folder)):
                 print(f"{name}: its tests fail without any mutant: {' '.join(tests)}")
                 return 2
-            for line, change, text in list(mutants(source))[number - 1 :: parts]:
-                path.write_text(text, encoding="utf-8")
-                reason = ARGUED.get((name, change))
+            for mutant in mutants(source)[number - 1 :: parts]:
+                path.write_text(mutant.text, encoding="utf-8")
+                reason = ARGUED.get((name, mutant.name))
                 end = "killed" if fails(tests, Path(folder)) else "argued" if reason else "survived"
                 ends[end] += 1
                 if end != "killed":
-                    print(f"{name}:{line}: {reason or end}: {change}", flush=True)
+                    print(f"{name}:{mutant.line}: {reason or end}: {mutant.name}", flush=True)
             path.write_text(source, encoding="utf-8")
             print(f"{name}: {counted(ends)}", flush=True)
             total += ends

@@ -1,0 +1,42 @@
+"""S23 from a history's files: which operations have a position, who ran them, and until when they may have acted."""
+
+from pathlib import Path
+
+from checkers.real_time import read_placed, real_time_order
+from checkers.stream_chunks import read_writes
+from harness.core.columns import NEVER
+from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record
+from harness.formats.parquet import write_history
+from tests.unit.checkers.stream_cases import contract
+
+
+def operation(index: int, process: int, *keys: str, outcome: Outcome = "ok", position: int | None) -> list[Record]:
+    """One that is answered before the next begins."""
+    mops = tuple(MicroOp("append", key, 10 * index + n) for n, key in enumerate(keys))
+    return [
+        Invoke(index, index, index, process, "txn", None, mops),
+        Complete(index, index, outcome, None, mops, commit_ts=position),
+    ]
+
+
+def test_placed_are_the_operations_that_have_a_position_each_once(tmp_path: Path) -> None:
+    records = [
+        *operation(0, 7, "x", "y", position=4),
+        *operation(1, 8, "x", position=None),
+        *operation(2, 9, "y", outcome="info", position=5),
+        *operation(3, 7, "x", position=6),
+    ]
+    write_history(records, tmp_path)
+    found = read_placed(tmp_path, read_writes(tmp_path))
+    assert found.op.tolist() == [0, 2, 3]
+    assert found.process.tolist() == [7, 9, 7]
+    assert found.position.tolist() == [4, 5, 6]
+    assert found.invoke_seq.tolist() == [0, 4, 6]
+    assert found.complete_seq.tolist() == [1, NEVER, 7]  # Whoever got no answer may act later.
+
+
+def test_an_unclear_operation_had_not_ended_when_a_lower_position_was_given(tmp_path: Path) -> None:
+    records = [*operation(0, 7, "x", outcome="info", position=5), *operation(1, 8, "x", position=4)]
+    write_history(records, tmp_path)
+    found = real_time_order(read_placed(tmp_path, read_writes(tmp_path)), contract(realtime="follows"))
+    assert (found.first, found.witnesses) == (None, 0)
