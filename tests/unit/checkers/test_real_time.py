@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
+import pytest
+
 from checkers.real_time import read_placed, real_time_order
 from checkers.stream_chunks import read_writes
 from harness.core.columns import NEVER
+from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record
 from harness.formats.parquet import write_history
 from tests.unit.checkers.stream_cases import contract
@@ -40,3 +44,19 @@ def test_an_unclear_operation_had_not_ended_when_a_lower_position_was_given(tmp_
     write_history(records, tmp_path)
     found = real_time_order(read_placed(tmp_path, read_writes(tmp_path)), contract(realtime="follows"))
     assert (found.first, found.witnesses) == (None, 0)
+
+
+def test_a_flipped_bit_in_a_page_is_damage(tmp_path: Path) -> None:
+    write_history([*operation(0, 7, "x", position=4), *operation(1, 8, "x", position=5)], tmp_path)
+    writes, path = read_writes(tmp_path), tmp_path / "ops.parquet"
+    chunk = next(
+        column
+        for place in range(pq.read_metadata(path).num_columns)
+        if (column := pq.read_metadata(path).row_group(0).column(place)).path_in_schema == "process"
+    )
+    content = bytearray(path.read_bytes())
+    begin = chunk.data_page_offset if chunk.dictionary_page_offset is None else chunk.dictionary_page_offset
+    content[begin + chunk.total_compressed_size - 1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(HistoryError, match="cannot be read"):
+        read_placed(tmp_path, writes)
