@@ -1,0 +1,97 @@
+"""A log that is judged a block of keys at a time has the edges and witnesses of the whole log, on random worlds."""
+
+import os
+
+import numpy as np
+import pytest
+
+from checkers.stream_index import first_rows
+from checkers.watermark_blocks import Block, blocks, by_block, edges_of
+from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges, with_several
+from harness.core.columns import Deliveries, Int64s, SourceWrites
+from tests.property.test_watermark_graph import broken, observed, spoiled
+from tests.stream_language import deliveries_of, events, source_of, writes
+from tests.stream_sources import KINDS
+from tests.unit.checkers.stream_cases import contract
+
+COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "10"))
+SEEDS = range(COUNT)
+
+
+def rows_of(parts: list[Links]) -> list[tuple[int, ...]]:
+    return sorted(
+        row
+        for links in parts
+        for row in zip(*(c.tolist() for c in (links.op, links.mark, links.version, links.row)), strict=True)
+    )
+
+
+def torn(found: list[WatermarkEdges], parts: list[Block], source: SourceWrites) -> list[int]:
+    """The watermarks that newly contain two keys of one operation, from what the blocks newly contain."""
+    mark, op = np.empty(0, np.int64), np.empty(0, np.int64)
+    for edges, part in zip(found, parts, strict=True):
+        version = part.writes[edges.new.version]
+        once = first_rows(edges.new.mark, source.op[version], source.key[version])
+        mark, op = np.append(mark, edges.new.mark[once]), np.append(op, source.op[version[once]])
+    found_twice: list[int] = with_several(mark, op).tolist()
+    return found_twice
+
+
+def union(parts: list[Int64s]) -> list[int]:
+    return sorted({number for part in parts for number in part.tolist()})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_have_the_edges_of_the_whole(kind: str) -> None:
+    block_count = torn_count = 0
+    for seed in SEEDS:
+        for one in map(observed, [*spoiled(kind, seed), broken(seed, kind)]):
+            deliveries, source = deliveries_of(list(one.log)), source_of(list(one.writes))
+            whole = watermark_edges(deliveries, source, one.contract)
+            parts = blocks(deliveries, source, block_rows=12)
+            found = [edges_of(deliveries, source, one.contract, part) for part in parts]
+            assert rows_of([each.into for each in found]) == rows_of([whole.into]), f"seed {seed}"
+            assert rows_of([each.out for each in found]) == rows_of([whole.out]), f"seed {seed}"
+            assert union([each.witnesses for each in found]) == whole.witnesses.tolist()
+            assert union([each.passing for each in found]) == whole.passing.tolist()
+            assert torn(found, parts, source) == whole.torn.tolist()
+            counts = sum((order_counts(each) for each in found), start=np.zeros(3, np.int64))
+            assert counts.tolist() == order_counts(whole).tolist()
+            block_count, torn_count = block_count + len(parts), torn_count + len(whole.torn)
+    assert block_count > 2 * COUNT
+    assert torn_count > 0
+
+
+def order_counts(edges: WatermarkEdges) -> Int64s:
+    return np.array([edges.order.counts[name] for name in ("lists", "positions", "none")], np.int64)
+
+
+def small() -> tuple[Deliveries, SourceWrites]:
+    log = "open@0 x=1@1.0 y=2@1.1 w@1 z=3@2 w@2 s2 open@0 x=1@1.0 w@1"
+    return deliveries_of(events(log)), source_of(writes("ok@1 x=1 y=2; ok@2 z=3"))
+
+
+def test_a_small_log_is_one_block() -> None:
+    deliveries, source = small()
+    (only,) = blocks(deliveries, source)
+    assert only.events.tolist() == list(range(len(deliveries.kind)))
+    assert only.writes.tolist() == [0, 1, 2]
+
+
+def test_each_block_has_all_that_is_of_no_key_and_each_write_stands_in_one() -> None:
+    deliveries, source = small()
+    parts = blocks(deliveries, source, block_rows=3)
+    assert len(parts) == 3
+    assert sorted(np.concatenate([part.writes for part in parts]).tolist()) == [0, 1, 2]
+    of_no_key = {row for row, key in enumerate(deliveries.key.tolist()) if deliveries.kind[row] != 1}
+    assert all(of_no_key <= set(part.events.tolist()) for part in parts)
+
+
+def test_threads_keep_the_order_of_blocks() -> None:
+    deliveries, source = small()
+    parts = blocks(deliveries, source, block_rows=1)
+
+    def look(block: Block) -> list[tuple[int, ...]]:
+        return rows_of([edges_of(deliveries, source, contract(), block).into])
+
+    assert list(by_block(look, parts, threads=3)) == list(by_block(look, parts, threads=1))
