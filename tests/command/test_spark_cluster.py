@@ -25,6 +25,8 @@ pytestmark = pytest.mark.spark
 CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
 START_S = 240
+# Each Java here lives for some seconds: a better compiler and a parallel collector cost more than they save.
+BRIEF = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"}
 SAME = ("verdict", "findings", "promises", "facts", "history_sha256", "operations")
 
 
@@ -33,7 +35,7 @@ def started(log: Path, *command: str | Path) -> Iterator[None]:
     """A process of Spark, as long as the context lasts."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     env |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
-    env |= {"PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(log.parent / "work")}
+    env |= {"PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(log.parent / "work"), **BRIEF}
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=env, cwd=log.parent)
         try:
@@ -65,7 +67,8 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judged(history: Path, *options: str) -> dict[str, Json]:
     """What the installed command says: each in a process of its own, as sessions of Spark do not agree in one."""
     command = [str(Path(sys.executable).with_name("seamark")), "check", str(history), "--json", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * START_S)
+    env = os.environ | BRIEF
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * START_S, env=env)
     assert done.returncode == 1, done.stderr
     report = msgspec.json.decode(done.stdout, type=dict[str, Json])
     return {name: report[name] for name in SAME}

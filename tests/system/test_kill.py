@@ -98,6 +98,7 @@ def test_a_killed_harness_loses_nothing_and_what_it_left_is_removed(
         assert folders_of(tmp_path) == []
 
 
+@pytest.mark.alone
 def test_the_next_run_removes_what_a_killed_one_left(engine: docker.DockerClient, tmp_path: Path) -> None:
     with start(tmp_path) as killed:
         killed.await_moment(lambda seen: seen.faults > 1)

@@ -52,6 +52,7 @@ def promises(report: dict[str, Json]) -> dict[str, tuple[str, int]]:
     return {each["id"]: (each["verdict"], each["witnesses"]) for each in listed}  # type: ignore[misc, call-overload, index]  # As in its schema.
 
 
+@pytest.mark.alone
 def test_serializable_transactions_and_their_stream_survive_kills_cuts_and_pauses(tmp_path: Path) -> None:
     report = run(tmp_path, "postgres", "--time", "8", *planned("postgres"))
     assert found(report) == set()

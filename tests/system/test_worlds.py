@@ -71,6 +71,7 @@ def test_without_an_engine_nothing_is_begun(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
 
 
+@pytest.mark.alone
 def test_an_engine_that_dies_under_load_ends_the_run(engine: docker.DockerClient, tmp_path: Path) -> None:
     with EngineProxy(tmp_path) as proxy, start(tmp_path, DOCKER_HOST=proxy.host) as harness:
         harness.await_moment(lambda seen: seen.faults > 0 and len(seen.invocations) > 50)
