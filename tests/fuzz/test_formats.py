@@ -4,7 +4,6 @@ SEAMARK_FUZZ_COUNT is the number of spoiled files of each kind, SEAMARK_FUZZ_SEE
 names its seed.
 """
 
-import os
 import resource
 import shutil
 import subprocess
@@ -40,9 +39,9 @@ from harness.formats.load import load
 from harness.formats.parquet import records_of
 from harness.journal import JournalWriter, history_sha256
 from harness.judge import judge as judge_history
+from tests.amount import FIRST_SEED, count
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "300"))
-FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
+COUNT = count(300)
 SECONDS_MAX, BYTES_MAX = 10, 1 << 30
 PIECES = [
     *(b"[", b"]", b"{", b"}", b"(", b")", b'"', b"\\", b"#", b"#_", b"#{", b":", b";", b",", b"\n", b"\0", b"\xff"),

@@ -5,7 +5,8 @@ from random import Random
 
 from harness.cli.check import promises_in
 from harness.core.errors import ScenarioError
-from tests.fuzz.test_formats import COUNT, FIRST_SEED, spoiled
+from tests.amount import FIRST_SEED
+from tests.fuzz.test_formats import COUNT, spoiled
 
 SOUND = b"""\
 model = "serializable"

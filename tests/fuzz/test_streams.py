@@ -14,6 +14,7 @@ from harness.formats.envelopes import ENVELOPES
 from harness.formats.mapping import Fields, Mapping, mapped
 from harness.formats.streams import load_stream
 from harness.formats.told import StreamFormat
+from tests.amount import count
 
 WORDS = (
     "after",
@@ -65,7 +66,7 @@ OWN = mapped(
 
 
 @pytest.mark.parametrize("form", [*ENVELOPES.values(), OWN], ids=lambda form: form.name)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(told=lines)
 def test_a_stream_of_anything_is_read_or_refused(
     form: object, told: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,13 +8,14 @@ from checkers.acknowledged import lost_acknowledged
 from harness.core.columns import CHECKPOINT, NEVER, OPEN, WATERMARK
 from harness.core.draw import Draw
 from harness.core.promises import StreamContract
+from tests.amount import count
 from tests.oracles import acknowledged
 from tests.oracles.streams import Oracle
 from tests.property.test_streams import SEEDS, broken, contracts, view_of
 from tests.stream_generator import correct
 from tests.stream_language import Event
 
-MANY = settings(deadline=None, max_examples=120)
+MANY = settings(deadline=None, max_examples=count(120))
 FIRST_SEQ = 100  # Of the journal, in the small language.
 
 

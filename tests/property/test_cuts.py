@@ -13,11 +13,12 @@ from checkers.acts import Acts, read_acts
 from harness.core.promises import Bounds
 from harness.core.record import Complete, Evidence, MicroOp
 from harness.formats.parquet import write_history
+from tests.amount import FIRST_SEED, count
 from tests.epoch_histories import BITS, records
 from tests.oracles import epochs as oracle
 
 seeds = st.integers(0, 2**48)
-often = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+often = settings(deadline=None, max_examples=count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def acts(folder: Path, told: list[Evidence]) -> Acts:
@@ -82,7 +83,7 @@ def test_committed_reads_run_against_the_order_of_epochs_and_locked_ones_do_not(
     tmp_path: Path, lock: str, is_legal: bool
 ) -> None:
     backward = 0
-    for seed in range(25):
+    for seed in range(FIRST_SEED, FIRST_SEED + count(25)):
         told = records(Random(seed), lock=lock, steps=200)
         backward += sum(kind == "rw" for kind in oracle.broken(told, is_any_lock=True))
         write_history(told, tmp_path / str(seed))
@@ -93,7 +94,7 @@ def test_committed_reads_run_against_the_order_of_epochs_and_locked_ones_do_not(
 
 def test_the_same_edges_under_lock_are_findings(tmp_path: Path) -> None:
     found = 0
-    for seed in range(25):
+    for seed in range(FIRST_SEED, FIRST_SEED + count(25)):
         told = [_under_lock(each) for each in records(Random(seed), lock="committed", steps=200)]
         kinds = {edge.kind for edge in cuts.closure(acts(tmp_path / str(seed), told)).broken}
         assert kinds == set(oracle.broken(told))

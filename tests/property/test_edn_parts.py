@@ -1,6 +1,5 @@
 """A file of EDN read in parts is the same history, byte for byte, as read in one go, wherever it is cut."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,8 +13,9 @@ from harness.formats.edn_part import Digest, Part, digest_of
 from harness.formats.edn_whole import NotInParts, write_in_parts
 from harness.formats.load import format_of, load
 from harness.formats.spread import spread
+from tests.amount import FIRST_SEED, count
 
-SPOILED = int(os.environ.get("SEAMARK_FUZZ_COUNT", "300"))
+SPOILED = count(300)
 Kernel = Callable[[Part], Digest | None]
 
 
@@ -137,7 +137,7 @@ PIECES = (
 
 def test_of_a_spoiled_file_parts_say_the_same_or_nothing(tmp_path: Path) -> None:
     path, same, silent = tmp_path / "history.edn", 0, 0
-    for seed in range(SPOILED):
+    for seed in range(FIRST_SEED, FIRST_SEED + SPOILED):
         random = Random(seed)
         text = history(seed)
         for _ in range(random.randint(1, 2)):

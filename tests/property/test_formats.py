@@ -13,10 +13,11 @@ from harness.formats.exchange import read_edn_history, write_edn_history
 from harness.formats.jsonl import read_jsonl, write_jsonl
 from harness.formats.parquet import records_of, write_history
 from harness.journal import JournalWriter, history_sha256, read_journal
+from tests.amount import count
 from tests.formats_strategies import PLAIN, histories, list_append_histories
 
 # The folder is one for all examples: each writes its files anew.
-MANY = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(deadline=None, max_examples=count(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 HEADER, FOOTER = Header(SCHEMA, "2026-11-21T08:00:00Z"), Footer(9, "completed", "ab")
 
 

@@ -26,6 +26,7 @@ from checkers.edges import (
 )
 from checkers.graph import residual, search
 from harness.core.columns import INFO, NEVER, OK
+from tests.amount import count
 from tests.oracles.serializability import Labels, classes_of, weaker, with_time
 
 WORDS = {
@@ -85,7 +86,7 @@ def allowed(why: Labels, cycle: Cycle) -> bool:
     return all(WORDS[kind] in (why[pair] - set(weaker(why[pair]))) for pair, kind in steps)
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=count(600))
 @given(seed=st.integers(0, 2**48))
 def test_the_classes_of_cycles_are_those_of_all_simple_cycles(seed: int) -> None:
     draw = Random(seed)

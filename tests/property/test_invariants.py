@@ -3,7 +3,6 @@
 SEAMARK_FUZZ_COUNT says how many histories of each kind; the default is what `make test` has time for.
 """
 
-import os
 from random import Random
 
 import pytest
@@ -13,12 +12,13 @@ from checkers.invariants.operations import Mop, Op
 from harness.core.columns import OK
 from harness.core.record import Json
 from harness.core.verdict import Judgement
+from tests.amount import FIRST_SEED, count
 from tests.oracles import invariants as oracle
 from tests.unit.checkers.told import Event, Type, a, r, told, txn
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "400"))
+COUNT = count(400)
 PROCESSES = range(4)
-SEEDS = range(COUNT)
+SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 
 
 def history(draw: Random, ask: dict[str, tuple[Json, ...]], answer: dict[str, tuple[Json, ...]]) -> tuple[Op, ...]:

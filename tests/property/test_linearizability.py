@@ -3,7 +3,6 @@
 SEAMARK_FUZZ_COUNT is the number of histories of each kind; without it there are some hundreds.
 """
 
-import os
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -20,10 +19,12 @@ from checkers.register_models import OneRegister, Register, model_of
 from harness.core.record import Json
 from harness.formats import parquet
 from harness.formats.parquet import write_history
+from tests.amount import FIRST_SEED, count
 from tests.oracles import linearizability as oracle
 from tests.register_histories import INITIAL, KINDS, correct, records, spoiled
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "300"))
+COUNT = count(300)
+SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 LIMIT = 100_000
 MODELS = tuple(KINDS)
 
@@ -47,7 +48,7 @@ def small(seed: int, model: str) -> list[Deed]:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_search_agrees_with_all_orders(model: str) -> None:
     verdicts: Counter[bool] = Counter()
-    for seed in range(COUNT):
+    for seed in SEEDS:
         deeds = small(seed, model)
         expected = oracle.is_linearizable(deeds, INITIAL[model])
         answer = searched(model, deeds)
@@ -59,7 +60,7 @@ def test_the_search_agrees_with_all_orders(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_dead_end_is_where_the_history_ceases_to_be_linearizable(model: str) -> None:
-    for seed in range(COUNT):
+    for seed in SEEDS:
         deeds = small(seed, model)
         answer = searched(model, deeds)
         if answer.verdict == "linearizable":
@@ -78,7 +79,7 @@ def test_the_dead_end_is_where_the_history_ceases_to_be_linearizable(model: str)
 
 def test_the_test_by_intervals_agrees_with_all_orders() -> None:
     decided = 0
-    for seed in range(3 * COUNT):
+    for seed in range(FIRST_SEED, FIRST_SEED + 3 * COUNT):
         deeds = small(seed, "register")
         acts = acts_of(Life(None, tuple(deeds)), register("register"))
         fits = is_linearizable(acts, "0")
@@ -92,7 +93,7 @@ def test_the_test_by_intervals_agrees_with_all_orders() -> None:
 
 @pytest.mark.parametrize("is_unique", [True, False])
 def test_the_test_by_intervals_agrees_with_the_search_on_longer_histories(is_unique: bool) -> None:
-    for seed in range(COUNT):
+    for seed in SEEDS:
         draw = Random(seed)
         deeds = correct(draw, "register", count=40, processes=draw.randint(2, 8), is_unique=is_unique)
         deeds = spoiled(draw, deeds) if draw.random() < 0.2 else deeds
@@ -103,7 +104,7 @@ def test_the_test_by_intervals_agrees_with_the_search_on_longer_histories(is_uni
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_linearizable_history_has_no_finding_however_long(model: str) -> None:
-    for seed in range(COUNT // 3):
+    for seed in SEEDS[: COUNT // 3]:
         draw = Random(seed)
         deeds = correct(draw, model, count=draw.randint(1, 80), processes=draw.randint(1, 10))
         assert searched(model, deeds).verdict == "linearizable", f"seed {seed}"
@@ -112,7 +113,7 @@ def test_a_linearizable_history_has_no_finding_however_long(model: str) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_witnesses_are_what_could_have_shown_something(model: str) -> None:
     total = 0
-    for seed in range(COUNT):
+    for seed in SEEDS:
         deeds = small(seed, model)
         count = witness_count(acts_of(Life(None, tuple(deeds)), register(model)))
         assert count == oracle.witnesses(deeds), f"seed {seed}: {deeds}"
@@ -125,7 +126,7 @@ def test_a_value_from_before_the_history_is_assumed_only_where_it_explains_all(m
     """With nothing known of the beginning: a finding only if no initial value at all makes the history linearizable."""
     kept: Counter[str] = Counter()
     form = Form(model, is_keyed=False)  # type: ignore[arg-type]  # One of its names.
-    for seed in range(COUNT):
+    for seed in SEEDS:
         deeds = small(seed, model)
         tally = judged([Life(None, tuple(deeds))], form=form, register=Register(initial=7, nil="absent"), limit=LIMIT)
         started = [value for value in range(10) if oracle.is_linearizable(deeds, value)]
@@ -148,7 +149,7 @@ def test_a_history_on_disk_has_the_verdict_of_its_keys(
 ) -> None:
     monkeypatch.setattr(parquet, "sync_folder", Path.exists)
     engine = LocalEngine(2)
-    for seed in range(COUNT // 20):
+    for seed in SEEDS[: COUNT // 20]:
         lives: dict[Json, list[Deed]] = {f"k{key}": small(5 * seed + key, model) for key in range(3)}
         write_history(records(lives), tmp_path / "history")
         judgement = check(tmp_path / "history", engine, register(model))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from harness.simulation.fifo import BUFFER, WINDOW
 from harness.simulation.links import Port
 from harness.simulation.paths import Condition
+from tests.amount import count
 from tests.unit.simulation.small import MS, A, B, Memory, Pair, Text
 
 ACTIONS = (
@@ -118,7 +119,7 @@ def spans(end: Memory) -> list[list[int]]:
     return found
 
 
-@settings(deadline=None, max_examples=300, print_blob=True)
+@settings(deadline=None, max_examples=count(300), print_blob=True)
 @given(seed=st.integers(0, 2**32), script=SCRIPTS)
 def test_each_connection_delivers_a_prefix_and_is_closed_before_the_next_one_begins(seed: int, script: Script) -> None:
     seen_before: list[int] = []
@@ -130,7 +131,7 @@ def test_each_connection_delivers_a_prefix_and_is_closed_before_the_next_one_beg
         seen_before.extend(connections)
 
 
-@settings(deadline=None, max_examples=300, print_blob=True)
+@settings(deadline=None, max_examples=count(300), print_blob=True)
 @given(seed=st.integers(0, 2**32), script=SCRIPTS)
 def test_a_healed_link_delivers_again_and_keeps_nothing_back(seed: int, script: Script) -> None:
     play = Play(seed, script)
@@ -138,7 +139,7 @@ def test_a_healed_link_delivers_again_and_keeps_nothing_back(seed: int, script: 
     assert play.pair.b.numbers[-1] == 10_000 * len(play.connections) + play.sent - 1
 
 
-@settings(deadline=None, max_examples=100, print_blob=True)
+@settings(deadline=None, max_examples=count(100), print_blob=True)
 @given(
     seed=st.integers(0, 2**32),
     script=SCRIPTS.map(lambda script: [s for s in script if s[1] in ("send", "delay", "heal", "stall")]),
@@ -150,7 +151,7 @@ def test_without_an_end_of_the_connection_everything_arrives_in_order(seed: int,
     assert play.pair.b.numbers == list(range(10_000, 10_000 + play.sent))
 
 
-@settings(deadline=None, max_examples=100, print_blob=True)
+@settings(deadline=None, max_examples=count(100), print_blob=True)
 @given(seed=st.integers(0, 2**32), count=st.integers(0, 3 * WINDOW))
 def test_a_receiver_that_reads_nothing_is_sent_no_more_than_its_window(seed: int, count: int) -> None:
     pair = Pair("fifo", seed)
@@ -161,7 +162,7 @@ def test_a_receiver_that_reads_nothing_is_sent_no_more_than_its_window(seed: int
     assert pair.port_a.queued(B, 0) == max(0, count - WINDOW)
 
 
-@settings(deadline=None, max_examples=100, print_blob=True)
+@settings(deadline=None, max_examples=count(100), print_blob=True)
 @given(seed=st.integers(0, 2**32), script=SCRIPTS)
 def test_the_same_seed_and_script_give_the_same_history(seed: int, script: Script) -> None:
     one, other = Play(seed, script).pair, Play(seed, script).pair

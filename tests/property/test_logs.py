@@ -3,7 +3,6 @@
 SEAMARK_FUZZ_COUNT says how many histories; the default is what `make test` has time for.
 """
 
-import os
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -12,9 +11,11 @@ from checkers.invariants import logs
 from checkers.invariants.operations import Op
 from harness.core.columns import FAIL, INFO, OK
 from harness.core.record import Json
+from tests.amount import FIRST_SEED, count
 from tests.oracles.logs import Message, Step, World
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "700"))
+COUNT = count(700)
+SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 LOGS = ("x", "y")
 PROCESSES = 3
 CYCLES = ("G0", "G1c")
@@ -102,7 +103,7 @@ def counted(steps: list[Step]) -> tuple[dict[str, int], int]:
 
 def test_damaged_logs_are_wrong_as_often_as_their_definition_says() -> None:
     wrong: Counter[str] = Counter()
-    for seed in range(COUNT):
+    for seed in SEEDS:
         draw = Random(seed)
         steps = damaged(draw, history(draw))
         world = World(steps)
@@ -113,7 +114,7 @@ def test_damaged_logs_are_wrong_as_often_as_their_definition_says() -> None:
 
 
 def test_a_log_that_is_polled_in_its_order_is_not_accused() -> None:
-    for seed in range(COUNT):
+    for seed in SEEDS:
         steps = history(Random(seed))
         found, _ = counted(steps)
         # A consumer that comes back to a log goes on where it was; whoever sends may find another's message between.

@@ -15,12 +15,13 @@ from checkers.stream_view import defect, stream_view
 from checkers.watermark import late_events, regressions
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries
 from harness.core.promises import StreamContract
+from tests.amount import count
 from tests.property.test_streams import SEEDS, contracts
 from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of
 
 Found = tuple[str, int]
-MANY = settings(deadline=None, max_examples=150)
+MANY = settings(deadline=None, max_examples=count(150))
 KINDS = [
     StreamContract(closed="<=", cut="delivery", position="offset", wm_scope="session", epochs="owners"),
     StreamContract(closed="<=", cut="position", position="offset", delivery="exactly-once", is_position_unique=False),

@@ -15,6 +15,7 @@ from checkers.register_rows import ABSENT, register_rows
 from checkers.register_versions import Registers, resolved
 from harness.core.columns import FAIL, NEVER, OK, Bools
 from tests import register_transactions as histories
+from tests.amount import count
 
 Pairs = set[tuple[int, int]]
 SOURCES = ("commits", "writes-follow-reads", "process", "real-time")
@@ -109,7 +110,7 @@ def all_by_commits(registers: Registers) -> Pairs:
     }
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=count(400))
 @given(seed=st.integers(0, 2**48))
 def test_each_source_orders_what_all_pairs_show(seed: int) -> None:
     draw = Random(seed)
@@ -151,7 +152,7 @@ def expected(registers: Registers, order: Order) -> tuple[Pairs, list[tuple[str,
     return known, sorted(circles)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=count(400))
 @given(seed=st.integers(0, 2**48))
 def test_a_source_counts_where_no_circle_comes_of_it(seed: int) -> None:
     draw = Random(seed)

@@ -11,6 +11,7 @@ from checkers.register_order import Order, Trust
 from checkers.serializability import Options, check
 from harness.core.verdict import Judgement
 from tests import register_transactions as histories
+from tests.amount import count
 from tests.oracles import registers as oracle
 from tests.oracles.serializability import classes_of, with_time
 from tests.property.test_serializability import ALL, cut, randomness
@@ -38,7 +39,7 @@ def drawn_options(draw: Random, order: Order, prohibited: frozenset[str] = ALL) 
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=count(200))
 @given(seed=seeds)
 def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     draw = randomness(seed)
@@ -58,7 +59,7 @@ def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     assert bool(judgement.unknown) == bool(oracle.ambiguous(operations)[0])
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=count(80))
 @given(seed=seeds)
 def test_a_correct_history_has_no_finding_whatever_orders_the_versions(seed: int) -> None:
     draw = randomness(seed)
@@ -68,7 +69,7 @@ def test_a_correct_history_has_no_finding_whatever_orders_the_versions(seed: int
     assert judgement.unknown == {}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=count(60))
 @given(seed=seeds)
 @example(seed=497)  # A step from what a transaction read, that wrote a value which another wrote too.
 def test_findings_do_not_depend_on_how_the_history_is_cut(seed: int) -> None:

@@ -5,7 +5,6 @@ its seed. Of lists the check must find out exactly which histories have an order
 has one.
 """
 
-import os
 from collections.abc import Callable
 from random import Random
 
@@ -17,10 +16,10 @@ from checkers.engine import LocalEngine
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check
 from tests import histories, register_transactions
+from tests.amount import FIRST_SEED, count
 from tests.oracles.serial_orders import has_serial_order
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "200"))
-FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
+COUNT = count(200)
 ENGINE = LocalEngine(1)
 STRICT = "strict-serializable"
 # In these nothing was there before the history began.

@@ -13,6 +13,7 @@ from checkers.engine import LocalEngine
 from checkers.serializability import Options, check
 from harness.core.verdict import Judgement
 from tests import histories
+from tests.amount import count
 from tests.oracles import serializability as oracle
 
 ENGINE = LocalEngine(2)
@@ -73,7 +74,7 @@ def agree(operations: list[Operation], draw: Random) -> None:
     assert bool(answer.findings) == bool(set(expected) & models.prohibited((model,)))
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=count(500))
 @given(seed=seeds)
 def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     draw = randomness(seed)
@@ -82,7 +83,7 @@ def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     agree(operations, draw)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=count(300))
 @given(seed=seeds)
 def test_a_correct_history_has_no_finding(seed: int) -> None:
     draw = randomness(seed)
@@ -92,7 +93,7 @@ def test_a_correct_history_has_no_finding(seed: int) -> None:
     assert judgement.unknown == {}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=count(200))
 @given(seed=seeds)
 def test_findings_do_not_depend_on_how_the_history_is_cut(seed: int) -> None:
     draw = randomness(seed)

@@ -10,10 +10,11 @@ import pytest
 
 from checkers import authority, durability, survival
 from harness.core.record import Outcome
+from tests.amount import FIRST_SEED, count
 from tests.unit.checkers.run_cases import BOUNDS, GROUPS, Run, anomalies, epoch
 
 KEYS = range(6)
-SEEDS = range(24)
+SEEDS = range(FIRST_SEED, FIRST_SEED + count(24))
 Rows = dict[int, list[int]]
 
 

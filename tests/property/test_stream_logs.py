@@ -16,6 +16,7 @@ from checkers.stream_around import Issued
 from checkers.stream_kernel import RULES, judged
 from harness.core.columns import INFO, NEVER, ROW, WATERMARK
 from harness.core.promises import StreamContract
+from tests.amount import count
 from tests.oracles import stream_logs
 from tests.oracles.streams import Oracle
 from tests.property.test_streams import SEEDS, broken, contracts, view_of
@@ -23,7 +24,7 @@ from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of, source_of
 from tests.unit.checkers.stream_cases import LOG
 
-MANY = settings(deadline=None, max_examples=120)
+MANY = settings(deadline=None, max_examples=count(120))
 SECOND = 1_000_000_000
 
 

@@ -15,6 +15,7 @@ from checkers.stream_kernel import RULES, judged
 from checkers.tail import lost_tails
 from harness.core.columns import BACKFILL, ROW
 from harness.core.promises import StreamContract
+from tests.amount import count
 from tests.oracles import stream_sessions
 from tests.oracles.streams import Oracle
 from tests.property.test_streams import SEEDS, broken, contracts, view_of
@@ -22,7 +23,7 @@ from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, deliveries_of, source_of
 from tests.unit.checkers.stream_cases import LOG
 
-MANY = settings(deadline=None, max_examples=120)
+MANY = settings(deadline=None, max_examples=count(120))
 
 
 def spoiled(seed: int, log: list[Event]) -> list[Event]:

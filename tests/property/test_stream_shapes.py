@@ -7,13 +7,14 @@ from checkers.divergence import divergent_duplicates
 from checkers.filters import moved_keys, outside_events
 from checkers.stream_view import defect
 from harness.core.promises import StreamContract
+from tests.amount import count
 from tests.oracles import stream_shapes
 from tests.oracles.streams import Oracle
 from tests.property.test_streams import SEEDS, contracts, view_of
 from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of
 
-MANY = settings(deadline=None, max_examples=250)
+MANY = settings(deadline=None, max_examples=count(250))
 LATER_KEYS = StreamContract(closed="<=", cut="position", position="epoch", identity="position+key+value")
 
 

@@ -27,6 +27,7 @@ from checkers.stream_kernel import (
 )
 from checkers.stream_view import defect
 from harness.core.promises import StreamContract
+from tests.amount import FIRST_SEED, count
 from tests.oracles import stream_states
 from tests.oracles.streams import Oracle
 from tests.property.test_streams import MANY, SEEDS, contracts, view_of
@@ -34,6 +35,8 @@ from tests.stream_generator import correct, damaged
 from tests.stream_language import deliveries_of, source_of
 from tests.unit.checkers.stream_cases import EPOCHS
 from tests.unit.checkers.stream_cases import contract as case_contract
+
+COUNT = count(500)
 
 
 @MANY
@@ -103,7 +106,7 @@ def test_a_correct_stream_agrees_with_itself_and_its_source(seed: int, contract:
 def test_rules_of_every_stream_are_broken_and_witnessed_by_some_damage() -> None:
     contract = case_contract(**EPOCHS)
     broken, witnessed = Counter[str](), Counter[str]()
-    for seed in range(500):
+    for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
         log, source = damaged(seed, contract)
         if log:
             names = ("s0", "s1")

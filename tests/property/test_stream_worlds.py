@@ -4,7 +4,6 @@ is done to a stream on purpose is found about as often as theory says.
 SEAMARK_FUZZ_COUNT is the number of worlds of each kind and of each fault, SEAMARK_FUZZ_SEED where their seeds begin.
 """
 
-import os
 from collections import Counter
 from functools import lru_cache
 
@@ -14,6 +13,7 @@ from checkers.agreement import splits
 from checkers.stream_chunks import StreamLog, merged, placed, placement
 from checkers.stream_kernel import judged
 from harness.core.columns import BACKFILL, CLOSE, GAP, INFO, NEVER, OPEN, ROW, WATERMARK
+from tests.amount import FIRST_SEED, count
 from tests.oracles.watermark_classes import Named, components, level, names
 from tests.oracles.watermark_graph import Cuts, edges
 from tests.oracles.watermark_source import Using, World
@@ -21,8 +21,7 @@ from tests.stream_sources import KINDS
 from tests.stream_spoilers import SPOILERS, Spoiled, columns_of, journal
 from tests.stream_worlds import world
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "40"))
-FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
+COUNT = count(40)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 FAULTS = min(COUNT, 300)
 ENOUGH = 300  # From so many worlds on every legal oddity of the table must have been seen.

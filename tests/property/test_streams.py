@@ -9,6 +9,7 @@ from checkers.delivery import missing_events, torn_units
 from checkers.stream_view import StreamView, defect, stream_view
 from checkers.watermark import late_events, regressions
 from harness.core.promises import StreamContract
+from tests.amount import count
 from tests.oracles.streams import Oracle
 from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of, source_of
@@ -46,7 +47,7 @@ any_contract = st.builds(
 # A position and a key are an identity only where a position has one event for each key.
 contracts = any_contract.filter(lambda contract: defect(deliveries_of([]), contract) is None)
 SEEDS = st.integers(0, 2**40)
-MANY = settings(deadline=None, max_examples=250)
+MANY = settings(deadline=None, max_examples=count(250))
 
 
 def broken(

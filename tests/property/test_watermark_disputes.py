@@ -4,7 +4,6 @@ right, in worlds without fault and with every fault.
 SEAMARK_FUZZ_COUNT is the number of seeds of each kind, SEAMARK_FUZZ_SEED where they begin.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from checkers.watermark_opinion import second_opinion
 from checkers.watermark_steps import NAMES
 from harness.core.verdict import Finding
 from harness.formats.parquet import write_history
+from tests.amount import FIRST_SEED, count
 from tests.oracles.watermark_classes import components
 from tests.oracles.watermark_edges import all_pairs
 from tests.oracles.watermark_graph import edges
@@ -34,8 +34,7 @@ from tests.stream_sources import KINDS
 from tests.stream_spoilers import SPOILERS, columns_of, journal
 from tests.stream_worlds import world
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "2"))
-FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
+COUNT = count(2)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 MANY = 10  # From so many seeds on whole checks are made of every world, not only of a few.
 OPTIONS = Options(forbidden=frozenset(NAMES), order=Order(commits=True))

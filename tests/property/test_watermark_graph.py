@@ -4,7 +4,6 @@ the whole check accuses no correct world of what its kind forbids.
 SEAMARK_FUZZ_COUNT is the number of worlds of each kind, SEAMARK_FUZZ_SEED where their seeds begin.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,6 +22,7 @@ from checkers.watermark_steps import NAMES, implies, name_of
 from harness.core.columns import NEVER
 from harness.core.verdict import Judgement
 from harness.formats.parquet import write_history
+from tests.amount import FIRST_SEED, count
 from tests.oracles.watermark_classes import Named, names
 from tests.oracles.watermark_edges import PlacedCuts, all_pairs, is_plain
 from tests.oracles.watermark_graph import edges
@@ -35,8 +35,7 @@ from tests.stream_sources import KINDS
 from tests.stream_spoilers import SPOILERS, journal
 from tests.stream_worlds import world
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "10"))
-FIRST_SEED = int(os.environ.get("SEAMARK_FUZZ_SEED", "0"))
+COUNT = count(10)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 
 
