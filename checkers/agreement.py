@@ -60,10 +60,11 @@ class Split:
     count: int
 
 
-def views_of(view: StreamView) -> Views:
+def views_of(view: StreamView, *, is_alone: bool = False) -> Views:
     """What the sessions saw that follow the whole stream from a known position, without a snapshot. O(n log n).
 
-    Empty where sessions may legally differ: versions may be skipped, or positions are not global.
+    If there is no other log (`is_alone`), only at positions that several of its sessions completed. Empty where
+    sessions may legally differ: versions may be skipped, or positions are not global.
     """
     d = view.deliveries
     count = int(view.session.max(initial=-1)) + 1
@@ -74,6 +75,8 @@ def views_of(view: StreamView) -> Views:
     rows = rows[(d.kind[rows] == ROW) & np.isin(view.session[rows], owner)]
     if view.contract.versions != "every" or not view.contract.is_position_global:
         owner, low, high, rows = owner[:0], low[:0], high[:0], rows[:0]
+    if is_alone:
+        rows = rows[_times_completed(d.position[rows], low, high) > 1]
     place = codes(view.session[rows], d.position[rows])
     content, order = _hashes(view, rows, place)
     shown = np.zeros(len(content), np.int64)
@@ -126,11 +129,8 @@ def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
 
 
 def _times_completed(positions: Int64s, low: Int64s, high: Int64s) -> Int64s:
-    """How many of the intervals hold each of the positions, which ascend."""
-    change = np.zeros(len(positions) + 1, np.int64)
-    np.add.at(change, np.searchsorted(positions, low, "right"), 1)
-    np.add.at(change, np.searchsorted(positions, high, "right"), -1)
-    return np.cumsum(change)[:-1]
+    """How many of the intervals hold each of the positions."""
+    return np.searchsorted(np.sort(low), positions) - np.searchsorted(np.sort(high), positions)
 
 
 def rows_at(view: StreamView, wanted: Sequence[Sighted]) -> dict[Sighted, Int64s]:

@@ -149,7 +149,7 @@ def judged(
     # Without a source the units that the rows name are all that is known of it.
     units = view if len(writes.op) else announced_view(deliveries, contract)
     with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter's lock in all that takes long.
-        views = pool.submit(views_of, view)
+        views = pool.submit(views_of, view, is_alone=len(log.chosen) == len(log.subscribers))
         found = [each.result() for each in [pool.submit(task) for task in _tasks(view, units, around)]]
     rulings = {name: (units if name == TORN else view, one) for part in found for name, one in part.items()}
     rulings = {name: rulings[name] for name in RULES if name in rulings}
