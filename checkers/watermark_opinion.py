@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Final
 
 from checkers.watermark_disputes import Why
+from checkers.watermark_residual import COMPONENTS
 from checkers.watermark_steps import INTERMEDIATE, SPLIT, TORN
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
@@ -38,8 +39,7 @@ def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | 
     """
     if not any(graph.witnesses.values()):
         return None
-    observed = graph.facts.get("observations")
-    found = {finding.anomaly for finding in graph.findings} | set(observed if isinstance(observed, dict) else ())
+    found = {finding.anomaly for finding in graph.findings} | _observed(graph)
     seen = [one for one in rules.findings if one.anomaly in (*_ROWS, *_STATES)]
     by_graph = {} if seen else {one.fingerprint: _told_by_graph(one, rules, why) for one in graph.findings}
     by_rules = {} if found else {one.fingerprint: _told_by_rules(one, graph, why) for one in seen}
@@ -57,6 +57,14 @@ def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | 
     )
 
 
+def _observed(graph: Judgement) -> set[str]:
+    """What the graph saw of one transaction, and called legal. It names the least class of a component: other legal
+    classes may have nothing to do with what is torn.
+    """
+    observed = graph.facts.get("observations")
+    return set(_OF_GRAPH).intersection(observed if isinstance(observed, dict) else ())
+
+
 def _told_by_graph(finding: Finding, rules: Judgement, why: Why) -> str:
     if finding.anomaly not in _OF_GRAPH:
         return _BY_POSITION
@@ -70,7 +78,8 @@ def _told_by_graph(finding: Finding, rules: Judgement, why: Why) -> str:
 def _told_by_rules(finding: Finding, graph: Judgement, why: Why) -> str:
     if finding.anomaly not in _OF_RULES:
         return _EXPECTED
-    if graph.unknown:
+    components = graph.facts.get("components", 0)
+    if graph.unknown or not isinstance(components, int) or components > COMPONENTS:  # Of more, not all have a name.
         return _UNTOLD
     if "generations" in graph.facts:
         return _APART

@@ -5,6 +5,7 @@ import pytest
 from checkers.names import NAMES
 from checkers.watermark_disputes import SEEN
 from checkers.watermark_opinion import DISPUTED, second_opinion
+from checkers.watermark_residual import COMPONENTS
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
@@ -81,12 +82,17 @@ def test_what_the_graph_found_and_called_legal_it_has_seen() -> None:
     graph = judgement("watermark-graph", facts={"observations": {"torn-watermark": "It."}})
     told = opinion(graph, judgement("streams", "torn-unit"), SEEN)
     assert (told.facts["only_rules"], told.findings) == ({}, ())
+    skew = judgement("watermark-graph", facts={"observations": {"G2-item-watermark": "It."}})
+    assert len(opinion(skew, judgement("streams", "torn-unit"), SEEN).findings) == 1
+    most = judgement("watermark-graph", facts={"components": COMPONENTS})
+    assert len(opinion(most, judgement("streams", "torn-unit"), SEEN).findings) == 1
 
 
 @pytest.mark.parametrize(
     ("graph", "rules", "told"),
     [
         (judgement("watermark-graph", unknown="torn-watermark"), judgement("streams", "torn-unit"), UNTOLD),
+        (judgement("watermark-graph", facts={"components": COMPONENTS + 1}), judgement("streams", "torn-unit"), UNTOLD),
         (judgement("watermark-graph", facts={"generations": 2}), judgement("streams", "torn-unit"), APART),
         (judgement("watermark-graph", "torn-watermark"), judgement("streams", unknown="missing-event"), UNTOLD),
     ],
