@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from checkers.explain import epoch_name
+from harness.containers.lateness import BUSY
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Verdict
@@ -140,6 +141,7 @@ def page(
         guides=guides,
         width=WIDTH,
         strip_row=STRIP_ROW,
+        busy=BUSY,
         drawn_max=DRAWN_MAX,
         kinds=story.overview.kinds if story.overview else (),
         windows=story.series.windows if story.series else (),

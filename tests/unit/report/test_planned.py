@@ -2,13 +2,16 @@
 
 import pytest
 
+from harness.containers.lateness import BUSY
 from harness.core.record import Fault
+from harness.core.verdict import Verdict
 from harness.exposure import FOREVER, Window
+from harness.report.page import page
 from harness.report.planned import planned_steps, read_refusals
 from harness.report.plots import overview
 from harness.report.series import read_series
 from nemesis.plan import Plan, Step
-from tests.unit.report.conftest import MS, Written, operation
+from tests.unit.report.conftest import MS, Written, operation, report
 
 STEPS = (
     Step(fault="cut", package="partition", at_ns=10 * MS, until_ns=30 * MS, targets=("a>b", "b>a")),
@@ -60,3 +63,10 @@ def test_a_run_that_ended_early_says_what_was_to_come(written: Written, end_ms: 
     steps = planned_steps(Plan(steps=STEPS), (), {}, 100 * MS)
     note = overview(read_series(folder, None), is_closed=True, planned=steps).note
     assert note.endswith(f"all 1 operations are in it.{told}")
+
+
+@pytest.mark.parametrize("kind", [BUSY, "partition"])
+def test_a_busy_machine_is_told_from_a_fault_of_the_plan(written: Written, kind: str) -> None:
+    begun = [Fault(at * MS, 7, phase, kind, ("a",)) for at, phase in ((110, "begin"), (130, "end"))]  # type: ignore[arg-type]  # A phase.
+    html = page(report(Verdict.VALID), written([*operation(0, 100, 300), *begun]))
+    assert ("Busy-machine: no fault of the plan" in html) == (kind == BUSY)
