@@ -180,4 +180,9 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/slices.py",
         "'right'  ->  'left'",
     ): "no suspect stands where a window stops; and who ended as a reader began makes the same window as an edge does",
+    ("checkers/real_time.py", "False  ->  True"): "how many threads read a file, changes nothing of what they read",
+    (
+        "checkers/handover.py",
+        "if len(rows) == 0 and len(holes.backfills.watermark) == 0:\n    return Ruling.nothing()  ->  pass",
+    ): "without rows of snapshots and holes behind them there is nothing to put together, and the same comes of it",
 }

@@ -108,6 +108,27 @@ def test_each_key_is_reported_once_a_session() -> None:
     assert (found.watermark.tolist(), found.write.tolist()) == ([1, 3], [1, 2])
 
 
+def test_a_key_that_two_snapshots_of_a_session_lack_is_reported_once() -> None:
+    log, source = "open ~x=5@3 w@3 open ~x=5@7 w@7", "ok@2 y=1; ok@1 x=5; ok@6 y=3"
+    assert ruling(log, source, **WHOLE).write.tolist() == [0]
+
+
+def test_the_first_write_of_all_may_be_the_newest() -> None:
+    assert accused("open ~x=1@5", "ok@4 x=2; ok@2 x=1") == HOLE
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "s1/1 open@0 y=2@4 s1/2 open ~x=1@5 w@5",  # Another session had it.
+        "open ~x=1@5 w@5 y=2@4",  # It comes too late.
+        "open@0 y=2@4 open ~x=1@5 w@5",  # It came before all was opened anew.
+    ],
+)
+def test_what_came_elsewhere_is_not_in_a_whole_snapshot(log: str) -> None:
+    assert ruling(log, KEYS, **WHOLE).write.tolist() == [1]
+
+
 def test_witnesses_are_keys_that_were_written_behind_a_snapshot_or_asked_for() -> None:
     assert ruling("open ~x=1@3 x=2@4").witnesses == 1
     assert ruling("open ~x=2@4").witnesses == 0
