@@ -1,4 +1,4 @@
-"""Mutants that no test can kill, and why: by file and change, as tests/mutants.py prints it."""
+"""Mutants that no test can kill, and why: by file and name, as tests/mutants.py prints it."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "groups are numbered from 1, as above",
     (
         "checkers/kernels.py",
-        "True  ->  False",
+        "_repeated: True  ->  False",
     ): "the last micro-operation of all, alone with its key, is looked at like a group, and nothing follows from one",
     (
         "checkers/kernels.py",
@@ -45,14 +45,21 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): COST,
     (
         "checkers/versions.py",
-        "False  ->  True",
+        "_between_writers: False  ->  True",
     ): "without any append nobody is a vertex, so there is no edge to leave out",
     ("checkers/versions.py", "len(self.keys) + 1  ->  len(self.keys) + 2"): "nobody asks for the key behind the last",
     (
         "checkers/versions.py",
         "self.longest >= 0  ->  self.longest > 0",
     ): "list 0 begins at 0, as what is not there does",
-    ("checkers/versions.py", "self.slots.count + 1  ->  self.slots.count + 2"): "nobody asks for the slot between",
+    (
+        "checkers/versions.py",
+        "_find_writers: self.slots.count + 1  ->  self.slots.count + 2",
+    ): "nobody asks for the slot between",
+    (
+        "checkers/versions.py",
+        "_find_order: self.slots.count + 1  ->  self.slots.count + 2",
+    ): "nobody asks for the slot between",
     (
         "checkers/edges.py",
         "max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 1  ->  "
@@ -97,7 +104,11 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): COST,
     (
         "checkers/register_order.py",
-        "following >= 0  ->  following > 0",
+        "by_real_time 1: following >= 0  ->  following > 0",
+    ): "the first in the order of ends is the next of nobody",
+    (
+        "checkers/register_order.py",
+        "by_real_time 2: following >= 0  ->  following > 0",
     ): "the first in the order of ends is the next of nobody",
     (
         "checkers/register_order.py",
@@ -178,8 +189,12 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "who is late by nothing moves nowhere, and is looked at again: only the cost differs",
     (
         "checkers/slices.py",
-        "'right'  ->  'left'",
-    ): "no suspect stands where a window stops; and who ended as a reader began makes the same window as an edge does",
+        "certify: 'right'  ->  'left'",
+    ): "no suspect stands where a window stops",
+    (
+        "checkers/slices.py",
+        "_backward: 'right'  ->  'left'",
+    ): "who ended as a reader began makes the same window as an edge does",
     ("checkers/real_time.py", "False  ->  True"): "how many threads read a file, changes nothing of what they read",
     (
         "checkers/handover.py",
