@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.ragged import distinct
-from checkers.stream_index import ascending, codes, first_rows, max_so_far
+from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of, unit_of
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
@@ -207,8 +207,11 @@ def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
     if view.contract.atomic_unit == "epoch" and view.contract.position != "epoch":
         return np.full(len(lanes.last), NEVER)  # A unit of many positions may be torn far above what was delivered.
     is_event = np.isin(view.deliveries.kind, (ROW, BACKFILL))
-    height = np.where(is_event, view.deliveries.position, np.iinfo(np.int64).min)
-    return max_so_far(view.session, height)[lanes.last]
+    rows = np.flatnonzero(is_event)
+    index = GroupIndex(view.session[rows], rows)
+    reached = max_so_far(view.session[rows], view.deliveries.position[rows])
+    last = index.last_before(lanes.session, lanes.last)
+    return np.where(last >= 0, np.append(reached, 0)[last], np.iinfo(np.int64).min)
 
 
 def first_of_each(group: Int64s, time: Int64s) -> Int64s:

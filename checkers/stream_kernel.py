@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -102,6 +102,7 @@ class Outcome:
     witnesses: dict[str, int] = field(default_factory=dict)
     facts: dict[str, int] = field(default_factory=dict)
     views: Views | None = None
+    timed: RealTime | None = None  # What the rule about the source alone says, of the first log.
 
 
 def placement_of(log: StreamLog) -> Placement:
@@ -113,13 +114,10 @@ def judge(log: StreamLog, contract: StreamContract, known: Placement, threads: i
     """The rules over one log, by so many threads; `known` is what all logs together tell of the source."""
     writes = _writes_of(log, known)
     around = read_around(Path(log.directory), writes, contract)
-    return judged(log, read_deliveries(log), writes, contract, around, threads=threads)
-
-
-def real_time(log: StreamLog, contract: StreamContract, known: Placement) -> RealTime:
-    """The rule about the source alone, which every log has."""
-    folder = Path(log.directory)
-    return real_time_order(read_placed(folder, placed(read_writes(folder), known)), contract)
+    outcome = judged(log, read_deliveries(log), writes, contract, around, threads=threads)
+    if contract.realtime == "none" or log.chosen[0] != log.subscribers[0]:
+        return outcome
+    return replace(outcome, timed=real_time_order(read_placed(Path(log.directory), writes), contract))
 
 
 def sights(log: StreamLog, contract: StreamContract, known: Placement, wanted: tuple[Sighted, ...]) -> Seen:
@@ -170,13 +168,13 @@ def judged(
 
 
 def _tasks(view: StreamView, units: StreamView, around: Around) -> list[Callable[[], dict[str, Ruling]]]:
-    """What each rule says that has an anomaly of its own; what takes long comes first."""
+    """What each rule says that has an anomaly of its own; what shares `closings` comes first, so that these can go."""
     closings = Closings.of(view)
     alone: dict[str, Callable[[], Ruling]] = {
-        WRONG: partial(wrong_values, view),
         TORN: partial(torn_units, units, closings if units is view else None),
         MISMATCH: partial(state_mismatches, view, closings),
         INVERTED: partial(order_inversions, view),
+        WRONG: partial(wrong_values, view),
         DUPLICATE: partial(duplicate_events, view),
         OUTSIDE: partial(outside_events, view),
         DIVERGENT: partial(divergent_duplicates, view),

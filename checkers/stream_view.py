@@ -73,7 +73,7 @@ def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamCo
     scope = _scopes(deliveries, session, contract)
     is_event = np.isin(deliveries.kind, (ROW, BACKFILL))
     identity, expected, match = _joined(deliveries, writes, contract, is_event)
-    is_phantom = is_event & (match < 0) & _is_unwritten(deliveries, writes, contract)
+    is_phantom = _are_phantoms(deliveries, writes, contract, np.flatnonzero(is_event & (match < 0)))
     rows = np.flatnonzero(is_event & ~is_phantom)
     begins = deliveries.kind == BACKFILL
     begins[_firsts(session, identity, rows)] = True
@@ -282,15 +282,22 @@ def _regressions(deliveries: Deliveries, scope: Int64s) -> Bools:
     return result
 
 
-def _is_unwritten(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> Bools:
-    """Rows that show a value which was certainly not written. Without a source nobody can tell."""
-    if len(writes.op) == 0 or contract.system_events:
-        return np.zeros(len(deliveries.kind), np.bool_)
-    possible = writes.outcome != FAIL
-    n = len(deliveries.kind)
-    what = codes(np.append(deliveries.key, writes.key[possible]), np.append(deliveries.value, writes.value[possible]))
-    has_value: Bools = deliveries.value != NEVER
-    return has_value & ~np.isin(what[:n], what[n:])
+def _are_phantoms(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, rows: Int64s) -> Bools:
+    """(n,) Which of those rows show a value that was certainly not written. Without a source nobody can tell."""
+    d, result = deliveries, np.zeros(len(deliveries.kind), np.bool_)
+    rows = rows[d.value[rows] != NEVER]
+    if len(writes.op) == 0 or contract.system_events or len(rows) == 0:
+        return result
+    possible = np.flatnonzero(writes.outcome != FAIL)
+    key, value = (
+        np.append(deliveries.key[rows], writes.key[possible]),
+        np.append(deliveries.value[rows], writes.value[possible]),
+    )
+    what = codes(key, value)
+    is_written = np.zeros(int(what.max()) + 1, np.bool_)
+    is_written[what[len(rows) :]] = True
+    result[rows] = ~is_written[what[: len(rows)]]
+    return result
 
 
 def is_final_only(contract: StreamContract) -> bool:
@@ -333,14 +340,24 @@ def _joined(
     elif contract.identity == "position+key+ordinal" and not is_final_only(contract):
         parts.append(np.append(deliveries.ordinal, writes.ordinal[owed]))
     identity = codes(*parts)
-    whole = codes(identity, value)
-    expected = first_rows(whole[n:])
-    by_value = _places(whole[n:][expected], int(whole.max(initial=0)))
-    by_identity = _places(identity[n:][expected], int(identity.max(initial=0)))
-    claims = np.bincount(identity[n:][expected], minlength=len(by_identity))
-    match = np.where(claims[identity[:n]] == 1, by_identity[identity[:n]], by_value[whole[:n]])
+    claims = np.bincount(identity[n:], minlength=int(identity.max(initial=0)) + 1)
+    if claims.max() <= 1:  # Mostly one write claims an identity.
+        expected = np.arange(len(owed))
+        match = _places(identity[n:], len(claims) - 1)[identity[:n]]
+    else:
+        expected, match = _by_value(identity, value, n)
     match = _by_unit(deliveries, writes, contract, np.where(is_event, match, -1), owed[expected])
     return identity[:n], owed[expected], np.where(is_event, match, -1)
+
+
+def _by_value(identity: Int64s, value: Int64s, count: int) -> tuple[Int64s, Int64s]:
+    """Which writes differ by identity or value; and which of these each of the first `count` rows shows, no writes."""
+    whole = codes(identity, value)
+    expected = first_rows(whole[count:])
+    by_value = _places(whole[count:][expected], int(whole.max(initial=0)))
+    by_identity = _places(identity[count:][expected], int(identity.max(initial=0)))
+    claims = np.bincount(identity[count:][expected], minlength=len(by_identity))
+    return expected, np.where(claims[identity[:count]] == 1, by_identity[identity[:count]], by_value[whole[:count]])
 
 
 def _by_unit(

@@ -41,7 +41,6 @@ from checkers.stream_kernel import (
     Outcome,
     judge,
     placement_of,
-    real_time,
     sights,
 )
 from checkers.stream_sentences import CHECKER, finding, reversal_finding, split_finding
@@ -79,7 +78,7 @@ def check(history: Path, contract: StreamContract, engine: Engine, name: Name = 
     witnesses = _sum(outcome.witnesses for outcome in outcomes) | {SPLIT: compared}
     reversals = []
     if contract.realtime != "none":
-        timed = engine.over(parts[:1]).map(partial(real_time, contract=contract, known=known)).collect()
+        timed = [outcome.timed for outcome in outcomes if outcome.timed is not None]
         witnesses[REAL_TIME] = timed[0].witnesses
         reversals = [reversal_finding(each.first) for each in timed if each.first is not None]
     return Judgement(
