@@ -200,4 +200,26 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/handover.py",
         "if len(rows) == 0 and len(holes.backfills.watermark) == 0:\n    return Ruling.nothing()  ->  pass",
     ): "without rows of snapshots and holes behind them there is nothing to put together, and the same comes of it",
+    (
+        "checkers/handover.py",
+        "int(what.max(initial=-1)) + 1  ->  int(what.max(initial=-1)) + 2",
+    ): "there is room for one value more, which nobody has",
+    (
+        "checkers/handover.py",
+        "int(part.max()) + 1  ->  int(part.max()) + 2",
+    ): "there is room for one part more, of nobody",
+    ("checkers/handover.py", "mark < own[-1]  ->  mark <= own[-1]"): "a watermark is no row of a snapshot",
+    ("checkers/handover.py", "np.arange(len(part)) < mark  ->  np.arange(len(part)) <= mark"): "a watermark is no row",
+    (
+        "checkers/resumes.py",
+        "np.arange(len(view.session)) < last[view.session]  ->  np.arange(len(view.session)) <= last[view.session]",
+    ): "a gap is no row, and only rows are asked about",
+    (
+        "checkers/resumes.py",
+        "int(view.session.max(initial=-1)) + 1  ->  int(view.session.max(initial=-1)) + 2",
+    ): "there is room for one session more, which nobody has",
+    (
+        "checkers/resumes.py",
+        "int(what.max(initial=-1)) + 1  ->  int(what.max(initial=-1)) + 2",
+    ): "there is room for one value more, which nobody has",
 }

@@ -1,12 +1,16 @@
 """S25 by hand: what a snapshot lacks, shows too old, or brings back."""
 
+from dataclasses import replace
+
 import pytest
 
 from checkers.delivery import missing_events
 from checkers.handover import hand_over_holes
 from checkers.resumes import holes
-from checkers.stream_view import Ruling
-from tests.unit.checkers.stream_cases import accused, shown, view
+from checkers.stream_view import Ruling, stream_view
+from harness.core.columns import NEVER
+from tests.stream_language import deliveries_of, events, source_of, writes
+from tests.unit.checkers.stream_cases import accused, contract, shown, view
 
 HOLE = ["hand-over-hole"]
 TWO = "ok@2 x=1; ok@4 x=2"
@@ -108,6 +112,15 @@ def test_each_key_is_reported_once_a_session() -> None:
     assert (found.watermark.tolist(), found.write.tolist()) == ([1, 3], [1, 2])
 
 
+def test_every_key_that_a_whole_snapshot_lacks_is_reported() -> None:
+    assert ruling("open ~x=1@7 w@7", KEYS, **WHOLE).write.tolist() == [1, 2]
+
+
+def test_a_row_of_a_snapshot_at_the_position_of_an_event_is_not_behind_it() -> None:
+    assert not len(ruling("open@0 x=2@4 ~x=1@4", "").watermark)
+    assert len(ruling("open@0 x=2@5 ~x=1@4", "").watermark) == 1
+
+
 def test_a_key_that_two_snapshots_of_a_session_lack_is_reported_once() -> None:
     log, source = "open ~x=5@3 w@3 open ~x=5@7 w@7", "ok@2 y=1; ok@1 x=5; ok@6 y=3"
     assert ruling(log, source, **WHOLE).write.tolist() == [0]
@@ -129,8 +142,36 @@ def test_what_came_elsewhere_is_not_in_a_whole_snapshot(log: str) -> None:
     assert ruling(log, KEYS, **WHOLE).write.tolist() == [1]
 
 
+def deleting(log: str, source: str, value: int, **changes: object) -> Ruling:
+    """Where the write of that value was a delete."""
+    written = [replace(w, value=NEVER) if w.value == value else w for w in writes(source)]
+    of = stream_view(deliveries_of(events(log)), source_of(written), contract(**changes))
+    return hand_over_holes(of, holes(of, missing_events(of)))
+
+
+def test_a_key_that_was_deleted_is_not_lacking_and_one_that_is_shown_as_deleted_not_stale() -> None:
+    assert not len(deleting("open ~x=1@5 w@5", KEYS, 2, **WHOLE).watermark)
+    assert len(deleting("open ~x=1@5 w@5", KEYS, 3, **WHOLE).watermark) == 1
+    assert not len(deleting("open ~x[1]@5", "ok@2 x[1]=1; ok@4 x[1]=2", 1).watermark)
+
+
+def test_only_a_watermark_of_the_whole_that_closes_its_position_ends_a_snapshot() -> None:
+    assert not len(ruling("open ~x=1@5 w[0]@5", KEYS, **WHOLE).watermark)
+    assert not len(ruling("open ~x=1@5 w@5", KEYS, closed="<", **WHOLE).watermark)
+    assert len(ruling("open ~x=1@5 w@6", KEYS, closed="<", **WHOLE).watermark) == 1
+
+
+def test_the_first_event_of_all_may_be_newer_than_a_row_of_a_snapshot() -> None:
+    assert len(ruling("x=2@4 ~x=1@3", "").watermark) == 1
+
+
+def test_behind_a_snapshot_of_what_nobody_wrote_a_hole_is_one_as_well() -> None:
+    assert ruling("open ~x=7@4 x=3@7", "ok@5 x=9; ok@7 x=3").write.tolist() == [0]
+
+
 def test_witnesses_are_keys_that_were_written_behind_a_snapshot_or_asked_for() -> None:
     assert ruling("open ~x=1@3 x=2@4").witnesses == 1
     assert ruling("open ~x=2@4").witnesses == 0
+    assert ruling("open ~x=1@3", "ok@4 x=2; ok@2 x=1").witnesses == 1
     assert ruling("open@0 x=1@2 x=2@4 w@4").witnesses == 0
     assert ruling("open ~x=2@5 w@5", "ok@2 x=1; ok@4 x=2; ok@1 y=1", **WHOLE).witnesses == 2

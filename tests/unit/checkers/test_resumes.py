@@ -112,6 +112,7 @@ def test_witnesses_are_resumes_of_which_something_tells() -> None:
     assert resumes("s1/1 open@0 x=1@2 s1/2 open@2 x=2@4 x=3@6").witnesses == 1
     assert resumes("s1/1 open@0 x=1@2 s1/2 open@2 x=2@4 w@4").witnesses == 1
     assert resumes("s1/1 open@0 s1/2 open@0 x=1@2 w@2").witnesses == 0  # No write before it.
+    assert resumes("s1/1 open@0 s1/2 open@1 x=1@2 w@2").witnesses == 0  # The first one is just behind it.
     assert resumes("open@0 x=1@2 w@2 x=2@4 x=3@6 w@6").witnesses == 0
 
 
@@ -127,3 +128,7 @@ def test_behind_a_snapshot_every_version_comes(position: int, anomalies: list[st
 def test_a_hole_behind_a_snapshot_that_a_watermark_closes_is_missing() -> None:
     assert accused("open ~x=1@3 x=3@6 w@6", THREE) == ["missing-event"]
     assert accused("s1/1 open@0 x=2@4 s1/2 open ~x=1@3 w@6", THREE, **SUBSCRIBER) == ["missing-event", "hand-over-hole"]
+
+
+def test_behind_a_snapshot_of_unknown_position_nothing_is_owed() -> None:
+    assert accused("open ~x=1 x=3@6", THREE) == []
