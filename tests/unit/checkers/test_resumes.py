@@ -114,6 +114,36 @@ def test_witnesses_are_resumes_of_which_something_tells() -> None:
     assert resumes("s1/1 open@0 s1/2 open@0 x=1@2 w@2").witnesses == 0  # No write before it.
     assert resumes("s1/1 open@0 s1/2 open@1 x=1@2 w@2").witnesses == 0  # The first one is just behind it.
     assert resumes("open@0 x=1@2 w@2 x=2@4 x=3@6 w@6").witnesses == 0
+    assert resumes("s1/1 open@0 s1/2 open@0 x=1@2 x=2@4").witnesses == 0  # Nor before that, which tells of the first.
+
+
+def test_witnesses_of_resumes_and_of_snapshots_are_counted_apart() -> None:
+    def counts(log: str) -> tuple[int, int]:
+        of = view(log, THREE)
+        found = holes(of, missing_events(of))
+        return found.resumes.witnesses, found.backfills.witnesses
+
+    assert counts("s1/1 open@0 x=1@2 s1/2 open@2 x=2@4 x=3@6") == (1, 0)
+    assert counts("open ~x=1@3 x=2@4 x=3@6") == (0, 1)
+    assert counts("open ~x=9@1 x=1@2 x=2@4") == (0, 1)  # Before it nothing was written: what it shows, it shows.
+
+
+def test_one_unit_has_no_newer_event_of_a_key() -> None:
+    log = "s1/1 open@0 x=1@2 s1/2 open@2 x=5@4.1"
+    assert not len(resumes(log, "ok@2 x=1; ok@4 x=2 x=5").write)
+
+
+def test_where_versions_may_be_skipped_a_replay_in_a_session_owes_nothing() -> None:
+    log = "s1/1 open@0 x=1@2 s1/2 open@2 x=3@6"
+    assert resumes(log, replay="session").write.tolist() == [1]
+    assert not len(resumes(log, replay="session", versions="latest-per-epoch").write)
+
+
+def test_only_where_partitions_are_apart_a_row_must_name_its_own() -> None:
+    log = "s1/1 open@0 x[1]=1@2 s1/2 open@2 x=3@6"
+    assert resumes(log).write.tolist() == [1]
+    assert not len(resumes(log, order_key="partition").write)
+    assert not len(resumes(log, is_position_global=False).write)
 
 
 # S25
