@@ -1,25 +1,42 @@
 """The same commands with the engine that is the default."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from harness.core.record import Json
-from tests.command.conftest import Seamark
+from tests.command.conftest import Outcome, Seamark
 
 pytestmark = pytest.mark.spark
+LIMIT_S = 480
 
 
-def test_spark_comes_to_the_findings_of_the_threads(seamark: Seamark) -> None:
+@pytest.fixture
+def installed(tmp_path: Path) -> Seamark:
+    """`seamark ARGUMENTS` in an empty folder and a process of its own: in this one a session of Spark may be open."""
+
+    def command(*arguments: str | Path) -> Outcome:
+        words = (Path(sys.executable).with_name("seamark"), *arguments)
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return command
+
+
+def test_spark_comes_to_the_findings_of_the_threads(installed: Seamark) -> None:
     lossy = ("--cluster", "tutorial", "--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--seed", "1")
-    ran = seamark("run", *lossy, "--json")
+    ran = installed("run", *lossy, "--json")
     assert ran.code == 1
-    again = seamark("check", str(ran.json["run"]), "--engine", "local", "--json")
+    again = installed("check", str(ran.json["run"]), "--engine", "local", "--json")
     assert again.code == 1
     for name in ("findings", "promises", "verdict", "reason", "history_sha256"):
         assert again.json[name] == ran.json[name]
 
 
-def test_a_red_run_of_a_batch_is_judged_again_by_spark(seamark: Seamark) -> None:
+def test_a_red_run_of_a_batch_is_judged_again_by_spark(installed: Seamark) -> None:
     lossy = (
         "--cluster",
         "tutorial",
@@ -33,7 +50,7 @@ def test_a_red_run_of_a_batch_is_judged_again_by_spark(seamark: Seamark) -> None
         "2",
         "--until-found",
     )
-    batch = seamark("run", *lossy, "--json")
+    batch = installed("run", *lossy, "--json")
     assert batch.code == 1
     reports = msgspec.convert(batch.json["runs"], list[dict[str, Json]])
     assert reports[0]["verdict"] == "invalid"
