@@ -16,6 +16,7 @@ from harness.engines import EngineStart
 from harness.formats.mapping import stream_format
 from harness.formats.promise_file import Looked, Promised, read_promise_file
 from harness.judge import Budget
+from harness.report.model import Report
 from harness.single import PAGE_FILE, judge_foreign, judge_run, store_report, write_page
 from harness.store import RUN_FILE, is_run
 
@@ -56,9 +57,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     form = None if stream is None else stream_format(stream)
     with EngineStart(engine, master=master, remote=remote, also=(harness.formats, harness.journal)) as start:
         if is_run(run):
-            report = store_report(run, judge_run(run, start.engine, model=model, budget=budget))
-            if html is not None:
-                write_page(html, (run / PAGE_FILE).read_text(encoding="utf-8"))
+            report = _of_run(run, start, html, model=model, budget=budget)
         else:
             report = judge_foreign(
                 path,
@@ -71,6 +70,14 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
                 command=_command(path, model=model, promises=promises, stream=stream),
             )
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
+
+
+def _of_run(run: Path, start: EngineStart, html: Path | None, *, model: str | None, budget: Budget) -> Report:
+    """The report on a stored run, which is written into its folder; its page goes to `html` as well."""
+    report = store_report(run, judge_run(run, start.engine, model=model, budget=budget))
+    if html is not None:
+        write_page(html, (run / PAGE_FILE).read_text(encoding="utf-8"))
+    return report
 
 
 def _require_one_way(path: Path, *, engine: str, is_elsewhere: int, model: str | None) -> None:
