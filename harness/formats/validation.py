@@ -38,7 +38,7 @@ def validate(folder: Path) -> None:
     for _ in faults_and_marks(folder):
         pass
     op_count = counts["ops"]
-    completed = sum(op_count - group["complete_seq"].null_count for group in _groups(folder, "ops", ["complete_seq"]))
+    completed = sum(len(group) - group["complete_seq"].null_count for group in _groups(folder, "ops", ["complete_seq"]))
     positions = _Once(op_count + completed + sum(counts[name] for name in _WITH_SEQ), "position")
     indexes = _Once(op_count, "operation")
     mops = _groups(folder, "mops", _MOPS)

@@ -116,3 +116,22 @@ def test_a_history_of_a_newer_seamark_is_refused(folder: Path) -> None:
     pq.write_table(table.replace_schema_metadata({b"seamark.schema": b"2"}), path)
     with pytest.raises(HistoryError, match="is of a newer Seamark than this one"):
         load(folder, folder)
+
+
+def in_groups(path: Path, table: pa.Table, column: str) -> None:
+    """Write the table with a row group for each of the three operations; mops of an operation may be none."""
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for number in range(3):
+            group = table.filter(pa.array([cell == number for cell in table[column].to_pylist()]))
+            writer.write_table(group)
+
+
+def test_positions_are_counted_over_all_row_groups(folder: Path) -> None:
+    ops, mops = (pq.read_table(folder / f"{name}.parquet") for name in ("ops", "mops"))
+    in_groups(folder / "ops.parquet", ops, "index")
+    in_groups(folder / "mops.parquet", mops, "op")
+    assert pq.read_metadata(folder / "ops.parquet").num_row_groups == 3
+    validate(folder)
+    in_groups(folder / "ops.parquet", cell("invoke_seq", 2, len(RECORDS))(ops), "index")
+    with pytest.raises(HistoryError, match="a position is beyond the number of records"):
+        validate(folder)
