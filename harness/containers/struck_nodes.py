@@ -113,6 +113,8 @@ class Pause:
             return
         self._held.append(node)
         if self._holds.take(PAUSED, node):
+            if self._site.nodes[node].is_down:  # It is coming back: what does not run cannot be frozen.
+                await self._site.nodes[node].control.ready(SETTLED_S)
             start = await self._came(node)
             await self._site.pause(node)
             if await self._answers(node):

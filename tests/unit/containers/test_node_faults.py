@@ -46,6 +46,22 @@ def test_a_crash_waits_for_a_node_that_is_coming_back() -> None:
     run(main())
 
 
+def test_a_pause_waits_for_a_node_that_is_coming_back() -> None:
+    async def main() -> None:
+        stage = Stage()
+        crash, pause = step("crash", "n1"), step("pause", "n1")
+        stage.site.start_s = 0.05
+        await stage.faults.apply(crash)
+        undoing = asyncio.create_task(stage.faults.undo(crash))
+        await asyncio.sleep(0.01)
+        await stage.faults.apply(pause)
+        assert not stage.site.nodes[N1].is_down
+        assert stage.site.paused == [N1]
+        await undoing
+
+    run(main())
+
+
 def test_a_crash_that_keeps_the_disk_writes_no_order() -> None:
     async def main() -> None:
         stage = Stage()
