@@ -1,6 +1,7 @@
 """Cycles through watermarks as findings: a sentence for each step, with the operations and events that show it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 
@@ -17,6 +18,28 @@ from harness.core.verdict import Step as Shown
 CHECKER: Final = "watermark-graph"
 
 
+def _folded(told: Told) -> Told:
+    """The same cycle, where steps along one chain are one step: what came before the next, came before the last.
+
+    A subscriber that never gets a row has a chain of hundreds of watermarks from the first that lacks it to the last.
+    """
+    steps, kept = list[Step](), list[int]()
+    for at, step in enumerate(told.loop.steps):
+        before = steps[-1] if steps else None
+        is_on = before is not None and before.kind == step.kind == CHAIN and before.chain == step.chain
+        if before is not None and is_on and before.marks[-1] == step.marks[0]:
+            steps[-1] = replace(before, target=step.target, marks=(before.marks[0], step.marks[-1]))
+        else:
+            steps.append(step)
+            kept.append(at)
+    return replace(
+        told,
+        loop=replace(told.loop, steps=tuple(steps)),
+        nodes=tuple(told.nodes[at] for at in kept),
+        is_mark=tuple(told.is_mark[at] for at in kept),
+    )
+
+
 class Speaker:
     """Says what steps mean, with the evidence for clients' operations at hand."""
 
@@ -25,6 +48,7 @@ class Speaker:
 
     def finding(self, told: Told) -> Finding:
         """The finding of a cycle."""
+        whole, told = told, _folded(told)
         steps = told.loop.steps
         following = [*told.nodes[1:], told.nodes[0]]
         before = [steps[-1], *steps[:-1]]
@@ -35,7 +59,8 @@ class Speaker:
         ops = tuple(dict.fromkeys(op for op, is_mark in zip(told.nodes, told.is_mark, strict=True) if not is_mark))
         marks = list(dict.fromkeys(mark for step in steps for mark in step.marks))
         events = {int(self._marks.seq[mark]) for mark in marks} | {step.row for step in steps if step.row >= 0}
-        facts = (told.loop.anomaly, ops, [self.mark(mark) for mark in marks], [step.kind for step in steps])
+        passed = dict.fromkeys(mark for step in whole.loop.steps for mark in step.marks)
+        facts = (told.loop.anomaly, ops, list(map(self.mark, passed)), [step.kind for step in whole.loop.steps])
         return Finding(
             fingerprint=blake2b(repr(facts).encode(), digest_size=8).hexdigest(),
             anomaly=told.loop.anomaly,

@@ -31,6 +31,18 @@ def test_a_torn_transaction_is_found_and_told(tmp_path: Path) -> None:
     ]
 
 
+def test_many_watermarks_between_two_are_one_step(tmp_path: Path) -> None:
+    watermarks = " ".join(f"w@{position}" for position in range(1, 200))
+    [finding] = judged(tmp_path, f"0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 {watermarks} y=2@1.1 w@200").findings
+    assert [(step.source, step.target) for step in finding.cycle] == [
+        ("T0", "W s1/1"),
+        ("W s1/1", "W s1/199"),
+        ("W s1/199", "T0"),
+    ]
+    assert "; s1 received watermark 1 before watermark 199; s1 received #1's 2" in finding.sentence
+    assert len(finding.events) == 4
+
+
 def test_a_whole_transaction_is_no_finding_and_a_witness(tmp_path: Path) -> None:
     judgement = judged(tmp_path, WHOLE)
     assert not judgement.findings
