@@ -19,6 +19,7 @@ STREAM: Final = StreamContract(
     versions="every",
     identity="position+key+ordinal",
     wm_scope="session",
+    acknowledged="held",  # A session begins at the position that its subscriber kept.
     wm_idle="rests",  # Without anything new in the log there is nothing further to say.
 )
 
@@ -160,6 +161,13 @@ OF_STREAM: Final = (
         "G0-watermark",
         "G1c-watermark",
         check="watermark-graph",
+    ),
+    _promise(
+        22,
+        "What a subscriber confirmed as flushed, it holds after a crash: the source need not send it again.",
+        'chapter 55.4, "Streaming Replication Protocol", standby status update',
+        "lost-acknowledged",
+        check="acknowledgements",
     ),
 )
 

@@ -7,6 +7,7 @@ its own commit, as commits come in the order of positions; keep-alives give the 
    is never above what is kept, and the source skips nothing that a crash could have lost.
 2. What was delivered and not yet kept comes again after a crash: at least once.
 3. Inside a session watermarks rise; a keep-alive that says nothing new is no watermark.
+4. What was confirmed anew is recorded as a checkpoint, once it is on its way.
 """
 
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ class PostgresSubscriber:
 
     def __init__(self, node: NodeId, doors: Doors, settings: Settings, kept: dict[str, object]) -> None:
         self._node, self._door, self._kept = node, doors[PRIMARY], kept
+        self._confirmed = 0
         self._confirms_first = planted.CONFIRM_BEFORE_STORE in settings.bugs
 
     async def receive(self, deliver: Deliver) -> None:
@@ -53,12 +55,18 @@ class PostgresSubscriber:
             news = [new for new in map(reader.read, messages) if new is not None]
             received = max([received, *(new.position for new in news)])
             if self._confirms_first:  # And what is confirmed waits in memory until more has come.
-                await line.tell(status(received, asks=not messages))
+                await self._confirm(line, received, deliver, asks=not messages)
                 waiting, news = news, waiting
             for new in news:
                 await self._take(new, deliver)
             if not self._confirms_first and (news or not messages):
-                await line.tell(status(self._reached(), asks=not messages))
+                await self._confirm(line, self._reached(), deliver, asks=not messages)
+
+    async def _confirm(self, line: Line, position: int, deliver: Deliver, *, asks: bool) -> None:
+        await line.tell(status(position, asks=asks))
+        if position > self._confirmed:
+            self._confirmed = position
+            await deliver(Delivery(session=0, kind="checkpoint", position=position))
 
     async def _take(self, new: Committed | Alive, deliver: Deliver) -> None:
         if isinstance(new, Committed):

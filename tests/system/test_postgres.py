@@ -82,6 +82,7 @@ def test_a_subscriber_that_confirms_before_it_keeps_loses_events_and_is_found(tm
     report = run(tmp_path, "postgres", *options)
     assert "missing-event" in found(report)
     assert promises(report)["PG-13"][0] == "violated"
+    assert promises(report)["PG-22"][0] == "violated"
     assert promises(report)["PG-1"][0] == "holds"
 
 
