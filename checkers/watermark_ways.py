@@ -23,6 +23,7 @@ from checkers.watermark_steps import (
     Step,
 )
 
+_PAIRED = 300  # Of so many nodes each pair is asked for its order of time, if some pairs have another name.
 _STEP, _PASS = 1_000, 1  # The weight of a step that counts, and of one that only passes.
 
 
@@ -37,13 +38,15 @@ class Graph:
             for step in component.steps
             if step.kind & kinds and (chain is None or not step.kind & THROUGH or step.chain == chain)
         ]
-        if kinds & PROCESS:
-            steps += _of_processes(component)
-        if kinds & REALTIME:
-            steps += _of_time(component)
+        dependencies = sorted((s for s in component.steps if s.kind & (WW | WR)), key=lambda step: -step.kind)
+        self._dependencies = {(step.source, step.target): step for step in dependencies}  # Of two kinds ww names it.
+        named = {pair for pair, step in self._dependencies.items() if not step.kind & kinds}
+        if named and size <= _PAIRED:
+            steps += [step for step in _of_orders(component, kinds) if (step.source, step.target) not in named]
+        else:
+            steps += _of_processes(component) if kinds & PROCESS else ()
+            steps += _of_time(component) if kinds & REALTIME else ()
         self.steps = steps
-        dependencies = (step for step in component.steps if step.kind & (WW | WR))
-        self._dependencies = {(step.source, step.target): step for step in dependencies}
         self.size = 2 * size  # Behind the nodes stand the moments of real time, one for each number.
         self.leading: list[list[Step]] = [[] for _ in range(self.size)]
         for step in steps:
@@ -185,6 +188,18 @@ def _merged(steps: Sequence[Step]) -> tuple[Step, ...]:
 def places_of(loop: Loop) -> list[tuple[int, int, int]]:
     """By what a cycle is told from others of its length."""
     return [(step.source, step.target, step.kind) for step in loop.steps]
+
+
+def _of_orders(component: Component, kinds: int) -> Iterator[Step]:
+    """Every pair that an order of time puts one before the other, the order of a process where that does."""
+    due = np.searchsorted(component.number, component.end)
+    for one in range(len(component.number)):
+        for two in range(int(due[one]), len(component.number)):
+            is_of_process = 0 <= component.process[one] == component.process[two]
+            if is_of_process and kinds & PROCESS:
+                yield Step(one, two, PROCESS)
+            elif kinds & REALTIME and not component.is_mark[two]:
+                yield Step(one, two, REALTIME)
 
 
 def _of_processes(component: Component) -> Iterable[Step]:

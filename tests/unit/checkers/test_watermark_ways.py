@@ -1,0 +1,54 @@
+"""Cycles of one class, where another way of the same length is of another class."""
+
+import numpy as np
+import pytest
+
+from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
+from checkers.watermark_classes import classes
+from checkers.watermark_steps import IN, OUT, Component, Step
+
+MARK = 3
+
+
+def component(*dependencies: Step, process: tuple[int, ...] = (2, 1, 2, -1)) -> Component:
+    """Three operations, the first two before the third in time; a watermark with the third, and without the others."""
+    through = (Step(2, MARK, IN, 0, 1), Step(MARK, 0, OUT, 0, 0), Step(MARK, 1, OUT, 0, 0))
+    return Component(
+        number=np.array([1, 2, 5, 9]),
+        end=np.array([5, 4, 6, OPEN_END]),
+        process=np.array(process),
+        is_mark=[False, False, False, True],
+        steps=(*dependencies, *through),
+    )
+
+
+def test_a_step_of_time_that_a_dependency_names_does_not_hide_one_that_has_no_other_name() -> None:
+    loops = classes(component(Step(1, 0, WW), Step(0, 2, WR), Step(1, 2, RW)), frozenset())
+    assert set(loops) == {"G1c-watermark", "G0-watermark-realtime"}
+    assert [step.kind for step in loops["G0-watermark-realtime"].steps] == [REALTIME, IN, OUT]
+    assert loops["G0-watermark-realtime"].steps[0].source == 1
+
+
+def test_where_all_that_time_orders_has_another_name_there_is_no_cycle_by_time_alone() -> None:
+    loops = classes(component(Step(0, 2, WR), Step(1, 2, WR)), frozenset())
+    assert set(loops) == {"G1c-watermark"}
+
+
+@pytest.mark.parametrize(("process", "name"), [((2, 1, 2, -1), "-process"), ((0, 1, 2, -1), "-realtime")])
+def test_two_kinds_between_the_same_two_count_as_the_first_of_them(process: tuple[int, ...], name: str) -> None:
+    both = (Step(0, 2, WW), Step(0, 2, WR))
+    for dependencies in (both, both[::-1]):
+        loops = classes(component(*dependencies, Step(1, 2, WR), process=process), frozenset())
+        assert [step.kind for step in loops["G0-watermark"].steps] == [WW, IN, OUT]
+        assert f"G0-watermark{name}" not in loops
+
+
+def test_the_order_of_a_process_reaches_over_a_pair_that_has_another_name() -> None:
+    one = Component(
+        number=np.array([1, 3, 5, 9]),
+        end=np.array([2, 4, 6, OPEN_END]),
+        process=np.array([7, 7, 7, -1]),
+        is_mark=[False, False, False, True],
+        steps=(Step(0, 1, WR), Step(1, 2, WR), Step(2, MARK, IN, 0, 1), Step(MARK, 0, OUT, 0, 0)),
+    )
+    assert [step.kind for step in classes(one, frozenset())["G0-watermark-process"].steps] == [PROCESS, IN, OUT]
