@@ -69,10 +69,14 @@ def warm(engine: Engine, name: str, count: int, history: tuple[Chunk, ...]) -> R
     return Row(f"{engine.name}, warm", name, count, best, cpu_s, watch.peak_mb, found)
 
 
+def check_command(engine: str, folder: Path) -> list[str]:
+    """The command that judges the history in that folder."""
+    return [str(Path(sys.executable).with_name("seamark")), "check", str(folder), "--engine", engine, "--quiet"]
+
+
 def from_nothing(engine: str, name: str, count: int, folder: Path) -> Row:
     """One run of the command, from the start of its process to its exit code."""
-    command = [str(Path(sys.executable).with_name("seamark")), "check", str(folder), "--engine", engine, "--quiet"]
-    done = watched(command)
+    done = watched(check_command(engine, folder))
     return Row(f"{engine}, from nothing", name, count, done.took_s, done.cpu_s, done.peak_mb, f"exit {done.code}")
 
 
