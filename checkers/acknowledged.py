@@ -26,7 +26,7 @@ from checkers.explain import Name, number
 from checkers.files import damaged
 from checkers.stream_chunks import Placement, StreamLog, merged, placed, read_deliveries, read_writes, stream_logs
 from checkers.stream_index import GroupIndex, codes, expand, max_so_far
-from checkers.stream_kernel import placement_of
+from checkers.stream_kernel import by_subscriber, placement_of
 from checkers.stream_view import Ruling, StreamView, stream_view
 from harness.core.columns import BACKFILL, CHECKPOINT, NEVER, OPEN, Bools, Int64s
 from harness.core.promises import StreamContract
@@ -72,8 +72,8 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
     acknowledgement. O(n log n), and for each opening below an acknowledgement the writes between.
     """
     d = view.deliveries
-    openings = _openings(view)
-    opens, acks = _below(view, openings, _acknowledgements(view))
+    openings, acknowledgements = _openings(view), _acknowledgements(view)
+    opens, acks = _below(view, openings, acknowledgements)
     low, high = d.position[opens], d.position[acks]
     index = GroupIndex(np.zeros(len(view.expected), np.int64), view.writes.position[view.expected])
     is_behind = view.contract.resume == "after"
@@ -88,7 +88,7 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
         watermark=opens[pair],
         row=acks[pair],
         write=view.expected[candidate],
-        witnesses=sum(_is_witness(view, row, crashes) for row in openings.tolist()),
+        witnesses=sum(_is_witness(view, row, acknowledgements, crashes) for row in openings.tolist()),
     )
 
 
@@ -137,14 +137,13 @@ def _is_meant(view: StreamView, opens: Int64s, acks: Int64s, candidate: Int64s) 
     return result
 
 
-def _is_witness(view: StreamView, opened: int, crashes: dict[int, list[int]]) -> bool:
+def _is_witness(view: StreamView, opened: int, acks: Int64s, crashes: dict[int, list[int]]) -> bool:
     """Did the subscriber, before a crash before that opening, acknowledge a write that it had been sent?"""
     d = view.deliveries
     who = int(d.subscriber[opened])
     crash = max((seq for seq in crashes.get(who, []) if seq <= d.seq[opened]), default=None)
     if crash is None:
         return False
-    acks = _acknowledgements(view)
     acks = acks[(d.subscriber[acks] == who) & (d.seq[acks] < crash)]
     if not len(acks):
         return False
@@ -167,12 +166,10 @@ def _judged(log: StreamLog, contract: StreamContract, known: Placement) -> tuple
 
 def _losses(view: StreamView, ruling: Ruling, subscribers: Sequence[str]) -> Iterator[Lost]:
     d, w = view.deliveries, view.writes
-    who = d.subscriber[ruling.watermark]
-    for each in np.unique(who).tolist():
-        mine = np.flatnonzero(who == each)
+    for mine in by_subscriber(view, ruling):
         opened, ack, write = (int(column[mine[0]]) for column in (ruling.watermark, ruling.row, ruling.write))
         yield Lost(
-            subscriber=subscribers[each],
+            subscriber=subscribers[int(d.subscriber[opened])],
             session=int(d.session[opened]),
             acknowledged=int(d.position[ack]),
             begun=int(d.position[opened]),

@@ -154,7 +154,7 @@ def judged(
     examples = [
         _example(name, log, one, ruling, rows)
         for name, (one, ruling) in rulings.items()
-        for rows in _by_subscriber(one, ruling)
+        for rows in by_subscriber(one, ruling)
     ]
     facts = _facts(view) | {"events-at-exclusive-watermarks": rulings[BOUNDARY][1].legal}
     witnesses = {name: ruling.witnesses for name, (_, ruling) in rulings.items()}
@@ -225,7 +225,7 @@ def source_facts(writes: SourceWrites) -> dict[str, int]:
     }
 
 
-def _by_subscriber(view: StreamView, ruling: Ruling) -> list[Int64s]:
+def by_subscriber(view: StreamView, ruling: Ruling) -> list[Int64s]:
     """The violations of each subscriber, as places in the ruling, earliest first."""
     who = view.deliveries.subscriber[ruling.watermark]
     return [np.flatnonzero(who == each) for each in distinct(who).tolist()]
