@@ -1,7 +1,5 @@
 """A log that is judged a block of keys at a time has the edges and witnesses of the whole log, on random worlds."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -9,13 +7,14 @@ from checkers.stream_index import first_rows
 from checkers.watermark_blocks import Block, blocks, by_block, edges_of
 from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges, with_several
 from harness.core.columns import Deliveries, Int64s, SourceWrites
+from tests.amount import FIRST_SEED, count
 from tests.property.test_watermark_graph import broken, observed, spoiled
 from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.stream_sources import KINDS
 from tests.unit.checkers.stream_cases import contract
 
-COUNT = int(os.environ.get("SEAMARK_FUZZ_COUNT", "10"))
-SEEDS = range(COUNT)
+COUNT = count(10)
+SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 
 
 def rows_of(parts: list[Links]) -> list[tuple[int, ...]]:
