@@ -116,6 +116,11 @@ class Dictionary:
         """What that id stands for."""
         return json.loads(self._texts[identity]) if identity in self._texts else identity
 
+    def text(self, identity: int) -> str:
+        """What a report shows for that id: a string without its quotes, else JSON."""
+        text = self._texts.get(identity, f"?{identity}" if identity >= NAMED else str(identity))
+        return json.loads(text) if text.startswith('"') else text
+
     def identity(self, value: Json) -> int:
         """The id of that value, as operations have it."""
         if type(value) is int and 0 <= value < NAMED:

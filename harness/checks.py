@@ -31,6 +31,7 @@ from checkers import (
     serializability,
     streams,
     survival,
+    tasks,
     watermark_check,
 )
 from checkers.chunks import chunks
@@ -120,11 +121,11 @@ def _is_wanted(check: Check, subject: Subject) -> bool:
 
 
 def _transactions(subject: Subject) -> Judgement:
-    return _by_generation(subject, lambda history: _serializability(history, subject, TRANSACTIONS))
+    return _by_generation(subject, _serializability(subject, TRANSACTIONS))
 
 
 def _transactions_locked(subject: Subject) -> Judgement:
-    judgement = _by_generation(subject, lambda history: _serializability(history, subject, LOCKED), is_locked=True)
+    judgement = _by_generation(subject, _serializability(subject, LOCKED), is_locked=True)
     return _of_locked(judgement, LOCKED)
 
 
@@ -145,20 +146,20 @@ def _of_locked(judgement: Judgement, check: str) -> Judgement:
     return msgspec.structs.replace(judgement, checker=check, findings=findings)
 
 
-def _serializability(history: Path, subject: Subject, check: str) -> Judgement:
+def _serializability(subject: Subject, check: str) -> "_Parts":
     options = serializability.Options(
         prohibited=subject.prohibited.get(check, frozenset()),
         name=subject.name,
         order=subject.order,
         nothing=Dictionary(subject.history).identity(None),
     )
-    return serializability.check(chunks(history), subject.engine, options)
+    return _in_tasks(subject, lambda part: partial(serializability.check, chunks(part), options=options))
 
 
 def _streams(subject: Subject) -> Judgement:
     if subject.contract is None:
         raise AssertionError("without a contract there is no stream to judge")
-    return streams.check(subject.history, subject.contract, subject.engine, subject.name)
+    return _in_a_task(subject, partial(streams.check, subject.history, subject.contract, name=subject.name))
 
 
 def _watermarks(subject: Subject) -> Judgement:
@@ -192,12 +193,8 @@ def _cuts_of_streams(
         order=subject.order,
         nothing=Dictionary(subject.history).identity(None),
     )
-    history, engine = subject.history, subject.engine
-    return _by_generation(
-        subject,
-        lambda part: watermark_check.check(part, history, contract, engine, options),
-        is_locked=is_locked,
-    )
+    judge = partial(watermark_check.check, history=subject.history, contract=contract, options=options)
+    return _by_generation(subject, _in_tasks(subject, lambda part: partial(judge, part)), is_locked=is_locked)
 
 
 def second_opinions(subject: Subject, judgements: Sequence[Judgement]) -> list[Judgement]:
@@ -210,11 +207,11 @@ def second_opinions(subject: Subject, judgements: Sequence[Judgement]) -> list[J
 
 
 def _cuts(subject: Subject) -> Judgement:
-    return _by_generation(subject, lambda history: cuts.check(history, subject.bounds, subject.name))
+    return _by_generation(subject, _each(lambda history: cuts.check(history, subject.bounds, subject.name)))
 
 
 def _freshness(subject: Subject) -> Judgement:
-    return _by_generation(subject, lambda history: freshness.check(history, subject.name))
+    return _by_generation(subject, _each(lambda history: freshness.check(history, subject.name)))
 
 
 def _liveness(subject: Subject) -> Judgement:
@@ -222,11 +219,11 @@ def _liveness(subject: Subject) -> Judgement:
 
 
 def _acknowledged(subject: Subject) -> Judgement:
-    return acknowledged.check(subject.history, subject.contract, subject.engine, subject.name)
+    return _in_a_task(subject, partial(acknowledged.check, subject.history, subject.contract, name=subject.name))
 
 
 def _epoch_owners(subject: Subject) -> Judgement:
-    return epoch_owners.check(subject.history, subject.contract, subject.engine)
+    return _in_a_task(subject, partial(epoch_owners.check, subject.history, subject.contract))
 
 
 def _linearizability(subject: Subject) -> Judgement:
@@ -240,26 +237,44 @@ def _whole(check: Callable[[Path, Bounds, Name], Judgement]) -> Callable[[Subjec
 
 def _invariant(check: Callable[[Sequence[Op]], Judgement]) -> Callable[[Subject], Judgement]:
     """How a check of a simple workload judges, which looks at plain operations."""
-    return lambda subject: _by_generation(subject, lambda history: check(operations(history, subject.history)))
+    return lambda subject: _by_generation(subject, _each(lambda history: check(operations(history, subject.history))))
 
 
 def _bank(subject: Subject) -> Judgement:
     return _invariant(partial(bank.check, total=subject.bounds.total))(subject)
 
 
-def _by_generation(subject: Subject, judge: Callable[[Path], Judgement], *, is_locked: bool = False) -> Judgement:
+_Parts = Callable[[Sequence[Path]], list[Judgement]]  # What a check says of each part of a history.
+
+
+def _by_generation(subject: Subject, judge: _Parts, *, is_locked: bool = False) -> Judgement:
     """The judgements of all generations as one. Copies lie beside the history: workers elsewhere can see that place."""
     history, bits = subject.history, subject.bounds.saved_bits
+    chosen = parts(restarts(history) if bits is not None else (), bits, is_locked=is_locked)
+    if all(map(is_whole, chosen)):
+        return merged(judge([history]))
     beside = history.parent if os.access(history.parent, os.W_OK) else None
-    judgements = []
-    for part in parts(restarts(history) if bits is not None else (), bits, is_locked=is_locked):
-        if is_whole(part):
-            judgements.append(judge(history))
-            continue
-        with tempfile.TemporaryDirectory(prefix=".part-", dir=beside, ignore_cleanup_errors=True) as folder:
-            write_part(history, Path(folder), part)
-            judgements.append(judge(Path(folder)))
-    return merged(judgements)
+    with tempfile.TemporaryDirectory(prefix=".part-", dir=beside, ignore_cleanup_errors=True) as folder:
+        written = [Path(folder, str(part.generation)) for part in chosen]
+        for place, part in zip(written, chosen, strict=True):
+            place.mkdir()
+            write_part(history, place, part)
+        return merged(judge(written))
+
+
+def _each(judge: Callable[[Path], Judgement]) -> _Parts:
+    """A check that looks at plain values, here, and at one part after the other."""
+    return lambda found: [judge(part) for part in found]
+
+
+def _in_tasks(subject: Subject, judge: Callable[[Path], tasks.Judge]) -> _Parts:
+    """A check by kernels: on the engine, or of small histories each part in one task."""
+    return lambda found: tasks.judged(subject.history, [judge(part) for part in found], subject.engine)
+
+
+def _in_a_task(subject: Subject, judge: tasks.Judge) -> Judgement:
+    (judgement,) = tasks.judged(subject.history, [judge], subject.engine)
+    return judgement
 
 
 CHECKS: Final = (

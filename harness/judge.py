@@ -17,6 +17,7 @@ import msgspec
 from checkers import models
 from checkers.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
 from checkers.engine import Engine
+from checkers.evidence import Dictionary
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
@@ -29,7 +30,6 @@ from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 from harness.exposure import Exposure, read_exposure
 from harness.formats.load import Loaded
-from harness.formats.names import named_values
 from harness.formats.parquet import footer_of, hash_of
 from harness.formats.promise_file import Promised
 from harness.formats.sight import registers, sighted
@@ -172,7 +172,7 @@ def _subject(
     return Subject(
         history=history,
         engine=engine,
-        name=named_values(history).text,
+        name=Dictionary(history).text,
         promises=promises,
         prohibited=prohibited,
         bounds=declared.bounds if declared is not None else Bounds(),

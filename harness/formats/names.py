@@ -110,11 +110,6 @@ class NamedValues:
             return number
         return json_value(self._texts[number])
 
-    def text(self, number: int) -> str:
-        """What a report shows for that id: a string without its quotes, else JSON."""
-        value = self.value(number) if number < NAMED or number in self._texts else f"?{number}"
-        return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
 
 def named_values(folder: Path) -> NamedValues:
     """The dictionary of that history, as it is now: a history may be written anew under its old name."""

@@ -6,6 +6,7 @@ from random import Random
 import msgspec
 import pytest
 
+from checkers import tasks
 from checkers.engine import Engine, LocalEngine
 from checkers.spark import SparkEngine
 from harness.checks import chosen
@@ -39,9 +40,12 @@ def judged(history: Path, engine: Engine) -> list[Judgement]:
     return [check.judge(what) for check in chosen(what)]
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_spark_and_threads_judge_generations_alike(spark: SparkEngine, tmp_path: Path, seed: int) -> None:
-    write_history(without_one_append(records(Random(seed), restarts=1)), tmp_path / "history")
+@pytest.mark.parametrize("values", [tasks.VALUES_OF_A_TASK, 0], ids=["a task for each", "many tasks for each"])
+def test_spark_and_threads_judge_generations_alike(
+    spark: SparkEngine, tmp_path: Path, values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_history(without_one_append(records(Random(1), restarts=1)), tmp_path / "history")
+    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", values)
     ours, theirs = judged(tmp_path / "history", spark), judged(tmp_path / "history", LocalEngine(2))
     assert ours == theirs
     assert {finding.checker for each in ours for finding in each.findings} >= {"serializability", "freshness"}

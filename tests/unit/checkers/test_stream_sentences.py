@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from checkers.engine import LocalEngine
+from checkers.evidence import Dictionary
 from checkers.streams import check
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent
 from harness.core.verdict import Finding
-from harness.formats.names import named_values
 from harness.formats.parquet import write_history
 from tests.stream_language import Event, deliveries_of, events, writes
 from tests.unit.checkers.stream_cases import EPOCHS, contract
@@ -50,7 +50,7 @@ def told(folder: Path, log: str, source: str, reads: str = "", **changes: object
         written.append(Invoke(index, index, index, index, "txn", None, (MicroOp("r", "x"),)))
         written.append(Complete(index, index, "ok", None, read))
     write_history(written, folder / "history")
-    name = named_values(folder / "history").text
+    name = Dictionary(folder / "history").text
     judgement = check(folder / "history", contract(**(EPOCHS | changes)), LocalEngine(2), name)
     return {finding.anomaly: finding for finding in judgement.findings}
 

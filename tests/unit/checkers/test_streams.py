@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine import LocalEngine
+from checkers.evidence import Dictionary
 from checkers.stream_chunks import read_deliveries, read_writes, stream_logs
 from checkers.stream_kernel import RULES
 from checkers.streams import check
@@ -13,7 +14,6 @@ from harness.core.columns import KINDS, NEVER
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Judgement
-from harness.formats.names import named_values
 from harness.formats.parquet import write_history
 from tests.unit.checkers.stream_cases import contract
 
@@ -71,7 +71,7 @@ def history(folder: Path) -> Path:
 
 
 def judged(folder: Path, **changes: object) -> Judgement:
-    return check(folder, contract(**changes), LocalEngine(2), named_values(folder).text)
+    return check(folder, contract(**changes), LocalEngine(2), Dictionary(folder).text)
 
 
 def test_each_finding_is_a_sentence_with_the_facts(tmp_path: Path) -> None:
