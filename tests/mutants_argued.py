@@ -222,4 +222,21 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/resumes.py",
         "int(what.max(initial=-1)) + 1  ->  int(what.max(initial=-1)) + 2",
     ): "there is room for one value more, which nobody has",
+    ("checkers/epoch_owners.py", "False  ->  True"): "how many threads read a file, changes nothing of what they read",
+    (
+        "checkers/acknowledged.py",
+        "reached[opens] > d.position[opens]  ->  reached[opens] >= d.position[opens]",
+    ): "between an opening and an acknowledgement of its own position lies no write: only the cost differs",
+    (
+        "checkers/acknowledged.py",
+        "d.position[opened] < d.position[ack]  ->  d.position[opened] <= d.position[ack]",
+    ): "between an opening and an acknowledgement of its own position lies no write: only the cost differs",
+    (
+        "checkers/acknowledged.py",
+        "is_apart & (d.position[opened] < d.position[ack])  ->  is_apart | (d.position[opened] < d.position[ack])",
+    ): "what opens a session is its first event, so that acknowledgements before it are all of others",
+    (
+        "checkers/acknowledged.py",
+        "d.seq < crash  ->  d.seq <= crash",
+    ): "a crash and an acknowledgement are two records of the journal",
 }

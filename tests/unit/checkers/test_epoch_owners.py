@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from checkers.engine import LocalEngine
 from checkers.epoch_owners import CHECKER, FORK, Acts, check, forks
+from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Judgement
 from harness.formats.parquet import write_history
+from tests.unit.checkers.damage import flip_bit
 from tests.unit.checkers.stream_cases import contract
 
 
@@ -102,6 +104,13 @@ def test_without_the_declaration_nothing_is_judged(tmp_path: Path) -> None:
     told = judged(tmp_path, "x n1 3", "x n2 3", owners="unknown")
     assert (told.findings, told.witnesses) == ((), {})
     assert check(tmp_path, None, LocalEngine(1)).witnesses == {}
+
+
+def test_a_flipped_bit_in_a_page_is_damage(tmp_path: Path) -> None:
+    write_history(history("x n1 3", "x n2 4"), tmp_path)
+    flip_bit(tmp_path / "ops.parquet", "node")
+    with pytest.raises(HistoryError, match="cannot be read"):
+        check(tmp_path, contract(owners="nodes"), LocalEngine(1))
 
 
 @settings(deadline=None, max_examples=200)

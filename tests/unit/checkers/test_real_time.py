@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from checkers.real_time import read_placed, real_time_order
@@ -11,6 +10,7 @@ from harness.core.columns import NEVER
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record
 from harness.formats.parquet import write_history
+from tests.unit.checkers.damage import flip_bit
 from tests.unit.checkers.stream_cases import contract
 
 
@@ -48,15 +48,7 @@ def test_an_unclear_operation_had_not_ended_when_a_lower_position_was_given(tmp_
 
 def test_a_flipped_bit_in_a_page_is_damage(tmp_path: Path) -> None:
     write_history([*operation(0, 7, "x", position=4), *operation(1, 8, "x", position=5)], tmp_path)
-    writes, path = read_writes(tmp_path), tmp_path / "ops.parquet"
-    chunk = next(
-        column
-        for place in range(pq.read_metadata(path).num_columns)
-        if (column := pq.read_metadata(path).row_group(0).column(place)).path_in_schema == "process"
-    )
-    content = bytearray(path.read_bytes())
-    begin = chunk.data_page_offset if chunk.dictionary_page_offset is None else chunk.dictionary_page_offset
-    content[begin + chunk.total_compressed_size - 1] ^= 1
-    path.write_bytes(content)
+    writes = read_writes(tmp_path)
+    flip_bit(tmp_path / "ops.parquet", "process")
     with pytest.raises(HistoryError, match="cannot be read"):
         read_placed(tmp_path, writes)
