@@ -167,7 +167,7 @@ class _Source:
         self._is_apart |= not contract.is_position_global
         span = w.span[e] if self._is_apart else np.zeros(len(e), np.int64)
         self._known = codes(w.key[e], span)
-        names = np.empty((2, int(self._known.max(initial=-1)) + 1), np.int64)
+        names = np.full((2, int(self._known.max(initial=-1)) + 1), NEVER, np.int64)
         names[:, self._known] = w.key[e], span
         self._names = names
         self.index = GroupIndex(self._known, w.position[e])

@@ -220,6 +220,10 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "there is room for one session more, which nobody has",
     (
         "checkers/resumes.py",
+        "int(self._known.max(initial=-1)) + 1  ->  int(self._known.max(initial=-1)) + 2",
+    ): "there is room for one key more, and no row has the name NEVER",
+    (
+        "checkers/resumes.py",
         "int(what.max(initial=-1)) + 1  ->  int(what.max(initial=-1)) + 2",
     ): "there is room for one value more, which nobody has",
     ("checkers/epoch_owners.py", "False  ->  True"): "how many threads read a file, changes nothing of what they read",

@@ -107,6 +107,11 @@ def test_each_hole_is_reported_once_with_the_first_event_that_shows_it() -> None
     assert ruling.write.tolist() == [1]
 
 
+def test_another_row_of_the_unit_is_not_the_newer_event_that_shows_a_hole() -> None:
+    log = "s1/1 open@0 x=1@2 s1/2 open@2 x=5@4.1 x=3@6"
+    assert shown(log, resumes(log, "ok@2 x=1; ok@4 x=2 x=5; ok@6 x=3")) == [("x=3@6", "open@2")]
+
+
 def test_witnesses_are_resumes_of_which_something_tells() -> None:
     assert resumes("s1/1 open@0 x=1@2 s1/2 open@2 x=2@4").witnesses == 0  # Nothing behind it tells of the next one.
     assert resumes("s1/1 open@0 x=1@2 s1/2 open@2 x=2@4 x=3@6").witnesses == 1
