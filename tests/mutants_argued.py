@@ -243,4 +243,11 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/acknowledged.py",
         "d.seq < crash  ->  d.seq <= crash",
     ): "a crash and an acknowledgement are two records of the journal",
+    ("checkers/watermark_disputes.py", "row.at > mark.at  ->  row.at >= mark.at"): "a watermark is no row",
+    ("checkers/watermark_disputes.py", "event.at < mark.at  ->  event.at <= mark.at"): "a watermark is no row",
+    ("checkers/watermark_disputes.py", "event.at > mark.at  ->  event.at >= mark.at"): "a watermark is no row",
+    (
+        "checkers/watermark_disputes.py",
+        "_lacks: mark.span >= 0  ->  mark.span > 0",
+    ): "whoever asks has found that the mark contains a row, or that it is one node with another: it is of all partitions",
 }

@@ -6,10 +6,12 @@ import pytest
 
 from checkers import streams
 from checkers.engine import LocalEngine
-from checkers.watermark_disputes import APART, LOST, OPEN_POSITION, SEEN, SHARED, WHOLE, why
+from checkers.stream_chunks import merged, placed, placement
+from checkers.watermark_disputes import APART, LOST, OPEN_POSITION, SEEN, SHARED, WHOLE, Definition, why
 from checkers.watermark_steps import NAMES
 from harness.core.verdict import Finding
 from harness.formats.parquet import write_history
+from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import contract
 from tests.unit.checkers.watermark_cases import judged, records
 
@@ -122,3 +124,101 @@ def test_a_finding_without_operations_is_no_dispute(tmp_path: Path) -> None:
     write_history(records(LATE), tmp_path)
     nothing = Finding(fingerprint="", anomaly="torn-watermark", checker="", sentence="")
     assert why(tmp_path, contract())(nothing) == OPEN_POSITION
+
+
+def answer(log: str, source: str, anomaly: str = "torn-unit", **changes: object) -> str:
+    """What the definition says of a finding that shows all events of the log, and is about the first operation."""
+    deliveries, written = deliveries_of(events(log)), source_of(writes(source))
+    written = placed(written, merged([placement(deliveries, written)]))
+    definition = Definition(deliveries, written, contract(**changes))
+    finding = Finding(
+        fingerprint="", anomaly=anomaly, checker="", sentence="", ops=(0,), events=tuple(deliveries.seq.tolist())
+    )
+    return definition.torn(finding) if anomaly == "torn-unit" else definition.split(finding)
+
+
+TWO = "ok@1 x=1 y=2"
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        ("open@0 x=1@1 w@1 y=2@1.1", SEEN),
+        ("open@0 ~x=1@1 w@1 y=2@1.1", WHOLE),  # A snapshot's row.
+        ("open@0 w@1 x=1@1 y=2@1.1", WHOLE),  # It came later.
+        ("open@0 x=1@1 w[0]@1 y=2@1.1", WHOLE),  # Of one partition.
+        ("s1/1 open@0 x=1@1 s1/2 open@0 w@1 y=2@1.1", WHOLE),
+        ("s1 open@0 x=1@1 s2 open@0 w@1 y=2@1.1", WHOLE),
+        ("open@0 x=1@1 gap w@1 y=2@1.1", WHOLE),
+    ],
+)
+def test_a_watermark_contains_rows_that_came_before_it_in_its_session(log: str, reason: str) -> None:
+    assert answer(log, TWO) == reason
+
+
+@pytest.mark.parametrize(("cut", "ahead", "behind"), [("delivery", SEEN, SEEN), ("position", LOST, SEEN)])
+def test_rows_ahead_of_a_watermark_are_in_it_where_the_cut_is_by_delivery(cut: str, ahead: str, behind: str) -> None:
+    source = "ok@5 x=1 y=2"
+    assert answer("open@0 x=1@5 w@3 y=2@5.1 w@5", source, cut=cut) == ahead
+    assert answer("open@0 x=1@5 w@5 y=2@5.1", source, cut=cut) == behind
+
+
+@pytest.mark.parametrize(
+    ("log", "source"),
+    [
+        ("open@0 x=1@1 y=2@1.1 w@1 y=2@1.1", TWO),  # It had come, and comes again.
+        ("open@0 y=9@1 x=1@1 w@1 y=2@1.1", TWO),  # Nobody knows what y was before.
+        ("open@0 ~y=9@1 x=1@1 w@1 y=2@1.1", "ok@1 x=1 y=2; ok y=9"),
+        ("open@1 x=1@1 w@2 y=2@1.1", TWO),  # The session began with both.
+        ("open@1 x=1@2 w@1 y=2@2.1", "ok@2 x=1 y=2"),  # The watermark says nothing beyond the beginning.
+        ("open[0]@0 x[0]=1@1 w@1 y[0]=2@1.1", "ok@1 x[0]=1 y[0]=2"),
+        ("open:y@0 x=1@1 w@1 y=2@1.1", TWO),
+        ("open x=1@1 w@1 y=2@1.1", TWO),  # From where on, nobody knows.
+        ("open@0 x=1@1 w@1 open@0 y=2@1.1", TWO),
+        ("open@0 x=1@1 w@1 y=2@1.1", "ok@1 x=1 y=2; ok y=3"),  # One version of y may be anywhere.
+        ("open@0 x=1@1 w@1 y=2@1.1", "ok@1 x=1 y=2; info y=3#7"),  # This one, too: somebody read it.
+    ],
+)
+def test_where_coverage_is_in_doubt_nothing_had_to_be_seen(log: str, source: str) -> None:
+    assert answer(log, source) == LOST
+
+
+@pytest.mark.parametrize(("source", "reason"), [("ok@3 x=1 y=2#1; ok@2 y=5#2", SEEN), ("ok@3 x=1 y=2; ok@2 y=5", LOST)])
+def test_what_never_came_had_to_be_seen_if_it_is_the_next_by_rank_or_else_by_position(source: str, reason: str) -> None:
+    assert answer("open@0 x=1@3 w@3", source) == reason
+
+
+def test_a_version_without_a_rank_with_which_a_session_began_leaves_doubt() -> None:
+    log, source = "open@1 x=1@2 w@2 y=2@2.1", "ok@2 x=1#1 y=2#2; ok@1 y=3"
+    assert answer(log, source) == SEEN
+    assert answer(log, source, is_position_unique=False, identity="position+key+value") == LOST
+
+
+@pytest.mark.parametrize(("resume", "reason"), [("after", LOST), ("at", SEEN)])
+def test_a_session_that_resumes_at_a_position_does_not_begin_with_it(resume: str, reason: str) -> None:
+    assert answer("open@1 x=1@1 w@2 y=2@1.1", TWO, resume=resume) == reason
+
+
+@pytest.mark.parametrize("other", ["fail y=2", "fail@1 y=3", "info y=3"])
+def test_a_write_that_failed_or_that_nobody_saw_leaves_no_doubt(other: str) -> None:
+    assert answer("open@0 x=1@1 w@1 y=2@1.1", f"{TWO}; {other}") == SEEN
+
+
+@pytest.mark.parametrize(("wm_scope", "reason"), [("session", SEEN), ("subscriber", WHOLE)])
+def test_a_new_session_begins_a_chain_where_watermarks_bind_sessions(wm_scope: str, reason: str) -> None:
+    log = "s1/1 open@0 w@5 s1/2 open@0 x=1@1 w@1 y=2@1.1"
+    assert answer(log, TWO, wm_scope=wm_scope) == reason
+
+
+@pytest.mark.parametrize(
+    ("log", "changes", "reason"),
+    [
+        ("s1 open@0 x=1@1 w@1 s2 open@0 w@1 x=1@1", {}, SEEN),
+        ("s1 open@0 x=1@1 w@1 s2 open@0 w@1 x=1@1", {"is_position_global": False}, APART),
+        ("s1 open@0 w@1 x=1@1 w@2 s2 open@0 w@1 x=1@1", {}, APART),  # The one that they share came before the row.
+        ("s1 open@0 x=1@1 w@1 w@1 s2 open@0 w@1 x=1@1", {}, APART),  # Perhaps two nodes.
+        ("s1 open@0 x=1@1 w[0]@1 s2 open@0 w[0]@1 x=1@1", {}, APART),
+    ],
+)
+def test_two_subscribers_share_a_watermark_of_one_position(log: str, changes: dict[str, object], reason: str) -> None:
+    assert answer(log, "ok@1 x=1", "split-view", wm_scope="subscriber", **changes) == reason
