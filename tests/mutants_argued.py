@@ -249,5 +249,5 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     (
         "checkers/watermark_disputes.py",
         "_lacks: mark.span >= 0  ->  mark.span > 0",
-    ): "whoever asks has found that the mark contains a row, or that it is one node with another: it is of all partitions",
+    ): "whoever asks has found that the mark contains a row, or is one node with another: it is of the whole stream",
 }
