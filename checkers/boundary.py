@@ -44,12 +44,14 @@ def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruli
     stale = np.flatnonzero(is_stale)
     watermark = lanes.rows[place[stale]]
     stale = stale[first_of_each(codes(view.session[watermark], w.key[view.expected[candidate[stale]]]), watermark)]
+    told = lanes.rows[distinct(place[is_witness])]
     missed = GroupIndex(group, rank, candidate).first(group[stale], newest[stale])
     return Ruling(
         watermark=lanes.rows[place[stale]],
         row=arrival[stale],
         write=view.expected[missed],
-        witnesses=len(distinct(place[is_witness])),
+        witnesses=len(told),
+        told=told,
     )
 
 

@@ -3,14 +3,18 @@
 S09 missing-event, S10 torn-unit. A rule that looks at the stream only cannot see a key all of whose events were lost.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from checkers.ragged import distinct
-from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
+from checkers.ragged import distinct, groups
+from checkers.stream_blocks import BLOCK_ROWS, by_part
+from checkers.stream_index import ascending, codes, first_rows, max_so_far
+from checkers.stream_units import unit_of
 from checkers.stream_versions import Versions, superseded
-from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of, unit_of
+from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
 
 ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: it speaks of all that came before it.
@@ -18,29 +22,23 @@ ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: it spea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closings:
-    """All expected writes beside the lanes of a view that speak of them: what several rules begin with.
+    """All expected writes beside the lanes of a view that close them: what several rules begin with. Arrays (m,)."""
 
-    `pairs` go up to what a lane's session had been delivered, `closed` only to what its watermarks close: places in
-    `closed.place` of the lanes, and when each write arrived in its lane's scope, NEVER if it did not.
-    """
-
-    pairs: Pairs
     lane: Int64s
-    candidate: Int64s
-    place: Int64s
-    arrival: Int64s
+    candidate: Int64s  # A place in `expected`.
+    place: Int64s  # The first place of the lane that closes it.
+    arrival: Int64s  # When it arrived in the lane's scope, NEVER if it did not.
 
     @classmethod
     def of(cls, view: StreamView) -> "Closings":
         """Those of a view. O(n log n)."""
         lanes, position = view.lanes, view.writes.position[view.expected]
-        high = np.maximum(lanes.top(), _highest_delivered(view, lanes))
-        pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), high)
+        pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), lanes.top())
         place = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, position[pairs.candidate]))
         is_closed = place < pairs.end
         lane, candidate = pairs.lane[is_closed], pairs.candidate[is_closed]
         arrival = view.first_times(view.scope).at(view.of_write(lanes.scope[lane], candidate))
-        return cls(pairs=pairs, lane=lane, candidate=candidate, place=place[is_closed], arrival=arrival)
+        return cls(lane=lane, candidate=candidate, place=place[is_closed], arrival=arrival)
 
 
 def missing_events(view: StreamView, closings: Closings | None = None) -> Ruling:
@@ -59,36 +57,29 @@ def missing_events(view: StreamView, closings: Closings | None = None) -> Ruling
     )
     missing = never[~is_replaced]
     chosen = missing[first_of_each(view.of_write(scope[missing], candidate[missing]), watermark[missing])]
+    told = lanes.rows[distinct(place)]
     return Ruling(
         watermark=watermark[chosen],
         row=np.full(len(chosen), -1, np.int64),
         write=view.expected[candidate[chosen]],
-        witnesses=len(distinct(place)),
+        witnesses=len(told),
+        told=told,
     )
 
 
-def torn_units(view: StreamView, closings: Closings | None = None) -> Ruling:
+def torn_units(view: StreamView, *, threads: int = 1, block_rows: int = BLOCK_ROWS) -> Ruling:
     """S10: watermarks at which some events of a unit had arrived, and others, in live coverage, had not.
 
     The watermark must close the unit. Where the state at a watermark is all that was delivered before it (`cut:
     delivery`), any watermark tears a unit that its own session has begun; for batches and responses so does, in its
     session, the end of one, which a commit event marks. A unit is an operation, or an epoch. A witness is a watermark
     that newly closes a unit of two events or more in live coverage. Each unit is reported once a scope, at the first
-    watermark that tears it. O(n log n).
+    watermark that tears it. So many threads take a part of the units each. O(n log n).
     """
-    units, lanes = _Units.of(view), view.lanes
-    of_lanes = _of_units(view, units, (closings or Closings.of(view)).pairs)
-    torn = [_torn(view, units, lanes, of_lanes, begun_in=view.scope, whole_in=view.scope, is_closing=True)]
-    if view.contract.cut == "delivery":
-        torn.append(_torn(view, units, lanes, of_lanes, begun_in=view.session, whole_in=view.scope, is_closing=False))
-    if view.contract.atomic_unit in ("batch", "response"):
-        ends = np.flatnonzero(view.deliveries.kind == COMMIT)
-        height = np.full(len(view.scope), ALL_CLOSED)
-        ends_of_units = lanes_of(view.deliveries, view.session, view.scope, ends, height)
-        high = _highest_delivered(view, ends_of_units)
-        pairs = expected_pairs(view, ends_of_units, units.place, high)
-        own = view.session
-        torn.append(_torn(view, units, ends_of_units, pairs, begun_in=own, whole_in=own, is_closing=False))
+    units, ways = _Units.of(view), list(_ways(view))
+    parts = units.parts(view, block_rows)
+    found = list(by_part(partial(_torn_by, view, units, ways), parts, threads=threads))
+    torn = [each[way] for way in range(len(ways)) for each in found]
     watermark, row, candidate = (
         np.concatenate([getattr(t, name) for t in torn]) for name in ("watermark", "row", "candidate")
     )
@@ -97,8 +88,41 @@ def torn_units(view: StreamView, closings: Closings | None = None) -> Ruling:
         watermark=watermark[chosen],
         row=row[chosen],
         write=view.expected[candidate[chosen]],
-        witnesses=torn[0].witnesses,
+        witnesses=len(distinct(np.concatenate([each[0].closing for each in found]))),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """How units are torn: at which places of which lanes, in what they begin, and in what they must be whole, (n,)."""
+
+    lanes: Lanes
+    high: Int64s  # (lanes,) up to which position each lane says something
+    begun_in: Int64s
+    whole_in: Int64s
+    is_closing: bool
+
+
+def _ways(view: StreamView) -> Iterator[_Way]:
+    """By watermarks that close a unit; where the contract says so by any watermark, and by the end of a batch."""
+    d, lanes, session = view.deliveries, view.lanes, view.session
+    yield _Way(lanes=lanes, high=lanes.top(), begun_in=view.scope, whole_in=view.scope, is_closing=True)
+    if view.contract.cut == "delivery":
+        high = _highest_delivered(view, lanes)
+        yield _Way(lanes=lanes, high=high, begun_in=session, whole_in=view.scope, is_closing=False)
+    if view.contract.atomic_unit in ("batch", "response"):
+        rows = np.flatnonzero(d.kind == COMMIT)
+        ends = lanes_of(d, session, view.scope, rows, np.full(len(view.scope), ALL_CLOSED))
+        high = _highest_delivered(view, ends)
+        yield _Way(lanes=ends, high=high, begun_in=session, whole_in=session, is_closing=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some units: places in `expected` of their writes, and the rows of the log that show these, both ascending."""
+
+    place: Int64s
+    shown: Int64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +147,19 @@ class _Units:
         np.maximum.at(top, unit, w.position[e])
         return cls(np.flatnonzero(np.bincount(unit)[unit] > 1), unit, top)
 
+    def parts(self, view: StreamView, block_rows: int) -> list[_Part]:
+        """The writes of units of two or more beside their rows, about so many of both in a part. O(n)."""
+        rows = np.flatnonzero(view.match >= 0)
+        count = (len(self.place) + len(rows)) // block_rows + 1
+        if count == 1:
+            return [_Part(self.place, rows)]
+        part = self.unit * count // len(self.top)
+        shown = groups(part[view.match[rows]], count)
+        return [
+            _Part(self.place[own], rows[of_rows])
+            for own, of_rows in zip(groups(part[self.place], count), shown, strict=True)
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class _Torn:
@@ -131,26 +168,27 @@ class _Torn:
     watermark: Int64s
     row: Int64s  # An event of the unit that had arrived.
     candidate: Int64s  # The place in `expected` of one that had not.
-    witnesses: int
+    closing: Int64s  # Witnesses: places of the lanes that newly close a unit of two or more.
 
 
-def _torn(
-    view: StreamView, units: _Units, lanes: Lanes, pairs: Pairs, *, begun_in: Int64s, whole_in: Int64s, is_closing: bool
-) -> _Torn:
+def _torn_by(view: StreamView, units: _Units, ways: Sequence[_Way], part: _Part) -> list[_Torn]:
+    """What is torn of one part of the units, in each way."""
+    return [_torn(view, units, way, part) for way in ways]
+
+
+def _torn(view: StreamView, units: _Units, way: _Way, part: _Part) -> _Torn:
     """Where a place of a lane lies behind one event of a unit and before another.
 
-    An event in a pair is *missing* from `opens` until it arrives in the lane's group of `whole_in` (n,), and *present*
-    once it arrived in that of `begun_in` (n,). The earliest place at which one of the unit is present is `begun`; the
-    unit is torn at the first place from there on at which another is missing. Later places need no look: what is
-    superseded stays superseded, and what has arrived stays.
+    An event in a pair is *missing* from `opens` until it arrives in the lane's group of `whole_in`, and *present* once
+    it arrived in that of `begun_in`. The earliest place at which one of the unit is present is `begun`; the unit is
+    torn at the first place from there on at which another is missing. Later places need no look: what is superseded
+    stays superseded, and what has arrived stays.
     """
-    position = view.writes.position[view.expected]
-    high = lanes.top() if is_closing else _highest_delivered(view, lanes)
-    pairs = pairs.only(position[pairs.candidate] <= high[pairs.lane])
+    lanes, pairs = way.lanes, expected_pairs(view, way.lanes, part.place, way.high)
     closing = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, units.top[units.unit[pairs.candidate]]))
-    opens = closing if is_closing else pairs.opens
-    arrival = _arrival(view, lanes, pairs, whole_in)
-    beginning = _arrival(view, lanes, pairs, begun_in)
+    opens = closing if way.is_closing else pairs.opens
+    arrival = _arrival(view, lanes, pairs, way.whole_in, part.shown)
+    beginning = arrival if way.begun_in is way.whole_in else _arrival(view, lanes, pairs, way.begun_in, part.shown)
 
     group = codes(pairs.lane, units.unit[pairs.candidate])
     present = np.maximum(opens, lanes.by_time.place(pairs.lane, beginning))
@@ -160,7 +198,8 @@ def _torn(
     torn = np.flatnonzero(place < np.minimum(lanes.by_time.place(pairs.lane, arrival), pairs.end))
     watermark, height = lanes.rows[place[torn]], lanes.height[place[torn]]
     versions = Versions.of_expected(view, pairs.candidate[torn])
-    torn = torn[~superseded(view, versions, group=whole_in, watermark=watermark, height=height, before=watermark)]
+    is_replaced = superseded(view, versions, group=way.whole_in, watermark=watermark, height=height, before=watermark)
+    torn = torn[~is_replaced]
     chosen = torn[first_of_each(group[torn], place[torn])]
 
     first = np.flatnonzero(present == begun[group])[::-1]  # The first of each group is written last, and stays.
@@ -171,20 +210,13 @@ def _torn(
         watermark=lanes.rows[place[chosen]],
         row=shown[group[chosen]],
         candidate=pairs.candidate[chosen],
-        witnesses=len(distinct(closing[is_witness])),
+        closing=distinct(closing[is_witness]) if way.is_closing else closing[:0],
     )
 
 
-def _of_units(view: StreamView, units: _Units, pairs: Pairs) -> Pairs:
-    """The pairs of writes whose unit has two or more."""
-    is_one = np.zeros(len(view.expected), np.bool_)
-    is_one[units.place] = True
-    return pairs.only(is_one[pairs.candidate])
-
-
-def _arrival(view: StreamView, lanes: Lanes, pairs: Pairs, group: Int64s) -> Int64s:
-    """When each pair's write first arrived in its lane's group; NEVER."""
-    return view.first_times(group).at(view.of_write(group[lanes.last[pairs.lane]], pairs.candidate))
+def _arrival(view: StreamView, lanes: Lanes, pairs: Pairs, group: Int64s, shown: Int64s) -> Int64s:
+    """When each pair's write first arrived in its lane's group, by the rows `shown`; NEVER."""
+    return view.first_times(group, shown).at(view.of_write(group[lanes.last[pairs.lane]], pairs.candidate))
 
 
 def expected_pairs(view: StreamView, lanes: Lanes, places: Int64s, high: Int64s) -> Pairs:
@@ -206,12 +238,11 @@ def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
     """The highest position that each lane's session had delivered at the lane's last watermark."""
     if view.contract.atomic_unit == "epoch" and view.contract.position != "epoch":
         return np.full(len(lanes.last), NEVER)  # A unit of many positions may be torn far above what was delivered.
-    is_event = np.isin(view.deliveries.kind, (ROW, BACKFILL))
-    rows = np.flatnonzero(is_event)
-    index = GroupIndex(view.session[rows], rows)
-    reached = max_so_far(view.session[rows], view.deliveries.position[rows])
-    last = index.last_before(lanes.session, lanes.last)
-    return np.where(last >= 0, np.append(reached, 0)[last], np.iinfo(np.int64).min)
+    d, lowest = view.deliveries, np.iinfo(np.int64).min
+    is_event = np.isin(d.kind, (ROW, BACKFILL))
+    below = int(d.position.min(initial=0, where=is_event)) - 1
+    reached = max_so_far(view.session, np.where(is_event, d.position, below))[lanes.last]
+    return np.where(reached == below, lowest, reached)
 
 
 def first_of_each(group: Int64s, time: Int64s) -> Int64s:

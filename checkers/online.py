@@ -25,7 +25,8 @@ from checkers.order import order_inversions
 from checkers.owners import zombie_events
 from checkers.stream_chunks import concatenated
 from checkers.stream_kernel import BOUNDARY, DUPLICATE, INVERTED, LATE, REGRESS, TORN, ZOMBIE
-from checkers.stream_view import StreamView, announced_view, defect, stream_view, unit_of
+from checkers.stream_units import unit_of
+from checkers.stream_view import StreamView, announced_view, defect, stream_view
 from checkers.watermark import late_events, regressions
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s
 from harness.core.promises import StreamContract

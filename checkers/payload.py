@@ -3,8 +3,8 @@
 import numpy as np
 
 from checkers.stream_index import ascending, codes
-from checkers.stream_units import unit_names
-from checkers.stream_view import Ruling, StreamView, is_final_only
+from checkers.stream_units import is_final_only, unit_names
+from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import FAIL, NEVER, ROW, Bools, Int64s
 
 WITH_NUMBER = ["key", "value", "ordinal"]

@@ -49,9 +49,13 @@ def holes(view: StreamView, missing: Ruling, closings: Closings | None = None) -
             watermark=part.mark,
             row=part.since,
             write=view.expected[part.candidate],
-            witnesses=int(np.count_nonzero(_is_resume(view, told) == is_resume)),
+            witnesses=len(starts),
+            told=starts,
         )
-        for is_resume, part in ((True, found.chosen(resumed)), (False, found.chosen(~resumed)))
+        for part, starts in (
+            (found.chosen(resumed), told[_is_resume(view, told)]),
+            (found.chosen(~resumed), told[~_is_resume(view, told)]),
+        )
     )
     return Holes(resumes=resumes, backfills=backfills)
 

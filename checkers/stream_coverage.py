@@ -43,21 +43,17 @@ class Coverage:
     """
 
     def __init__(self, deliveries: Deliveries, session: Int64s, begins: Bools, contract: StreamContract) -> None:
-        self._deliveries = deliveries
+        self._deliveries, self._session, self._begins = deliveries, session, begins
         self._resumes_at = contract.resume == "at"
-        marks = is_marker(deliveries)
-        has_key, has_span = deliveries.key != NEVER, deliveries.span >= 0
-        keys = distinct(deliveries.key[deliveries.key != NEVER])
-        self._key_count, self._keys = len(keys), Places(keys)
         self._span_count = int(deliveries.span.max(initial=0)) + 1
-        by_key = self._by_key(session, deliveries.key)
-        by_span = self._by_span(session, deliveries.span)
-        self._by_keys, self._begins = by_key, begins
-        self._whole_markers = _by_time(session, marks & ~has_key & ~has_span)
-        self._span_markers = _by_time(by_span, marks & ~has_key & has_span)
-        self._key_markers = _by_time(by_key, marks & has_key)
-        losses = marks & ~has_key & has_span & (deliveries.kind != OPEN)
-        self._span_losses = _by_time(session, losses)
+        markers = np.flatnonzero(is_marker(deliveries))
+        has_key, has_span = deliveries.key[markers] != NEVER, deliveries.span[markers] >= 0
+        whole, of_span, of_key = markers[~has_key & ~has_span], markers[~has_key & has_span], markers[has_key]
+        lost = of_span[deliveries.kind[of_span] != OPEN]
+        self._whole_markers = _by_time(session[whole], whole)
+        self._span_markers = _by_time(self._by_span(session[of_span], deliveries.span[of_span]), of_span)
+        self._span_losses = _by_time(session[lost], lost)
+        self._of_key = of_key
 
     def at(self, session: Int64s, key: Int64s, span: Int64s, time: Int64s) -> Covered:
         """The coverage of `key`, which is of partition `span` (-1: of none, or of one not known), just before `time`.
@@ -69,7 +65,7 @@ class Coverage:
             marker = np.maximum(marker, self._span_markers.last_before(self._by_span(session, span), time))
             # Any partition may be that of a key whose partition is not known.
             marker = np.maximum(marker, np.where(span < 0, self._span_losses.last_before(session, time), -1))
-        if len(self._key_markers.rows):
+        if len(self._of_key):
             marker = np.maximum(marker, self._key_markers.last_before(self._by_key(session, key), time))
         d = self._deliveries
         is_declared = (marker >= 0) & (d.kind[marker] == OPEN) & (d.position[marker] != NEVER)
@@ -87,13 +83,27 @@ class Coverage:
         return np.where((row >= 0) & ~is_over, row, NEVER), self._of(self._deliveries.position, row)
 
     @cached_property
+    def _keys(self) -> Int64s:
+        key = self._deliveries.key
+        return distinct(key[key != NEVER])
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self._keys)
+
+    @cached_property
+    def _key_markers(self) -> GroupIndex:
+        return _by_time(self._by_key(self._session[self._of_key], self._deliveries.key[self._of_key]), self._of_key)
+
+    @cached_property
     def _rows(self) -> GroupIndex:
-        return _by_time(self._by_keys, self._begins)
+        rows = np.flatnonzero(self._begins)
+        return _by_time(self._by_key(self._session[rows], self._deliveries.key[rows]), rows)
 
     def _by_key(self, session: Int64s, key: Int64s) -> Int64s:
         """A number for each session and key; -1 for a key that no event names."""
-        code = self._keys.of(key)
-        return np.where(code >= 0, session * self._key_count + code, -1)
+        code = self._places.of(key)
+        return np.where(code >= 0, session * len(self._keys) + code, -1)
 
     def _by_span(self, session: Int64s, span: Int64s) -> Int64s:
         is_known = (span >= 0) & (span < self._span_count)
@@ -107,9 +117,8 @@ class Coverage:
         return result
 
 
-def _by_time(group: Int64s, mask: Bools) -> GroupIndex:
-    time = np.flatnonzero(mask)
-    return GroupIndex(group[time], time, time)
+def _by_time(group: Int64s, time: Int64s) -> GroupIndex:
+    return GroupIndex(group, time, time)
 
 
 def is_marker(deliveries: Deliveries) -> Bools:

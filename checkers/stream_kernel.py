@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from checkers.agreement import Sighted, Views, rows_at, views_of
-from checkers.boundary import state_mismatches
-from checkers.delivery import Closings, missing_events, torn_units
+from checkers.delivery import torn_units
 from checkers.divergence import divergent_duplicates
 from checkers.duplicates import duplicate_events
 from checkers.ends import events_after_end
@@ -25,13 +24,14 @@ from checkers.payload import phantom_events, wrong_values
 from checkers.prefix import rewritten_offsets
 from checkers.ragged import distinct
 from checkers.real_time import RealTime, read_placed, real_time_order
-from checkers.resumes import holes
 from checkers.stream_around import NOTHING_AROUND, Around, read_around
+from checkers.stream_blocks import BLOCK_ROWS
 from checkers.stream_chunks import Placement, StreamLog, placed, read_deliveries, read_writes, told_by
+from checkers.stream_keys import OfKeys, judged_by_key
 from checkers.stream_ranks import read_ranked
 from checkers.stream_view import Ruling, StreamView, announced_view, defect, stream_view
 from checkers.tail import lost_tails
-from checkers.watermark import late_events, regressions
+from checkers.watermark import regressions
 from harness.core.columns import BACKFILL, GAP, INFO, NEVER, OK, ROW, WATERMARK, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -139,17 +139,20 @@ def judged(
     around: Around = NOTHING_AROUND,
     *,
     threads: int = 1,
+    block_rows: int = BLOCK_ROWS,
 ) -> Outcome:
     """The rules over columns; `writes` are placed, and empty where only the stream is known."""
     if problem := defect(deliveries, contract):
         return Outcome(source=source_facts(writes), defect=problem)
-    view = stream_view(deliveries, writes, contract)
+    view, of_keys = judged_by_key(deliveries, writes, contract, threads=threads, block_rows=block_rows)
     # Without a source the units that the rows name are all that is known of it.
     units = view if len(writes.op) else announced_view(deliveries, contract)
+    torn = torn_units(units, threads=threads, block_rows=block_rows)
     with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter's lock in all that takes long.
         views = pool.submit(views_of, view, is_alone=len(log.chosen) == len(log.subscribers))
-        found = [each.result() for each in [pool.submit(task) for task in _tasks(view, units, around)]]
-    rulings = {name: (units if name == TORN else view, one) for part in found for name, one in part.items()}
+        tasks = _tasks(view, of_keys, around)
+        others = {name: task.result() for name, task in [(name, pool.submit(rule)) for name, rule in tasks.items()]}
+    rulings = {name: (view, one) for name, one in (_of_keys(of_keys) | others).items()} | {TORN: (units, torn)}
     rulings = {name: rulings[name] for name in RULES if name in rulings}
     examples = [
         _example(name, log, one, ruling, rows)
@@ -167,16 +170,26 @@ def judged(
     )
 
 
-def _tasks(view: StreamView, units: StreamView, around: Around) -> list[Callable[[], dict[str, Ruling]]]:
-    """What each rule says that has an anomaly of its own; what shares `closings` comes first, so that these can go."""
-    closings = Closings.of(view)
-    alone: dict[str, Callable[[], Ruling]] = {
-        TORN: partial(torn_units, units, closings if units is view else None),
-        MISMATCH: partial(state_mismatches, view, closings),
+def _of_keys(found: OfKeys) -> dict[str, Ruling]:
+    return {
+        LATE: found.late,
+        BOUNDARY: found.boundary,
+        MISSING: found.missing,
+        MISMATCH: found.mismatches,
+        RESUME: found.holes.resumes,
+    }
+
+
+def _tasks(view: StreamView, of_keys: OfKeys, around: Around) -> dict[str, Callable[[], Ruling]]:
+    """The rules that need the whole log."""
+    return {
         INVERTED: partial(order_inversions, view),
         WRONG: partial(wrong_values, view),
         DUPLICATE: partial(duplicate_events, view),
         OUTSIDE: partial(outside_events, view),
+        TAIL: partial(lost_tails, view, of_keys.missing, around),
+        SILENT: partial(silent_gaps, view, of_keys.missing),
+        HANDOVER: partial(hand_over_holes, view, of_keys.holes),
         DIVERGENT: partial(divergent_duplicates, view),
         REGRESS: partial(regressions, view),
         PHANTOM: partial(phantom_events, view),
@@ -187,32 +200,6 @@ def _tasks(view: StreamView, units: StreamView, around: Around) -> list[Callable
         ENDED: partial(events_after_end, view),
         ZOMBIE: partial(zombie_events, view),
     }
-    return [
-        partial(_of_missing, view, closings, around),
-        partial(_of_late, view),
-        *(partial(_named, name, rule) for name, rule in alone.items()),
-    ]
-
-
-def _of_missing(view: StreamView, closings: Closings, around: Around) -> dict[str, Ruling]:
-    missing = missing_events(view, closings)
-    left_out = holes(view, missing, closings)
-    return {
-        MISSING: missing,
-        SILENT: silent_gaps(view, missing),
-        RESUME: left_out.resumes,
-        TAIL: lost_tails(view, missing, around),
-        HANDOVER: hand_over_holes(view, left_out),
-    }
-
-
-def _of_late(view: StreamView) -> dict[str, Ruling]:
-    late, boundary = late_events(view)
-    return {LATE: late, BOUNDARY: boundary}
-
-
-def _named(name: str, rule: Callable[[], Ruling]) -> dict[str, Ruling]:
-    return {name: rule()}
 
 
 def source_facts(writes: SourceWrites) -> dict[str, int]:

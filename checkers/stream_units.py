@@ -5,6 +5,7 @@ import numpy as np
 from checkers import ragged
 from checkers.stream_index import codes, first_rows
 from harness.core.columns import BACKFILL, NEVER, OK, ROW, Deliveries, Int64s, SourceWrites
+from harness.core.promises import StreamContract
 
 NO_KEY = -1  # Of a row that was announced by its unit's size and never seen: covered where everything is.
 
@@ -76,3 +77,22 @@ def unit_names(writes: SourceWrites) -> Int64s:
     name = codes(writes.txn)
     result[np.bincount(name[first], minlength=int(name.max(initial=-1)) + 1)[name] > 1] = NEVER
     return result
+
+
+def unit_of(writes: SourceWrites, contract: StreamContract) -> Int64s:
+    """What each write is of that must not be torn: its epoch, or its operation."""
+    if contract.atomic_unit == "epoch":
+        return epoch_of(writes, contract)
+    return writes.op
+
+
+def epoch_of(columns: Deliveries | SourceWrites, contract: StreamContract) -> Int64s:
+    """The epoch of each row; where positions are epochs, the position."""
+    return columns.position if contract.position == "epoch" else columns.epoch
+
+
+def is_final_only(contract: StreamContract) -> bool:
+    """Does a position have one event for each key? Then no number in the unit is needed, and no value: of an epoch's
+    operations nobody knows which wrote the last.
+    """
+    return contract.unit_rows == "final" and (contract.atomic_unit == "epoch" or contract.is_position_unique)

@@ -13,20 +13,10 @@ from msgspec.structs import replace
 
 from checkers.ragged import ordered
 from checkers.stream_coverage import Coverage, is_marker, is_session_marker
-from checkers.stream_index import FirstTimes, GroupIndex, ascending, codes, count_so_far, expand, first_rows, max_so_far
-from checkers.stream_units import announced_writes, unit_names
-from harness.core.columns import (
-    BACKFILL,
-    FAIL,
-    NEVER,
-    OPEN,
-    ROW,
-    WATERMARK,
-    Bools,
-    Deliveries,
-    Int64s,
-    SourceWrites,
-)
+from checkers.stream_index import FirstTimes, GroupIndex, codes, count_so_far, expand, first_rows, max_so_far
+from checkers.stream_matches import Matches, matches_of
+from checkers.stream_units import announced_writes, is_final_only
+from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 
@@ -43,20 +33,23 @@ class StreamView:
     is_regress: Bools  # (n,) watermarks below an earlier one of their scope and partition
     is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
     identity: Int64s  # (n,) by what the contract says makes two events the same
+    is_repeated: Bools  # (n,) events whose identity another event has
     first: Int64s  # rows: the first delivery of each identity in each scope, phantoms left out
     expected: Int64s  # (e,) rows of `writes` for which the stream owes an event
     match: Int64s  # (n,) the place in `expected` of the write that an event shows, -1: none
     lanes: "Lanes"
 
-    def first_times(self, group: Int64s) -> FirstTimes:
-        """When each expected write was first delivered in each group, (n,); ask by `of_write`."""
-        rows = np.flatnonzero(self.match >= 0)
+    def first_times(self, group: Int64s, rows: Int64s | None = None) -> FirstTimes:
+        """When each expected write was first delivered in each group, (n,); ask by `of_write`. `rows` hold all that is
+        asked for, ascending; without them all are taken.
+        """
+        rows = np.flatnonzero(self.match >= 0) if rows is None else rows
         return FirstTimes(self.of_write(group[rows], self.match[rows]), rows)
 
     def firsts(self, group: Int64s) -> Int64s:
         """The rows with the first delivery of each identity in each group (n,), phantoms left out."""
         is_event = np.isin(self.deliveries.kind, (ROW, BACKFILL))
-        return _firsts(group, self.identity, np.flatnonzero(is_event & ~self.is_phantom))
+        return _firsts(group, self.identity, self.is_repeated, np.flatnonzero(is_event & ~self.is_phantom))
 
     def of_write(self, group: Int64s, place: Int64s) -> Int64s:
         """One number for a group and a place in `expected`."""
@@ -69,14 +62,18 @@ def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamCo
     `writes` have the positions that `checkers.stream_chunks.placed` gives them: what is left without a position is
     left out, and an operation of unclear outcome has one only if it was observed. O(n log n). See also `defect`.
     """
+    matches = matches_of(deliveries, writes, contract, has_source=len(writes.op) > 0)
+    return view_of(deliveries, writes, contract, matches)
+
+
+def view_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, matches: Matches) -> StreamView:
+    """The view of a log whose matches are known. O(n), and what is repeated is sorted."""
     session = codes(deliveries.subscriber, deliveries.session)
     scope = _scopes(deliveries, session, contract)
-    is_event = np.isin(deliveries.kind, (ROW, BACKFILL))
-    identity, expected, match = _joined(deliveries, writes, contract, is_event)
-    is_phantom = _are_phantoms(deliveries, writes, contract, np.flatnonzero(is_event & (match < 0)))
-    rows = np.flatnonzero(is_event & ~is_phantom)
+    identity, is_repeated = matches.identity, matches.is_repeated
+    rows = np.flatnonzero(np.isin(deliveries.kind, (ROW, BACKFILL)) & ~matches.is_phantom)
     begins = deliveries.kind == BACKFILL
-    begins[_firsts(session, identity, rows)] = True
+    begins[_firsts(session, identity, is_repeated, rows)] = True
     is_regress = _regressions(deliveries, scope)
     is_used = (deliveries.kind == WATERMARK) & ~is_regress
     return StreamView(
@@ -87,11 +84,12 @@ def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamCo
         session=session,
         scope=scope,
         is_regress=is_regress,
-        is_phantom=is_phantom,
+        is_phantom=matches.is_phantom,
         identity=identity,
-        first=_firsts(scope, identity, rows),
-        expected=expected,
-        match=match,
+        is_repeated=is_repeated,
+        first=_firsts(scope, identity, is_repeated, rows),
+        expected=matches.expected,
+        match=matches.match,
         lanes=lanes_of(deliveries, session, scope, np.flatnonzero(is_used), deliveries.position),
     )
 
@@ -134,7 +132,8 @@ class Ruling:
     `row` (v,) is the event that shows it, -1 if none does: the late event, the earlier watermark, an event of the torn
     unit that had arrived, the event before this one. `write` (v,) is the row of the source that is missed, or with
     which the event was compared, -1 for rules that look at the stream alone. `witnesses` counts what could have shown
-    it, and `legal` what looks like it and is allowed.
+    it, and `legal` what looks like it and is allowed. Where several keys may have one witness, `told` has those that
+    `witnesses` counts, as rows of the log.
     """
 
     watermark: Int64s
@@ -142,6 +141,7 @@ class Ruling:
     write: Int64s
     witnesses: int
     legal: int = 0
+    told: Int64s | None = None
 
     @classmethod
     def of_events(cls, event: Int64s, other: Int64s | None = None, *, witnesses: int, legal: int = 0) -> "Ruling":
@@ -245,21 +245,12 @@ def pairs_of(
     return Pairs(lane=lane, candidate=candidate, opens=opens, end=lanes.begin[lane + 1])
 
 
-def unit_of(writes: SourceWrites, contract: StreamContract) -> Int64s:
-    """What each write is of that must not be torn: its epoch, or its operation."""
-    if contract.atomic_unit == "epoch":
-        return epoch_of(writes, contract)
-    return writes.op
-
-
-def epoch_of(columns: Deliveries | SourceWrites, contract: StreamContract) -> Int64s:
-    """The epoch of each row; where positions are epochs, the position."""
-    return columns.position if contract.position == "epoch" else columns.epoch
-
-
-def _firsts(group: Int64s, identity: Int64s, rows: Int64s) -> Int64s:
+def _firsts(group: Int64s, identity: Int64s, is_repeated: Bools, rows: Int64s) -> Int64s:
     """Of `rows` those that show an identity for the first time in their group, ascending."""
-    return rows[first_rows(group[rows], identity[rows])]
+    is_first = ~is_repeated[rows]
+    again = np.flatnonzero(~is_first)
+    is_first[again[first_rows(group[rows[again]], identity[rows[again]])]] = True
+    return rows[is_first]
 
 
 def _scopes(deliveries: Deliveries, session: Int64s, contract: StreamContract) -> Int64s:
@@ -279,113 +270,6 @@ def _regressions(deliveries: Deliveries, scope: Int64s) -> Bools:
     reached = max_so_far(codes(scope[rows], deliveries.span[rows]), deliveries.position[rows])
     result = np.zeros(len(scope), np.bool_)
     result[rows] = deliveries.position[rows] < reached
-    return result
-
-
-def _are_phantoms(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, rows: Int64s) -> Bools:
-    """(n,) Which of those rows show a value that was certainly not written. Without a source nobody can tell."""
-    d, result = deliveries, np.zeros(len(deliveries.kind), np.bool_)
-    rows = rows[d.value[rows] != NEVER]
-    if len(writes.op) == 0 or contract.system_events or len(rows) == 0:
-        return result
-    possible = np.flatnonzero(writes.outcome != FAIL)
-    key, value = (
-        np.append(deliveries.key[rows], writes.key[possible]),
-        np.append(deliveries.value[rows], writes.value[possible]),
-    )
-    what = codes(key, value)
-    is_written = np.zeros(int(what.max()) + 1, np.bool_)
-    is_written[what[len(rows) :]] = True
-    result[rows] = ~is_written[what[: len(rows)]]
-    return result
-
-
-def is_final_only(contract: StreamContract) -> bool:
-    """Does a position have one event for each key? Then no number in the unit is needed, and no value: of an epoch's
-    operations nobody knows which wrote the last.
-    """
-    return contract.unit_rows == "final" and (contract.atomic_unit == "epoch" or contract.is_position_unique)
-
-
-def _owed(writes: SourceWrites, contract: StreamContract) -> Int64s:
-    """The writes that the stream owes: Committed*, one for each key of a unit if only its final row is sent."""
-    owed = np.flatnonzero((writes.outcome != FAIL) & (writes.position != NEVER))
-    if not contract.has_noop_events:
-        # A value that was never written before changes something; of any other write nobody knows.
-        what = codes(writes.key, writes.value)
-        owed = owed[(np.bincount(what)[what[owed]] == 1) & (writes.value[owed] != NEVER)]
-    if contract.unit_rows == "final":
-        unit, key = unit_of(writes, contract)[owed], writes.key[owed]
-        order = ascending(unit, key, writes.position[owed], writes.ordinal[owed])
-        unit_and_key = codes(unit, key)[order]
-        owed = np.sort(owed[order[np.diff(unit_and_key, append=-1) != 0]])
-    return owed
-
-
-def _joined(
-    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, is_event: Bools
-) -> tuple[Int64s, Int64s, Int64s]:
-    """The identity of each row, the expected writes, and which of them each row shows.
-
-    A row shows the write of its identity. Where several writes claim one identity (two leaders gave one position
-    twice), its value decides; where just one does, a wrong value is another rule's affair. Writes that nothing tells
-    apart count as one.
-    """
-    n = len(deliveries.kind)
-    owed = _owed(writes, contract)
-    value = np.append(deliveries.value, writes.value[owed])
-    parts = [np.append(deliveries.position, writes.position[owed]), np.append(deliveries.key, writes.key[owed])]
-    if contract.identity == "position+key+value" and not is_final_only(contract):
-        parts.append(value)
-    elif contract.identity == "position+key+ordinal" and not is_final_only(contract):
-        parts.append(np.append(deliveries.ordinal, writes.ordinal[owed]))
-    identity = codes(*parts)
-    claims = np.bincount(identity[n:], minlength=int(identity.max(initial=0)) + 1)
-    if claims.max() <= 1:  # Mostly one write claims an identity.
-        expected = np.arange(len(owed))
-        match = _places(identity[n:], len(claims) - 1)[identity[:n]]
-    else:
-        expected, match = _by_value(identity, value, n)
-    match = _by_unit(deliveries, writes, contract, np.where(is_event, match, -1), owed[expected])
-    return identity[:n], owed[expected], np.where(is_event, match, -1)
-
-
-def _by_value(identity: Int64s, value: Int64s, count: int) -> tuple[Int64s, Int64s]:
-    """Which writes differ by identity or value; and which of these each of the first `count` rows shows, no writes."""
-    whole = codes(identity, value)
-    expected = first_rows(whole[count:])
-    by_value = _places(whole[count:][expected], int(whole.max(initial=0)))
-    by_identity = _places(identity[count:][expected], int(identity.max(initial=0)))
-    claims = np.bincount(identity[count:][expected], minlength=len(by_identity))
-    return expected, np.where(claims[identity[:count]] == 1, by_identity[identity[:count]], by_value[whole[:count]])
-
-
-def _by_unit(
-    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, match: Int64s, expected: Int64s
-) -> Int64s:
-    """`match`, and for rows whose value tells nothing the write of the key in the unit that they name, if it is there.
-
-    So a row of a transaction with another value than it wrote is a wrong value, and not a missing write as well.
-    """
-    if contract.unit_rows != "final" or contract.atomic_unit != "transaction":
-        return match
-    rows = np.flatnonzero((match < 0) & (deliveries.unit != NEVER))
-    name = unit_names(writes)[expected]
-    what = codes(
-        np.append(deliveries.unit[rows], name),
-        np.append(deliveries.key[rows], writes.key[expected]),
-        np.append(deliveries.position[rows], writes.position[expected]),
-    )
-    place = _places(what[len(rows) :], int(what.max(initial=0)))
-    result = match.copy()
-    result[rows] = place[what[: len(rows)]]
-    return result
-
-
-def _places(code: Int64s, top: int) -> Int64s:
-    """For each code up to `top` its place in `code`, -1 if it has none."""
-    result = np.full(top + 1, -1, np.int64)
-    result[code] = np.arange(len(code))
     return result
 
 

@@ -23,11 +23,12 @@ from checkers.register_order import Order
 from checkers.serializability import Summary as PartitionSummary
 from checkers.serializability import summary as partition_summary
 from checkers.shares import Share, infer, shares
+from checkers.stream_blocks import Block, by_part
 from checkers.stream_chunks import Placement, StreamLog, placed, read_deliveries, read_writes, told_by
 from checkers.stream_index import first_rows
 from checkers.stream_ranks import read_ranked
 from checkers.versions import Inference
-from checkers.watermark_blocks import Block, blocks, by_block, edges_of
+from checkers.watermark_blocks import blocks, edges_of
 from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks
 from checkers.watermark_edges import Links, with_several
 from checkers.watermark_nodes import marks_of, units_of
@@ -166,7 +167,7 @@ def derived(item: Source | StreamPart, contract: StreamContract, known: Placemen
     deliveries, writes = _read(item, known)
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
     look = partial(_condensed, deliveries, writes, contract)
-    parts = list(by_block(look, blocks(deliveries, writes), threads=threads))
+    parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
     into, out, new = (_Pairs.joined([part.pairs[at] for part in parts]) for at in range(3))
     is_torn = np.zeros(len(marks.rows), np.bool_)
     is_torn[with_several(new.mark.astype(np.int64), new.op.astype(np.int64))] = True

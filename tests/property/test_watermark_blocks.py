@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from checkers.stream_blocks import Block, by_part
 from checkers.stream_index import first_rows
-from checkers.watermark_blocks import Block, blocks, by_block, edges_of
+from checkers.watermark_blocks import blocks, edges_of
 from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges, with_several
 from harness.core.columns import Deliveries, Int64s, SourceWrites
 from tests.amount import FIRST_SEED, count
@@ -93,4 +94,4 @@ def test_threads_keep_the_order_of_blocks() -> None:
     def look(block: Block) -> list[tuple[int, ...]]:
         return rows_of([edges_of(deliveries, source, contract(), block).into])
 
-    assert list(by_block(look, parts, threads=3)) == list(by_block(look, parts, threads=1))
+    assert list(by_part(look, parts, threads=3)) == list(by_part(look, parts, threads=1))

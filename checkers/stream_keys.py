@@ -1,0 +1,183 @@
+"""The rules about one key at a time, a block of keys after the other; and the view of the whole log that this leaves.
+
+What a block finds is told by the rows of the whole log. Violations stand in the order in which the whole log would tell
+them: by time, and at one time by what each rule goes by.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from checkers.boundary import state_mismatches
+from checkers.delivery import Closings, missing_events
+from checkers.ragged import distinct
+from checkers.resumes import Holes, holes
+from checkers.stream_blocks import BLOCK_ROWS, Block, blocks, by_part, events_of, writes_of
+from checkers.stream_index import ascending
+from checkers.stream_matches import Matches, matches_of
+from checkers.stream_units import unit_names
+from checkers.stream_view import Ruling, StreamView, stream_view, view_of
+from checkers.watermark import late_events
+from harness.core.columns import BACKFILL, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.promises import StreamContract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfKeys:
+    """What the rules about single keys say."""
+
+    late: Ruling
+    boundary: Ruling
+    missing: Ruling
+    mismatches: Ruling
+    holes: Holes
+
+    @classmethod
+    def of(cls, view: StreamView) -> "OfKeys":
+        """Of all keys of a view."""
+        late, boundary = late_events(view)
+        closings = Closings.of(view)
+        missing = missing_events(view, closings)
+        return cls(
+            late=late,
+            boundary=boundary,
+            missing=missing,
+            mismatches=state_mismatches(view, closings),
+            holes=holes(view, missing, closings),
+        )
+
+    def moved(self, to: Callable[[Ruling], Ruling]) -> "OfKeys":
+        """The same by other rows."""
+        return OfKeys(
+            late=to(self.late),
+            boundary=to(self.boundary),
+            missing=to(self.missing),
+            mismatches=to(self.mismatches),
+            holes=Holes(resumes=to(self.holes.resumes), backfills=to(self.holes.backfills)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What one block comes to, by the rows of the whole log: the matches of its own events, and what its keys show."""
+
+    rows: Int64s  # its events, ascending
+    identity: Int64s
+    is_repeated: Bools
+    is_phantom: Bools
+    write: Int64s  # the row of the source that each event shows, -1
+    expected: Int64s  # rows of the source
+    told: OfKeys
+
+
+def judged_by_key(
+    deliveries: Deliveries,
+    writes: SourceWrites,
+    contract: StreamContract,
+    *,
+    threads: int = 1,
+    block_rows: int = BLOCK_ROWS,
+) -> tuple[StreamView, OfKeys]:
+    """The view of a log, and what the rules about single keys say; by so many threads. O(n log n)."""
+    parts = blocks(deliveries, writes, block_rows)
+    if len(parts) == 1:
+        view = stream_view(deliveries, writes, contract)
+        return view, OfKeys.of(view)
+    # Which operations share a name, is a matter of all keys.
+    named = writes if contract.unit_rows == "each" else replace(writes, txn=unit_names(writes))
+    found = list(by_part(partial(_of_block, deliveries, named, contract), parts, threads=threads))
+    view = view_of(deliveries, writes, contract, _matches(len(deliveries.kind), len(writes.op), found))
+    return view, _of_all(view, [each.told for each in found])
+
+
+def _of_block(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block) -> _Found:
+    d, w = events_of(deliveries, block.events), writes_of(writes, block.writes)
+    matches = matches_of(d, w, contract, has_source=len(writes.op) > 0)
+    told = OfKeys.of(view_of(d, w, contract, matches))
+    own = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)))
+    expected = block.writes[matches.expected]
+    return _Found(
+        rows=block.events[own],
+        identity=matches.identity[own],
+        is_repeated=matches.is_repeated[own],
+        is_phantom=matches.is_phantom[own],
+        write=np.append(expected, -1)[matches.match[own]],
+        expected=expected,
+        told=told.moved(partial(_moved, block=block)),
+    )
+
+
+def _moved(ruling: Ruling, block: Block) -> Ruling:
+    """A block's ruling by the rows of the whole log."""
+    return replace(
+        ruling,
+        watermark=block.events[ruling.watermark],
+        row=np.append(block.events, -1)[ruling.row],
+        write=np.append(block.writes, -1)[ruling.write],
+        told=None if ruling.told is None else block.events[ruling.told],
+    )
+
+
+def _matches(rows: int, writes: int, found: Sequence[_Found]) -> Matches:
+    """The matches of a log of so many rows beside so many writes, from those of its blocks."""
+    identity, write = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64)
+    is_repeated, is_phantom = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
+    is_expected = np.zeros(writes, np.bool_)
+    base = 0
+    for each in found:
+        identity[each.rows] = each.identity + base
+        base += int(each.identity.max(initial=-1)) + 1
+        write[each.rows], is_repeated[each.rows], is_phantom[each.rows] = each.write, each.is_repeated, each.is_phantom
+        is_expected[each.expected] = True
+    place = np.append(np.cumsum(is_expected) - 1, -1)
+    return Matches(
+        identity=identity,
+        is_repeated=is_repeated,
+        is_phantom=is_phantom,
+        expected=np.flatnonzero(is_expected),
+        match=place[write],
+    )
+
+
+def _of_all(view: StreamView, parts: Sequence[OfKeys]) -> OfKeys:
+    """What all blocks say together."""
+
+    def key(ruling: Ruling) -> Int64s:
+        return view.writes.key[ruling.write]
+
+    return OfKeys(
+        late=_together([part.late for part in parts], _row),
+        boundary=_together([part.boundary for part in parts], _row),
+        missing=_together([part.missing for part in parts], _write),
+        mismatches=_together([part.mismatches for part in parts], key),
+        holes=Holes(
+            resumes=_together([part.holes.resumes for part in parts], _write),
+            backfills=_together([part.holes.backfills for part in parts], _write),
+        ),
+    )
+
+
+def _row(ruling: Ruling) -> Int64s:
+    return ruling.row
+
+
+def _write(ruling: Ruling) -> Int64s:
+    return ruling.write
+
+
+def _together(parts: Sequence[Ruling], tie: Callable[[Ruling], Int64s]) -> Ruling:
+    """All violations, by time, and at one time by `tie`; and all witnesses, each once."""
+    told = [part.told for part in parts if part.told is not None]
+    rows = distinct(np.concatenate(told)) if told else None
+    every = Ruling(
+        watermark=np.concatenate([part.watermark for part in parts]),
+        row=np.concatenate([part.row for part in parts]),
+        write=np.concatenate([part.write for part in parts]),
+        witnesses=sum(part.witnesses for part in parts) if rows is None else len(rows),
+        legal=sum(part.legal for part in parts),
+        told=rows,
+    )
+    order = ascending(every.watermark, tie(every))
+    return replace(every, watermark=every.watermark[order], row=every.row[order], write=every.write[order])

@@ -1,0 +1,141 @@
+"""Which write of the source each event of a log shows, and which events are the same: each key by itself."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.stream_index import ascending, codes, first_rows
+from checkers.stream_units import is_final_only, unit_names, unit_of
+from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.promises import StreamContract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """What the n rows of a log have to do with each other, and with the e writes that the stream owes.
+
+    What is no event has no identity that counts, is no phantom, and matches nothing.
+    """
+
+    identity: Int64s  # (n,) by what the contract says makes two events the same
+    is_repeated: Bools  # (n,) events whose identity another event has: of any other nothing has to be sorted
+    is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
+    expected: Int64s  # (e,) rows of the source for which the stream owes an event
+    match: Int64s  # (n,) the place in `expected` of the write that an event shows, -1: none
+
+
+def matches_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, *, has_source: bool) -> Matches:
+    """Those of a log, or of some of its keys with their writes; `has_source`: is there any source? O(n log n)."""
+    is_event = np.isin(deliveries.kind, (ROW, BACKFILL))
+    identity, expected, match = _joined(deliveries, writes, contract, is_event)
+    rows = np.flatnonzero(is_event)
+    is_repeated = np.zeros(len(is_event), np.bool_)
+    is_repeated[rows] = np.bincount(identity[rows], minlength=1)[identity[rows]] > 1
+    unmatched = rows[match[rows] < 0] if has_source else rows[:0]
+    return Matches(
+        identity=identity,
+        is_repeated=is_repeated,
+        is_phantom=_are_phantoms(deliveries, writes, contract, unmatched),
+        expected=expected,
+        match=match,
+    )
+
+
+def _are_phantoms(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, rows: Int64s) -> Bools:
+    """(n,) Which of those rows show a value that was certainly not written."""
+    d, result = deliveries, np.zeros(len(deliveries.kind), np.bool_)
+    rows = rows[d.value[rows] != NEVER]
+    if contract.system_events or len(rows) == 0:
+        return result
+    possible = np.flatnonzero(writes.outcome != FAIL)
+    key, value = (
+        np.append(deliveries.key[rows], writes.key[possible]),
+        np.append(deliveries.value[rows], writes.value[possible]),
+    )
+    what = codes(key, value)
+    is_written = np.zeros(int(what.max()) + 1, np.bool_)
+    is_written[what[len(rows) :]] = True
+    result[rows] = ~is_written[what[: len(rows)]]
+    return result
+
+
+def _owed(writes: SourceWrites, contract: StreamContract) -> Int64s:
+    """The writes that the stream owes: Committed*, one for each key of a unit if only its final row is sent."""
+    owed = np.flatnonzero((writes.outcome != FAIL) & (writes.position != NEVER))
+    if not contract.has_noop_events:
+        # A value that was never written before changes something; of any other write nobody knows.
+        what = codes(writes.key, writes.value)
+        owed = owed[(np.bincount(what)[what[owed]] == 1) & (writes.value[owed] != NEVER)]
+    if contract.unit_rows == "final":
+        unit, key = unit_of(writes, contract)[owed], writes.key[owed]
+        order = ascending(unit, key, writes.position[owed], writes.ordinal[owed])
+        unit_and_key = codes(unit, key)[order]
+        owed = np.sort(owed[order[np.diff(unit_and_key, append=-1) != 0]])
+    return owed
+
+
+def _joined(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, is_event: Bools
+) -> tuple[Int64s, Int64s, Int64s]:
+    """The identity of each row, the expected writes, and which of them each row shows.
+
+    A row shows the write of its identity. Where several writes claim one identity (two leaders gave one position
+    twice), its value decides; where just one does, a wrong value is another rule's affair. Writes that nothing tells
+    apart count as one.
+    """
+    n = len(deliveries.kind)
+    owed = _owed(writes, contract)
+    value = np.append(deliveries.value, writes.value[owed])
+    parts = [np.append(deliveries.position, writes.position[owed]), np.append(deliveries.key, writes.key[owed])]
+    if contract.identity == "position+key+value" and not is_final_only(contract):
+        parts.append(value)
+    elif contract.identity == "position+key+ordinal" and not is_final_only(contract):
+        parts.append(np.append(deliveries.ordinal, writes.ordinal[owed]))
+    identity = codes(*parts)
+    claims = np.bincount(identity[n:], minlength=int(identity.max(initial=0)) + 1)
+    if claims.max() <= 1:  # Mostly one write claims an identity.
+        expected = np.arange(len(owed))
+        match = _places(identity[n:], len(claims) - 1)[identity[:n]]
+    else:
+        expected, match = _by_value(identity, value, n)
+    match = _by_unit(deliveries, writes, contract, np.where(is_event, match, -1), owed[expected])
+    return identity[:n], owed[expected], np.where(is_event, match, -1)
+
+
+def _by_value(identity: Int64s, value: Int64s, count: int) -> tuple[Int64s, Int64s]:
+    """Which writes differ by identity or value; and which of these each of the first `count` rows shows, no writes."""
+    whole = codes(identity, value)
+    expected = first_rows(whole[count:])
+    by_value = _places(whole[count:][expected], int(whole.max(initial=0)))
+    by_identity = _places(identity[count:][expected], int(identity.max(initial=0)))
+    claims = np.bincount(identity[count:][expected], minlength=len(by_identity))
+    return expected, np.where(claims[identity[:count]] == 1, by_identity[identity[:count]], by_value[whole[:count]])
+
+
+def _by_unit(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, match: Int64s, expected: Int64s
+) -> Int64s:
+    """`match`, and for rows whose value tells nothing the write of the key in the unit that they name, if it is there.
+
+    So a row of a transaction with another value than it wrote is a wrong value, and not a missing write as well.
+    """
+    if contract.unit_rows != "final" or contract.atomic_unit != "transaction":
+        return match
+    rows = np.flatnonzero((match < 0) & (deliveries.unit != NEVER))
+    name = unit_names(writes)[expected]
+    what = codes(
+        np.append(deliveries.unit[rows], name),
+        np.append(deliveries.key[rows], writes.key[expected]),
+        np.append(deliveries.position[rows], writes.position[expected]),
+    )
+    place = _places(what[len(rows) :], int(what.max(initial=0)))
+    result = match.copy()
+    result[rows] = place[what[: len(rows)]]
+    return result
+
+
+def _places(code: Int64s, top: int) -> Int64s:
+    """For each code up to `top` its place in `code`, -1 if it has none."""
+    result = np.full(top + 1, -1, np.int64)
+    result[code] = np.arange(len(code))
+    return result

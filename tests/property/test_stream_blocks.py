@@ -1,0 +1,72 @@
+"""A log that is judged a block of keys at a time is judged like the whole: examples, witnesses, facts and views."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from checkers.stream_blocks import blocks
+from checkers.stream_kernel import Outcome, judged
+from harness.core.promises import StreamContract
+from tests.amount import FIRST_SEED, count
+from tests.property.test_stream_logs import spoiled as logs_spoiled
+from tests.property.test_stream_sessions import spoiled as snapshots_spoiled
+from tests.property.test_stream_shapes import moved_about
+from tests.property.test_streams import SEEDS, broken, contracts
+from tests.property.test_watermark_graph import broken as damaged_world
+from tests.property.test_watermark_graph import observed, spoiled
+from tests.stream_language import Event, Write, deliveries_of, source_of
+from tests.stream_sources import KINDS
+from tests.unit.checkers.stream_cases import LOG
+
+MANY = settings(deadline=None, max_examples=count(40))
+SPOILERS: tuple[Callable[[int, list[Event]], list[Event]], ...] = (
+    logs_spoiled,
+    snapshots_spoiled,
+    lambda _, log: moved_about(log),
+)
+BLOCK_ROWS = (1, 5, 20)
+
+
+def assert_alike(log: list[Event], source: list[Write], contract: StreamContract) -> Outcome:
+    """What the whole log is told, once blocks of several sizes were told the same."""
+    deliveries, writes = deliveries_of(log), source_of(source)
+    whole = judged(LOG, deliveries, writes, contract)
+    for block_rows in BLOCK_ROWS:
+        parts = judged(LOG, deliveries, writes, contract, threads=2, block_rows=block_rows)
+        assert parts.examples == whole.examples
+        assert (parts.witnesses, parts.facts, parts.source) == (whole.witnesses, whole.facts, whole.source)
+        assert parts.defect == whole.defect
+        assert (parts.views is None) == (whole.views is None)
+        if parts.views is not None and whole.views is not None:
+            for name in parts.views.__slots__:
+                np.testing.assert_array_equal(getattr(parts.views, name), getattr(whole.views, name))
+    return whole
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_blocks_say_what_the_whole_says(seed: int, contract: StreamContract) -> None:
+    assert_alike(*broken(seed, contract, SPOILERS[seed % len(SPOILERS)]), contract)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_say_of_every_kind_of_source_what_the_whole_says(kind: str) -> None:
+    found: Counter[str] = Counter()
+    block_count = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + count(2)):
+        for one in map(observed, [*spoiled(kind, seed), damaged_world(seed, kind)]):
+            outcome = assert_alike(list(one.log), list(one.writes), one.contract)
+            found.update(example.anomaly for example in outcome.examples)
+            block_count += len(blocks(deliveries_of(list(one.log)), source_of(list(one.writes)), BLOCK_ROWS[0]))
+    assert len(found) > 1
+    assert block_count > count(2)
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_blocks_without_a_source_say_what_the_whole_says(seed: int, contract: StreamContract) -> None:
+    log, _ = broken(seed, contract, SPOILERS[seed % len(SPOILERS)])
+    assert_alike(log, [], contract)
