@@ -250,4 +250,22 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/watermark_disputes.py",
         "_lacks: mark.span >= 0  ->  mark.span > 0",
     ): "whoever asks has found that the mark contains a row, or is one node with another: it is of the whole stream",
+    (
+        "checkers/watermark_disputes.py",
+        "marker.at <= until.at  ->  marker.at < until.at",
+    ): "neither a watermark nor a row is a marker",
+    (
+        "checkers/watermark_disputes.py",
+        "shown & (deliveries.key != NEVER)  ->  shown | (deliveries.key != NEVER)",
+    ): "events of other keys are looked at as well, and tell nothing: only the cost differs",
+    ("checkers/online.py", "if len(writes.op) == 0:\n    return set()  ->  pass"): COST,
+    (
+        "checkers/online.py",
+        "if contract.epochs != 'owners' or contract.position == 'epoch':\n    return set()  ->  pass",
+    ): COST,
+    (
+        "checkers/online.py",
+        "contract.epochs != 'owners' or contract.position == 'epoch'  ->  "
+        "contract.epochs != 'owners' and contract.position == 'epoch'",
+    ): COST,
 }

@@ -78,6 +78,11 @@ def test_a_unit_is_torn_at_its_next_row_if_nobody_said_that_there_would_be_one()
     assert fed(log, contract(cut="position")).found == []
 
 
+def test_a_watermark_that_names_a_unit_is_no_row_of_it() -> None:
+    log = deliveries_of([replace(each, unit=7) for each in events("open@0 x=1@2 w@1 y=2@2.1")])
+    assert fed(log, contract(cut="delivery")).found == [("torn-unit", 3)]
+
+
 @pytest.mark.parametrize(("between", "atomic_unit"), [("w@1", "transaction"), ("commit", "response")])
 def test_what_tears_a_unit_by_its_place_alone_is_held(between: str, atomic_unit: str) -> None:
     log = events(f"open@0 x=1@1 w@1 x=2@3 {between} y=3@3.1 z=4@4")
@@ -89,6 +94,21 @@ def test_what_tears_a_unit_by_its_place_alone_is_held(between: str, atomic_unit:
 
 def test_a_unit_that_is_whole_at_the_watermark_is_not_torn() -> None:
     assert told("open@0 x=1@1 u7*2 y=2@1.1 u7*2 w@1 x=3@2 u8*2 y=4@2.1 u8*2 w@2") == []
+
+
+def test_a_unit_that_partitions_share_is_torn_in_each_of_them() -> None:
+    log = events("open@0 x[0]=1@2 z[1]=3@2.2 w@1 y[0]=2@2.1 v[1]=4@2.3")
+    named = deliveries_of([replace(each, unit=7 if each.kind == ROW else NEVER) for each in log])
+    assert fed(named, contract(cut="delivery", unit_scope="partition")).found == [("torn-unit", 4), ("torn-unit", 5)]
+    assert fed(named, contract(cut="delivery", unit_scope="global")).found == [("torn-unit", 4)]
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_what_has_several_positions_may_still_grow_and_is_left_to_the_end(size: int) -> None:
+    epoch = deliveries_of(events("open@0 x=1@1 u7*1 e1 w@1 y=2@3 u8*1 e1"))
+    assert fed(epoch, contract(atomic_unit="epoch", cut="delivery"), size).found == []
+    unit = deliveries_of([replace(each, unit=7) for each in events("open@0 x=1@1 w@1 y=2@3")])
+    assert fed(unit, contract(cut="delivery"), size).found == []
 
 
 def test_a_number_that_two_units_bear_tells_nothing() -> None:
@@ -121,6 +141,12 @@ def test_rows_of_an_older_owner_are_told(log: str, expected: list[tuple[str, int
     assert told(log, epochs="units", order_key="none") == []
 
 
+def test_a_watermark_that_binds_all_subscribers_binds_them_all() -> None:
+    log = "s1 open@0 x=1@1 w@2 s2 open@0 y=2@1"
+    assert told(log, wm_scope="global") == [("late-event", 4)]
+    assert told(log, wm_scope="subscriber") == []
+
+
 def test_a_stream_that_lacks_positions_is_left_to_the_end() -> None:
     log = deliveries_of(events("open@0 x=1@1 w@2 y=2@1"))
     lacking = replace(log, position=np.where(np.arange(4) == 1, NEVER, log.position))
@@ -129,7 +155,7 @@ def test_a_stream_that_lacks_positions_is_left_to_the_end() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 100])
 def test_what_is_closed_is_let_go(size: int) -> None:
-    log = stream(source(2_000))
+    log = stream(source(600))
     result = fed(log, contract(), size)
     assert (result.found, result.looks_back) == ([], 0)
     last_session = int(np.count_nonzero(log.kind == OPEN))
@@ -138,7 +164,7 @@ def test_what_is_closed_is_let_go(size: int) -> None:
 
 
 def test_without_a_declared_start_one_row_of_each_key_is_held() -> None:
-    log = stream(source(2_000))
+    log = stream(source(600))
     unknown = replace(log, position=np.where(log.kind == OPEN, NEVER, log.position), session=np.ones_like(log.session))
     kept = np.flatnonzero((log.kind != OPEN) | (np.arange(len(log.kind)) == 0))
     few = replace(unknown, key=np.where(log.kind == ROW, log.key % 5, NEVER))

@@ -168,7 +168,7 @@ def test_rows_ahead_of_a_watermark_are_in_it_where_the_cut_is_by_delivery(cut: s
     [
         ("open@0 x=1@1 y=2@1.1 w@1 y=2@1.1", TWO),  # It had come, and comes again.
         ("open@0 y=9@1 x=1@1 w@1 y=2@1.1", TWO),  # Nobody knows what y was before.
-        ("open@0 ~y=9@1 x=1@1 w@1 y=2@1.1", "ok@1 x=1 y=2; ok y=9"),
+        ("open@0 ~y=9@1 x=1@3 w@3 y=2@3.1", "ok@3 x=1 y=2; ok@1 y=9"),  # Nor what the snapshot had.
         ("open@1 x=1@1 w@2 y=2@1.1", TWO),  # The session began with both.
         ("open@1 x=1@2 w@1 y=2@2.1", "ok@2 x=1 y=2"),  # The watermark says nothing beyond the beginning.
         ("open[0]@0 x[0]=1@1 w@1 y[0]=2@1.1", "ok@1 x[0]=1 y[0]=2"),
@@ -188,6 +188,14 @@ def test_what_never_came_had_to_be_seen_if_it_is_the_next_by_rank_or_else_by_pos
     assert answer("open@0 x=1@3 w@3", source) == reason
 
 
+def test_what_is_next_to_a_version_without_a_rank_nobody_knows() -> None:
+    log = "open@0 y=3@1 x=1@3 w@3"
+    assert answer(log, "ok@3 x=1 y=2; ok@1 y=3") == SEEN
+    how: dict[str, object] = {"is_position_unique": False, "identity": "position+key+value"}
+    assert answer(log, "ok@3 x=1#1 y=2#2; ok@1 y=3#1", "torn-unit", **how) == SEEN
+    assert answer(log, "ok@3 x=1#1 y=2#2; ok@1 y=3", "torn-unit", **how) == LOST
+
+
 def test_a_version_without_a_rank_with_which_a_session_began_leaves_doubt() -> None:
     log, source = "open@1 x=1@2 w@2 y=2@2.1", "ok@2 x=1#1 y=2#2; ok@1 y=3"
     assert answer(log, source) == SEEN
@@ -199,8 +207,8 @@ def test_a_session_that_resumes_at_a_position_does_not_begin_with_it(resume: str
     assert answer("open@1 x=1@1 w@2 y=2@1.1", TWO, resume=resume) == reason
 
 
-@pytest.mark.parametrize("other", ["fail y=2", "fail@1 y=3", "info y=3"])
-def test_a_write_that_failed_or_that_nobody_saw_leaves_no_doubt(other: str) -> None:
+@pytest.mark.parametrize("other", ["fail y=2", "fail@1 y=3", "info y=3", "ok z=3"])
+def test_a_write_that_failed_that_nobody_saw_or_of_another_key_leaves_no_doubt(other: str) -> None:
     assert answer("open@0 x=1@1 w@1 y=2@1.1", f"{TWO}; {other}") == SEEN
 
 
@@ -217,7 +225,7 @@ def test_a_new_session_begins_a_chain_where_watermarks_bind_sessions(wm_scope: s
         ("s1 open@0 x=1@1 w@1 s2 open@0 w@1 x=1@1", {"is_position_global": False}, APART),
         ("s1 open@0 w@1 x=1@1 w@2 s2 open@0 w@1 x=1@1", {}, APART),  # The one that they share came before the row.
         ("s1 open@0 x=1@1 w@1 w@1 s2 open@0 w@1 x=1@1", {}, APART),  # Perhaps two nodes.
-        ("s1 open@0 x=1@1 w[0]@1 s2 open@0 w[0]@1 x=1@1", {}, APART),
+        ("s1 open@0 x=1@1 w@1 w[0]@1 s2 open@0 w@1 x=1@1", {}, SEEN),
     ],
 )
 def test_two_subscribers_share_a_watermark_of_one_position(log: str, changes: dict[str, object], reason: str) -> None:
