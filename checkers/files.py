@@ -1,10 +1,11 @@
 """The files of a history, as every check reads them: what counts as damage, and integer columns as arrays."""
 
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import pyarrow as pa
 
+from checkers.arrow import integers
 from harness.core.columns import Int64s
 from harness.core.errors import HistoryError
 
@@ -19,6 +20,4 @@ def damaged(path: Path, problem: Exception) -> HistoryError:
 
 def ints_of(column: pa.ChunkedArray, missing: int) -> Int64s:
     """An integer column as int64, with `missing` for null."""
-    whole = column.cast(pa.int64())
-    filled = whole.fill_null(missing) if whole.null_count else whole
-    return cast("Int64s", filled.to_numpy())
+    return integers(column, missing)

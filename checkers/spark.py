@@ -110,10 +110,17 @@ def _task_count(session: SparkSession) -> int:
 def stop_java(session: SparkSession, timeout_s: float) -> None:
     """Stop a session that runs here, and Java with it, which would else live as long as this process."""
     java = session.sparkContext._gateway.proc
-    session.stop()
+    stop(session)
     java.stdin.close()
     java.wait(timeout_s)
     SparkContext._gateway = SparkContext._jvm = None  # The next session starts a new one.
+
+
+def stop(session: SparkSession) -> None:
+    """Stop a session that runs here, and do not wait for the thread that counts for its accumulators: we have none."""
+    # It looks once a second whether it is to end, and ends with this process.
+    session.sparkContext._accumulatorServer = None
+    session.stop()
 
 
 def warm_up(session: SparkSession) -> None:

@@ -1,9 +1,10 @@
-"""Starts the engine that judges. Spark's start is hidden behind the simulation: it begins at once, in a thread."""
+"""Starts the engine that judges. Spark's start is hidden behind the run: it begins at once, in a thread."""
 
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Literal, Self
@@ -23,6 +24,7 @@ class EngineStart:
     """An engine on its way. As a context it begins to start, and is stopped at the end.
 
     `master` and `remote` are Spark's, for a cluster of one's own; `also` are modules that it needs beside the checkers.
+    It is warmed where something else goes on meanwhile; where a check waits for it, its first job does that as well.
     """
 
     def __init__(
@@ -32,9 +34,11 @@ class EngineStart:
         master: str | None = None,
         remote: str | None = None,
         also: Sequence[ModuleType] = (),
+        is_warmed: bool = True,
     ) -> None:
         self._name: EngineName = name
         self._master, self._remote, self._also = master, remote, also
+        self._is_warmed = is_warmed
         self._started: Future[Engine] = Future()
         self._folder = tempfile.TemporaryDirectory(prefix=folder_prefix("spark"), ignore_cleanup_errors=True)
         self._stop: Callable[[], None] = lambda: None
@@ -59,8 +63,10 @@ class EngineStart:
             from checkers import spark  # noqa: PLC0415  Only who judges with Spark loads it: it takes half a second.
 
             session = spark.start_session(Path(self._folder.name), self._master, self._remote, also=self._also)
-            self._stop = session.stop
-            spark.warm_up(session)
+            is_here = self._master is None and self._remote is None
+            self._stop = partial(spark.stop, session) if is_here else session.stop
+            if self._is_warmed:
+                spark.warm_up(session)
         except Exception as error:  # noqa: BLE001  Java, the network, Spark itself: whatever it is, it is said once.
             reason = " ".join(str(error).split())[:300]
             line = f"Spark did not start ({reason}); see seamark doctor, or use --engine local"

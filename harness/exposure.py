@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from checkers.arrow import integers
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
 from harness.formats.tables import groups_of, read_table, row_count
 
@@ -105,9 +106,9 @@ def _read_operations(history: Path) -> tuple[Operations, int | None]:
         rows = slice(begin, begin := begin + len(ops))
         f = ops["f"].combine_chunks()
         types = [codes.setdefault(name, len(codes)) for name in f.dictionary.to_pylist()]
-        code[rows] = np.array(types, np.int32)[f.indices.to_numpy()]
-        outcome[rows], invoke_ns[rows] = ops["outcome"].to_numpy(), ops["invoke_ns"].to_numpy()
-        complete_ns[rows] = ops["complete_ns"].fill_null(FOREVER).to_numpy()
+        code[rows] = np.array(types, np.int32)[integers(f.indices)]
+        outcome[rows], invoke_ns[rows] = integers(ops["outcome"]), integers(ops["invoke_ns"])
+        complete_ns[rows] = integers(ops["complete_ns"], FOREVER)
         last += [highest] if (highest := pc.max(ops["commit_ts"]).as_py()) is not None else []
     operations = Operations(types=tuple(codes), f=code, outcome=outcome, invoke_ns=invoke_ns, complete_ns=complete_ns)
     return operations, max(last, default=None)

@@ -55,7 +55,8 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     _require_foreign(run, promises=promises, stream=stream, model=model)
     promised = None if promises is None else promises_in(promises)
     form = None if stream is None else stream_format(stream)
-    with EngineStart(engine, master=master, remote=remote, also=(harness.formats, harness.journal)) as start:
+    also = (harness.formats, harness.journal)
+    with EngineStart(engine, master=master, remote=remote, also=also, is_warmed=False) as start:
         if is_run(run):
             report = _of_run(run, start, html, model=model, budget=budget)
         else:

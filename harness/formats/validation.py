@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.arrow import flags, integers, validity
 from harness.core.columns import INFO, NAMED, NEVER, OK, READ, WRITE, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.formats.names import json_text, json_value
@@ -52,7 +53,7 @@ def validate(folder: Path) -> None:
         _check_ends(ops, op_count, path)
         its_mops = next(mops, None)
         _require(its_mops is not None, folder / "mops.parquet", f"has no row group {number}")
-        _check_mops(its_mops, index[_ints(ops, "is_txn") == 1], limit, folder / "mops.parquet")
+        _check_mops(its_mops, index[flags(ops["is_txn"])], limit, folder / "mops.parquet")
     _require(next(mops, None) is None, folder / "mops.parquet", "has more row groups than ops.parquet")
     for name in _WITH_SEQ:
         ids = [column for column in ("key", "value") if SCHEMAS[name].get_field_index(column) >= 0]
@@ -89,7 +90,7 @@ def _check_ends(ops: pa.Table, count: int, path: Path) -> None:
     _require(_are_between(outcome, OK, INFO), path, "an outcome is neither ok nor fail nor info")
     is_end = np.where(outcome == INFO, after == NEVER, (index < after) & (after <= count))
     _require(is_end.all(), path, "an operation ends before it begins, or after all is over")
-    is_open = ops["complete_seq"].is_null().to_numpy()
+    is_open = ~validity(ops["complete_seq"])
     _require((outcome[is_open] == INFO).all(), path, "an operation has an outcome, but no completion")
     invoked = _ints(ops, "invoke_seq")[~is_open]
     _require((invoked < _ints(ops, "complete_seq")).all(), path, "an operation completes before it is invoked")
@@ -105,12 +106,12 @@ def _check_mops(mops: pa.Table, index: Int64s, limit: int, path: Path) -> None:
     in_order = (np.diff(op) >= 0).all() and (follows | is_first[1:]).all() and (position[is_first] == 0).all()
     _require(in_order, path, "micro-operations are out of order")
     _require(_are_between(f, READ, WRITE), path, "a micro-operation is neither a read nor an append nor a write")
-    has_value, has_read = mops["value"].is_valid().to_numpy(), mops["read"].is_valid().to_numpy()
+    has_value, has_read = validity(mops["value"]), validity(mops["read"])
     _require((has_value | (f == READ)).all(), path, "an append or a write has no value")
     _require((~has_read | ((f == READ) & ~has_value)).all(), path, "a micro-operation has values of two kinds")
     elements = mops["read"].combine_chunks().flatten()
     _require(elements.null_count == 0, path, "a read has an element without a value")
-    for ids in (_ints(mops, "key"), _ints(mops, "value"), elements.to_numpy()):
+    for ids in (_ints(mops, "key"), _ints(mops, "value"), integers(elements)):
         _require(_are_ids(ids, limit), path, "a key or value has no name")
 
 
@@ -167,7 +168,7 @@ def _group(path: Path, group: int, columns: list[str]) -> pa.Table:
 
 def _ints(table: pa.Table, column: str) -> Int64s:
     """The values of a column that are no nulls."""
-    return np.asarray(table[column].drop_null().to_numpy(), np.int64)
+    return integers(table[column].drop_null())
 
 
 def _are_between(numbers: Int64s, low: int, high: int) -> bool:
