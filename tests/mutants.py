@@ -56,6 +56,7 @@ RULES = {
     "checkers/kernels.py": BOTH,
     "checkers/versions.py": ["tests/unit/checkers/test_slots.py", *LISTS],
     "checkers/anomalies.py": LISTS,
+    "checkers/blobs.py": ["tests/unit/checkers/test_blobs.py"],
     "checkers/slices.py": ["tests/unit/checkers/test_slices.py", *BOTH],
     "checkers/serializability.py": BOTH,
     "checkers/edges.py": ["tests/unit/checkers/test_edges.py", *BOTH],

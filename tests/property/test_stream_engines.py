@@ -17,6 +17,7 @@ from harness.core.columns import FAIL, KINDS, NEVER, OK
 from harness.core.promises import StreamContract
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.formats.parquet import write_history
+from tests.amount import FIRST_SEED, count
 from tests.property.test_stream_logs import spoiled as logs_spoiled
 from tests.property.test_stream_sessions import spoiled as snapshots_spoiled
 from tests.stream_generator import damaged
@@ -24,7 +25,8 @@ from tests.stream_language import Event, Write, deliveries_of, source_of
 from tests.unit.checkers.stream_cases import EPOCHS
 from tests.unit.checkers.stream_cases import contract as case_contract
 
-SEEDS, ENOUGH = 40, 3
+ENOUGH = count(3)  # Comparisons for each scope of watermarks.
+SEEDS = range(FIRST_SEED, FIRST_SEED + 13 * ENOUGH)
 NEW = {
     "order-inversion",
     "duplicate-event",
@@ -75,7 +77,7 @@ def known(number: int) -> int | None:
 def test_spark_and_threads_say_the_same(spark: SparkEngine, tmp_path: Path, scope: str) -> None:
     contract = StreamContract(closed="<=", cut="delivery", position="offset", wm_scope=scope)  # type: ignore[arg-type]  # One of its four values.
     compared = 0
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         folder = tmp_path / f"{scope}-{seed}"
         write_history(records(*damaged(seed, contract)), folder)
         theirs = check(folder, contract, LocalEngine(2))
