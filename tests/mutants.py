@@ -80,7 +80,7 @@ RULES = {
 }
 COPIED = ("harness", "nemesis", "checkers", "clusters", "tests", "pyproject.toml")
 TIMEOUT_S = 900  # For one that sleeps; one that turns in circles meets the limit below, on a busy machine as well.
-CPU_S = 120  # All tests of a file take 40.
+CPU_S = 120  # All tests of a file take 40. What a mutant gets is at most this, and twice what they took without one.
 LOADED = ("hypothesis", "networkx", "numpy", "pyarrow.parquet", "scipy.sparse.csgraph")  # Before the first mutant.
 MEMORY_BYTES = 8 << 30  # A mutant that wants more is noticed, before the machine is.
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -229,15 +229,17 @@ def main(arguments: list[str]) -> int:
             path = Path(folder) / name
             source = path.read_text(encoding="utf-8")
             ends: Counter[str] = Counter()
-            if fails(tests, Path(folder)):
+            begun_s = cpu_s()
+            if fails(tests, Path(folder), CPU_S):
                 print(f"{name}: its tests fail without any mutant: {' '.join(tests)}")
                 return 2
+            limit_s = min(CPU_S, 2 * int(cpu_s() - begun_s) + 5)
             every = mutants(source)
             ends["idle"] = idle_arguments(name, every)
             for mutant in every[number - 1 :: parts]:
                 path.write_text(mutant.text, encoding="utf-8")
                 reason = ARGUED.get((name, mutant.name))
-                end = "argued" if reason else "killed" if fails(tests, Path(folder)) else "survived"
+                end = "argued" if reason else "killed" if fails(tests, Path(folder), limit_s) else "survived"
                 ends[end] += 1
                 if end != "killed":
                     print(f"{name}:{mutant.line}: {reason or end}: {mutant.name}", flush=True)
@@ -261,8 +263,14 @@ def counted(ends: Counter[str]) -> str:
     return ", ".join(f"{ends[end]} {end}" for end in ("killed", "argued", "survived"))
 
 
-def fails(tests: list[str], folder: Path) -> bool:
-    """Whether one of those tests fails on the code in that folder; so does one that runs for ever.
+def cpu_s() -> float:
+    """What all children that ended have taken."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def fails(tests: list[str], folder: Path, limit_s: int) -> bool:
+    """Whether one of those tests fails on the code in that folder; so does one that takes more CPU time than that.
 
     A child of this process runs them, which has loaded all but that code: most mutants are killed in less time than
     Python takes to start.
@@ -270,16 +278,16 @@ def fails(tests: list[str], folder: Path) -> bool:
     child = os.fork()
     if not child:
         try:
-            code = _tried(tests, folder)
+            code = _tried(tests, folder, limit_s)
         except BaseException:  # noqa: BLE001  It fails, and must not go on as a second parent.
             code = 1
         os._exit(int(code))
     return os.waitpid(child, 0)[1] != 0
 
 
-def _tried(tests: list[str], folder: Path) -> int:
+def _tried(tests: list[str], folder: Path, limit_s: int) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+    resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
     signal.alarm(TIMEOUT_S)
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
