@@ -18,7 +18,7 @@ def divergent_duplicates(view: StreamView) -> Ruling:
     a value. Subscribers apart are compared by S20.
     """
     d, contract = view.deliveries, view.contract
-    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
+    rows = np.flatnonzero(view.is_repeated & (d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
     is_by_value = contract.identity == "position+key+value" and not is_final_only(contract)
     if is_by_value or (not contract.is_position_unique and len(view.writes.key) == 0):
         rows = rows[:0]

@@ -27,6 +27,10 @@ def duplicate_events(view: StreamView) -> Ruling:
     is_joint = contract.delivery != "at-least-once" and contract.wm_scope != "session"
     group = d.subscriber if is_joint else view.session
 
+    goes_on = _goes_on(view, group)[rows]
+    once = int(np.count_nonzero(goes_on & ~view.is_repeated[rows]))
+    goes_on, rows = goes_on[view.is_repeated[rows]], rows[view.is_repeated[rows]]
+
     own = _previous(codes(view.session[rows], view.identity[rows], d.value[rows]), rows)
     other = _previous(codes(group[rows], view.identity[rows], d.value[rows]), rows)
     repeated = np.flatnonzero(other >= 0)
@@ -36,7 +40,7 @@ def duplicate_events(view: StreamView) -> Ruling:
         watermark=rows[broken],
         row=np.where(own[broken] >= 0, own[broken], other[broken]),
         write=np.full(len(broken), -1, np.int64),
-        witnesses=int(np.count_nonzero(_goes_on(view, group)[rows[other < 0]])),
+        witnesses=once + int(np.count_nonzero(goes_on[other < 0])),
         legal=len(repeated) - len(broken),
     )
 

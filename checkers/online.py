@@ -32,7 +32,7 @@ from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
 ONLINE = (LATE, BOUNDARY, REGRESS, INVERTED, DUPLICATE, TORN, ZOMBIE)
-NO_WRITES = concatenated([])
+NO_WRITES = concatenated([], 0)
 
 Recall = Callable[[int | None, int], Deliveries]
 Breach = tuple[int, ...]  # What was broken, by numbers that mean the same in every batch.

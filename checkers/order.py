@@ -1,17 +1,15 @@
 """Rules about the order of arrival: S02, positions do not fall; S27, one key's events stand in the source's order."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from checkers.ragged import distinct, ordered
-from checkers.stream_index import GroupIndex, codes, count_so_far, first_rows, max_so_far
+from checkers.ragged import distinct, first_of_each, ordered
+from checkers.stream_index import codes, count_so_far, first_rows, max_so_far
 from checkers.stream_view import Ruling, StreamView
-from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
+from harness.core.columns import NEVER, OPEN, ROW, Int64s
 
 
-def order_inversions(view: StreamView) -> Ruling:
-    """S02 and S27: first deliveries in their session behind one that they precede.
+def order_inversions(view: StreamView, ties: Ruling | None = None) -> Ruling:
+    """S02 and S27: first deliveries in their session behind one that they precede; `ties` may be known already.
 
     S02: its position is below one before it, in one order scope (`order_key`). S27: at one position, where a key may
     have several events, it shows an older version than one before it, by the source's order of that key's versions, or
@@ -20,41 +18,38 @@ def order_inversions(view: StreamView) -> Ruling:
     follows was asked for. Where a session may repeat what it had skipped (`versions`), an old position tells nothing.
     A witness is an event compared with one before it. O(n log n).
     """
-    contract = view.contract
-    is_silent = contract.order_key == "none" or (contract.versions != "every" and contract.replay == "session")
-    rows = view.firsts(view.session)
-    rows = rows[view.deliveries.kind[rows] == ROW]
-    found = [_inverted(rows[:0], rows[:0], rows[:0])] if is_silent else list(_comparisons(view, rows))
-    row = np.concatenate([each.row for each in found])
-    earlier = np.concatenate([each.earlier for each in found])
-    chosen = first_rows(row)
-    chosen = chosen[ordered(row[chosen])[0]]
-    write = np.full(len(chosen), -1, np.int64)
-    witnesses = len(distinct(np.concatenate([each.compared for each in found])))
-    return Ruling(watermark=row[chosen], row=earlier[chosen], write=write, witnesses=witnesses)
+    ties = tied_inversions(view) if ties is None else ties
+    rows = _compared(view)
+    segment = codes(_segments(view)[rows], _order_scope(view)[rows])
+    return _first([_inverted(segment, view.deliveries.position[rows], rows), ties])
 
 
-@dataclass(frozen=True, slots=True)
-class _Inverted:
-    row: Int64s
-    earlier: Int64s  # The highest row before each, which it should precede.
-    compared: Int64s
-
-
-def _comparisons(view: StreamView, rows: Int64s) -> tuple[_Inverted, ...]:
-    """First by position, then by version, then by the place in one operation."""
-    d, w = view.deliveries, view.writes
-    segment = codes(view.session, count_so_far(view.session, d.kind == OPEN))[rows]
-    by_position = _inverted(codes(segment, _order_scope(view)[rows]), d.position[rows], rows)
-    matched = np.flatnonzero(view.match[rows] >= 0)
-    write, shown = view.expected[view.match[rows[matched]]], rows[matched]
-    key = codes(segment[matched], d.key[shown], d.position[shown])
+def tied_inversions(view: StreamView) -> Ruling:
+    """The part about events of one key at one position (S27): first by version, then by the place in one operation."""
+    d, w, rows = view.deliveries, view.writes, _compared(view)
+    rows = rows[view.match[rows] >= 0]
+    key = codes(_segments(view)[rows], d.key[rows], d.position[rows])
     tied = np.flatnonzero(np.bincount(key, minlength=1)[key] > 1)  # Mostly a key has one row at a position.
-    write, shown, key = write[tied], shown[tied], key[tied]
+    rows, key = rows[tied], key[tied]
+    write = view.expected[view.match[rows]]
     is_ranked = w.version[write] != NEVER
-    by_version = _inverted(key[is_ranked], w.version[write[is_ranked]], shown[is_ranked])
-    by_ordinal = _inverted(codes(key, w.op[write]), w.ordinal[write], shown)
-    return by_position, by_version, by_ordinal
+    by_version = _inverted(key[is_ranked], w.version[write[is_ranked]], rows[is_ranked])
+    return _first([by_version, _inverted(codes(key, w.op[write]), w.ordinal[write], rows)])
+
+
+def _compared(view: StreamView) -> Int64s:
+    """The rows that are compared."""
+    contract = view.contract
+    if contract.order_key == "none" or (contract.versions != "every" and contract.replay == "session"):
+        return np.zeros(0, np.int64)
+    rows = view.firsts(view.session)
+    result: Int64s = rows[view.deliveries.kind[rows] == ROW]
+    return result
+
+
+def _segments(view: StreamView) -> Int64s:
+    """(n,) From one opening of a session to the next."""
+    return codes(view.session, count_so_far(view.session, view.deliveries.kind == OPEN))
 
 
 def _order_scope(view: StreamView) -> Int64s:
@@ -67,19 +62,26 @@ def _order_scope(view: StreamView) -> Int64s:
     return np.zeros(len(d.kind), np.int64)
 
 
-def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> _Inverted:
-    """Which `rows`, by time, are lower than one before them in their group. Equal heights have no order."""
-    if len(rows) == 0:
-        return _Inverted(rows, rows, rows)
-    reached = max_so_far(group, height)
+def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> Ruling:
+    """Which `rows`, by time, are lower than one before them in their group, beside the highest there.
+
+    Equal heights have no order: what only repeats the highest so far, is not compared.
+    """
+    order, inside = ordered(group)
+    height, rows = height[order], rows[order]
+    reached = max_so_far(inside, height)
+    is_first = first_of_each(inside)
+    is_raised = is_first | first_of_each(reached)
+    highest = rows[np.maximum.accumulate(np.where(is_raised, np.arange(len(rows)), 0))]
     is_inverted = height < reached
-    earlier = GroupIndex(group, height, rows).first(group[is_inverted], reached[is_inverted])
-    is_first = _is_first(group)
-    is_repeated = ~_is_first(group, height) & ~is_inverted
-    return _Inverted(rows[is_inverted], earlier, rows[~is_first & ~is_repeated])
+    told = rows[~is_first & (is_raised | is_inverted)]
+    return Ruling.of_events(rows[is_inverted], highest[is_inverted], witnesses=len(told), told=told)
 
 
-def _is_first(*columns: Int64s) -> Bools:
-    result = np.zeros(len(columns[0]), np.bool_)
-    result[first_rows(*columns)] = True
-    return result
+def _first(parts: list[Ruling]) -> Ruling:
+    """Each violation once, by time, as the first of these has it; and all that was compared."""
+    row, earlier = (np.concatenate([getattr(part, name) for part in parts]) for name in ("watermark", "row"))
+    told = distinct(np.concatenate([part.told for part in parts if part.told is not None]))
+    chosen = first_rows(row)
+    chosen = chosen[ordered(row[chosen])[0]]
+    return Ruling.of_events(row[chosen], earlier[chosen], witnesses=len(told), told=told)

@@ -73,12 +73,13 @@ def _by_unit(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
     is_right = _is_right(view, rows, finals, name)
     is_compared[is_right] = True
     rest = np.flatnonzero(~is_right & (d.unit[rows] != NEVER))
+    if not len(rest):
+        return write, is_compared, is_wrong
     unit, key, value = d.unit[rows[rest]], d.key[rows[rest]], d.value[rows[rest]]
-    named = np.flatnonzero((name != NEVER) & (w.outcome != FAIL)) if len(rest) else rest
-    sent = finals if len(rest) else rest
+    named = np.flatnonzero((name != NEVER) & (w.outcome != FAIL))
     of_unit = _matching([unit], [name[named]], named)
-    of_key = _matching([unit, key], [name[sent], w.key[sent]], sent)
-    of_value = _matching([unit, key, value], [name[sent], w.key[sent], w.value[sent]], sent)
+    of_key = _matching([unit, key], [name[finals], w.key[finals]], finals)
+    of_value = _matching([unit, key, value], [name[finals], w.key[finals], w.value[finals]], finals)
     write[rest] = np.where(of_key >= 0, of_key, of_unit)
     is_compared[rest] = of_unit >= 0
     is_wrong[rest] = is_compared[rest] & (of_value < 0)
@@ -106,6 +107,8 @@ def _by_identity(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
     write = np.where(place >= 0, np.append(view.expected, -1)[place], -1)
     is_compared = write >= 0
     is_wrong = is_compared & (np.append(w.value, NEVER)[write] != d.value[rows])
+    if not is_wrong.any():
+        return write, is_compared, is_wrong
     asked, unplaced = rows[is_wrong], finals[w.position[finals] == NEVER]
     names = ["key", "value"] if is_final_only(contract) or contract.identity == "position+key" else WITH_NUMBER
 

@@ -62,12 +62,17 @@ def blocks(
 
 def events_of(deliveries: Deliveries, rows: Int64s) -> Deliveries:
     """Those rows of a log."""
-    return Deliveries(**{field.name: _taken(getattr(deliveries, field.name), rows) for field in fields(Deliveries)})
+    return Deliveries(**{field.name: taken(getattr(deliveries, field.name), rows) for field in fields(Deliveries)})
 
 
 def writes_of(writes: SourceWrites, rows: Int64s) -> SourceWrites:
     """Those rows of a source."""
-    return SourceWrites(**{field.name: _taken(getattr(writes, field.name), rows) for field in fields(SourceWrites)})
+    return SourceWrites(**{field.name: taken(getattr(writes, field.name), rows) for field in fields(SourceWrites)})
+
+
+def taken(column: NDArray[Scalar], rows: Int64s) -> NDArray[Scalar]:
+    """Those rows of a column; of one number, which takes no memory, as many of it."""
+    return np.broadcast_to(column[0], len(rows)) if column.strides == (0,) and len(column) else column[rows]
 
 
 def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int) -> Iterator[R]:
@@ -77,8 +82,3 @@ def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int) -> Iter
         return
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(work, parts)
-
-
-def _taken(column: NDArray[Scalar], rows: Int64s) -> NDArray[Scalar]:
-    """Those rows of a column; of one number, which takes no memory, as many of it."""
-    return np.broadcast_to(column[0], len(rows)) if column.strides == (0,) and len(column) else column[rows]

@@ -5,7 +5,7 @@ values tells. An operation of unclear outcome counts only if one of its values w
 position: it is that of the snapshot.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
 from checkers.ragged import distinct, first_of_each, ordered
+from checkers.stream_blocks import taken
 from checkers.stream_index import Places, ascending, codes, count_so_far, is_ascending
 from harness.core.columns import (
     BACKFILL,
@@ -29,6 +30,7 @@ from harness.core.columns import (
     ROW,
     Bools,
     Deliveries,
+    Int8s,
     Int64s,
     SourceWrites,
 )
@@ -105,7 +107,7 @@ def read_deliveries(log: StreamLog, names: Sequence[str] = DELIVERED) -> Deliver
     numbers = {name: columns[name].whole() for name in DELIVERED}
     if not is_ascending(numbers["seq"]):
         order, _ = ordered(numbers["seq"])
-        numbers = {name: column[order] for name, column in numbers.items()}
+        numbers = {name: taken(column, order) for name, column in numbers.items()}
     return Deliveries(kind=numbers.pop("kind").astype(np.int8), **numbers)
 
 
@@ -115,40 +117,61 @@ def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
     Without `has_times` all is missing that says when operations were invoked and completed, and under which names.
     """
     ops_path, mops_path = history / "ops.parquet", history / "mops.parquet"
-    parts: list[SourceWrites] = []
     names = ["index", "outcome", "commit_ts", *(_TIMES if has_times else ())]
     try:
         with (
             pq.ParquetFile(ops_path, page_checksum_verification=True) as ops,
             pq.ParquetFile(mops_path, page_checksum_verification=True) as mops,
         ):
-            for group in range(ops.num_row_groups):
-                op_table = ops.read_row_group(group, columns=names, use_threads=False)
-                mop_table = mops.read_row_group(group, columns=["op", "f", "key", "value"], use_threads=False)
-                parts.append(_writes(op_table, mop_table))
+            return concatenated(_each_group(ops, mops, names), mops.metadata.num_rows)
     except DAMAGE as problem:
         raise damaged(history, problem) from problem
-    return concatenated(parts)
 
 
-def concatenated(parts: Iterable[SourceWrites]) -> SourceWrites:
-    """The writes of several chunks as one."""
-    chunks = [chunk for chunk in parts if len(chunk.op)]
-    outcome = np.concatenate([np.empty(0, np.int8), *(chunk.outcome for chunk in chunks)])
-    names = [field.name for field in fields(SourceWrites) if field.name != "outcome"]
-    columns = {name: _joined([getattr(chunk, name) for chunk in chunks]) for name in names}
-    return SourceWrites(outcome=outcome, **columns)
+def _each_group(ops: pq.ParquetFile, mops: pq.ParquetFile, names: Sequence[str]) -> Iterator[SourceWrites]:
+    for group in range(ops.num_row_groups):
+        op_table = ops.read_row_group(group, columns=[*names], use_threads=False)
+        yield _writes(op_table, mops.read_row_group(group, columns=["op", "f", "key", "value"], use_threads=False))
+
+
+def concatenated(parts: Iterable[SourceWrites], limit: int) -> SourceWrites:
+    """The writes of several chunks, at most so many, as one."""
+    columns = {field.name: _Column(limit) for field in fields(SourceWrites)}
+    for part in parts:
+        for name, column in columns.items():
+            column.add(getattr(part, name))
+    numbers = {name: column.whole() for name, column in columns.items()}
+    return SourceWrites(outcome=numbers.pop("outcome").astype(np.int8), **numbers)
 
 
 def told_by(log: StreamLog, source: Path) -> Placement:
     """What one log tells of the operations in `source`. Raises HistoryError if a file is damaged.
 
-    Mostly there is little to ask: no more is read than that needs.
+    Mostly there is nothing to ask: then no more is read than tells that.
     """
-    writes = read_writes(source, has_times=False)
-    if not np.any(_is_asked(writes)) and not log.spans:
+    if not log.spans and not _asks(source):
         return _NOTHING_TOLD
+    writes = read_writes(source, has_times=False)
     return placement(read_deliveries(log, ("seq", "kind", "span", "key", "value", "position")), writes)
+
+
+def _asks(source: Path) -> bool:
+    """Must deliveries tell the position of any write?"""
+    try:
+        with (
+            pq.ParquetFile(source / "ops.parquet", page_checksum_verification=True) as ops,
+            pq.ParquetFile(source / "mops.parquet", page_checksum_verification=True) as mops,
+        ):
+            for group in range(ops.num_row_groups):
+                table = ops.read_row_group(group, columns=["index", "outcome", "commit_ts"], use_threads=False)
+                outcome, position = integers(table["outcome"], INFO), integers(table["commit_ts"], NEVER)
+                asked = integers(table["index"])[_are_asked(outcome, position)]
+                steps = mops.read_row_group(group, columns=["op", "f"] if len(asked) else [], use_threads=False)
+                if len(asked) and np.any(Places(asked).of(integers(steps["op"])[integers(steps["f"], 0) != READ]) >= 0):
+                    return True
+    except DAMAGE as problem:
+        raise damaged(source, problem) from problem
+    return False
 
 
 def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
@@ -178,7 +201,11 @@ def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
 
 def _is_asked(writes: SourceWrites) -> Bools:
     """Of which writes deliveries must tell the position."""
-    result: Bools = (writes.outcome == INFO) | ((writes.outcome != FAIL) & (writes.position == NEVER))
+    return _are_asked(writes.outcome, writes.position)
+
+
+def _are_asked(outcome: Int64s | Int8s, position: Int64s) -> Bools:
+    result: Bools = (outcome == INFO) | ((outcome != FAIL) & (position == NEVER))
     return result
 
 
@@ -246,29 +273,23 @@ class _Column:
         self._limit, self._count, self._number = limit, 0, 0
         self._rows: Int64s | None = None
 
-    def add(self, part: Int64s) -> None:
+    def add(self, part: Int64s | Int8s) -> None:
         """Put these rows behind the others. They are copied at once, so that no part is held."""
+        if not len(part):
+            return
         is_constant = part.strides == (0,)
         if self._rows is None and not (is_constant and (self._count == 0 or part[0] == self._number)):
             self._rows = np.empty(self._limit, np.int64)
             self._rows[: self._count] = self._number
         if self._rows is not None:
             self._rows[self._count : self._count + len(part)] = part
-        elif len(part):
+        else:
             self._number = int(part[0])
         self._count += len(part)
 
     def whole(self) -> Int64s:
         """All rows."""
         return _constant(self._number, self._count) if self._rows is None else self._rows[: self._count]
-
-
-def _joined(parts: Sequence[Int64s]) -> Int64s:
-    """The parts of a column as one; of one number, if they are."""
-    column = _Column(sum(map(len, parts)))
-    for part in parts:
-        column.add(part)
-    return column.whole()
 
 
 def _is_chosen(file: pq.ParquetFile, group: int, log: StreamLog) -> Bools:

@@ -105,6 +105,11 @@ def count_so_far(group: Int64s, flag: Bools) -> Int64s:
     if is_ascending(group):
         total = np.cumsum(flag)
         return total - _at_begin(group, total - flag)
+    rows = np.flatnonzero(flag)
+    if len(rows) < _CACHED:  # To search a few costs less than to sort all.
+        flags = np.sort(group[rows] * len(group) + rows)
+        begin = group * len(group)
+        return searched(flags, begin + np.arange(len(group)), above=True) - searched(flags, begin)
     order, inside = ragged.ordered(group)
     total = np.cumsum(flag[order])
     result = np.empty(len(order), np.int64)

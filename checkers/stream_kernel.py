@@ -112,9 +112,12 @@ def placement_of(log: StreamLog) -> Placement:
 
 def judge(log: StreamLog, contract: StreamContract, known: Placement, threads: int = 1) -> Outcome:
     """The rules over one log, by so many threads; `known` is what all logs together tell of the source."""
-    writes = _writes_of(log, known)
+    with ThreadPoolExecutor(threads) as pool:
+        read = pool.submit(read_deliveries, log)
+        writes = _writes_of(log, known)
+        deliveries = read.result()
     around = read_around(Path(log.directory), writes, contract)
-    outcome = judged(log, read_deliveries(log), writes, contract, around, threads=threads)
+    outcome = judged(log, deliveries, writes, contract, around, threads=threads)
     if contract.realtime == "none" or log.chosen[0] != log.subscribers[0]:
         return outcome
     return replace(outcome, timed=real_time_order(read_placed(Path(log.directory), writes), contract))
@@ -183,7 +186,7 @@ def _of_keys(found: OfKeys) -> dict[str, Ruling]:
 def _tasks(view: StreamView, of_keys: OfKeys, around: Around) -> dict[str, Callable[[], Ruling]]:
     """The rules that need the whole log."""
     return {
-        INVERTED: partial(order_inversions, view),
+        INVERTED: partial(order_inversions, view, of_keys.ties),
         WRONG: partial(wrong_values, view),
         DUPLICATE: partial(duplicate_events, view),
         OUTSIDE: partial(outside_events, view),

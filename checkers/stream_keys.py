@@ -12,6 +12,7 @@ import numpy as np
 
 from checkers.boundary import state_mismatches
 from checkers.delivery import Closings, missing_events
+from checkers.order import tied_inversions
 from checkers.ragged import distinct
 from checkers.resumes import Holes, holes
 from checkers.stream_blocks import BLOCK_ROWS, Block, blocks, by_part, events_of, writes_of
@@ -32,6 +33,7 @@ class OfKeys:
     boundary: Ruling
     missing: Ruling
     mismatches: Ruling
+    ties: Ruling
     holes: Holes
 
     @classmethod
@@ -45,6 +47,7 @@ class OfKeys:
             boundary=boundary,
             missing=missing,
             mismatches=state_mismatches(view, closings),
+            ties=tied_inversions(view),
             holes=holes(view, missing, closings),
         )
 
@@ -55,6 +58,7 @@ class OfKeys:
             boundary=to(self.boundary),
             missing=to(self.missing),
             mismatches=to(self.mismatches),
+            ties=to(self.ties),
             holes=Holes(resumes=to(self.holes.resumes), backfills=to(self.holes.backfills)),
         )
 
@@ -152,6 +156,7 @@ def _of_all(view: StreamView, parts: Sequence[OfKeys]) -> OfKeys:
         boundary=_together([part.boundary for part in parts], _row),
         missing=_together([part.missing for part in parts], _write),
         mismatches=_together([part.mismatches for part in parts], key),
+        ties=_together([part.ties for part in parts], _row),
         holes=Holes(
             resumes=_together([part.holes.resumes for part in parts], _write),
             backfills=_together([part.holes.backfills for part in parts], _write),

@@ -144,11 +144,19 @@ class Ruling:
     told: Int64s | None = None
 
     @classmethod
-    def of_events(cls, event: Int64s, other: Int64s | None = None, *, witnesses: int, legal: int = 0) -> "Ruling":
+    def of_events(
+        cls,
+        event: Int64s,
+        other: Int64s | None = None,
+        *,
+        witnesses: int,
+        legal: int = 0,
+        told: Int64s | None = None,
+    ) -> "Ruling":
         """Violations that events show, beside other events where there are such; no write has to do with them."""
         none = np.full(len(event), -1, np.int64)
         row = none if other is None else other
-        return cls(watermark=event, row=row, write=none, witnesses=witnesses, legal=legal)
+        return cls(watermark=event, row=row, write=none, witnesses=witnesses, legal=legal, told=told)
 
     @classmethod
     def nothing(cls) -> "Ruling":
