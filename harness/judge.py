@@ -39,7 +39,6 @@ from harness.store import RunFile
 
 SECOND = 1_000_000_000
 LINEARIZABLE = "linearizable"
-CHECK_THREAD = "check"  # How the names of threads that check begin.
 SETTLED = Promise(
     id="SETTLE",
     text="After healing, within the declared bound, every operation succeeds and every subscriber is up to date.",
@@ -216,7 +215,7 @@ def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, ex
         except BaseException as error:  # noqa: BLE001  Handed to the thread that waits.
             future.set_exception(error)
 
-    threading.Thread(target=work, name=f"{CHECK_THREAD} {name}", daemon=True).start()
+    threading.Thread(target=work, name=f"check {name}", daemon=True).start()
     try:
         return future.result(limit_s)
     except TimeoutError:

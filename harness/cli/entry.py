@@ -1,13 +1,22 @@
 """The `seamark` command: an installation that cannot even be imported is told in a line, and never with exit 1."""
 
+import os
 import sys
 
 
 def main() -> None:
-    """Load the command line and run it."""
+    """Load the command line and run it; the end is sudden, once all is said.
+
+    The interpreter's own end would take half a second after a large history, for tearing down what the kernel frees at
+    once; and a check that took too long may still compute, which would abort it.
+    """
     try:
         from harness.cli import main as command_line  # noqa: PLC0415  What this raises is to be caught.
     except Exception as error:  # noqa: BLE001  A package is missing or broken, whichever.
         print(f"seamark: cannot be loaded ({error!r}): make setup installs what it needs", file=sys.stderr)  # noqa: T201  Its only word.
         sys.exit(4)
-    command_line.main()
+    try:
+        command_line.main()
+    except SystemExit as end:
+        sys.stderr.flush()
+        os._exit(end.code if isinstance(end.code, int) else 4)

@@ -5,7 +5,6 @@ Exit 1 comes from one place only: a report with a finding that breaks a promise,
 
 import os
 import sys
-import threading
 from collections.abc import Callable
 
 import typer
@@ -14,7 +13,6 @@ from typer.exceptions import Abort, TyperException
 from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_USAGE, Verdict
-from harness.judge import CHECK_THREAD
 from harness.registry import shadowed_package
 from harness.report.screen import visible
 from harness.report.trouble import told
@@ -39,15 +37,12 @@ app.command("clean")(clean.clean)
 
 
 def main() -> None:
-    """The entry point of the `seamark` command."""
+    """Run the command that the arguments name. Raises SystemExit with its code."""
     code = guarded(lambda: _dispatch(sys.argv[1:]))
     try:
         sys.stdout.flush()
     except BrokenPipeError:  # Whoever read us has gone; the verdict stands.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if any(thread.name.startswith(f"{CHECK_THREAD} ") for thread in threading.enumerate()):
-        sys.stderr.flush()
-        os._exit(code)  # A check that took too long still computes, and would abort the interpreter's end.
     sys.exit(code)
 
 

@@ -98,7 +98,7 @@ def test_a_weaker_model_allows_what_a_stronger_one_forbids(seamark: Seamark, tmp
 def test_a_check_that_takes_too_long_is_unknown_and_never_a_pass(run_copy: Path) -> None:
     # In a process of its own: the command ends it at once if the check still computes.
     options = ("--engine", "local", "--check-timeout", "0.001", "--json")
-    command = (sys.executable, "-c", "from harness.cli.main import main; main()", "check", str(run_copy), *options)
+    command = (sys.executable, "-c", "from harness.cli.entry import main; main()", "check", str(run_copy), *options)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     result = json.loads(done.stdout)
     assert (done.returncode, result["verdict"]) in ((2, "unknown"), (3, "vacuous"))
