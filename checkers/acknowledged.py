@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from checkers.delivery import first_of_each
+from checkers.duplicates import acknowledgements
 from checkers.engine import Engine
 from checkers.evidence import UNREADABLE, finding, rows
 from checkers.explain import Name, number
@@ -28,7 +29,7 @@ from checkers.stream_chunks import Placement, StreamLog, merged, placed, read_de
 from checkers.stream_index import GroupIndex, codes, expand, max_so_far
 from checkers.stream_kernel import by_subscriber, placement_of
 from checkers.stream_view import Ruling, StreamView, stream_view
-from harness.core.columns import BACKFILL, CHECKPOINT, NEVER, OPEN, Bools, Int64s
+from harness.core.columns import BACKFILL, NEVER, OPEN, Bools, Int64s
 from harness.core.promises import StreamContract
 from harness.core.verdict import Finding, Judgement
 
@@ -72,8 +73,8 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
     acknowledgement. O(n log n), and for each opening below an acknowledgement the writes between.
     """
     d = view.deliveries
-    openings, acknowledgements = _openings(view), _acknowledgements(view)
-    opens, acks = _below(view, openings, acknowledgements)
+    openings, every = _openings(view), acknowledgements(view)
+    opens, acks = _below(view, openings, every)
     low, high = d.position[opens], d.position[acks]
     index = GroupIndex(np.zeros(len(view.expected), np.int64), view.writes.position[view.expected])
     is_behind = view.contract.resume == "after"
@@ -88,13 +89,8 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
         watermark=opens[pair],
         row=acks[pair],
         write=view.expected[candidate],
-        witnesses=sum(_is_witness(view, row, acknowledgements, crashes) for row in openings.tolist()),
+        witnesses=sum(_is_witness(view, row, every, crashes) for row in openings.tolist()),
     )
-
-
-def _acknowledgements(view: StreamView) -> Int64s:
-    d = view.deliveries
-    return np.flatnonzero((d.kind == CHECKPOINT) & (d.position != NEVER) & (d.key == NEVER))
 
 
 def _openings(view: StreamView) -> Int64s:

@@ -11,7 +11,7 @@ import numpy as np
 from checkers.agreement import Sighted, Views, rows_at, views_of
 from checkers.delivery import torn_units
 from checkers.divergence import divergent_duplicates
-from checkers.duplicates import duplicate_events
+from checkers.duplicates import repetitions
 from checkers.ends import events_after_end
 from checkers.filters import moved_keys, outside_events
 from checkers.future import watermarks_from_future
@@ -188,7 +188,7 @@ def _tasks(view: StreamView, of_keys: OfKeys, around: Around) -> dict[str, Calla
     return {
         INVERTED: partial(order_inversions, view, of_keys.ties),
         WRONG: partial(wrong_values, view),
-        DUPLICATE: partial(duplicate_events, view),
+        DUPLICATE: partial(repetitions, view),
         OUTSIDE: partial(outside_events, view),
         TAIL: partial(lost_tails, view, of_keys.missing, around),
         SILENT: partial(silent_gaps, view, of_keys.missing),

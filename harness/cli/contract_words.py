@@ -196,6 +196,13 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
                 "may lose what was acknowledged.",
             },
         ),
+        "resumes_behind_checkpoint": Words(
+            "Does a session go on behind its subscriber's last checkpoint, as the source has answered that?",
+            _yes_or_no(
+                "Yes, unless it opens with a lower position: nothing up to the checkpoint comes again.",
+                "No, or nobody says so.",
+            ),
+        ),
         "tail": Words(
             "Had everything come to rest when the recording ended?",
             {

@@ -70,4 +70,6 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     events_at_position: Literal["one", "many"] = "many"
     # held: a checkpoint was acknowledged upstream, and a session opens with what its subscriber's durable state holds.
     acknowledged: Literal["unknown", "held"] = "unknown"
+    # A checkpoint was answered by the source: it goes on behind it, unless a session asks for a lower position.
+    resumes_behind_checkpoint: bool = False
     tail: Literal["open", "settled"] = "open"  # Had everything come to rest when the recording ended?

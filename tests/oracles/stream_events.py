@@ -1,6 +1,6 @@
 """Slow, obvious twins of the rules about single events: their order, repetition and content."""
 
-from harness.core.columns import BACKFILL, CLOSE, END, ERROR, FAIL, NEVER, OPEN, ROW, WATERMARK
+from harness.core.columns import BACKFILL, CHECKPOINT, CLOSE, END, ERROR, FAIL, NEVER, OPEN, ROW, WATERMARK
 from tests.oracles.streams import Identity, Oracle
 from tests.stream_language import Event, Write
 
@@ -146,6 +146,67 @@ def _is_asked(oracle: Oracle, time: int, previous: int) -> bool:
         return False
     start = oracle.log[asked].position
     return event.position > start or (oracle.contract.resume == "at" and event.position == start)
+
+
+def confirmed_again(oracle: Oracle) -> dict[int, int]:
+    """Each row that came again in a later session though a checkpoint before that held it, and the delivery before."""
+    result = {}
+    for t, before in _sent_before(oracle).items():
+        own = _places(oracle, oracle.log[t])
+        is_first = all(
+            oracle.log[s].kind != ROW or _content(oracle, oracle.log[s]) != _content(oracle, oracle.log[t])
+            for s in own
+            if s < t
+        )
+        begins = oracle.log[own[0]].kind == OPEN
+        if before and is_first and begins and _is_confirmed(oracle, t, own[0]) and not _is_asked(oracle, t, -1):
+            result[t] = before[-1]
+    return result
+
+
+def confirmed_witnesses(oracle: Oracle) -> int:
+    """First deliveries that a checkpoint held when the last session of the subscriber that received anything began."""
+    count = 0
+    for t, before in _sent_before(oracle).items():
+        heard = [e for e in oracle.log if e.subscriber == oracle.log[t].subscriber and e.kind in (ROW, WATERMARK)]
+        begins = {_places(oracle, e)[0] for e in heard}
+        last = max((place for place in begins if oracle.log[place].kind == OPEN), default=-1)
+        count += not before and t < last and _is_confirmed(oracle, t, last)
+    return count
+
+
+def _sent_before(oracle: Oracle) -> dict[int, list[int]]:
+    """Each row that stands where repetitions may be confirmed ones, and its earlier deliveries to that subscriber."""
+    if oracle.contract.delivery != "at-least-once" or not oracle.contract.resumes_behind_checkpoint:
+        return {}
+    rows = [t for t in oracle.events() if oracle.log[t].kind == ROW]
+    return {
+        t: [
+            s
+            for s in rows
+            if s < t
+            and oracle.log[s].subscriber == oracle.log[t].subscriber
+            and _content(oracle, oracle.log[s]) == _content(oracle, oracle.log[t])
+        ]
+        for t in rows
+    }
+
+
+def _places(oracle: Oracle, event: Event) -> list[int]:
+    """Where the events of that event's session stand."""
+    return [t for t, e in enumerate(oracle.log) if oracle.session(e) == oracle.session(event)]
+
+
+def _is_confirmed(oracle: Oracle, row: int, time: int) -> bool:
+    event, contract = oracle.log[row], oracle.contract
+    spans = (event.span, -1) if contract.is_position_global else (event.span,)
+    return any(
+        event.position < e.position or (event.position == e.position and contract.resume == "after")
+        for e in oracle.log[:time]
+        if (e.kind, e.key, e.subscriber) == (CHECKPOINT, NEVER, event.subscriber)
+        and e.position != NEVER
+        and e.span in spans
+    )
 
 
 # S11 and S12

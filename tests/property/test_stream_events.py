@@ -1,17 +1,23 @@
 """The rules about single events agree with their slow twins on random small streams, and accuse no correct one."""
 
-from hypothesis import assume, example, given
+from dataclasses import replace
 
-from checkers.duplicates import duplicate_events
+from hypothesis import assume, event, example, given
+from msgspec import structs
+
+from checkers.duplicates import confirmed_again, duplicate_events, repetitions
 from checkers.order import order_inversions
 from checkers.payload import phantom_events, wrong_values
 from checkers.stream_view import defect
+from harness.core.columns import NEVER, OPEN
+from harness.core.draw import Draw
 from harness.core.promises import StreamContract
 from tests.oracles import stream_events
 from tests.oracles.streams import Oracle
-from tests.property.test_streams import MANY, SEEDS, contracts, view_of
+from tests.property.test_acknowledged import acknowledging
+from tests.property.test_streams import MANY, SEEDS, broken, contracts, view_of
 from tests.stream_generator import correct, damaged
-from tests.stream_language import deliveries_of
+from tests.stream_language import Event, deliveries_of
 
 EXACTLY_ONCE = StreamContract(
     closed="<",
@@ -25,6 +31,8 @@ EXACTLY_ONCE = StreamContract(
     order_key="none",
     delivery="exactly-once",
 )
+
+ANSWERED: dict[str, object] = {"delivery": "at-least-once", "resumes_behind_checkpoint": True}
 
 
 @MANY
@@ -51,6 +59,28 @@ def test_duplicate_events_are_those_of_the_oracle(seed: int, contract: StreamCon
     found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
     assert found == stream_events.duplicates(oracle)
     assert ruling.witnesses == stream_events.duplicate_witnesses(oracle)
+
+
+def acknowledged(seed: int, log: list[Event]) -> list[Event]:
+    """The log with checkpoints behind some of its events, and without some positions with which sessions open."""
+    draw = Draw(seed).stream("opened")
+    return [
+        replace(each, position=NEVER) if each.kind == OPEN and draw.chance(1, 2) else each
+        for each in acknowledging(seed, log)
+    ]
+
+
+@MANY
+@given(SEEDS, contracts.map(lambda each: structs.replace(each, **ANSWERED)))
+def test_what_comes_again_though_it_was_confirmed_is_that_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    log, source = broken(seed | 1, contract, acknowledged)
+    ruling, oracle = confirmed_again(view_of(log, source, contract)), Oracle(log, source, contract)
+    found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
+    assert found == stream_events.confirmed_again(oracle)
+    assert ruling.witnesses == stream_events.confirmed_witnesses(oracle)
+    event(f"{min(2, len(found))} found")
+    both = repetitions(view_of(log, source, contract))
+    assert both.watermark.tolist() == sorted({*found, *stream_events.duplicates(oracle)})
 
 
 @MANY

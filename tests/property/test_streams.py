@@ -41,6 +41,7 @@ any_contract = st.builds(
     backfill=st.sampled_from(["partial", "whole"]),
     events_at_position=st.sampled_from(["many", "many", "many", "one"]),
     tail=st.sampled_from(["open", "settled"]),
+    resumes_behind_checkpoint=st.booleans(),
 )
 
 

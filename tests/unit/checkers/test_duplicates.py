@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.duplicates import duplicate_events
+from checkers.duplicates import confirmed_again, duplicate_events
 from tests.unit.checkers.stream_cases import EPOCHS, accused, shown, view
 
 DUPLICATE = ["duplicate-event"]
@@ -103,3 +103,58 @@ def test_witnesses_are_rows_that_could_have_come_again() -> None:
     assert witnesses("open@0 x=1@4 w@4", replay="session") == 0
     assert witnesses("s1/1 open@0 x=1@4 s1/2 open@0 w@9") == 0
     assert witnesses("s1/1 open@0 x=1@4 s1/2 open@0 w@9", delivery="exactly-once", wm_scope="subscriber") == 1
+
+
+# What was confirmed
+
+ANSWERED: dict[str, object] = {"delivery": "at-least-once", "resumes_behind_checkpoint": True}
+
+
+def again(log: str, **changes: object) -> list[str]:
+    return accused(log, "", **{**ANSWERED, **changes})
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "resume", "anomalies"),
+    [(3, "after", []), (4, "after", DUPLICATE), (5, "after", DUPLICATE), (4, "at", []), (5, "at", DUPLICATE)],
+)
+def test_what_a_checkpoint_holds_does_not_come_again(checkpoint: int, resume: str, anomalies: list[str]) -> None:
+    log = f"s1/1 open@0 x=1@4 checkpoint@{checkpoint} s1/2 open x=1@4"
+    assert again(log, resume=resume) == anomalies
+    assert again(log, resume=resume, replay="session") == anomalies
+    assert again(log, resume=resume, resumes_behind_checkpoint=False) == []
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "s1/1 open@0 x=1@4 checkpoint@4 s1/2 open@3 x=1@4",  # It asked for that.
+        "s1/1 open@0 x=1@4 checkpoint@4 s1/2 x=1@4",  # What it asked for is not known.
+        "s1/1 open@0 x=1@4 s1/2 open checkpoint@4 x=1@4",  # Confirmed too late for this session.
+        "s1/1 open@0 x=1@4 checkpoint s1/2 open x=1@4",  # Of no known position.
+        "s1/1 open@0 x=1@4 checkpoint@4 s1/2 open ~x=1@4",  # A snapshot, not the stream.
+        "s1/1 open@0 checkpoint@4 s1/2 open x=1@4",  # It comes for the first time.
+        "s1/1 open@0 x=1@4 s2/1 open@0 x=1@4 checkpoint@4 s1/2 open x=1@4",  # Another subscriber confirmed.
+        "s1/1 open@0 x[1]=1@4 checkpoint[2]@4 s1/2 open x[1]=1@4",  # Of another partition.
+    ],
+)
+def test_what_may_come_again_beside_checkpoints(log: str) -> None:
+    assert again(log) == []
+
+
+def test_a_checkpoint_of_a_whole_stream_holds_a_row_of_a_partition_where_positions_are_global() -> None:
+    log = "s1/1 open@0 x[1]=1@4 checkpoint@4 s1/2 open x[1]=1@4"
+    assert again(log) == DUPLICATE
+    assert again(log, is_position_global=False) == []
+    assert again(log.replace("checkpoint@4", "checkpoint[1]@4"), is_position_global=False) == DUPLICATE
+
+
+def test_witnesses_are_confirmed_rows_behind_which_a_session_began_that_received_something() -> None:
+    def witnesses(log: str) -> int:
+        return confirmed_again(view(log, "", **ANSWERED)).witnesses
+
+    assert witnesses("s1/1 open@0 x=1@4 y=2@5 checkpoint@4 s1/2 open z=3@6") == 1
+    assert witnesses("s1/1 open@0 x=1@4 y=2@5 checkpoint@5 s1/2 open w@6") == 2
+    assert witnesses("s1/1 open@0 x=1@4 checkpoint@4 s1/2 open") == 0
+    assert witnesses("s1/1 open@0 x=1@4 s1/2 open w@6 checkpoint@4") == 0
+    assert witnesses("s1/1 open@0 x=1@4 checkpoint@4 s1/2 w@6") == 0
