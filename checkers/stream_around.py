@@ -3,13 +3,12 @@ at rest."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from checkers.arrow import integers
-from checkers.evidence import rows
 from checkers.files import DAMAGE, damaged
 from checkers.ragged import distinct
 from checkers.stream_index import Places
@@ -50,9 +49,9 @@ def read_around(history: Path, writes: SourceWrites, contract: StreamContract) -
     readers = NOTHING_AROUND.readers
     if issues_by_writes(contract):
         readers = _readers(history, writes)
-    marks = {row["phase"]: row for row in rows(history, "marks", ["seq", "phase", "note"])}
+    marks = {row["phase"]: row for row in _rows(history / "marks.parquet", ["seq", "phase", "note"])}
     is_completed = "end" in marks and marks["end"]["note"] == "completed"
-    ends = [row["seq"] for row in rows(history, "faults", ["seq", "phase"], phase=["end"])]
+    ends = [row["seq"] for row in _rows(history / "faults.parquet", ["seq", "phase"]) if row["phase"] == "end"]
     return Around(
         readers=readers,
         settled_seq=marks["final"]["seq"] if is_completed and "final" in marks else NOT_AT_REST,
@@ -63,6 +62,17 @@ def read_around(history: Path, writes: SourceWrites, contract: StreamContract) -
 def issues_by_writes(contract: StreamContract) -> bool:
     """Do positions, and watermarks with them, rise by operations alone?"""
     return contract.wm_idle == "rests" and not contract.follows_clock and contract.is_position_global
+
+
+def _rows(path: Path, columns: list[str]) -> list[dict[str, Any]]:
+    """The rows of a small table by `seq`; none without a file. `pyarrow.parquet.read_table` would import pandas."""
+    if not path.is_file():
+        return []
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return sorted(file.read(columns=columns, use_threads=False).to_pylist(), key=lambda row: int(row["seq"]))
+    except DAMAGE as problem:
+        raise damaged(path, problem) from problem
 
 
 def _readers(history: Path, writes: SourceWrites) -> Issued:

@@ -6,6 +6,7 @@ covers both (checkers/slices.py).
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -164,7 +165,7 @@ def derived(item: Source | StreamPart, contract: StreamContract, known: Placemen
     """All that a log contributes, by so many threads. A chunk of operations stays what it is, until `route`."""
     if not isinstance(item, StreamPart):
         return item
-    deliveries, writes = _read(item, known)
+    deliveries, writes = _read(item, known, threads)
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
     look = partial(_condensed, deliveries, writes, contract)
     parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
@@ -299,9 +300,12 @@ def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
         raise damaged(path, problem) from problem
 
 
-def _read(part: StreamPart, known: Placement) -> tuple[Deliveries, SourceWrites]:
+def _read(part: StreamPart, known: Placement, threads: int = 1) -> tuple[Deliveries, SourceWrites]:
     source = Path(part.source)
-    return read_deliveries(part.log, _NAMES), read_ranked(source, placed(read_writes(source, has_times=False), known))
+    with ThreadPoolExecutor(threads) as pool:
+        deliveries = pool.submit(read_deliveries, part.log, _NAMES)
+        writes = read_ranked(source, placed(read_writes(source, has_times=False), known))
+        return deliveries.result(), writes
 
 
 def _condensed(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block) -> _Condensed:

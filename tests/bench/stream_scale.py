@@ -100,7 +100,7 @@ def _write(folder: Path, name: str, tables: Iterator[pa.Table]) -> None:
     path = folder / f"{name}.parquet"
     with pq.ParquetWriter(path, SCHEMAS[name], compression="zstd", write_page_checksum=True) as file:
         for table in tables:
-            file.write_table(table, row_group_size=EVENTS_A_GROUP if name == "events" else table.num_rows)
+            file.write_table(table, row_group_size=table.num_rows)
 
 
 def _ops(source: Source) -> Iterator[pa.Table]:
@@ -153,42 +153,56 @@ def _mops(source: Source) -> Iterator[pa.Table]:
 
 
 def _events(source: Source) -> Iterator[pa.Table]:
-    """What one subscriber receives, a table for each session."""
+    """What one subscriber receives, by place in the journal: sessions overlap where one takes over."""
     count = len(source.rank)
     by_rank = np.empty(count, np.int64)
     by_rank[source.rank] = np.arange(count)
     step = -(-count // SESSIONS)
-    for session, begin in enumerate(range(0, count, step)):
-        rank = np.arange(max(0, begin - REPLAYED_OPS), min(begin + step, count))
-        is_new = rank >= begin
-        is_marked = is_new & ((rank + 1) % (ROWS_A_WATERMARK // WRITES_AN_OP) == 0)
-        kinds = 2 + is_marked  # Two rows, and behind some a watermark.
-        kinds[0] += 1  # The opening before the first.
-        owner, place = np.repeat(np.arange(len(rank)), kinds), expand(np.zeros(len(rank), np.int64), kinds)
-        place[: kinds[0]] -= 1
-        at = rank[owner]
-        kind = np.select([place < 0, place < WRITES_AN_OP], [OPEN, ROW], WATERMARK)
-        # A session is sent at once what it had been sent before.
-        when = (source.writer[by_rank[np.maximum(at, begin)]] + 2 * PROCESSES) * SLOT + 2
-        # What commits in another order than it was invoked in is not received before what stands before it.
-        when = np.maximum.accumulate(when)
-        seq = when + np.arange(len(at)) - np.searchsorted(when, when)
-        write = by_rank[at] * WRITES_AN_OP + np.clip(place, 0, WRITES_AN_OP - 1)
-        is_row = kind == ROW
-        columns = {
-            "seq": seq,
-            "ns": seq,
-            "subscriber": pa.array(["reader"]).take(pa.array(np.zeros(len(at), np.int8))),
-            "session": np.full(len(at), session),
-            "number": np.arange(len(at)),
+    parts = [_session(source, by_rank, session, begin, step) for session, begin in enumerate(range(0, count, step))]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order, _ = ordered(columns["seq"])
+    for begin in range(0, len(order), EVENTS_A_GROUP):
+        rows = order[begin : begin + EVENTS_A_GROUP]
+        numbers = {name: column[rows] for name, column in columns.items()}
+        kind = numbers.pop("kind")
+        texts = {
+            "subscriber": pa.array(["reader"]).take(pa.array(np.zeros(len(rows), np.int8))),
             "kind": pa.array(KINDS).take(pa.array(kind)),
-            "key": pa.array(source.key[write], mask=~is_row),
-            "value": pa.array(write, mask=~is_row),
-            "position": at + (kind != OPEN),
-            "ordinal": pa.array(place, mask=~is_row),
-            "unit": pa.array(source.writer[by_rank[at]], mask=~is_row),
         }
-        yield _table("events", columns, len(at))
+        known = {name: pa.array(column, mask=column == NEVER) for name, column in numbers.items()}
+        yield _table("events", {**known, **texts}, len(rows))
+
+
+def _session(source: Source, by_rank: Int64s, session: int, begin: int, step: int) -> dict[str, Int64s]:
+    """What one session receives, first what the one before had been sent last; NEVER where there is nothing."""
+    rank = np.arange(max(0, begin - REPLAYED_OPS), min(begin + step, len(by_rank)))
+    is_new = rank >= begin
+    is_marked = is_new & ((rank + 1) % (ROWS_A_WATERMARK // WRITES_AN_OP) == 0)
+    kinds = 2 + is_marked  # Two rows, and behind some a watermark.
+    kinds[0] += 1  # The opening before the first.
+    owner, place = np.repeat(np.arange(len(rank)), kinds), expand(np.zeros(len(rank), np.int64), kinds)
+    place[: kinds[0]] -= 1
+    at = rank[owner]
+    kind = np.select([place < 0, place < WRITES_AN_OP], [OPEN, ROW], WATERMARK)
+    # A session is sent at once what it had been sent before.
+    when = (source.writer[by_rank[np.maximum(at, begin)]] + 2 * PROCESSES) * SLOT + 2
+    # What commits in another order than it was invoked in is not received before what stands before it.
+    when = np.maximum.accumulate(when)
+    seq = when + np.arange(len(at)) - np.searchsorted(when, when)
+    write = by_rank[at] * WRITES_AN_OP + np.clip(place, 0, WRITES_AN_OP - 1)
+    is_row = kind == ROW
+    return {
+        "seq": seq,
+        "ns": seq,
+        "session": np.full(len(at), session),
+        "number": np.arange(len(at)),
+        "kind": kind,
+        "key": np.where(is_row, source.key[write], NEVER),
+        "value": np.where(is_row, write, NEVER),
+        "position": at + (kind != OPEN),
+        "ordinal": np.where(is_row, place, NEVER),
+        "unit": np.where(is_row, source.writer[by_rank[at]], NEVER),
+    }
 
 
 def _table(name: str, columns: dict[str, object], count: int) -> pa.Table:
