@@ -107,8 +107,8 @@ def test_a_unit_that_partitions_share_is_torn_in_each_of_them() -> None:
 def test_what_has_several_positions_may_still_grow_and_is_left_to_the_end(size: int) -> None:
     epoch = deliveries_of(events("open@0 x=1@1 u7*1 e1 w@1 y=2@3 u8*1 e1"))
     assert fed(epoch, contract(atomic_unit="epoch", cut="delivery"), size).found == []
-    unit = deliveries_of([replace(each, unit=7) for each in events("open@0 x=1@1 w@1 y=2@3")])
-    assert fed(unit, contract(cut="delivery"), size).found == []
+    unit = deliveries_of([replace(each, unit=7) for each in events("open@0 x=1@3 w@1 y=2@2")])
+    assert fed(unit, contract(cut="delivery", order_key="none"), size).found == []
 
 
 def test_a_number_that_two_units_bear_tells_nothing() -> None:
@@ -128,6 +128,61 @@ def test_what_was_never_sent_before_is_late_after_a_resume() -> None:
 
 
 @pytest.mark.parametrize(
+    "log",
+    [
+        "y=1@1 x=2@2 w@5 y=3@2",  # Nothing declared the start.
+        "open@0 x=1@1 gap y=1@1 w@5 y=3@2",
+        "open y=1@1 w@5 y=3@2",
+        "w@0 y=1@1 x=2@2 w@5 y=3@2",
+        "open@0 open:z@0 y=1@1 w@5 y=3@2",
+    ],
+)
+def test_where_rows_begin_coverage_those_below_what_came_back_count(log: str) -> None:
+    assert told(log) == [("late-event", len(events(log)) - 1)]
+
+
+def test_the_last_of_equal_watermarks_says_what_is_covered() -> None:
+    """Nothing is closed, as the other partition has no watermark yet."""
+    log = "open x[1]=9@9 w[0]@5 y[0]=1@2 w[0]@5 y[0]=3@4"
+    how: dict[str, object] = {"cut": "position", "order_key": "none"}
+    assert told(log, **how) == [("late-event", 5)]
+    assert told(log.replace("y[0]=1@2 w[0]@5", "w[0]@5 y[0]=1@2"), **how) == []
+
+
+def test_the_row_with_which_coverage_began_is_held_below_the_floor() -> None:
+    log = "open x[1]=9@9 w[1]@3 y[0]=1@1 w[0]@8 y[0]=3@5"
+    assert told(log, order_key="none") == [("late-event", 5)]
+    assert told(log.replace("y[0]=1@1", "z[0]=1@1"), order_key="none") == []
+
+
+def test_a_lower_watermark_may_tear_what_a_higher_one_finds_replaced() -> None:
+    """At the first of two watermarks of a partition y was missing; at the second one a newer y stood for it."""
+    log = events("open@0 x[0]=1@2 w[0]@2 y[0]=9@3 w[0]@5 y[0]=2@2.1")
+    lagging = [*events("open@0 z[1]=8@1 w[1]@1"), *log[1:]]
+    unit = {3: 7, 7: 7}
+    named = deliveries_of([replace(each, unit=unit.get(place, NEVER)) for place, each in enumerate(lagging)])
+    declared = contract(cut="position", versions="latest", order_key="none")
+    assert ("torn-unit", 7) in fed(named, declared).found
+
+
+def test_what_a_session_asks_for_later_may_be_torn_from_then_on() -> None:
+    log = events("open:x@0 x=1@3 w@1 open:y@0 w@1 y=2@3.1")
+    named = deliveries_of([replace(each, unit=7 if each.kind == ROW else NEVER) for each in log])
+    assert fed(named, contract(cut="delivery")).found == [("torn-unit", 5)]
+
+
+@pytest.mark.parametrize(
+    ("log", "changes"),
+    [
+        ("open@0 x=1@2 u7*2 w@2 w@3", {"closed": "<"}),
+        ("open@2 x=1@2 u7*2 w@1 w@2", {"resume": "at"}),
+    ],
+)
+def test_what_a_watermark_or_a_start_leaves_open_is_held(log: str, changes: dict[str, object]) -> None:
+    assert told(log, cut="position", **changes) == [("torn-unit", 3)]
+
+
+@pytest.mark.parametrize(
     ("log", "expected"),
     [
         ("open@0 x=1@1 e1 x=2@2 e2 w@2 x=3@3 e1", [("zombie", 4)]),
@@ -139,6 +194,11 @@ def test_what_was_never_sent_before_is_late_after_a_resume() -> None:
 def test_rows_of_an_older_owner_are_told(log: str, expected: list[tuple[str, int]]) -> None:
     assert told(log, epochs="owners", order_key="none") == expected
     assert told(log, epochs="units", order_key="none") == []
+
+
+def test_a_row_of_an_older_owner_below_the_floor_is_told_as_well() -> None:
+    log = "open@0 x=1@1 e2 w@5 y=2@2 e1"
+    assert told(log, epochs="owners", order_key="none") == [("late-event", 3), ("zombie", 3)]
 
 
 def test_a_watermark_that_binds_all_subscribers_binds_them_all() -> None:
