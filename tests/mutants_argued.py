@@ -170,10 +170,6 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ("checkers/graph.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/slices.py",
-        "~is_certain & (edges.source_after > edges.target)  ->  ~is_certain | (edges.source_after > edges.target)",
-    ): WIDER,
-    (
-        "checkers/slices.py",
         "np.concatenate((moment[source[is_unmet]], moment[past])) + 1  ->  "
         "np.concatenate((moment[source[is_unmet]], moment[past])) + 2",
     ): WIDER,
