@@ -4,22 +4,44 @@ Both look at the stream alone, for a session says what it asks for by its `open`
 key, each from a position on or from wherever it begins.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from checkers.ragged import distinct
 from checkers.stream_coverage import ENDS
 from checkers.stream_index import GroupIndex, Places, codes, first_rows
 from checkers.stream_view import Ruling, StreamView
-from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
+from harness.core.columns import NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites
 
 
-def outside_events(view: StreamView) -> Ruling:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """What there is in all, in a log and at its source."""
+
+    key_count: int  # 0 where no session asks for a part
+    is_known: Bools  # (opens,) Does a key exist that each `open` of the log names?
+    lowest: int  # position; NEVER if there is none
+
+    @classmethod
+    def of(cls, deliveries: Deliveries, writes: SourceWrites) -> "Extent":
+        """That of a log beside its source. O(n log n), O(n) where every session asks for everything."""
+        d, is_row = deliveries, deliveries.kind == ROW
+        opens = np.flatnonzero(d.kind == OPEN)
+        opened, is_narrow = d.key[opens], (d.key[opens] != NEVER) | (d.span[opens] >= 0)
+        keys = distinct(np.append(d.key[is_row], writes.key)) if is_narrow.any() else opened[:0]
+        lowest = min(int(d.position.min(initial=NEVER, where=is_row)), int(writes.position.min(initial=NEVER)))
+        return cls(key_count=len(keys), is_known=Places(keys).of(opened) >= 0, lowest=lowest)
+
+
+def outside_events(view: StreamView, extent: Extent | None = None) -> Ruling:
     """S01: rows that their session never asked for, by partition and key, or at or below where it was to begin.
 
     Where to begin is read by `resume`; what opens a session anew takes back nothing of what it asked for. What the
     subscriber had received before is a repetition, and S03's affair. A session that opened by partition says nothing
-    about rows without one. A witness is a row of a session for which something lies outside: a key of the source or of
-    the log that it never asked for, or a position below its start; and a row that came before it was asked for.
+    about rows without one. Of a view of some keys, `extent` is that of all. A witness is a row of a session for which
+    something lies outside: a key of the source or of the log that it never asked for, or a position below its start;
+    and a row that came before it was asked for.
     O(n log n).
     """
     d = view.deliveries
@@ -33,12 +55,13 @@ def outside_events(view: StreamView) -> Ruling:
     is_first[view.firsts(d.subscriber)] = True
     is_below = is_declared & ~covered.reaches(d.position[rows]) & is_first[rows]
     is_broken = is_unasked | is_below
+    extent = extent or Extent.of(d, view.writes)
     broken = np.flatnonzero(is_broken)
     return Ruling(
         watermark=rows[broken],
         row=np.where(is_unasked[broken], -1, marker[broken]),
         write=np.full(len(broken), -1, np.int64),
-        witnesses=int(np.count_nonzero(is_broken | _has_outside(view, rows, covered.start, is_declared))),
+        witnesses=int(np.count_nonzero(is_broken | _has_outside(view, extent, rows, covered.start, is_declared))),
     )
 
 
@@ -97,8 +120,9 @@ class _Latest:
     """For each row the last of some markers of its session that bears the same names."""
 
     def __init__(self, view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> None:
-        columns = (view.session, *names) if len(marks) else (view.session,)
-        group = codes(*(np.append(column[rows], column[marks]) for column in columns))
+        group = view.session[np.append(rows, marks)]
+        if names and len(marks):
+            group = codes(group, *(column[np.append(rows, marks)] for column in names))
         self._group = group[: len(rows)]
         self._index = GroupIndex(group[len(rows) :], marks, marks)
 
@@ -107,23 +131,20 @@ class _Latest:
         return self._index.last_before(self._group, time)
 
 
-def _has_outside(view: StreamView, rows: Int64s, start: Int64s, is_declared: Bools) -> Bools:
+def _has_outside(view: StreamView, extent: Extent, rows: Int64s, start: Int64s, is_declared: Bools) -> Bools:
     """Is there something that the session of each row must not be sent?"""
-    d, w = view.deliveries, view.writes
-    events = np.flatnonzero(d.kind == ROW)
-    keys = distinct(np.append(d.key[events], w.key))
+    d = view.deliveries
     opens = np.flatnonzero(d.kind == OPEN)
     is_whole = (d.key[opens] == NEVER) & (d.span[opens] < 0)
     sessions = int(view.session.max(initial=-1)) + 1
     opened = np.bincount(view.session[opens], minlength=sessions)
     unbound = np.bincount(view.session[opens[is_whole]], minlength=sessions)
     by_span = np.bincount(view.session[opens[(d.span[opens] >= 0)]], minlength=sessions)
-    of_known = opens[Places(keys).of(d.key[opens]) >= 0]
+    of_known = opens[extent.is_known]
     first = first_rows(view.session[of_known], d.key[of_known])
     of_key = np.bincount(view.session[of_known[first]], minlength=sessions)
-    is_bound = (opened > 0) & (unbound == 0) & (np.where(by_span > 0, 0, of_key) < len(keys))
-    lowest = min(int(d.position[events].min(initial=NEVER)), int(w.position.min(initial=NEVER)))
-    result: Bools = is_bound[view.session[rows]] | (is_declared & (lowest <= start))
+    is_bound = (opened > 0) & (unbound == 0) & (np.where(by_span > 0, 0, of_key) < extent.key_count)
+    result: Bools = is_bound[view.session[rows]] | (is_declared & (extent.lowest <= start))
     return result
 
 

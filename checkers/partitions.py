@@ -23,7 +23,7 @@ def watermarks_above_partitions(view: StreamView) -> Ruling:
     d, contract = view.deliveries, view.contract
     marks = np.flatnonzero((d.kind == WATERMARK) & (d.span < 0) & ~view.is_regress)
     if not contract.is_whole_least or contract.wm_idle != "moves" or not contract.is_position_global:
-        marks = marks[:0]
+        return Ruling.nothing()
     owner, last, height = _levels_at(view, marks)
     lowest, highest = np.full(len(marks), NEVER, np.int64), np.full(len(marks), NOT_COUNTED, np.int64)
     np.minimum.at(lowest, owner, height)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
 from checkers.ragged import ordered
-from checkers.stream_index import GroupIndex, first_rows
+from checkers.stream_index import first_rows
 from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -79,10 +79,7 @@ def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
     top = np.append(-1, reached)[before]
     is_sole = contract.is_position_unique and contract.atomic_unit == "transaction"
     broken = np.flatnonzero((ops.position < top) | (is_sole & (ops.position == top)))
-    own = GroupIndex(ops.process, ops.complete_seq)
-    lowest = np.full(len(ops.op), np.iinfo(np.int64).min)
-    before_own = own.place(ops.process, ops.invoke_seq) - own.place(ops.process, lowest)
-    witnesses = int(np.count_nonzero(before > before_own))
+    witnesses = int(np.count_nonzero(_first_end_of_others(ops) < ops.invoke_seq))
     if len(broken) == 0:
         return RealTime(first=None, witnesses=witnesses)
     first = int(broken[np.argmin(ops.invoke_seq[broken])])
@@ -95,3 +92,11 @@ def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
         count=len(broken),
     )
     return RealTime(first=found, witnesses=witnesses)
+
+
+def _first_end_of_others(ops: Placed) -> Int64s:
+    """For each operation when the first one of another process had been answered; NEVER."""
+    first = int(np.argmin(ops.complete_seq))
+    is_own = ops.process == ops.process[first]
+    other = int(ops.complete_seq.min(initial=NEVER, where=~is_own))
+    return np.where(is_own, other, ops.complete_seq[first])

@@ -13,7 +13,7 @@ from checkers.delivery import torn_units
 from checkers.divergence import divergent_duplicates
 from checkers.duplicates import repetitions
 from checkers.ends import events_after_end
-from checkers.filters import moved_keys, outside_events
+from checkers.filters import moved_keys
 from checkers.future import watermarks_from_future
 from checkers.gaps import silent_gaps
 from checkers.handover import hand_over_holes
@@ -180,6 +180,7 @@ def _of_keys(found: OfKeys) -> dict[str, Ruling]:
         MISSING: found.missing,
         MISMATCH: found.mismatches,
         RESUME: found.holes.resumes,
+        OUTSIDE: found.outside,
     }
 
 
@@ -189,7 +190,6 @@ def _tasks(view: StreamView, of_keys: OfKeys, around: Around) -> dict[str, Calla
         INVERTED: partial(order_inversions, view, of_keys.ties),
         WRONG: partial(wrong_values, view),
         DUPLICATE: partial(repetitions, view),
-        OUTSIDE: partial(outside_events, view),
         TAIL: partial(lost_tails, view, of_keys.missing, around),
         SILENT: partial(silent_gaps, view, of_keys.missing),
         HANDOVER: partial(hand_over_holes, view, of_keys.holes),

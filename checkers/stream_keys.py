@@ -12,6 +12,7 @@ import numpy as np
 
 from checkers.boundary import state_mismatches
 from checkers.delivery import Closings, missing_events
+from checkers.filters import Extent, outside_events
 from checkers.order import tied_inversions
 from checkers.ragged import distinct
 from checkers.resumes import Holes, holes
@@ -34,11 +35,12 @@ class OfKeys:
     missing: Ruling
     mismatches: Ruling
     ties: Ruling
+    outside: Ruling
     holes: Holes
 
     @classmethod
-    def of(cls, view: StreamView) -> "OfKeys":
-        """Of all keys of a view."""
+    def of(cls, view: StreamView, extent: Extent) -> "OfKeys":
+        """Of all keys of a view; `extent` is that of the whole log."""
         late, boundary = late_events(view)
         closings = Closings.of(view)
         missing = missing_events(view, closings)
@@ -48,6 +50,7 @@ class OfKeys:
             missing=missing,
             mismatches=state_mismatches(view, closings),
             ties=tied_inversions(view),
+            outside=outside_events(view, extent),
             holes=holes(view, missing, closings),
         )
 
@@ -59,6 +62,7 @@ class OfKeys:
             missing=to(self.missing),
             mismatches=to(self.mismatches),
             ties=to(self.ties),
+            outside=to(self.outside),
             holes=Holes(resumes=to(self.holes.resumes), backfills=to(self.holes.backfills)),
         )
 
@@ -85,21 +89,23 @@ def judged_by_key(
     block_rows: int = BLOCK_ROWS,
 ) -> tuple[StreamView, OfKeys]:
     """The view of a log, and what the rules about single keys say; by so many threads. O(n log n)."""
-    parts = blocks(deliveries, writes, block_rows)
+    parts, extent = blocks(deliveries, writes, block_rows), Extent.of(deliveries, writes)
     if len(parts) == 1:
         view = stream_view(deliveries, writes, contract)
-        return view, OfKeys.of(view)
+        return view, OfKeys.of(view, extent)
     # Which operations share a name, is a matter of all keys.
     named = writes if contract.unit_rows == "each" else replace(writes, txn=unit_names(writes))
-    found = list(by_part(partial(_of_block, deliveries, named, contract), parts, threads=threads))
+    found = list(by_part(partial(_of_block, deliveries, named, contract, extent), parts, threads=threads))
     view = view_of(deliveries, writes, contract, _matches(len(deliveries.kind), len(writes.op), found))
     return view, _of_all(view, [each.told for each in found])
 
 
-def _of_block(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block) -> _Found:
+def _of_block(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, extent: Extent, block: Block
+) -> _Found:
     d, w = events_of(deliveries, block.events), writes_of(writes, block.writes)
     matches = matches_of(d, w, contract, has_source=len(writes.op) > 0)
-    told = OfKeys.of(view_of(d, w, contract, matches))
+    told = OfKeys.of(view_of(d, w, contract, matches), extent)
     own = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)))
     expected = block.writes[matches.expected]
     return _Found(
@@ -157,6 +163,7 @@ def _of_all(view: StreamView, parts: Sequence[OfKeys]) -> OfKeys:
         missing=_together([part.missing for part in parts], _write),
         mismatches=_together([part.mismatches for part in parts], key),
         ties=_together([part.ties for part in parts], _row),
+        outside=_together([part.outside for part in parts], _row),
         holes=Holes(
             resumes=_together([part.holes.resumes for part in parts], _write),
             backfills=_together([part.holes.backfills for part in parts], _write),

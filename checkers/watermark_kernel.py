@@ -19,7 +19,7 @@ from checkers.arrow import integers
 from checkers.chunks import Chunk, Source
 from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.files import DAMAGE, damaged, ints_of
-from checkers.ragged import ordered
+from checkers.ragged import first_of_each
 from checkers.register_order import Order
 from checkers.serializability import Summary as PartitionSummary
 from checkers.serializability import summary as partition_summary
@@ -128,9 +128,10 @@ class _Pairs:
         return _Pairs(self.op[rows], self.mark[rows])
 
     def by_mark(self) -> "_Pairs":
-        """The same in the order of watermarks, in which what is looked up for these lies together."""
-        order, mark = ordered(self.mark.astype(np.int64))
-        return _Pairs(self.op[order], mark.astype(np.int32))
+        """Each once, in the order of watermarks, in which what is looked up for these lies together."""
+        words = np.sort(self.mark.astype(np.int64) << 32 | self.op)
+        words = words[first_of_each(words)]
+        return _Pairs((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,8 @@ def test_witnesses_of_a_filter_are_rows_beside_something_outside_of_it() -> None
     assert witnesses("open@1 x=2@2", "ok@2 x=2") == 0
     assert witnesses("open:x@0 open:z@0 x=1@1", "ok@1 x=1; ok@2 y=2") == 1  # There is nothing of z, and there is of y.
     assert witnesses("open:x@0 y=2@2 open:y@0 x=1@1") == 1  # The row that came too soon.
+    assert witnesses("open[1]@0 x[1]=1@1") == 1  # Of partitions nobody knows which keys are not theirs.
+    assert witnesses("open[1]@0 open@0 x[1]=1@1") == 0
 
 
 # S26
