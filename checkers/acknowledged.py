@@ -22,9 +22,8 @@ import numpy as np
 from checkers.delivery import first_of_each
 from checkers.duplicates import acknowledgements
 from checkers.engine import Engine
-from checkers.evidence import UNREADABLE, finding, rows
+from checkers.evidence import finding, windows
 from checkers.explain import Name, number
-from checkers.files import damaged
 from checkers.stream_chunks import Placement, StreamLog, merged, placed, read_deliveries, read_writes, stream_logs
 from checkers.stream_index import GroupIndex, codes, expand, max_so_far
 from checkers.stream_kernel import by_subscriber, placement_of
@@ -180,21 +179,11 @@ def _losses(view: StreamView, ruling: Ruling, subscribers: Sequence[str]) -> Ite
 
 def _crashes(history: Path, subscribers: Sequence[str]) -> dict[int, list[int]]:
     """When each subscriber crashed, as journal positions; only crashes that had an effect."""
-    found: dict[int, tuple[int, list[str]]] = {}
-    result: dict[int, list[int]] = {}
-    for row in rows(history, "faults", ["seq", "step", "phase", "targets", "effect"], kind=["crash"]):
-        try:
-            targets = msgspec.json.decode(row["targets"], type=list[str])
-        except UNREADABLE as problem:
-            raise damaged(history / "faults.parquet", problem) from problem
-        if row["phase"] == "begin":
-            found[row["step"]] = (row["seq"], targets)
-        elif row["phase"] == "effect" and row["effect"] and row["step"] in found:
-            begun, struck = found.pop(row["step"])
-            for place, who in enumerate(subscribers):
-                if who in struck:
-                    result.setdefault(place, []).append(begun)
-    return result
+    crashes = [window for window in windows(history) if window.kind == "crash" and window.effect]
+    return {
+        place: [window.begin_seq for window in crashes if name in window.targets]
+        for place, name in enumerate(subscribers)
+    }
 
 
 def _finding(lost: Lost, name: Name) -> Finding:

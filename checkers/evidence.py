@@ -56,6 +56,7 @@ class Window:
 
     kind: str
     targets: tuple[str, ...]
+    begin_seq: int
     begin_ns: int
     end_ns: int
     effect: int | None
@@ -197,16 +198,20 @@ def windows(history: Path) -> tuple[Window, ...]:
                 effects[row["step"]] = row["effect"]
             case "end":
                 ends[row["step"]] = row["ns"]
-    return tuple(
-        Window(
-            kind=row["kind"],
-            targets=tuple(json.loads(row["targets"])),
-            begin_ns=row["ns"],
-            end_ns=ends.get(step, NEVER),
-            effect=effects.get(step),
+    try:
+        return tuple(
+            Window(
+                kind=row["kind"],
+                targets=tuple(msgspec.json.decode(row["targets"], type=list[str])),
+                begin_seq=row["seq"],
+                begin_ns=row["ns"],
+                end_ns=ends.get(step, NEVER),
+                effect=effects.get(step),
+            )
+            for step, row in sorted(begun.items())
         )
-        for step, row in sorted(begun.items())
-    )
+    except UNREADABLE as problem:
+        raise damaged(history / "faults.parquet", problem) from problem
 
 
 def phases(history: Path) -> dict[str, Mapping[str, Any]]:
