@@ -110,15 +110,15 @@ def _task_count(session: SparkSession) -> int:
 def stop_java(session: SparkSession, timeout_s: float) -> None:
     """Stop a session that runs here, and Java with it, which would else live as long as this process."""
     java = session.sparkContext._gateway.proc
-    stop(session)
+    session.stop()
     java.stdin.close()
     java.wait(timeout_s)
     SparkContext._gateway = SparkContext._jvm = None  # The next session starts a new one.
 
 
 def stop(session: SparkSession) -> None:
-    """Stop a session that runs here, and do not wait for the thread that counts for its accumulators: we have none."""
-    # It looks once a second whether it is to end, and ends with this process.
+    """Stop a session that runs here, and leave its Java to the end of this process, which is near."""
+    # The thread for its accumulators, of which we have none, looks once a second whether it is to end: it is not asked.
     session.sparkContext._accumulatorServer = None
     session.stop()
 
