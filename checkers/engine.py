@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
 from typing import Protocol, TypeVar
 
+from checkers.memory import one_heap
+
 T = TypeVar("T")
 M = TypeVar("M")
 R = TypeVar("R")
@@ -83,6 +85,7 @@ class LocalEngine:
 
     def __init__(self, threads: int | None = None) -> None:
         self.parallelism = threads or cpu_count() or 1
+        one_heap()
         self._pool = ThreadPoolExecutor(self.parallelism)
 
     def over(self, items: Sequence[T]) -> Dataset[T]:

@@ -17,6 +17,7 @@ from checkers.filters import moved_keys
 from checkers.future import watermarks_from_future
 from checkers.gaps import silent_gaps
 from checkers.handover import hand_over_holes
+from checkers.memory import kept
 from checkers.order import order_inversions
 from checkers.owners import zombie_events
 from checkers.partitions import watermarks_above_partitions
@@ -26,9 +27,9 @@ from checkers.ragged import distinct
 from checkers.real_time import RealTime, read_placed, real_time_order
 from checkers.stream_around import NOTHING_AROUND, Around, read_around
 from checkers.stream_blocks import BLOCK_ROWS
-from checkers.stream_chunks import Placement, StreamLog, placed, read_deliveries, read_writes, told_by
+from checkers.stream_chunks import Placement, StreamLog, told_by
 from checkers.stream_keys import OfKeys, judged_by_key
-from checkers.stream_ranks import read_ranked
+from checkers.stream_ranks import read_beside
 from checkers.stream_view import Ruling, StreamView, announced_view, defect, stream_view
 from checkers.tail import lost_tails
 from checkers.watermark import regressions
@@ -112,26 +113,25 @@ def placement_of(log: StreamLog) -> Placement:
 
 def judge(log: StreamLog, contract: StreamContract, known: Placement, threads: int = 1) -> Outcome:
     """The rules over one log, by so many threads; `known` is what all logs together tell of the source."""
-    with ThreadPoolExecutor(threads) as pool:
-        read = pool.submit(read_deliveries, log)
-        writes = _writes_of(log, known)
-        deliveries = read.result()
-    around = read_around(Path(log.directory), writes, contract)
-    outcome = judged(log, deliveries, writes, contract, around, threads=threads)
+    folder = Path(log.directory)
+    with kept(), ThreadPoolExecutor(1) as beside:
+        deliveries, writes = read_beside(log, folder, known, threads=threads)
+        timed = beside.submit(_timed, log, writes, contract)
+        around = read_around(folder, writes, contract)
+        return replace(judged(log, deliveries, writes, contract, around, threads=threads), timed=timed.result())
+
+
+def _timed(log: StreamLog, writes: SourceWrites, contract: StreamContract) -> RealTime | None:
+    """What the rule about the source alone says: once, for the first log."""
     if contract.realtime == "none" or log.chosen[0] != log.subscribers[0]:
-        return outcome
-    return replace(outcome, timed=real_time_order(read_placed(Path(log.directory), writes), contract))
+        return None
+    return real_time_order(read_placed(Path(log.directory), writes), contract)
 
 
 def sights(log: StreamLog, contract: StreamContract, known: Placement, wanted: tuple[Sighted, ...]) -> Seen:
     """What the log's sessions of those wanted saw at their positions, by time: the same events that `views` are of."""
-    view = stream_view(read_deliveries(log), _writes_of(log, known), contract)
+    view = stream_view(*read_beside(log, Path(log.directory), known), contract)
     return {each: tuple(_sight(view, row) for row in rows.tolist()) for each, rows in rows_at(view, wanted).items()}
-
-
-def _writes_of(log: StreamLog, known: Placement) -> SourceWrites:
-    folder = Path(log.directory)
-    return read_ranked(folder, placed(read_writes(folder), known))
 
 
 def judged(
@@ -150,12 +150,13 @@ def judged(
     view, of_keys = judged_by_key(deliveries, writes, contract, threads=threads, block_rows=block_rows)
     # Without a source the units that the rows name are all that is known of it.
     units = view if len(writes.op) else announced_view(deliveries, contract)
-    torn = torn_units(units, threads=threads, block_rows=block_rows)
     with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter's lock in all that takes long.
+        torn = pool.submit(torn_units, units, threads=threads, block_rows=block_rows)
+        source = pool.submit(source_facts, writes)
         views = pool.submit(views_of, view, is_alone=len(log.chosen) == len(log.subscribers))
         tasks = _tasks(view, of_keys, around)
         others = {name: task.result() for name, task in [(name, pool.submit(rule)) for name, rule in tasks.items()]}
-    rulings = {name: (view, one) for name, one in (_of_keys(of_keys) | others).items()} | {TORN: (units, torn)}
+    rulings = {name: (view, one) for name, one in (_of_keys(of_keys) | others).items()} | {TORN: (units, torn.result())}
     rulings = {name: rulings[name] for name in RULES if name in rulings}
     examples = [
         _example(name, log, one, ruling, rows)
@@ -165,7 +166,7 @@ def judged(
     facts = _facts(view) | {"events-at-exclusive-watermarks": rulings[BOUNDARY][1].legal}
     witnesses = {name: ruling.witnesses for name, (_, ruling) in rulings.items()}
     return Outcome(
-        source=source_facts(writes),
+        source=source.result(),
         examples=tuple(examples),
         witnesses=witnesses,
         facts=facts,

@@ -5,7 +5,8 @@ that lost what had been acknowledged, leaves the order unknown from where the tw
 stands there twice. What was never read has no rank.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -18,8 +19,9 @@ from checkers import arrow
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
 from checkers.ragged import common_prefix, distinct, expand, groups
+from checkers.stream_chunks import DELIVERED, Placement, StreamLog, placed, read_deliveries, read_writes
 from checkers.stream_index import Places, ascending, codes
-from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Int64s, SourceWrites
+from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
 BLOCK_ROWS: Final = 1 << 20
 
@@ -35,8 +37,29 @@ class Lists:
     elements: Int64s
 
 
+def read_beside(
+    log: StreamLog,
+    source: Path,
+    known: Placement,
+    *,
+    names: Sequence[str] = DELIVERED,
+    has_times: bool = True,
+    threads: int = 1,
+) -> tuple[Deliveries, SourceWrites]:
+    """The events of a log, and the writes of its source, placed and ranked. Raises HistoryError if one is damaged."""
+    with ThreadPoolExecutor(threads) as pool:
+        deliveries, lists = pool.submit(read_deliveries, log, names), pool.submit(read_lists, source)
+        writes = placed(read_writes(source, has_times=has_times), known)
+        return deliveries.result(), ranked(writes, lists.result())
+
+
 def read_ranked(history: Path, writes: SourceWrites) -> SourceWrites:
     """The writes with their ranks among the versions of their key. Raises HistoryError if a file is damaged."""
+    return ranked(writes, read_lists(history))
+
+
+def read_lists(history: Path) -> Lists:
+    """Of each key the longest list that was read. Raises HistoryError if a file is damaged."""
     parts = []
     try:
         with (
@@ -49,7 +72,7 @@ def read_ranked(history: Path, writes: SourceWrites) -> SourceWrites:
                 parts.append(longest(_lists(op_table, mop_table)))
     except DAMAGE as problem:
         raise damaged(history, problem) from problem
-    return ranked(writes, longest(joined(parts)))
+    return longest(joined(parts))
 
 
 def ranked(writes: SourceWrites, lists: Lists) -> SourceWrites:

@@ -6,7 +6,6 @@ covers both (checkers/slices.py).
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -19,15 +18,16 @@ from checkers.arrow import integers
 from checkers.chunks import Chunk, Source
 from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.files import DAMAGE, damaged, ints_of
+from checkers.memory import kept
 from checkers.ragged import first_of_each
 from checkers.register_order import Order
 from checkers.serializability import Summary as PartitionSummary
 from checkers.serializability import summary as partition_summary
 from checkers.shares import Share, infer, shares
 from checkers.stream_blocks import Block, by_part
-from checkers.stream_chunks import Placement, StreamLog, placed, read_deliveries, read_writes, told_by
+from checkers.stream_chunks import Placement, StreamLog, told_by
 from checkers.stream_index import first_rows
-from checkers.stream_ranks import read_ranked
+from checkers.stream_ranks import read_beside
 from checkers.versions import Inference
 from checkers.watermark_blocks import blocks, edges_of
 from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks
@@ -166,6 +166,11 @@ def derived(item: Source | StreamPart, contract: StreamContract, known: Placemen
     """All that a log contributes, by so many threads. A chunk of operations stays what it is, until `route`."""
     if not isinstance(item, StreamPart):
         return item
+    with kept():
+        return _derived(item, contract, known, threads)
+
+
+def _derived(item: StreamPart, contract: StreamContract, known: Placement, threads: int) -> "Derived":
     deliveries, writes = _read(item, known, threads)
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
     look = partial(_condensed, deliveries, writes, contract)
@@ -302,11 +307,7 @@ def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
 
 
 def _read(part: StreamPart, known: Placement, threads: int = 1) -> tuple[Deliveries, SourceWrites]:
-    source = Path(part.source)
-    with ThreadPoolExecutor(threads) as pool:
-        deliveries = pool.submit(read_deliveries, part.log, _NAMES)
-        writes = read_ranked(source, placed(read_writes(source, has_times=False), known))
-        return deliveries.result(), writes
+    return read_beside(part.log, Path(part.source), known, names=_NAMES, has_times=False, threads=threads)
 
 
 def _condensed(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block) -> _Condensed:
