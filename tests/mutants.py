@@ -1,8 +1,9 @@
 """Breaks a file on purpose, in one place after the other, and shows which breaks no test notices.
 
 `python -m tests.mutants checkers/watermark.py -- tests/unit/checkers tests/property/test_streams.py`
-`python -m tests.mutants` takes the rules of the transactional check, with their tests; `python -m tests.mutants 2/5`
-the second of each five of their mutants. `python -m tests.mutants checkers/slices.py` takes one of these files.
+`python -m tests.mutants` takes rules of the transactional check and of streams, with their tests: 1,500 mutants, an
+hour. `python -m tests.mutants 2/5` takes the second of each five of them, `python -m tests.mutants checkers/slices.py`
+one of these files.
 
 Mutants: a comparison becomes its neighbour (< and <=) or its opposite; `and` and `or`, minimum and maximum change
 places; a flag is inverted; `not` and `~` are dropped; a sum becomes a difference, and a bound moves by one; a search
