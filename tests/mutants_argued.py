@@ -314,4 +314,9 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/online_state.py",
         "count_so_far(view.session, above) > 0  ->  count_so_far(view.session, above) >= 0",
     ): HELD,
+    (
+        "checkers/blobs.py",
+        "int(length.min(initial=0, where=~is_open)) - 1  ->  int(length.min(initial=0, where=~is_open)) - 2",
+    ): "a number that is no length, as well",
+    ("checkers/blobs.py", "False  ->  True"): COST,
 }
