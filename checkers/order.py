@@ -3,7 +3,7 @@
 import numpy as np
 
 from checkers.ragged import distinct, first_of_each, ordered
-from checkers.stream_index import codes, count_so_far, first_rows, max_so_far
+from checkers.stream_index import codes, first_rows, max_so_far, segments
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, ROW, Int64s
 
@@ -20,7 +20,7 @@ def order_inversions(view: StreamView, ties: Ruling | None = None) -> Ruling:
     """
     ties = tied_inversions(view) if ties is None else ties
     rows = _compared(view)
-    segment = codes(_segments(view)[rows], _order_scope(view)[rows])
+    segment = codes(_segments(view, rows), _order_scope(view)[rows])
     return _first([_inverted(segment, view.deliveries.position[rows], rows), ties])
 
 
@@ -28,7 +28,7 @@ def tied_inversions(view: StreamView) -> Ruling:
     """The part about events of one key at one position (S27): first by version, then by the place in one operation."""
     d, w, rows = view.deliveries, view.writes, _compared(view)
     rows = rows[view.match[rows] >= 0]
-    key = codes(_segments(view)[rows], d.key[rows], d.position[rows])
+    key = codes(_segments(view, rows), d.key[rows], d.position[rows])
     tied = np.flatnonzero(np.bincount(key, minlength=1)[key] > 1)  # Mostly a key has one row at a position.
     rows, key = rows[tied], key[tied]
     write = view.expected[view.match[rows]]
@@ -47,9 +47,9 @@ def _compared(view: StreamView) -> Int64s:
     return result
 
 
-def _segments(view: StreamView) -> Int64s:
-    """(n,) From one opening of a session to the next."""
-    return codes(view.session, count_so_far(view.session, view.deliveries.kind == OPEN))
+def _segments(view: StreamView, rows: Int64s) -> Int64s:
+    """In which part each row is, from one opening of a session to the next."""
+    return segments(view.session, view.deliveries.kind == OPEN, rows)
 
 
 def _order_scope(view: StreamView) -> Int64s:

@@ -117,6 +117,16 @@ def count_so_far(group: Int64s, flag: Bools) -> Int64s:
     return result
 
 
+def segments(group: Int64s, flag: Bools, rows: Int64s | None = None) -> Int64s:
+    """For each of `rows` (of all) a number that ascends by its group, and by how many flags this has had, as in
+    `count_so_far`. Groups are few.
+    """
+    flags, count = np.flatnonzero(flag), len(group)
+    rows = np.arange(count) if rows is None else rows
+    begins = distinct(np.append(np.arange(int(group.max(initial=-1)) + 1) * count, group[flags] * count + flags))
+    return np.searchsorted(begins, group[rows] * count + rows, side="right")
+
+
 def _at_begin(group: Int64s, column: Int64s) -> Int64s:
     """For each row of ascending groups what stands in the column where its group begins."""
     begins = np.flatnonzero(first_of_each(group))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from checkers.ragged import ordered
 from checkers.stream_coverage import Coverage, is_marker, is_session_marker
-from checkers.stream_index import FirstTimes, GroupIndex, codes, count_so_far, expand, first_rows, max_so_far
+from checkers.stream_index import FirstTimes, GroupIndex, codes, expand, first_rows, max_so_far, segments
 from checkers.stream_matches import Matches, matches_of
 from checkers.stream_units import announced_writes, is_final_only
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s, SourceWrites
@@ -186,8 +186,7 @@ class Lanes:
 
 def lanes_of(deliveries: Deliveries, session: Int64s, scope: Int64s, rows: Int64s, height: Int64s) -> Lanes:
     """The lanes that the watermarks `rows` (k,) make; `height` (n,) are their positions."""
-    phase = count_so_far(session, is_marker(deliveries))
-    lane = codes(session[rows], deliveries.span[rows], phase[rows])
+    lane = codes(session[rows], deliveries.span[rows], segments(session, is_marker(deliveries), rows))
     order, _ = ordered(lane)  # The rows ascend.
     rows, lane = rows[order], lane[order]
     begin = np.flatnonzero(np.diff(lane, prepend=-1))
@@ -199,7 +198,7 @@ def lanes_of(deliveries: Deliveries, session: Int64s, scope: Int64s, rows: Int64
         session=session[rows[begin]],
         span=deliveries.span[rows[begin]],
         scope=scope[rows[begin]],
-        low=_lowest_starts(deliveries, session)[rows[begin]],
+        low=_lowest_starts(deliveries, session, rows[begin]),
         last=rows[np.append(begin[1:], len(rows))[: len(begin)] - 1],
         by_time=GroupIndex(lane, rows, places),
         by_height=GroupIndex(lane, height[rows], places),
@@ -281,10 +280,13 @@ def _regressions(deliveries: Deliveries, scope: Int64s) -> Bools:
     return result
 
 
-def _lowest_starts(deliveries: Deliveries, session: Int64s) -> Int64s:
-    """For each row the lowest position from which, since its session's last marker of all keys, coverage can begin."""
-    segment = codes(session, count_so_far(session, is_session_marker(deliveries)))
-    low = np.full(int(segment.max(initial=0)) + 1, NEVER, np.int64)
-    begins = np.isin(deliveries.kind, (OPEN, ROW, BACKFILL))
-    np.minimum.at(low, segment[begins], deliveries.position[begins])
-    return low[segment]
+def _lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int64s:
+    """For each of `rows` the lowest position from which, since its session's last marker of all keys, coverage can
+    begin.
+    """
+    flag = is_session_marker(deliveries)
+    begins = np.flatnonzero(np.isin(deliveries.kind, (OPEN, ROW, BACKFILL)))
+    begun, asked = segments(session, flag, begins), segments(session, flag, rows)
+    low = np.full(int(max(begun.max(initial=0), asked.max(initial=0))) + 1, NEVER, np.int64)
+    np.minimum.at(low, begun, deliveries.position[begins])
+    return low[asked]

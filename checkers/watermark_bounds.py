@@ -221,7 +221,7 @@ def _is_mergeable(deliveries: Deliveries, marks: Marks, contract: StreamContract
         is_split[session[narrow]] = True
         of = session[marks.rows]
         result &= ~is_part[of] & ~(is_split[of] & (d.span[marks.rows] == WHOLE))
-    if contract.cut == "delivery":
+    if contract.cut == "delivery" and len(same) > int(same.max(initial=-1)) + 1:  # Else no two have one position.
         unit = marks.unit_of_line[marks.line]
         received = count_so_far(session, np.isin(d.kind, (ROW, BACKFILL)))[marks.rows]
         low = np.full(int(same.max(initial=-1)) + 1, NEVER, np.int64)

@@ -47,6 +47,7 @@ from checkers.watermark_kernel import (
     details,
     gather,
     invoked_before,
+    may_read_as_of,
     placement_of,
     route,
     summary,
@@ -199,7 +200,8 @@ class _Check:
 
     def _readers(self) -> Readers:
         """The reads as of a position, with the watermarks that they are one with."""
-        parts = self.engine.over([*self.sources]).map(as_of).collect()
+        sources = [source for source in self.sources if may_read_as_of(source)]
+        parts = self.engine.over(sources).map(as_of).collect() if sources else []
         op = np.concatenate([np.empty(0, np.int64), *(op for op, _ in parts)])
         position = np.concatenate([np.empty(0, np.int64), *(position for _, position in parts)])
         order = np.argsort(op)

@@ -143,7 +143,7 @@ def happenings(ground: Ground, shown: Int64s) -> Happenings:
     }
     every = Happenings(**columns)
     is_unknown = every.is_shown & (every.write == UNKNOWN)
-    until = np.minimum(every.until, _until_unknown(codes(every.group), every, is_unknown))
+    until = np.minimum(every.until, _until_unknown(every, is_unknown))
     position = ground.deliveries.position[every.row]
     begins = _begins(ground, every, is_unknown) & every.is_shown & (position != NEVER) & (until >= every.at)
     return replace(every, until=until, moment=np.where(begins, moments(position, with_it=False), every.moment))
@@ -258,8 +258,11 @@ def _lines(ground: Ground, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
     return line[line >= 0], owner[line >= 0]
 
 
-def _until_unknown(group: Int64s, every: Happenings, is_unknown: Bools) -> Int64s:
+def _until_unknown(every: Happenings, is_unknown: Bools) -> Int64s:
     """For each happening the place before the first watermark that contains an unknown version received behind it."""
+    if not is_unknown.any():
+        return every.until
+    group = codes(every.group)
     order = ascending(group, -every.row)
     top = int(max(every.at.max(initial=0), every.until.max(initial=0))) + 3
     height = np.where(is_unknown[order], every.at[order], top - 1)

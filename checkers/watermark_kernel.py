@@ -251,6 +251,14 @@ def summary_of_partition(inference: Inference) -> PartitionSummary:
     return replace(every, open_sources=edges.only(is_kept))
 
 
+def may_read_as_of(source: Chunk) -> bool:
+    """Does a chunk have positions as of which operations read? What its file says of itself is enough to tell."""
+    group = _metadata(Path(source.directory) / "ops.parquet").row_group(source.group)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    told = [column.statistics for column in columns if column.path_in_schema == "read_ts"]
+    return not all(each is not None and each.has_null_count and each.null_count == group.num_rows for each in told)
+
+
 def as_of(source: Source) -> tuple[Int64s, Int64s]:
     """The operations of a chunk that only read, and did so as of a position: with these positions, ascending."""
     if not isinstance(source, Chunk):
@@ -296,6 +304,13 @@ def invoked_before(chunk: Chunk, *, seq: Int64s) -> Int64s:
     """How many operations of a chunk had been invoked before each of those journal positions, which ascend."""
     table = _row_group(Path(chunk.directory) / "ops.parquet", chunk.group, ["invoke_seq"])
     return np.searchsorted(np.sort(ints_of(table["invoke_seq"], NEVER)), seq)
+
+
+def _metadata(path: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(path)
+    except DAMAGE as problem:
+        raise damaged(path, problem) from problem
 
 
 def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
