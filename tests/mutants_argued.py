@@ -319,4 +319,16 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "int(length.min(initial=0, where=~is_open)) - 1  ->  int(length.min(initial=0, where=~is_open)) - 2",
     ): "a number that is no length, as well",
     ("checkers/blobs.py", "False  ->  True"): COST,
+    (
+        "checkers/anomalies.py",
+        "int(versions.read_length.max(initial=0)) + 1  ->  int(versions.read_length.max(initial=0)) + 2",
+    ): "there is room for one length more, which no read has",
+    (
+        "checkers/anomalies.py",
+        "int(version.max(initial=0)) + 1  ->  int(version.max(initial=0)) + 2",
+    ): "a number between is no version's",
+    (
+        "checkers/anomalies.py",
+        "_disordered: len(rows.append_op) + 1  ->  len(rows.append_op) + 2",
+    ): "there is room for one append more, which nobody asks for",
 }

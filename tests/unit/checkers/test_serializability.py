@@ -141,6 +141,11 @@ def test_an_anomaly_without_cycle_is_a_sentence(texts: tuple[str, ...], sentence
     assert sentence in {finding.sentence for finding in judged(concurrent(*texts)).findings}
 
 
+def test_a_dirty_update_names_what_failed_behind_the_ok_one_before() -> None:
+    found = judged(concurrent("ax4", "!ax1", "ax2", "!ax3", "rx1234")).findings
+    assert {finding.anomaly: finding.ops for finding in found}["dirty-update"] == (0, 3, 4)
+
+
 def test_the_reader_of_an_order_is_among_the_evidence_for_what_rests_on_it() -> None:
     dirty = {finding.anomaly: finding.ops for finding in judged(concurrent("!ax1", "ax2", "rx12")).findings}
     assert dirty == {"G1a": (0, 2), "dirty-update": (0, 1, 2)}
