@@ -19,7 +19,7 @@ from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s, Sourc
 P = TypeVar("P")
 R = TypeVar("R")
 
-BLOCK_ROWS: Final = 1 << 20  # Events and writes of one block, about: some hundred megabytes of columns.
+BLOCK_ROWS: Final = 1 << 19  # Events and writes of one block, about: what is made of them stays in the cache.
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def check(source: Path, history: Path, contract: StreamContract, engine: Engine,
     known = merged(engine.over(parts).map(placement_of).collect())
     sources = chunks(source)
     threads = max(1, engine.parallelism // len(parts))
-    items: list[Source | StreamPart] = [*sources, *parts]
+    items: list[Source | StreamPart] = [*parts, *sources]  # What takes long begins first.
     held = engine.over(items).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
     told = [one for one in held.map(summary).collect() if one is not None]
     told.sort(key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)

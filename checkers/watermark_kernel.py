@@ -6,6 +6,7 @@ covers both (checkers/slices.py).
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -176,21 +177,23 @@ def _derived(item: StreamPart, contract: StreamContract, known: Placement, threa
     look = partial(_condensed, deliveries, writes, contract)
     parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
     into, out, new = (_Pairs.joined([part.pairs[at] for part in parts]) for at in range(3))
-    is_torn = np.zeros(len(marks.rows), np.bool_)
-    is_torn[with_several(new.mark.astype(np.int64), new.op.astype(np.int64))] = True
+    with ThreadPoolExecutor(threads) as pool:
+        torn = pool.submit(with_several, new.mark.astype(np.int64), new.op.astype(np.int64))
+        once_in, once_out = pool.map(_Pairs.by_mark, (into, out))
+    is_torn = np.isin(np.arange(len(marks.rows)), torn.result())
     contents = replace(reduce(Contents.beside, (part.contents for part in parts)), is_torn_witness=is_torn)
-    is_event = np.isin(deliveries.kind, (ROW, BACKFILL))
     orders = sum((part.orders for part in parts), Counter[str]())
+    rows = int(np.count_nonzero(np.isin(deliveries.kind, (ROW, BACKFILL))))
     return Derived(
         part=item,
         summary=Summary(
             marks=watermarks(item.number, deliveries, marks, contents, contract),
-            counts={"rows": int(is_event.sum()), "in-edges": len(into.op), "out-edges": len(out.op)},
+            counts={"rows": rows, "in-edges": len(into.op), "out-edges": len(out.op)},
             orders={name: orders[name] for name in parts[0].orders},
         ),
         chains=marks.pairs(),
-        into=into.by_mark(),
-        out=out.by_mark(),
+        into=once_in,
+        out=once_out,
     )
 
 
@@ -253,7 +256,11 @@ def summary_of_partition(inference: Inference) -> PartitionSummary:
 
 def may_read_as_of(source: Chunk) -> bool:
     """Does a chunk have positions as of which operations read? What its file says of itself is enough to tell."""
-    group = _metadata(Path(source.directory) / "ops.parquet").row_group(source.group)
+    path = Path(source.directory) / "ops.parquet"
+    try:
+        group = pq.read_metadata(path).row_group(source.group)
+    except DAMAGE as problem:
+        raise damaged(path, problem) from problem
     columns = [group.column(number) for number in range(group.num_columns)]
     told = [column.statistics for column in columns if column.path_in_schema == "read_ts"]
     return not all(each is not None and each.has_null_count and each.null_count == group.num_rows for each in told)
@@ -304,13 +311,6 @@ def invoked_before(chunk: Chunk, *, seq: Int64s) -> Int64s:
     """How many operations of a chunk had been invoked before each of those journal positions, which ascend."""
     table = _row_group(Path(chunk.directory) / "ops.parquet", chunk.group, ["invoke_seq"])
     return np.searchsorted(np.sort(ints_of(table["invoke_seq"], NEVER)), seq)
-
-
-def _metadata(path: Path) -> pq.FileMetaData:
-    try:
-        return pq.read_metadata(path)
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem
 
 
 def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
