@@ -1,7 +1,7 @@
 """Runs in flat arrays, against plain loops."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from checkers import ragged
@@ -58,6 +58,8 @@ def test_codes_are_places_among_the_distinct_values(values: list[int]) -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(values=st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**62), 2**62))))
+@example([1 << 61, 0])  # The first that does not fit in a word with its place.
+@example([(1 << 61) - 1, 0])
 def test_ordered_is_a_stable_sort_and_distinct_has_each_value_once(values: list[int]) -> None:
     order, ascending = ragged.ordered(np.array(values, np.int64))
     assert order.tolist() == sorted(range(len(values)), key=lambda at: values[at])
