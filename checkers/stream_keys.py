@@ -67,17 +67,34 @@ class OfKeys:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """What one block comes to, by the rows of the whole log: the matches of its own events, and what its keys show."""
+class _Whole:
+    """The matches of a log of so many rows beside so many writes. Blocks fill them in, side by side: each its rows."""
 
-    rows: Int64s  # its events, ascending
-    identity: Int64s
-    is_repeated: Bools
-    is_phantom: Bools
-    write: Int64s  # the row of the source that each event shows, -1
-    expected: Int64s  # rows of the source
-    told: OfKeys
+    def __init__(self, rows: int, writes: int) -> None:
+        self._identity, self._write = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64)
+        self._is_repeated, self._is_phantom = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
+        self._is_expected = np.zeros(writes, np.bool_)
+
+    def put(self, block: Block, base: int, is_event: Bools, matches: Matches) -> None:
+        """Fill in what a block knows of its own events; from `base` on identities are its own."""
+        rows = block.events[is_event]
+        expected = block.writes[matches.expected]
+        self._identity[rows] = matches.identity[is_event] + base
+        self._write[rows] = np.append(expected, -1)[matches.match[is_event]]
+        self._is_repeated[rows] = matches.is_repeated[is_event]
+        self._is_phantom[rows] = matches.is_phantom[is_event]
+        self._is_expected[expected] = True
+
+    def matches(self) -> Matches:
+        """All of it."""
+        place = np.append(np.cumsum(self._is_expected) - 1, -1)
+        return Matches(
+            identity=self._identity,
+            is_repeated=self._is_repeated,
+            is_phantom=self._is_phantom,
+            expected=np.flatnonzero(self._is_expected),
+            match=place[self._write],
+        )
 
 
 def judged_by_key(
@@ -95,28 +112,28 @@ def judged_by_key(
         return view, OfKeys.of(view, extent)
     # Which operations share a name, is a matter of all keys.
     named = writes if contract.unit_rows == "each" else replace(writes, txn=unit_names(writes))
-    found = list(by_part(partial(_of_block, deliveries, named, contract, extent), parts, threads=threads))
-    view = view_of(deliveries, writes, contract, _matches(len(deliveries.kind), len(writes.op), found))
-    return view, _of_all(view, [each.told for each in found])
+    whole = _Whole(len(deliveries.kind), len(writes.op))
+    bases = np.cumsum([0, *(len(part.events) + len(part.writes) for part in parts)]).tolist()
+    look = partial(_of_block, deliveries, named, contract, extent, whole)
+    told = list(by_part(look, list(zip(bases, parts, strict=False)), threads=threads))
+    view = view_of(deliveries, writes, contract, whole.matches())
+    return view, _of_all(view, told)
 
 
 def _of_block(
-    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, extent: Extent, block: Block
-) -> _Found:
+    deliveries: Deliveries,
+    writes: SourceWrites,
+    contract: StreamContract,
+    extent: Extent,
+    whole: _Whole,
+    part: tuple[int, Block],
+) -> OfKeys:
+    """What one block shows, by the rows of the whole log; its matches go into `whole`."""
+    base, block = part
     d, w = events_of(deliveries, block.events), writes_of(writes, block.writes)
     matches = matches_of(d, w, contract, has_source=len(writes.op) > 0)
-    told = OfKeys.of(view_of(d, w, contract, matches), extent)
-    own = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)))
-    expected = block.writes[matches.expected]
-    return _Found(
-        rows=block.events[own],
-        identity=matches.identity[own],
-        is_repeated=matches.is_repeated[own],
-        is_phantom=matches.is_phantom[own],
-        write=np.append(expected, -1)[matches.match[own]],
-        expected=expected,
-        told=told.moved(partial(_moved, block=block)),
-    )
+    whole.put(block, base, np.isin(d.kind, (ROW, BACKFILL)), matches)
+    return OfKeys.of(view_of(d, w, contract, matches), extent).moved(partial(_moved, block=block))
 
 
 def _moved(ruling: Ruling, block: Block) -> Ruling:
@@ -127,27 +144,6 @@ def _moved(ruling: Ruling, block: Block) -> Ruling:
         row=np.append(block.events, -1)[ruling.row],
         write=np.append(block.writes, -1)[ruling.write],
         told=None if ruling.told is None else block.events[ruling.told],
-    )
-
-
-def _matches(rows: int, writes: int, found: Sequence[_Found]) -> Matches:
-    """The matches of a log of so many rows beside so many writes, from those of its blocks."""
-    identity, write = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64)
-    is_repeated, is_phantom = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
-    is_expected = np.zeros(writes, np.bool_)
-    base = 0
-    for each in found:
-        identity[each.rows] = each.identity + base
-        base += int(each.identity.max(initial=-1)) + 1
-        write[each.rows], is_repeated[each.rows], is_phantom[each.rows] = each.write, each.is_repeated, each.is_phantom
-        is_expected[each.expected] = True
-    place = np.append(np.cumsum(is_expected) - 1, -1)
-    return Matches(
-        identity=identity,
-        is_repeated=is_repeated,
-        is_phantom=is_phantom,
-        expected=np.flatnonzero(is_expected),
-        match=place[write],
     )
 
 
