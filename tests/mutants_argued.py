@@ -337,4 +337,8 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): COST,
     ("checkers/ragged.py", "_TABLE_SPARSITY * values.size + 1024  ->  _TABLE_SPARSITY * values.size"): COST,
     ("checkers/ragged.py", "_TABLE_SPARSITY * values.size + 1024  ->  _TABLE_SPARSITY * values.size + 1025"): COST,
+    (
+        "checkers/real_time.py",
+        "_first_end_of_others(ops) < ops.invoke_seq  ->  _first_end_of_others(ops) <= ops.invoke_seq",
+    ): "an answer and an invocation are two records of the journal",
 }
