@@ -238,11 +238,18 @@ def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
     """The highest position that each lane's session had delivered at the lane's last watermark."""
     if view.contract.atomic_unit == "epoch" and view.contract.position != "epoch":
         return np.full(len(lanes.last), NEVER)  # A unit of many positions may be torn far above what was delivered.
-    d, lowest = view.deliveries, np.iinfo(np.int64).min
-    is_event = np.isin(d.kind, (ROW, BACKFILL))
-    below = int(d.position.min(initial=0, where=is_event)) - 1
-    reached = max_so_far(view.session, np.where(is_event, d.position, below))[lanes.last]
-    return np.where(reached == below, lowest, reached)
+    d, count = view.deliveries, len(view.deliveries.kind)
+    order = ascending(lanes.session, lanes.last)
+    session = lanes.session[order]
+    # Of which lane's end each event is the nearest before.
+    rows = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)))
+    at = np.searchsorted(session * count + lanes.last[order], view.session[rows] * count + rows)
+    is_before = np.append(session, -1)[at] == view.session[rows]
+    highest = np.full(len(order), np.iinfo(np.int64).min)
+    np.maximum.at(highest, at[is_before], d.position[rows[is_before]])
+    result = np.empty(len(order), np.int64)
+    result[order] = max_so_far(session, highest)
+    return result
 
 
 def first_of_each(group: Int64s, time: Int64s) -> Int64s:

@@ -73,9 +73,12 @@ def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
 def unit_names(writes: SourceWrites) -> Int64s:
     """By which number events may name the unit of each write: its transaction's, NEVER if two operations share it."""
     result = writes.txn.copy()
-    first = first_rows(writes.txn, writes.op)  # One row for each operation.
     name = codes(writes.txn)
-    result[np.bincount(name[first], minlength=int(name.max(initial=-1)) + 1)[name] > 1] = NEVER
+    least = np.full(int(name.max(initial=-1)) + 1, NEVER)
+    most = np.full(len(least), np.iinfo(np.int64).min)
+    np.minimum.at(least, name, writes.op)
+    np.maximum.at(most, name, writes.op)
+    result[(least < most)[name]] = NEVER
     return result
 
 
