@@ -121,6 +121,11 @@ def test_a_subscriber_that_resumed_below_its_watermark_may_be_sent_again_what_it
     assert (result.found, result.looks_back) == ([], 1)
 
 
+def test_of_several_rows_that_came_back_in_one_batch_all_were_there_before() -> None:
+    log = deliveries_of(events("open@0 x=1@1 y=2@2 w@2 y=2@2 x=1@1"))
+    assert fed(log, contract(order_key="none"), 4).found == [("duplicate-event", 4), ("duplicate-event", 5)]
+
+
 def test_what_was_never_sent_before_is_late_after_a_resume() -> None:
     log = deliveries_of(events("s1/1 open@0 x=1@1 y=2@3 w@3 s1/2 open@0 x=1@1 z=9@2 y=2@3"))
     assert fed(log, contract(wm_scope="subscriber")).found == [("late-event", 6)]
