@@ -41,7 +41,7 @@ bench: $(READY) ## measurements: messages, simulation, journal, checking
 fuzz: $(READY) ## the long mode of the fuzz tests: 10,000 inputs of each kind
 	@SEAMARK_FUZZ_COUNT=10000 $(BIN)/pytest -q tests/fuzz tests/property/test_serial_orders.py
 
-mutants: $(READY) ## broken rules of the transactional check, and which no test notices (PART=1/5: a fifth of them)
+mutants: $(READY) ## broken rules of the checks, and which of them no test notices (PART=1/5: a fifth of them)
 	@$(BIN)/python -m tests.mutants $(PART)
 
 clean: ## remove what was made: environment, caches, store
