@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.arrow import integers
 from checkers.chunks import chunks, read_chunk
-from checkers.files import DAMAGE, ints_of
+from checkers.files import DAMAGE
 from checkers.kernels import rows_by_key
 from checkers.ragged import codes
 from checkers.selection import is_locked
@@ -82,18 +83,18 @@ def whole_table(history: Path, name: str, columns: list[str]) -> pa.Table:
 
 def _writers(history: Path) -> Writers:
     ops = whole_table(history, "ops", ["index", "outcome", "after", "epoch", "commit_ts"])
-    index, epoch = ints_of(ops["index"], 0), ints_of(ops["epoch"], NEVER)
-    has_cut = (ints_of(ops["outcome"], OK) == OK) & (epoch != NEVER) & (ints_of(ops["commit_ts"], NEVER) != NEVER)
+    index, epoch = integers(ops["index"], 0), integers(ops["epoch"], NEVER)
+    has_cut = (integers(ops["outcome"], OK) == OK) & (epoch != NEVER) & (integers(ops["commit_ts"], NEVER) != NEVER)
     order = np.flatnonzero(has_cut)
     order = order[np.argsort(index[order], kind="stable")]
-    return Writers(index=index[order], after=ints_of(ops["after"], NEVER)[order], epoch=epoch[order])
+    return Writers(index=index[order], after=integers(ops["after"], NEVER)[order], epoch=epoch[order])
 
 
 def _locked(history: Path) -> tuple[Int64s, Int64s]:
     """Which operation read which key under a lock, and never without."""
     mops = whole_table(history, "mops", ["op", "f", "lock", "key"])
-    is_read = ints_of(mops["f"], READ) == READ
-    op, key, held = ints_of(mops["op"], 0)[is_read], ints_of(mops["key"], 0)[is_read], is_locked(mops)[is_read]
+    is_read = integers(mops["f"], READ) == READ
+    op, key, held = integers(mops["op"], 0)[is_read], integers(mops["key"], 0)[is_read], is_locked(mops)[is_read]
     pair = pairs(op, key, op_of=op, key_of=key)
     without = np.zeros(int(pair.max(initial=-1)) + 1, np.bool_)
     without[pair[~held]] = True

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from checkers.arrow import integers
 from checkers.engine import Engine
 from checkers.evidence import finding
-from checkers.files import DAMAGE, damaged, ints_of
+from checkers.files import DAMAGE, damaged
 from checkers.stream_chunks import merged, placed, read_writes, stream_logs
 from checkers.stream_index import codes
 from checkers.stream_kernel import placement_of
@@ -107,8 +108,8 @@ def _acts(history: Path) -> tuple[Acts, list[str]]:
     except DAMAGE as problem:
         raise damaged(path, problem) from problem
     names = sorted(name for name in pc.unique(table["node"]).to_pylist() if name is not None)
-    node = ints_of(pc.index_in(table["node"], value_set=pa.array(names, pa.string())), -1)
-    op, outcome, epoch = ints_of(table["index"], 0), ints_of(table["outcome"], INFO), ints_of(table["epoch"], NEVER)
+    node = integers(pc.index_in(table["node"], value_set=pa.array(names, pa.string())), -1)
+    op, outcome, epoch = integers(table["index"], 0), integers(table["outcome"], INFO), integers(table["epoch"], NEVER)
     last = np.full(len(names), -1, np.int64)
     np.maximum.at(last, node[node >= 0], op[node >= 0])
     is_act = (outcome == OK) & (node >= 0) & (epoch != NEVER) & np.isin(op, read_writes(history).op)

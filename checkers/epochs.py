@@ -24,8 +24,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers.acts import whole_table
+from checkers.arrow import integers
 from checkers.explain import EpochName, Name, epoch_name, number
-from checkers.files import DAMAGE, ints_of
+from checkers.files import DAMAGE
 from checkers.generations import Restart, restarts
 from checkers.ragged import codes, first_of_each
 from harness.core.columns import NEVER, OK, Bools, Int64s
@@ -107,7 +108,7 @@ def read_told(history: Path) -> Told:
         is_row=_is(kind, "row"),
         is_watermark=_is(kind, "watermark"),
         is_break=_is(kind, "open") | _is(kind, "gap"),
-        **{each: ints_of(table[each], NEVER) for each in ("seq", "session", "key", "position", "epoch", "unit")},
+        **{each: integers(table[each], NEVER) for each in ("seq", "session", "key", "position", "epoch", "unit")},
     )
 
 
@@ -115,11 +116,11 @@ def read_answers(history: Path) -> Answers:
     """What clients were answered of epochs. Raises HistoryError."""
     columns = ["index", "outcome", "invoke_seq", "complete_seq", "txn", "epoch", "commit_ts"]
     ops = whole_table(history, "ops", columns)
-    rows = np.flatnonzero((ints_of(ops["outcome"], OK) == OK) & (ints_of(ops["epoch"], NEVER) != NEVER))
-    rows = rows[np.argsort(ints_of(ops["index"], 0)[rows], kind="stable")]
+    rows = np.flatnonzero((integers(ops["outcome"], OK) == OK) & (integers(ops["epoch"], NEVER) != NEVER))
+    rows = rows[np.argsort(integers(ops["index"], 0)[rows], kind="stable")]
     return Answers(
-        commit=ints_of(ops["commit_ts"], NEVER)[rows],
-        **{each: ints_of(ops[each], NEVER)[rows] for each in ("index", "invoke_seq", "complete_seq", "txn", "epoch")},
+        commit=integers(ops["commit_ts"], NEVER)[rows],
+        **{each: integers(ops[each], NEVER)[rows] for each in ("index", "invoke_seq", "complete_seq", "txn", "epoch")},
     )
 
 
@@ -137,7 +138,7 @@ def _views(history: Path) -> tuple[Int64s, Int64s]:
         table = pq.read_table(path, columns=["seq", "position"], filters=[("object", "=", "view")])
     except DAMAGE as problem:
         raise HistoryError(f"{path}: cannot be read ({problem}); if its run has a journal, check that") from problem
-    return np.sort(ints_of(table["seq"], NEVER)), np.sort(ints_of(table["position"], NEVER))
+    return np.sort(integers(table["seq"], NEVER)), np.sort(integers(table["position"], NEVER))
 
 
 def _double(told: Told, answers: Answers, name: Name, show: EpochName) -> tuple[tuple[Finding, ...], int]:

@@ -24,7 +24,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.files import DAMAGE, ints_of
+from checkers.arrow import integers
+from checkers.files import DAMAGE
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement
@@ -84,9 +85,9 @@ def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
 
 def members(ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int) -> Members:
     """Which of those operations (rows of ops.parquet) stand with that generation, from 0 to len(known)."""
-    outcome = ints_of(ops["outcome"], INFO)
-    epoch = ints_of(ops["epoch"], NEVER)
-    is_writer = ints_of(ops["commit_ts"], NEVER) != NEVER
+    outcome = integers(ops["outcome"], INFO)
+    epoch = integers(ops["epoch"], NEVER)
+    is_writer = integers(ops["commit_ts"], NEVER) != NEVER
     home, is_certain = _homes(ops, known, epoch)
     is_ok = outcome == OK
     is_placed = is_ok & is_certain
@@ -101,8 +102,8 @@ def members(ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_b
 def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s) -> tuple[Int64s, Bools]:
     """The generation of each operation, and whether that is certain."""
     begun = np.array([restart.seq for restart in known], np.int64)
-    earliest = np.searchsorted(begun, ints_of(ops["invoke_seq"], 0))
-    latest = np.searchsorted(begun, ints_of(ops["complete_seq"], NEVER))
+    earliest = np.searchsorted(begun, integers(ops["invoke_seq"], 0))
+    latest = np.searchsorted(begun, integers(ops["complete_seq"], NEVER))
     # A number that two generations use belongs to the later one, unless that had not begun.
     reach = np.minimum.accumulate(np.array([restart.first_epoch for restart in known], np.int64)[::-1])[::-1]
     by_epoch = np.searchsorted(reach, epoch, side="right")

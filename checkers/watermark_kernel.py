@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from checkers.arrow import integers
 from checkers.chunks import Chunk, Source
 from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
-from checkers.files import DAMAGE, damaged, ints_of
+from checkers.files import DAMAGE, damaged
 from checkers.memory import kept
 from checkers.ragged import first_of_each
 from checkers.register_order import Order
@@ -274,9 +274,9 @@ def as_of(source: Source) -> tuple[Int64s, Int64s]:
     if table["read_ts"].null_count == table.num_rows:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     steps = _row_group(Path(source.directory) / "mops.parquet", source.group, ["op", "f"])
-    index, position = ints_of(table["index"], -1), ints_of(table["read_ts"], NEVER)
-    writing = ints_of(steps["op"], -1)[ints_of(steps["f"], READ) != READ]
-    is_meant = (ints_of(table["outcome"], OK) == OK) & (position != NEVER) & ~np.isin(index, writing)
+    index, position = integers(table["index"], -1), integers(table["read_ts"], NEVER)
+    writing = integers(steps["op"], -1)[integers(steps["f"], READ) != READ]
+    is_meant = (integers(table["outcome"], OK) == OK) & (position != NEVER) & ~np.isin(index, writing)
     return index[is_meant], position[is_meant]
 
 
@@ -310,7 +310,7 @@ def details(
 def invoked_before(chunk: Chunk, *, seq: Int64s) -> Int64s:
     """How many operations of a chunk had been invoked before each of those journal positions, which ascend."""
     table = _row_group(Path(chunk.directory) / "ops.parquet", chunk.group, ["invoke_seq"])
-    return np.searchsorted(np.sort(ints_of(table["invoke_seq"], NEVER)), seq)
+    return np.searchsorted(np.sort(integers(table["invoke_seq"], NEVER)), seq)
 
 
 def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
