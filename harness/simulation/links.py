@@ -207,7 +207,9 @@ class Links:
         """Tell the port later. `is_new`: whatever the peer sends from now on arrives after that."""
         at_ns = self._loop.now_ns + delay_ns
         if is_new:
-            port.first_ns[peer] = max(at_ns, port.first_ns.get(peer, 0))
+            # Ends are told in their order: a connection that ended at once may hear so sooner than the one before it.
+            at_ns = max(at_ns, port.first_ns.get(peer, 0) + 1)
+            port.first_ns[peer] = at_ns
         self._loop.schedule(at_ns, self._tell, _News(port, port.life, peer, pipes))
 
     def _tell(self, news: "_News") -> None:
