@@ -14,11 +14,11 @@ def duplicate_events(view: StreamView) -> Ruling:
     """Rows that came before, by identity and value, where `delivery` and `replay` do not allow that.
 
     At least once: a session repeats nothing, unless `replay` is session, and a later one only what was not confirmed
-    (`confirmed_again`). Exactly or at most once: a session repeats
-    nothing, and where watermarks bind more than a session, neither do those of one subscriber. What a session itself
-    asked for, by opening at a position below it, may come again. One identity with two values is no repetition: it is
-    S04's, or that of two units to which the system gave one position. A witness is a first delivery behind which its
-    session (its subscriber, where sessions are judged together) received more. O(n log n).
+    (`confirmed_again`). Exactly or at most once: a session repeats nothing, and where watermarks bind more than a
+    session, neither do those of one subscriber. What a session itself asked for, by opening at a position below it, may
+    come again. One identity with two values is no repetition: it is S04's, or that of two units to which the system
+    gave one position. A witness is a first delivery behind which its session (its subscriber, where sessions are judged
+    together) received more. O(n log n).
     """
     d, contract = view.deliveries, view.contract
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
@@ -48,8 +48,6 @@ def duplicate_events(view: StreamView) -> Ruling:
 def repetitions(view: StreamView) -> Ruling:
     """All of S03: what `duplicate_events` and `confirmed_again` find, by time."""
     found, more = duplicate_events(view), confirmed_again(view)
-    if not more.witnesses:
-        return found
     watermark = np.append(found.watermark, more.watermark)
     order = np.argsort(watermark, kind="stable")
     return Ruling(
@@ -74,12 +72,12 @@ def confirmed_again(view: StreamView) -> Ruling:
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
     own = _previous(codes(view.session[rows], view.identity[rows], d.value[rows]), rows)
     other = _previous(codes(d.subscriber[rows], view.identity[rows], d.value[rows]), rows)
-    opened = _since_open(view)[rows]
-    again = np.flatnonzero((own < 0) & (other >= 0) & (opened >= 0))
-    again = again[_is_confirmed(view, rows[again], opened[again])]
+    opened = _since_open(view)
+    again = np.flatnonzero((own < 0) & (other >= 0) & (opened[rows] >= 0))
+    again = again[_is_confirmed(view, rows[again], opened[rows[again]])]
     again = again[~_is_asked(view, rows[again], own[again])]
 
-    last = _last_open(view)[d.subscriber[rows]]
+    last = _last_open(view, opened)[d.subscriber[rows]]
     first = np.flatnonzero((other < 0) & (rows < last))
     witnesses = np.count_nonzero(_is_confirmed(view, rows[first], last[first]))
     return Ruling.of_events(rows[again], other[again], witnesses=int(witnesses))
@@ -115,9 +113,9 @@ def _since_open(view: StreamView) -> Int64s:
     return result
 
 
-def _last_open(view: StreamView) -> Int64s:
-    """For each subscriber the `open` with which its last session begins, if that received anything; else -1."""
-    d, opened = view.deliveries, _since_open(view)
+def _last_open(view: StreamView, opened: Int64s) -> Int64s:
+    """For each subscriber the last `open` of a session that received anything, -1 without one."""
+    d = view.deliveries
     heard = np.flatnonzero(((d.kind == ROW) | (d.kind == WATERMARK)) & (opened >= 0))
     result = np.full(int(d.subscriber.max(initial=-1)) + 1, -1, np.int64)
     np.maximum.at(result, d.subscriber[heard], opened[heard])
