@@ -7,7 +7,6 @@ seconds say more than seconds.
 """
 
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,9 +23,9 @@ from checkers.serializability import Options, check
 from checkers.spark import SparkEngine
 from harness.formats.load import load
 from tests.bench import formats, generated
-from tests.bench.check import check_command, from_nothing, spark
+from tests.bench.check import check_command, spark
 from tests.bench.generated import Shape
-from tests.bench.watched import Watch
+from tests.bench.watched import Watch, measured
 
 SMALL, USUAL, LARGE, HUGE = 100_000, 1_000_000, 10_000_000, 100_000_000
 WARM_REPEATS: Final = 3
@@ -120,13 +119,10 @@ def warm(engine: Engine, history: tuple[Chunk, ...], options: Options | None = N
     return best(work, repeats)
 
 
-def cold(engine: str, count: int, history: Path) -> Figure:
-    """The command, from the start of its process to its exit code; then once more, for CPU seconds and memory."""
-    begin = time.perf_counter()
-    done = subprocess.run(check_command(engine, history), check=False, capture_output=True)
-    took_s = time.perf_counter() - begin
-    row = from_nothing(engine, "", count, history)
-    return Figure(took_s, row.cpu_s, row.peak_mb, done.returncode == 0 and row.found == "exit 0")
+def cold(engine: str, history: Path) -> Figure:
+    """The command, from the start of its process to its exit code."""
+    done = measured(check_command(engine, history))
+    return Figure(done.took_s, done.cpu_s, done.peak_mb, done.code == 0)
 
 
 def imported(folder: Path, engine: Engine) -> Figure:
@@ -176,13 +172,13 @@ def figures(folder: Path, *, is_huge: bool) -> Iterator[tuple[str, Figure]]:
         yield from warm_figures(folder, engine)
     usual = folder / f"lists-{USUAL}"
     yield "1M lists, local, warm", warm(LocalEngine(), chunks(usual), repeats=WARM_REPEATS)
-    yield "1M lists, local, from nothing", cold("local", USUAL, usual)
-    yield "1M lists, Spark, from nothing", cold("spark", USUAL, usual)
+    yield "1M lists, local, from nothing", cold("local", usual)
+    yield "1M lists, Spark, from nothing", cold("spark", usual)
     large = lists(folder, LARGE)
     yield "10M lists, local, warm", warm(LocalEngine(), chunks(large), repeats=1)
-    yield "10M lists, Spark, from nothing", cold("spark", LARGE, large)
+    yield "10M lists, Spark, from nothing", cold("spark", large)
     if is_huge:
-        yield "100M lists, Spark, from nothing", cold("spark", HUGE, lists(folder, HUGE))
+        yield "100M lists, Spark, from nothing", cold("spark", lists(folder, HUGE))
 
 
 def growth(name: str, usual: Figure, large: Figure) -> str:

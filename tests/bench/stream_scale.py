@@ -7,13 +7,12 @@ anomaly. Its files are written before anything is measured. Memory is that of al
 counted once. On a machine that is busy CPU seconds say more than seconds.
 """
 
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import getloadavg
 from pathlib import Path
 from typing import Final
@@ -30,7 +29,7 @@ from harness.core.columns import APPEND, GROUP_OPS, KINDS, NEVER, OK, OPEN, READ
 from harness.core.promises import StreamContract
 from harness.formats.schema import SCHEMAS
 from tests.bench.check import spark
-from tests.bench.watched import Watched, watched
+from tests.bench.watched import Watched, measured
 
 SMOKE: Final = (100_000,)
 ROWS_A_KEY, ROWS_A_WATERMARK, WRITES_AN_OP = 10, 100, 2
@@ -241,14 +240,6 @@ def growth(small: tuple[int, Watched], large: tuple[int, Watched]) -> str:
     cpu, peak = large[1].cpu_s / small[1].cpu_s, large[1].peak_mb / small[1].peak_mb
     figures = f"{cpu:.1f} times the CPU seconds, {peak:.1f} times the memory"
     return f"{factor:g} times as many rows: {figures} (must {factor * MUST_GROWTH:g})"
-
-
-def measured(command: list[str]) -> Watched:
-    """The seconds and words of a command; then once more, for CPU seconds and memory: to look at that takes time."""
-    begin = time.perf_counter()
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    took_s = time.perf_counter() - begin
-    return replace(watched(command), took_s=took_s, output=done.stdout)
 
 
 def main(sizes: tuple[int, ...]) -> None:
