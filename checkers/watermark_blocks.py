@@ -13,9 +13,9 @@ import numpy as np
 from checkers import stream_blocks
 from checkers.stream_blocks import BLOCK_ROWS, Block, events_of, writes_of
 from checkers.stream_index import first_rows
-from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
+from checkers.watermark_edges import NO_PLACES, Links, WatermarkEdges, watermark_edges
 from checkers.watermark_versions import UNKNOWN
-from harness.core.columns import Deliveries, SourceWrites
+from harness.core.columns import Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 
@@ -25,9 +25,12 @@ def blocks(deliveries: Deliveries, writes: SourceWrites, block_rows: int = BLOCK
     return stream_blocks.blocks(deliveries, writes, block_rows, also=begins)
 
 
-def edges_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block) -> WatermarkEdges:
-    """The edges of one block, by the rows of the whole log and of the whole source."""
-    inside = watermark_edges(events_of(deliveries, block.events), writes_of(writes, block.writes), contract)
+def edges_of(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block, elsewhere: Int64s = NO_PLACES
+) -> WatermarkEdges:
+    """The edges of one block, by the rows of the whole log and of the whole source; `elsewhere` are places of these."""
+    places = elsewhere[block.writes] if len(elsewhere) else elsewhere
+    inside = watermark_edges(events_of(deliveries, block.events), writes_of(writes, block.writes), contract, places)
     return replace(inside, into=_outside(inside.into, block), out=_outside(inside.out, block))
 
 

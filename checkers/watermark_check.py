@@ -27,32 +27,32 @@ from checkers.chunks import Chunk, Source, chunks
 from checkers.edges import Edges, all_edges
 from checkers.engine import Dataset, Engine
 from checkers.explain import Evidence, Explainer, Name, evidence, longest_reads, number
+from checkers.ragged import distinct
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Meeting, Seen, seen_versions, versions_of
 from checkers.serializability import RESIDUAL_EDGES, processes
 from checkers.sightings import union
-from checkers.stream_chunks import Placement, merged, stream_logs
+from checkers.stream_chunks import merged, stream_logs
 from checkers.versions import Inference
 from checkers.watermark_bounds import Watermarks, joined, nodes_at, nodes_of, numbering
+from checkers.watermark_elsewhere import agreed, may_tell
 from checkers.watermark_kernel import (
-    NO_NODE,
     Derived,
     Detail,
+    Known,
     Placed,
-    Readers,
     StreamPart,
     Summary,
-    as_of,
     derived,
     details,
     gather,
-    invoked_before,
-    may_read_as_of,
     placement_of,
+    received_of,
     route,
     summary,
     summary_of_partition,
 )
+from checkers.watermark_reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
 from checkers.watermark_residual import Found, search
 from checkers.watermark_sentences import CHECKER, Speaker
 from checkers.watermark_steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
@@ -89,16 +89,29 @@ def check(source: Path, history: Path, contract: StreamContract, engine: Engine,
         unknown = dict.fromkeys(NAMES, _NO_CUT) if contract.cut == "unknown" else {}
         return _nothing(unknown, {"cut": contract.cut, "watermarks": 0})
     parts = [StreamPart(place, log, str(source)) for place, log in enumerate(logs)]
-    known = merged(engine.over(parts).map(placement_of).collect())
+    known = Known(merged(engine.over(parts).map(placement_of).collect()))
     sources = chunks(source)
-    threads = max(1, engine.parallelism // len(parts))
     items: list[Source | StreamPart] = [*parts, *sources]  # What takes long begins first.
-    held = engine.over(items).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
-    told = [one for one in held.map(summary).collect() if one is not None]
-    told.sort(key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
+    held, told = _derived(items, contract, known, engine)
+    if len(parts) > 1 and may_tell(contract) and any(one.loose_count for one in told):
+        tell = partial(received_of, contract=contract, known=known)
+        known = Known(known.placement, agreed(engine.over(parts).map(tell).collect()))
+        if len(known.agreement.key):
+            held, told = _derived(items, contract, known, engine)
     if not any(len(one.marks.seq) for one in told):
         return _nothing({}, {"cut": contract.cut, "watermarks": 0})
     return _Check(parts, sources, held, known, told, contract, engine, options).judgement()
+
+
+def _derived(
+    items: Sequence[Source | StreamPart], contract: StreamContract, known: Known, engine: Engine
+) -> tuple[Dataset[Source | Derived], list[Summary]]:
+    """What each log contributes, and what the driver must know of it, by number."""
+    logs = sum(isinstance(item, StreamPart) for item in items)
+    threads = max(1, engine.parallelism // logs)
+    held = engine.over(items).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
+    told = [one for one in held.map(summary).collect() if one is not None]
+    return held, sorted(told, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
 
 
 def _nothing(unknown: dict[str, str], facts: dict[str, Json]) -> Judgement:
@@ -114,7 +127,7 @@ class _Check:
         parts: Sequence[StreamPart],
         sources: Sequence[Chunk],
         held: Dataset[Source | Derived],
-        known: Placement,
+        known: Known,
         told: Sequence[Summary],
         contract: StreamContract,
         engine: Engine,
@@ -171,7 +184,9 @@ class _Check:
         counts: Counter[str] = Counter()
         for one in self.told:
             counts.update(one.counts)
-        orders, readers = self.told[0].orders, self.places.readers
+        orders, readers = dict(self.told[0].orders), self.places.readers
+        orders["deliveries"] = len(distinct(self.known.agreement.write))
+        orders["none"] -= orders["deliveries"]
         merged_reads = np.count_nonzero(readers.node != NO_NODE)
         legal = {one.anomaly: one.sentence for one in findings if one.anomaly not in self.options.forbidden}
         return {

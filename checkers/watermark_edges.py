@@ -12,6 +12,8 @@ Theory of operation. A watermark W reads the state that the rows make which it c
 5. Coverage of a key begins with the opening of its session, if the state at its position is known, else with the first
    row behind that; it ends with a gap marker and with whatever ends a session, and with a row that shows an unknown
    version, until a newer one is contained.
+6. Where only other subscribers tell the order of a key's versions, that serves for edges out of a watermark as in 2.
+   The rows themselves lead in already (3).
 """
 
 from dataclasses import dataclass, replace
@@ -22,11 +24,11 @@ from checkers.ragged import distinct, first_of_each
 from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.watermark_coverage import Ground, Happenings, happenings, moments
 from checkers.watermark_nodes import Marks, marks_of, units_of
-from checkers.watermark_versions import INITIAL, UNKNOWN, KeyOrder, key_order, shown_writes
+from checkers.watermark_versions import INITIAL, UNKNOWN, KeyOrder, key_order, order_by, shown_writes
 from harness.core.columns import NEVER, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
-_NONE = np.empty(0, np.int64)
+NO_PLACES = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +67,13 @@ class WatermarkEdges:
     passing: Int64s
 
 
-def watermark_edges(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> WatermarkEdges:
-    """The edges of a log, with O(rows) of them; without a declared cut there are no nodes. O(n log n)."""
+def watermark_edges(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s = NO_PLACES
+) -> WatermarkEdges:
+    """The edges of a log, with O(rows) of them; without a declared cut there are no nodes. O(n log n).
+
+    `elsewhere` are places of the writes, if any: those of checkers/watermark_elsewhere.py.
+    """
     unit = units_of(deliveries, contract)
     marks = marks_of(deliveries, unit, is_cut_known=contract.cut != "unknown")
     order = key_order(writes, contract)
@@ -75,6 +82,7 @@ def watermark_edges(deliveries: Deliveries, writes: SourceWrites, contract: Stre
     runs = _runs(marks, seen)
     firsts = _firsts(deliveries, seen)
     into, out = _segments(marks, order, runs)
+    following = _told_elsewhere(marks, order, seen, elsewhere) if len(elsewhere) else NO_LINKS
     entered = _entered(marks, firsts)
     missed = _missed(marks, firsts, runs) if contract.versions == "every" else NO_LINKS
     new = entered.only(entered.row != UNKNOWN)
@@ -82,7 +90,7 @@ def watermark_edges(deliveries: Deliveries, writes: SourceWrites, contract: Stre
         marks=marks,
         order=order,
         into=_joined(into, entered, writes),
-        out=_joined(out, missed, writes),
+        out=_joined(_joined(out, missed, writes), following, writes),
         new=new,
         witnesses=distinct(new.mark),
         torn=_with_two(new.mark, writes.op[new.version], writes.key[new.version]),
@@ -90,13 +98,15 @@ def watermark_edges(deliveries: Deliveries, writes: SourceWrites, contract: Stre
     )
 
 
-def node_pairs(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> tuple[Int64s, Int64s, Int64s]:
+def node_pairs(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s = NO_PLACES
+) -> tuple[Int64s, Int64s, Int64s]:
     """In edges, out edges and chain edges as (n, 2) arrays of node numbers, each pair once, ascending.
 
     An operation's number is its index; watermark i of the log, counted by receipt, is behind the greatest index of the
     source by i + 1.
     """
-    edges = watermark_edges(deliveries, writes, contract)
+    edges = watermark_edges(deliveries, writes, contract, elsewhere)
     base = int(writes.op.max(initial=-1)) + 1
     into = np.stack((edges.into.op, edges.into.mark + base), axis=1)
     out = np.stack((edges.out.mark + base, edges.out.op), axis=1)
@@ -157,6 +167,15 @@ def _segments(marks: Marks, order: KeyOrder, runs: _Runs) -> tuple[Links, Links]
     into = _links(marks.number(runs.chain, runs.first), held, runs.row)
     out = _links(marks.number(runs.chain, runs.last), following, np.full(len(held), UNKNOWN))
     return into, out
+
+
+def _told_elsewhere(marks: Marks, order: KeyOrder, seen: Happenings, elsewhere: Int64s) -> Links:
+    """Theory of operation, 6: out of the last watermark that held a version to the one behind it."""
+    told = order_by(order, elsewhere)
+    mine = seen.only(~told.is_loose()[seen.code])
+    is_version = mine.write != UNKNOWN
+    age = np.where(is_version, told.age(np.where(is_version, mine.write, 0)), mine.age)
+    return _segments(marks, told, _runs(marks, replace(mine, age=age)))[1]
 
 
 def _firsts(deliveries: Deliveries, seen: Happenings) -> Happenings:
@@ -223,7 +242,7 @@ def _links(mark: Int64s, version: Int64s, row: Int64s) -> Links:
     return links.only(version != UNKNOWN)
 
 
-NO_LINKS = _links(_NONE, _NONE, _NONE)
+NO_LINKS = _links(NO_PLACES, NO_PLACES, NO_PLACES)
 
 
 def _joined(one: Links, other: Links, writes: SourceWrites) -> Links:

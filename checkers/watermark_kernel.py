@@ -12,11 +12,10 @@ from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.arrow import integers
-from checkers.chunks import Chunk, Source
+from checkers.chunks import Source
 from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.files import DAMAGE, damaged
 from checkers.memory import kept
@@ -33,12 +32,13 @@ from checkers.versions import Inference
 from checkers.watermark_blocks import blocks, edges_of
 from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks
 from checkers.watermark_edges import Links, with_several
+from checkers.watermark_elsewhere import NOTHING_RECEIVED, Received, places, received
 from checkers.watermark_nodes import marks_of, units_of
+from checkers.watermark_reads import NO_NODE, Readers
 from checkers.watermark_versions import UNKNOWN
-from harness.core.columns import BACKFILL, NEVER, OK, READ, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
-NO_NODE = -1
 # What is asked of events here.
 _NAMES = ("seq", "ns", "subscriber", "session", "kind", "span", "key", "value", "position", "ordinal")
 
@@ -52,6 +52,14 @@ class StreamPart:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What all logs together tell of the source, and of the order of versions that nothing else orders."""
+
+    placement: Placement
+    agreement: Received = NOTHING_RECEIVED
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """What the driver must know of one log. `counts` are facts about it, `orders` about the source."""
@@ -59,6 +67,7 @@ class Summary:
     marks: Watermarks
     counts: dict[str, int]
     orders: dict[str, int]
+    loose_count: int  # Writes of keys whose versions nothing orders.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,26 +77,7 @@ class Placed:
     begin: Int64s
     node: Int64s
     numbering: Numbering
-    readers: "Readers"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readers:
-    """Operations that only read, as of a position: by `op`, ascending, the node of the watermarks of that position.
-
-    Where no watermark has it, that is NO_NODE: such a read has no place in real time, and none here.
-    """
-
-    op: Int64s
-    node: Int64s
-
-    def of(self, op: Int32s) -> tuple[Bools, Int64s]:
-        """Which of those operations are readers, and their nodes."""
-        if not len(self.op):
-            return np.zeros(len(op), np.bool_), np.full(len(op), NO_NODE, np.int64)
-        at = np.minimum(np.searchsorted(self.op, op), len(self.op) - 1)
-        is_reader: Bools = self.op[at] == op
-        return is_reader, np.where(is_reader, self.node[at], NO_NODE)
+    readers: Readers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +146,7 @@ class _Condensed:
     pairs: tuple[_Pairs, _Pairs, _Pairs]
     contents: Contents
     orders: Counter[str]
+    loose_count: int
 
 
 def placement_of(part: StreamPart) -> Placement:
@@ -163,7 +154,12 @@ def placement_of(part: StreamPart) -> Placement:
     return told_by(part.log, Path(part.source))
 
 
-def derived(item: Source | StreamPart, contract: StreamContract, known: Placement, threads: int) -> "Source | Derived":
+def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Received:
+    """What one log tells of the order of versions that nothing else orders."""
+    return received(part.number, *_read(part, known), contract)
+
+
+def derived(item: Source | StreamPart, contract: StreamContract, known: Known, threads: int) -> "Source | Derived":
     """All that a log contributes, by so many threads. A chunk of operations stays what it is, until `route`."""
     if not isinstance(item, StreamPart):
         return item
@@ -171,10 +167,10 @@ def derived(item: Source | StreamPart, contract: StreamContract, known: Placemen
         return _derived(item, contract, known, threads)
 
 
-def _derived(item: StreamPart, contract: StreamContract, known: Placement, threads: int) -> "Derived":
+def _derived(item: StreamPart, contract: StreamContract, known: Known, threads: int) -> "Derived":
     deliveries, writes = _read(item, known, threads)
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
-    look = partial(_condensed, deliveries, writes, contract)
+    look = partial(_condensed, deliveries, writes, contract, places(known.agreement, item.number, len(writes.op)))
     parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
     into, out, new = (_Pairs.joined([part.pairs[at] for part in parts]) for at in range(3))
     with ThreadPoolExecutor(threads) as pool:
@@ -190,6 +186,7 @@ def _derived(item: StreamPart, contract: StreamContract, known: Placement, threa
             marks=watermarks(item.number, deliveries, marks, contents, contract),
             counts={"rows": rows, "in-edges": len(into.op), "out-edges": len(out.op)},
             orders={name: orders[name] for name in parts[0].orders},
+            loose_count=sum(part.loose_count for part in parts),
         ),
         chains=marks.pairs(),
         into=once_in,
@@ -254,37 +251,12 @@ def summary_of_partition(inference: Inference) -> PartitionSummary:
     return replace(every, open_sources=edges.only(is_kept))
 
 
-def may_read_as_of(source: Chunk) -> bool:
-    """Does a chunk have positions as of which operations read? What its file says of itself is enough to tell."""
-    path = Path(source.directory) / "ops.parquet"
-    try:
-        group = pq.read_metadata(path).row_group(source.group)
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem
-    columns = [group.column(number) for number in range(group.num_columns)]
-    told = [column.statistics for column in columns if column.path_in_schema == "read_ts"]
-    return not all(each is not None and each.has_null_count and each.null_count == group.num_rows for each in told)
-
-
-def as_of(source: Source) -> tuple[Int64s, Int64s]:
-    """The operations of a chunk that only read, and did so as of a position: with these positions, ascending."""
-    if not isinstance(source, Chunk):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    table = _row_group(Path(source.directory) / "ops.parquet", source.group, ["index", "outcome", "read_ts"])
-    if table["read_ts"].null_count == table.num_rows:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    steps = _row_group(Path(source.directory) / "mops.parquet", source.group, ["op", "f"])
-    index, position = integers(table["index"], -1), integers(table["read_ts"], NEVER)
-    writing = integers(steps["op"], -1)[integers(steps["f"], READ) != READ]
-    is_meant = (integers(table["outcome"], OK) == OK) & (position != NEVER) & ~np.isin(index, writing)
-    return index[is_meant], position[is_meant]
-
-
 def details(
-    part: StreamPart, *, contract: StreamContract, known: Placement, begin: Int64s, op: Int64s, mark: Int64s
+    part: StreamPart, *, contract: StreamContract, known: Known, begin: Int64s, op: Int64s, mark: Int64s
 ) -> list[Detail]:
     """The edges of one log between those operations and those watermarks: into these, and out of them."""
     deliveries, writes = _read(part, known)
+    elsewhere = places(known.agreement, part.number, len(writes.op))
     first = int(begin[part.number])
 
     def of(links: Links, *, is_into: bool) -> Detail:
@@ -302,37 +274,27 @@ def details(
 
     found = []
     for block in blocks(deliveries, writes):
-        edges = edges_of(deliveries, writes, contract, block)
+        edges = edges_of(deliveries, writes, contract, block, elsewhere)
         found += [of(kept(edges.into), is_into=True), of(kept(edges.out), is_into=False)]
     return found
 
 
-def invoked_before(chunk: Chunk, *, seq: Int64s) -> Int64s:
-    """How many operations of a chunk had been invoked before each of those journal positions, which ascend."""
-    table = _row_group(Path(chunk.directory) / "ops.parquet", chunk.group, ["invoke_seq"])
-    return np.searchsorted(np.sort(integers(table["invoke_seq"], NEVER)), seq)
+def _read(part: StreamPart, known: Known, threads: int = 1) -> tuple[Deliveries, SourceWrites]:
+    return read_beside(part.log, Path(part.source), known.placement, names=_NAMES, has_times=False, threads=threads)
 
 
-def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read_row_group(group, columns=columns, use_threads=False)
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem
-
-
-def _read(part: StreamPart, known: Placement, threads: int = 1) -> tuple[Deliveries, SourceWrites]:
-    return read_beside(part.log, Path(part.source), known, names=_NAMES, has_times=False, threads=threads)
-
-
-def _condensed(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block) -> _Condensed:
-    edges = edges_of(deliveries, writes, contract, block)
+def _condensed(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s, block: Block
+) -> _Condensed:
+    edges = edges_of(deliveries, writes, contract, block, elsewhere)
     version = block.writes[edges.new.version]
     op = writes.op[version]
     once = first_rows(edges.new.mark, op, writes.key[version])
     new = _Pairs.of(edges.new.only(once), op[once])
     pairs = (_Pairs.of(edges.into, edges.into.op), _Pairs.of(edges.out, edges.out.op), new)
-    return _Condensed(pairs, Contents.of(edges), Counter(edges.order.counts))
+    is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] == OK)
+    loose_count = int(np.count_nonzero(is_loose))
+    return _Condensed(pairs, Contents.of(edges), Counter(edges.order.counts), loose_count)
 
 
 def _came(links: Links, deliveries: Deliveries) -> Int64s:

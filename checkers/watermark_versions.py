@@ -4,6 +4,7 @@ Only Committed* writes have versions: those that certainly happened, and unclear
 comes, key by key, from the best source there is:
 1. Reads of lists, where they show any version of the key. What no read shows is newer than all that one shows.
 2. The system's own positions, where it declares that each is of one unit; inside a unit the order of its writes.
+3. What other subscribers received, for the watermarks of one of them (checkers/watermark_elsewhere.py).
 Else a version has no place in the order. Which source was used is counted.
 
 An event shows the write of its key and value; where several have it, or it has none (a delete), that of its position
@@ -38,6 +39,11 @@ class KeyOrder:
     slot: Int64s  # (writes,) the slot of each row of the source, UNKNOWN if it has none
     code_of_write: Int64s  # (writes,) the place of its key in `keys`
     counts: dict[str, int]  # How many versions are ordered by which source.
+
+    def is_loose(self) -> Bools:
+        """(k,) Which keys have no version with a place."""
+        result: Bools = self.start[1:] == self.start[:-1]
+        return result
 
     def code(self, key: Int64s) -> Int64s:
         """The place of each key in `keys`, UNKNOWN for one that the source does not have."""
@@ -78,20 +84,27 @@ def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
     # What one place of the order is given twice, has none.
     is_single = first_of_each(what) & np.append(what[1:] != what[:-1], True) if len(what) else np.zeros(0, np.bool_)
     write = rows[order][is_single]
-    slot = np.full(len(writes.op), UNKNOWN, np.int64)
+    counts = {
+        "lists": int(np.count_nonzero(is_listed[write])),
+        "positions": int(np.count_nonzero(~is_listed[write])),
+        "none": int(np.count_nonzero(committed)) - len(write),
+    }
+    return _ordered(keys, code, write, counts)
+
+
+def order_by(order: KeyOrder, place: Int64s) -> KeyOrder:
+    """The order in which `place` (writes,) puts the versions of the same keys; without one where it is NEVER."""
+    rows = np.flatnonzero(place != NEVER)
+    write = rows[ascending(order.code_of_write[rows], place[rows])]
+    return _ordered(order.keys, order.code_of_write, write, {})
+
+
+def _ordered(keys: Int64s, code: Int64s, write: Int64s, counts: dict[str, int]) -> KeyOrder:
+    """The order of those rows of the source, which stand by key and age."""
+    slot = np.full(len(code), UNKNOWN, np.int64)
     slot[write] = np.arange(len(write))
-    return KeyOrder(
-        keys=keys,
-        start=np.searchsorted(code[write], np.arange(len(keys) + 1)),
-        write=write,
-        slot=slot,
-        code_of_write=code,
-        counts={
-            "lists": int(np.count_nonzero(is_listed[write])),
-            "positions": int(np.count_nonzero(~is_listed[write])),
-            "none": int(np.count_nonzero(committed)) - len(write),
-        },
-    )
+    start = np.searchsorted(code[write], np.arange(len(keys) + 1))
+    return KeyOrder(keys=keys, start=start, write=write, slot=slot, code_of_write=code, counts=counts)
 
 
 def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:

@@ -78,6 +78,10 @@ RULES = {
     "checkers/epoch_owners.py": ["tests/unit/checkers/test_epoch_owners.py"],
     "checkers/watermark_disputes.py": OPINIONS,
     "checkers/watermark_opinion.py": OPINIONS,
+    "checkers/watermark_elsewhere.py": [
+        "tests/unit/checkers/test_watermark_elsewhere.py",
+        "tests/property/test_watermark_graph.py",
+    ],
 }
 COPIED = ("harness", "nemesis", "checkers", "clusters", "tests", "pyproject.toml")
 TIMEOUT_S = 900  # For one that sleeps; one that turns in circles meets the limit below, on a busy machine as well.

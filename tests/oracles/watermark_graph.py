@@ -194,10 +194,14 @@ class Cuts:
     def held(self, mark: int, key: int) -> int | None:
         """The newest version of a covered key that a watermark contains, None if its order is not known."""
         mine = [v for v in self.contained(mark) if self.world.writes[v].key == key]
-        order = self.source.orders.get(key, [])
+        order = self.order(mark, key)
         if any(v not in order for v in mine):
             return None
         return max(mine, key=order.index, default=INITIAL)
+
+    def order(self, mark: int, key: int) -> list[int]:
+        """The versions of a key, as far as anybody may tell that watermark's subscriber."""
+        return self.source.orders.get(key, []) or self.source.told_elsewhere(key, self.log[mark].subscriber)
 
     # Edges
 
@@ -213,9 +217,10 @@ class Cuts:
         result = set()
         for key in self.covered(mark) if using.versions else ():
             held = self.held(mark, key)
-            following = self.source.following(key, held) if held is not None else None
-            if following is not None:
-                result.add((following, key))
+            order = self.order(mark, key)
+            place = 0 if held is None or held == INITIAL else order.index(held) + 1
+            if held is not None and place < len(order):
+                result.add((order[place], key))
         if using.delivery and self.contract.versions == "every":
             chain = next(c for c, marks in self.chains.items() if mark in marks)
             for t in self.rows_of(chain):

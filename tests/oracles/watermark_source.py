@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+import networkx as nx
+
 from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW
 from harness.core.promises import StreamContract
 from tests.stream_language import Event, Write
@@ -126,6 +128,26 @@ class Source:
             return None
         place = 0 if version == INITIAL else order.index(version) + 1
         return order[place] if place < len(order) else None
+
+    def told_elsewhere(self, key: int, subscriber: int) -> list[int]:
+        """The versions of a key as another subscriber first received them, in the session that has most.
+
+        Nobody tells if sessions contradict each other, if a watermark is of more than one subscriber, or if the stream
+        may skip versions or orders none.
+        """
+        contract = self.world.contract
+        is_told = contract.versions == "every" and contract.order_key != "none"
+        if not is_told or contract.wm_scope in ("partition", "global"):
+            return []
+        sessions: dict[tuple[int, int], list[int]] = {}
+        for event in self.world.log:
+            version = self.shown(event) if (event.kind, event.key) == (ROW, key) else None
+            told = sessions.setdefault((event.subscriber, event.session), [])
+            if version is not None and version not in told:
+                told.append(version)
+        pairs = [pair for told in sessions.values() for pair in pairwise(told)]
+        others = [told for (who, _), told in sorted(sessions.items()) if who != subscriber]
+        return max(others, key=len, default=[]) if nx.is_directed_acyclic_graph(nx.DiGraph(pairs)) else []
 
     def edges(self, using: Using) -> Iterator[Edge]:
         """The client's edges; those of a transaction that reads as of a position leave from its read side."""

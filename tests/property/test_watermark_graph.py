@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import networkx as nx
 import pytest
 
@@ -18,9 +19,10 @@ from checkers.register_order import Order
 from checkers.watermark_check import Options, check
 from checkers.watermark_classes import classes
 from checkers.watermark_edges import node_pairs
+from checkers.watermark_elsewhere import agreed, may_tell, places, received
 from checkers.watermark_steps import NAMES, implies, name_of
-from harness.core.columns import NEVER
-from harness.core.verdict import Judgement
+from harness.core.columns import NEVER, WATERMARK
+from harness.core.verdict import Finding, Judgement
 from harness.formats.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.oracles.watermark_classes import Named, names
@@ -98,6 +100,42 @@ def test_the_few_edges_reach_what_all_edges_reach(kind: str) -> None:
     assert compared >= COUNT
 
 
+def unordered(one: World) -> World:
+    """The world where no list was read, and where positions do not tell the order of versions."""
+    contract = msgspec.structs.replace(one.contract, is_position_unique=False)
+    return replace(one, writes=tuple(replace(w, version=NEVER) for w in one.writes), contract=contract)
+
+
+def pairs_by_log(one: World) -> set[tuple[int, int]]:
+    """The few edges of all logs, each with what the others tell it."""
+    source = source_of(list(one.writes))
+    names = sorted({event.subscriber for event in one.log})
+    logs = {name: deliveries_of([event for event in one.log if event.subscriber == name]) for name in names}
+    told = agreed([received(name, log, source, one.contract) for name, log in logs.items() if may_tell(one.contract)])
+    marks = [event.subscriber for event in one.log if event.kind == WATERMARK]
+    base, result = max((w.op for w in one.writes), default=-1) + 1, set[tuple[int, int]]()
+    for name, log in logs.items():
+        number = [*range(base), *(base + place for place, who in enumerate(marks) if who == name)]
+        few = node_pairs(log, source, one.contract, places(told, name, len(source.op)))
+        result |= {(number[a], number[b]) for pairs in few for a, b in pairs.tolist()}
+    return result
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_nothing_orders_versions_other_subscribers_do(kind: str) -> None:
+    told = 0
+    for seed in SEEDS:
+        for one in map(unordered, map(observed, [*spoiled(kind, seed), broken(seed, kind)])):
+            if has_chains_of_one_subscriber(one) and is_plain(one):
+                few, every = pairs_by_log(one), set().union(*all_pairs(one))
+                nobody = replace(one, contract=msgspec.structs.replace(one.contract, order_key="none"))
+                few_alone, every_alone = pairs_by_log(nobody), set().union(*all_pairs(nobody))
+                # Where positions alone tell what sessions begin with, the two are not equal to begin with.
+                assert closure(few | every_alone) == closure(every | few_alone), f"seed {seed}"
+                told += closure(every) != closure(every_alone)
+    assert told > 0 or kind == "epochs" or COUNT < 20  # Versions of epochs may be skipped.
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_classes_found_are_the_least_of_those_there_are(kind: str) -> None:
     shown: Counter[str] = Counter()
@@ -138,10 +176,47 @@ def test_a_correct_world_is_accused_of_nothing_that_its_kind_forbids(kind: str, 
         if any(w.value == NEVER for w in one.writes):
             continue  # What a register shows after a delete is a question for the transactions' own check.
         judgement = judged(one, tmp_path / str(seed))
-        wrong = [f for f in judgement.findings if not is_legal(kind, Named(name=f.anomaly, chains=1, is_locked=False))]
+        wrong = [f for f in judgement.findings if not is_legal(kind, of_one_chain(f))]
         assert not wrong, f"seed {seed}: {[finding.sentence for finding in wrong]}"
         witnessed += max(judgement.witnesses.values()) > 0
     assert witnessed >= COUNT // 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_correct_world_is_accused_of_nothing_where_only_subscribers_order_versions(kind: str, tmp_path: Path) -> None:
+    told = 0
+    for seed in SEEDS:
+        one = unordered(world(seed, kind))
+        if all(w.value != NEVER for w in one.writes):
+            judgement = judged(one, tmp_path / str(seed))
+            wrong = [f.sentence for f in judgement.findings if not is_legal(kind, of_one_chain(f))]
+            assert not wrong, f"seed {seed}: {wrong}"
+            told += "deliveries" in version_order(judgement)
+    assert told > 0 or kind == "epochs" or COUNT < 50
+
+
+def test_a_missing_row_is_found_by_what_another_subscriber_received(tmp_path: Path) -> None:
+    found, alone, seen = 0, 0, 0
+    for seed in range(FIRST_SEED, FIRST_SEED + 2 * COUNT):
+        bad = SPOILERS["missing"](world(seed, "locks", is_simple=True, subscribers=2), seed)
+        if bad is not None and all(w.value != NEVER for w in bad.world.writes):
+            one = unordered(bad.world)
+            nobody = replace(one, contract=msgspec.structs.replace(one.contract, order_key="none"))
+            found += bool(judged(one, tmp_path / f"{seed}").findings)
+            alone += bool(judged(nobody, tmp_path / f"{seed} alone").findings)
+            seen += 1
+    assert seen >= COUNT // 2
+    assert (found >= seen // 2, alone) == (True, 0)
+
+
+def version_order(judgement: Judgement) -> dict[str, int]:
+    order = judgement.facts.get("version_order", {})
+    assert isinstance(order, dict)
+    return msgspec.convert(order, dict[str, int])
+
+
+def of_one_chain(finding: Finding) -> Named:
+    return Named(name=finding.anomaly, chains=1, is_locked=False)
 
 
 @pytest.mark.parametrize(("fault", "percent"), [("torn", 95), ("late", 38), ("missing", 51), ("whole late", 10)])

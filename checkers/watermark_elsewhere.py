@@ -1,0 +1,117 @@
+"""The order in which other subscribers received the versions of a key: the last source of an order, where no other is.
+
+Theory of operation. A stream that orders the events of each key, and sends every version, shows with each session the
+order of a part of them.
+1. Asked are only keys none of whose versions has a place by the other sources (checkers/watermark_versions.py).
+2. It is evidence from the accused: it says which version is behind the one that another subscriber's watermark holds,
+   never anything about the transactions, or about what is missing in the session that tells it.
+3. Sessions that together allow no order of a key, of however many subscribers, leave it without one. The next version
+   in one session is the next of all or a later one, so that one session is enough: the one with most versions.
+4. A snapshot tells nothing, and what comes again in a session neither.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.ragged import codes, first_of_each
+from checkers.stream_index import ascending, first_rows
+from checkers.watermark_versions import UNKNOWN, key_order, shown_writes
+from harness.core.columns import NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.promises import StreamContract
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Versions without a place in the order, n of them: by key, log, session, and then as they were first received.
+
+    `write` are rows of the source. A log is that of one subscriber.
+    """
+
+    key: Int64s
+    log: Int64s
+    session: Int64s
+    write: Int64s
+
+    def only(self, rows: Int64s) -> "Received":
+        """Those of them."""
+        return Received(self.key[rows], self.log[rows], self.session[rows], self.write[rows])
+
+
+_NONE = np.empty(0, np.int64)
+NOTHING_RECEIVED = Received(_NONE, _NONE, _NONE, _NONE)
+
+
+def may_tell(contract: StreamContract) -> bool:
+    """Does a stream of that contract tell others the order of versions? Each watermark must be of one subscriber."""
+    is_apart = contract.wm_scope in ("session", "subscriber")
+    return is_apart and contract.versions == "every" and contract.order_key != "none"
+
+
+def received(log: int, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> Received:
+    """What one log tells to the others. O(n log n)."""
+    order = key_order(writes, contract)
+    shown = shown_writes(deliveries, writes)
+    is_asked = order.is_loose()[order.code_of_write]
+    rows = np.flatnonzero((deliveries.kind == ROW) & (shown != UNKNOWN))
+    rows = rows[is_asked[shown[rows]]]
+    rows = rows[first_rows(deliveries.session[rows], shown[rows])]
+    write, session = shown[rows], deliveries.session[rows]
+    key = writes.key[write]
+    by_key = ascending(key, session)
+    return Received(key[by_key], np.full(len(rows), log), session[by_key], write[by_key])
+
+
+def agreed(parts: Sequence[Received]) -> Received:
+    """Of each key on whose order all agree the sessions that tell it best, from two logs at most. O(n log n)."""
+    told = [NOTHING_RECEIVED, *parts]
+    names = ("key", "log", "session", "write")
+    every = Received(*(np.concatenate([getattr(part, name) for part in told]) for name in names))
+    every = every.only(ascending(every.key, every.log, every.session))
+    if not len(every.key):
+        return every
+    begins = first_of_each(every.key) | first_of_each(every.log) | first_of_each(every.session)
+    run = np.cumsum(begins) - 1
+    first = np.flatnonzero(begins)
+    length = np.bincount(run)
+    key, log = every.key[first], every.log[first]
+    best = ascending(key, log, -length)
+    best = best[first_of_each(key[best]) | first_of_each(log[best])]
+    best = best[ascending(key[best], -length[best])]
+    is_first = first_of_each(key[best])
+    is_second = np.append(False, is_first[:-1]) & ~is_first
+    is_chosen = np.zeros(len(first), np.bool_)
+    is_chosen[best[is_first | is_second]] = True
+    return every.only(np.flatnonzero(is_chosen[run] & ~np.isin(every.key, _disputed(every, begins))))
+
+
+def places(agreement: Received, log: int, count: int) -> Int64s:
+    """(count,) For each write of the source its place in what another log than that one tells, NEVER if none does.
+
+    Empty if no other log tells anything.
+    """
+    others = agreement.only(np.flatnonzero(agreement.log != log))
+    if not len(others.key):
+        return _NONE
+    # Of two other logs the one with more versions tells all that is said of a key.
+    run = np.cumsum(first_of_each(others.key) | first_of_each(others.log)) - 1
+    best = ascending(others.key, -np.bincount(run)[run])
+    chosen = run[best[first_of_each(others.key[best])]]
+    kept = np.flatnonzero(np.isin(run, chosen))
+    result = np.full(count, NEVER, np.int64)
+    result[others.write[kept]] = kept
+    return result
+
+
+def _disputed(every: Received, begins: Bools) -> Int64s:
+    """The keys of which sessions tell what fits into no order: one version behind another, and the other way round."""
+    versions, node = codes(every.write)
+    source, target = node[:-1][~begins[1:]], node[1:][~begins[1:]]
+    # Only few histories come here, and loading scipy takes a quarter of a second.
+    from scipy.sparse import coo_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    graph = coo_array((np.ones(len(source), np.int8), (source, target)), (len(versions), len(versions)))
+    _, part = connected_components(graph.tocsr(), directed=True, connection="strong")
+    return every.key[np.bincount(part)[part][node] > 1]

@@ -1,0 +1,75 @@
+"""Operations beside watermarks: reads as of a position, and what had been invoked when a watermark was received."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers.arrow import integers
+from checkers.chunks import Chunk, Source
+from checkers.edges import Int32s
+from checkers.files import DAMAGE, damaged
+from harness.core.columns import NEVER, OK, READ, Bools, Int64s
+
+NO_NODE = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readers:
+    """Operations that only read, as of a position: by `op`, ascending, the node of the watermarks of that position.
+
+    Where no watermark has it, that is NO_NODE: such a read has no place in real time, and none here.
+    """
+
+    op: Int64s
+    node: Int64s
+
+    def of(self, op: Int32s) -> tuple[Bools, Int64s]:
+        """Which of those operations are readers, and their nodes."""
+        if not len(self.op):
+            return np.zeros(len(op), np.bool_), np.full(len(op), NO_NODE, np.int64)
+        at = np.minimum(np.searchsorted(self.op, op), len(self.op) - 1)
+        is_reader: Bools = self.op[at] == op
+        return is_reader, np.where(is_reader, self.node[at], NO_NODE)
+
+
+def may_read_as_of(source: Chunk) -> bool:
+    """Does a chunk have positions as of which operations read? What its file says of itself is enough to tell."""
+    path = Path(source.directory) / "ops.parquet"
+    try:
+        group = pq.read_metadata(path).row_group(source.group)
+    except DAMAGE as problem:
+        raise damaged(path, problem) from problem
+    columns = [group.column(number) for number in range(group.num_columns)]
+    told = [column.statistics for column in columns if column.path_in_schema == "read_ts"]
+    return not all(each is not None and each.has_null_count and each.null_count == group.num_rows for each in told)
+
+
+def as_of(source: Source) -> tuple[Int64s, Int64s]:
+    """The operations of a chunk that only read, and did so as of a position: with these positions, ascending."""
+    if not isinstance(source, Chunk):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    table = _row_group(Path(source.directory) / "ops.parquet", source.group, ["index", "outcome", "read_ts"])
+    if table["read_ts"].null_count == table.num_rows:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    steps = _row_group(Path(source.directory) / "mops.parquet", source.group, ["op", "f"])
+    index, position = integers(table["index"], -1), integers(table["read_ts"], NEVER)
+    writing = integers(steps["op"], -1)[integers(steps["f"], READ) != READ]
+    is_meant = (integers(table["outcome"], OK) == OK) & (position != NEVER) & ~np.isin(index, writing)
+    return index[is_meant], position[is_meant]
+
+
+def invoked_before(chunk: Chunk, *, seq: Int64s) -> Int64s:
+    """How many operations of a chunk had been invoked before each of those journal positions, which ascend."""
+    table = _row_group(Path(chunk.directory) / "ops.parquet", chunk.group, ["invoke_seq"])
+    return np.searchsorted(np.sort(integers(table["invoke_seq"], NEVER)), seq)
+
+
+def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read_row_group(group, columns=columns, use_threads=False)
+    except DAMAGE as problem:
+        raise damaged(path, problem) from problem
