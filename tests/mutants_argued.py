@@ -341,4 +341,25 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/real_time.py",
         "_first_end_of_others(ops) < ops.invoke_seq  ->  _first_end_of_others(ops) <= ops.invoke_seq",
     ): "an answer and an invocation are two records of the journal",
+    ("checkers/ragged.py", "high - low + 1  ->  high - low + 2"): "nobody asks for the place behind the last",
+    ("checkers/ragged.py", "common_prefix 1: 'right'  ->  'left'"): COST,
+    (
+        "checkers/anomalies.py",
+        "versions.read_code[plain] * longest + versions.read_length[plain]  ->  "
+        "versions.read_code[plain] * longest - versions.read_length[plain]",
+    ): "one number for each version as well, and below those of what was seen in no order",
+    (
+        "checkers/anomalies.py",
+        "np.concatenate(([-1], last_ok[:-1]))[hit] + 1  ->  np.concatenate(([-1], last_ok[:-1]))[hit]",
+    ): "where an ok one stands no failed one does, so that the next failed one is the same",
+    ("checkers/anomalies.py", "len(odd.read) + 1  ->  len(odd.read) + 2"): "nobody asks for the bound behind the last",
+    ("checkers/slices.py", "known.last // slice_ids + 1  ->  known.last // slice_ids + 2"): COST,
+    (
+        "checkers/serializability.py",
+        "known.last // options.slice_ids + 1  ->  known.last // options.slice_ids + 2",
+    ): COST,
+    (
+        "checkers/serializability.py",
+        "known.last // options.slice_ids + 1  ->  known.last // options.slice_ids",
+    ): "threads do not ask how many slices there are; Spark, whose tests are not among those of a mutant, fails with 0",
 }

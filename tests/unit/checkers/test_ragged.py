@@ -56,6 +56,11 @@ def test_codes_are_places_among_the_distinct_values(values: list[int]) -> None:
     assert distinct[places].tolist() == values
 
 
+def test_codes_of_values_on_both_sides_of_zero_need_no_table_of_all_between() -> None:
+    distinct, places = ragged.codes(np.array([1 << 50, -(1 << 50), 1 << 50], np.int64))
+    assert (distinct.tolist(), places.tolist()) == ([-(1 << 50), 1 << 50], [1, 0, 1])
+
+
 @settings(deadline=None, max_examples=200)
 @given(values=st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**62), 2**62))))
 @example([1 << 61, 0])  # The first that does not fit in a word with its place.

@@ -46,6 +46,18 @@ def test_an_unclear_operation_had_not_ended_when_a_lower_position_was_given(tmp_
     assert (found.first, found.witnesses) == (None, 0)
 
 
+def test_a_witness_begins_after_an_operation_of_another_process_had_ended(tmp_path: Path) -> None:
+    records = [
+        *operation(0, 7, "x", position=4),
+        *operation(1, 7, "x", position=5),  # Only its own process has ended anything.
+        *operation(2, 8, "x", position=6),
+        *operation(3, 7, "x", position=7),
+    ]
+    write_history(records, tmp_path)
+    found = real_time_order(read_placed(tmp_path, read_writes(tmp_path)), contract(realtime="follows"))
+    assert (found.first, found.witnesses) == (None, 2)
+
+
 def test_a_flipped_bit_in_a_page_is_damage(tmp_path: Path) -> None:
     write_history([*operation(0, 7, "x", position=4), *operation(1, 8, "x", position=5)], tmp_path)
     writes = read_writes(tmp_path)

@@ -78,6 +78,7 @@ def test_a_history_by_hand_has_its_anomaly(texts: tuple[str, ...], anomaly: str)
         concurrent("ax1 ax2 ax3", "rx123", "rx"),
         sequential("rx1"),  # Who wrote that, we do not know.
         concurrent("ax1", "rx91 ay1"),  # Nor who wrote 9, before 1: not T1, which came after that.
+        concurrent("rx12", "rx1 ax3", "rx12 ax4"),  # Two updates, of two versions.
         concurrent("1:ax1", "1:rx"),  # A process that overlaps itself has no order.
         [],
     ],
@@ -165,6 +166,27 @@ def test_a_key_with_an_element_appended_twice_is_unknown_and_the_others_are_judg
     assert {finding.anomaly for finding in beside.findings} == {"lost-update", "G2-item"}
 
 
+def test_who_lost_an_update_and_to_whom_is_told() -> None:
+    lost = next(f for f in judged(concurrent("rx ax1", "ry", "rx ax2")).findings if f.anomaly == "lost-update")
+    assert lost.ops == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("rx12", "rx8 ax3", "rx9 ax4"),  # What two saw is in no order, and not the same.
+        ("rx12", "rx1 ax3", "rx9 ax4"),  # What one saw is, and what the other saw is not.
+    ],
+)
+def test_updates_of_different_versions_are_not_lost(texts: tuple[str, ...]) -> None:
+    assert "lost-update" not in names(concurrent(*texts))
+    assert "lost-update" in names(concurrent(*texts, texts[-1].replace("4", "5")))
+
+
+def test_what_failed_has_no_order_to_be_seen_in() -> None:
+    assert names(concurrent("!ax1 ax2", "rx21")) == {"G1a", "G1b"}
+
+
 def test_an_empty_graph_is_valid_unless_elles_convention_is_asked_for() -> None:
     operations = sequential("!ax1", "rx")
     assert judged(operations).unknown == {}
@@ -216,6 +238,14 @@ def test_a_residual_graph_that_is_too_large_is_searched_in_part_and_says_so() ->
     assert check([whole], ENGINE).unknown == {}
 
 
+def test_a_residual_graph_of_just_so_many_edges_as_may_be_searched_is_searched_whole() -> None:
+    whole = [to_transactions(concurrent("rx ay1", "ry ax1"))]
+    edges = check(whole, ENGINE).facts["residual_edges"]
+    assert isinstance(edges, int)
+    assert check(whole, ENGINE, Options(residual_edges=edges)).unknown == {}
+    assert check(whole, ENGINE, Options(residual_edges=edges - 1)).unknown != {}
+
+
 def test_a_weaker_model_allows_what_it_allows_and_says_what_it_saw() -> None:
     operations = concurrent("rx ay1", "ry ax1")
     judgement = judged(operations, Options(model="snapshot-isolation"))
@@ -257,6 +287,10 @@ def test_an_index_that_is_too_large_is_refused() -> None:
     whole = to_transactions(sequential("ax1"))
     with pytest.raises(HistoryError, match=r"index must lie between 0 and 2147483645$"):
         check([replace(whole, index=np.array([2**31]))], ENGINE)
+    far = 2**31 - 3  # The last that has room for an end.
+    assert not check([replace(whole, index=np.array([far]), after=np.array([far + 1]))], ENGINE).findings
+    with pytest.raises(HistoryError, match="index must lie between"):
+        check([replace(whole, index=np.array([far + 1]), after=np.array([far + 2]))], ENGINE)
 
 
 @pytest.mark.parametrize("texts", [("ry12", "ry9 rx1", "ay0 ax1"), ("ry12", "ry9 rx", "ay2 ax1")])
