@@ -48,11 +48,10 @@ class Watermarks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What all edges of a log say of its w watermarks; the columns are those of `Watermarks`."""
+    """What the edges of some keys say of the w watermarks of a log; the columns are those of `Watermarks`."""
 
     least: Int64s
     is_witness: Bools
-    is_torn_witness: Bools
     is_passing_witness: Bools
 
     @classmethod
@@ -62,24 +61,22 @@ class Contents:
         least = np.full(count, NOBODY, np.int64)
         np.maximum.at(least, edges.into.mark, edges.into.op)
         numbers = np.arange(count)
-        masks = (np.isin(numbers, marks) for marks in (edges.witnesses, edges.torn, edges.passing))
-        is_witness, is_torn, is_passing = masks
-        return cls(least=least, is_witness=is_witness, is_torn_witness=is_torn, is_passing_witness=is_passing)
+        is_witness, is_passing = (np.isin(numbers, marks) for marks in (edges.witnesses, edges.passing))
+        return cls(least=least, is_witness=is_witness, is_passing_witness=is_passing)
 
     def beside(self, other: "Contents") -> "Contents":
         """What these and other edges say."""
         return Contents(
             least=np.maximum(self.least, other.least),
             is_witness=self.is_witness | other.is_witness,
-            is_torn_witness=self.is_torn_witness | other.is_torn_witness,
             is_passing_witness=self.is_passing_witness | other.is_passing_witness,
         )
 
 
 def watermarks(
-    log: int, deliveries: Deliveries, marks: Marks, contents: Contents, contract: StreamContract
+    log: int, deliveries: Deliveries, marks: Marks, contents: Contents, torn: Int64s, contract: StreamContract
 ) -> Watermarks:
-    """Those of one log, which is the one of that number."""
+    """Those of one log, which is the one of that number; `torn` newly contain two keys of one operation."""
     d, count = deliveries, len(marks.rows)
     return Watermarks(
         log=np.full(count, log, np.int64),
@@ -94,7 +91,7 @@ def watermarks(
         least=contents.least,
         is_mergeable=_is_mergeable(deliveries, marks, contract),
         is_witness=contents.is_witness,
-        is_torn_witness=contents.is_torn_witness,
+        is_torn_witness=np.isin(np.arange(count), torn),
         is_passing_witness=contents.is_passing_witness,
     )
 

@@ -53,8 +53,8 @@ class Links:
 class WatermarkEdges:
     """All edges of one log: `into` from operations to watermarks, `out` from watermarks to operations.
 
-    `witnesses` are the watermarks that newly contain a committed write; `torn` those among them that newly contain two
-    keys of one operation or more, `passing` two versions of one key.
+    `witnesses` are the watermarks that newly contain a committed write, `passing` those among them that newly contain
+    two versions of one key by one operation.
     """
 
     marks: Marks
@@ -63,7 +63,6 @@ class WatermarkEdges:
     out: Links
     new: Links  # what each watermark newly contains, by version
     witnesses: Int64s
-    torn: Int64s
     passing: Int64s
 
 
@@ -93,7 +92,6 @@ def watermark_edges(
         out=_joined(_joined(out, missed, writes), following, writes),
         new=new,
         witnesses=distinct(new.mark),
-        torn=_with_two(new.mark, writes.op[new.version], writes.key[new.version]),
         passing=_with_two(new.mark, codes(writes.op[new.version], writes.key[new.version]), new.version),
     )
 

@@ -176,14 +176,13 @@ def _derived(item: StreamPart, contract: StreamContract, known: Known, threads: 
     with ThreadPoolExecutor(threads) as pool:
         torn = pool.submit(with_several, new.mark.astype(np.int64), new.op.astype(np.int64))
         once_in, once_out = pool.map(_Pairs.by_mark, (into, out))
-    is_torn = np.isin(np.arange(len(marks.rows)), torn.result())
-    contents = replace(reduce(Contents.beside, (part.contents for part in parts)), is_torn_witness=is_torn)
+    contents = reduce(Contents.beside, (part.contents for part in parts))
     orders = sum((part.orders for part in parts), Counter[str]())
     rows = int(np.count_nonzero(np.isin(deliveries.kind, (ROW, BACKFILL))))
     return Derived(
         part=item,
         summary=Summary(
-            marks=watermarks(item.number, deliveries, marks, contents, contract),
+            marks=watermarks(item.number, deliveries, marks, contents, torn.result(), contract),
             counts={"rows": rows, "in-edges": len(into.op), "out-edges": len(out.op)},
             orders={name: orders[name] for name in parts[0].orders},
             loose_count=sum(part.loose_count for part in parts),
