@@ -57,11 +57,11 @@ def closed_up_to(view: StreamView) -> int:
     marks = is_current & (d.kind == WATERMARK) & ~view.is_regress
     opens = is_current & (d.kind == OPEN) & (d.key == NEVER) & (d.span < 0) & (d.position != NEVER)
     height = d.position - np.where(opens, contract.resume == "at", contract.closed == "<")
-    whole = np.full(int(view.session.max()) + 1, NOTHING_CLOSED)
+    whole = np.full(len(view.session), NOTHING_CLOSED)
     of_all = np.flatnonzero(opens | (marks & (d.span < 0)))
     np.maximum.at(whole, view.session[of_all], height[of_all])
     part = codes(view.session, d.span)
-    reached = np.full(int(part.max()) + 1, NOTHING_CLOSED)
+    reached = np.full(len(part), NOTHING_CLOSED)
     of_one = np.flatnonzero(marks)
     np.maximum.at(reached, part[of_one], height[of_one])
     return int(np.maximum(reached[part[heard]], whole[view.session[heard]]).min())
@@ -85,13 +85,12 @@ def reopened(before: Deliveries, position: int, contract: StreamContract) -> tup
 def open_part(view: StreamView, floor: int) -> Deliveries:
     """What is held of the view's events, given that floor. O(n log n)."""
     d = view.deliveries
-    is_event = np.isin(d.kind, (ROW, BACKFILL)) & (d.position != NEVER)
-    above = is_event & (d.position > floor)
+    above = np.isin(d.kind, (ROW, BACKFILL)) & (d.position != NEVER) & (d.position > floor)
     marks = _watermarks(view, floor)
     beginnings = _beginnings(view, floor)
-    alone = (beginnings | _newest_owners(d, view.contract, is_event & ~above)) & ~above
+    alone = (beginnings | _newest_owners(d, view.contract, ~above)) & ~above
     held = above | marks | alone
-    held |= _first_behind(view, above, above | beginnings)
+    held |= _first_behind(view, above, beginnings)
     held |= _markers(view, held)
     return _alone(d, np.flatnonzero(held), alone)
 
@@ -99,11 +98,7 @@ def open_part(view: StreamView, floor: int) -> Deliveries:
 def _alone(deliveries: Deliveries, rows: Int64s, is_alone: Bools) -> Deliveries:
     """Those rows, some without the names of their units: the rest of such a unit is not held, and is not missing."""
     result = taken(deliveries, rows)
-    return replace(
-        result,
-        unit=np.where(is_alone[rows], NEVER, result.unit),
-        unit_rows=np.where(is_alone[rows], NEVER, result.unit_rows),
-    )
+    return replace(result, unit=np.where(is_alone[rows], NEVER, result.unit))
 
 
 def _newest_owners(deliveries: Deliveries, contract: StreamContract, among: Bools) -> Bools:
@@ -124,7 +119,7 @@ def _watermarks(view: StreamView, floor: int) -> Bools:
     result = np.zeros(len(d.kind), np.bool_)
     rows = np.flatnonzero((d.kind == WATERMARK) & ~view.is_regress)
     part, height = codes(view.scope[rows], d.span[rows]), d.position[rows]
-    top = np.full(int(part.max(initial=-1)) + 1, NOTHING_CLOSED)
+    top = np.full(len(part), NOTHING_CLOSED)
     np.maximum.at(top, part, height)
     highest = np.flatnonzero(height == top[part])
     _, first = np.unique(part[highest], return_index=True)
@@ -158,12 +153,12 @@ def _beginnings(view: StreamView, floor: int) -> Bools:
     return result
 
 
-def _first_behind(view: StreamView, above: Bools, events: Bools) -> Bools:
+def _first_behind(view: StreamView, above: Bools, beginnings: Bools) -> Bools:
     """Rule 3. Coverage, too, can begin between: so the first behind each marker, once something is held."""
     d, contract = view.deliveries, view.contract
     result = np.zeros(len(d.kind), np.bool_)
     has_begun = count_so_far(view.session, above) > 0
-    since = count_so_far(view.session, above | ((events | is_marker(d)) & has_begun))
+    since = count_so_far(view.session, above | ((beginnings | is_marker(d)) & has_begun))
     if contract.cut == "delivery":
         rows = np.flatnonzero((d.kind == WATERMARK) & ~view.is_regress)
         result[_changed(rows, codes(view.session[rows], d.span[rows]), since)] = True

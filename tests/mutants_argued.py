@@ -276,14 +276,6 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "there is room for one subscriber more, which nobody is",
     (
         "checkers/online_state.py",
-        "int(view.session.max()) + 1  ->  int(view.session.max()) + 2",
-    ): "there is room for one session more, which nobody has",
-    (
-        "checkers/online_state.py",
-        "int(part.max()) + 1  ->  int(part.max()) + 2",
-    ): "there is room for one part more, of nobody",
-    (
-        "checkers/online_state.py",
         "reopened: d.span < 0  ->  d.span <= 0",
     ): "what opens a partition declares its start as well",
     (
