@@ -4,7 +4,6 @@ from typing import Final
 
 COST: Final = "only the cost differs"
 WIDER: Final = "windows may be wider, and are never narrower: more is searched, and the same is found"
-HELD: Final = "more is held, and the same is told"
 ARGUED: Final[dict[tuple[str, str], str]] = {
     (
         "checkers/kernels.py",
@@ -269,43 +268,11 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/online.py",
         "d.position[rows] > floor  ->  d.position[rows] >= floor",
     ): "what is held at the floor was judged when it came, and is not told again",
-    ("checkers/online_state.py", "if contract.epochs != 'owners':\n    return result  ->  pass"): COST,
     (
         "checkers/online_state.py",
         "int(d.subscriber.max(initial=0)) + 1  ->  int(d.subscriber.max(initial=0)) + 2",
     ): "there is room for one subscriber more, which nobody is",
-    (
-        "checkers/online_state.py",
-        "reopened: d.span < 0  ->  d.span <= 0",
-    ): "what opens a partition declares its start as well",
-    (
-        "checkers/online_state.py",
-        "reopened: d.span < 0  ->  d.span >= 0",
-    ): "what opens a partition declares its start as well, and otherwise more is held",
-    (
-        "checkers/online_state.py",
-        "reopened: d.key == NEVER  ->  d.key != NEVER",
-    ): "what opens a key declares its start as well, and otherwise more is held",
-    (
-        "checkers/online_state.py",
-        "np.isin(d.kind, (OPEN, GAP)) & ~is_whole  ->  np.isin(d.kind, (OPEN, GAP)) | ~is_whole",
-    ): HELD,
-    ("checkers/online_state.py", "~is_whole  ->  is_whole"): HELD,
-    (
-        "checkers/online_state.py",
-        "position - 1  ->  position - 2",
-    ): "what lies below was judged when it came, and is not told again",
-    (
-        "checkers/online_state.py",
-        "np.isin(d.kind, (ROW, BACKFILL)) & (d.position != NEVER)  ->  "
-        "np.isin(d.kind, (ROW, BACKFILL)) | (d.position != NEVER)",
-    ): HELD,
-    ("checkers/online_state.py", "lanes.height > floor  ->  lanes.height >= floor"): HELD,
-    ("checkers/online_state.py", "_watermarks: lanes.top() > floor  ->  lanes.top() >= floor"): HELD,
-    (
-        "checkers/online_state.py",
-        "count_so_far(view.session, above) > 0  ->  count_so_far(view.session, above) >= 0",
-    ): HELD,
+    ("checkers/online_state.py", "later >= 0  ->  later > 0"): "what comes later is never the first event",
     (
         "checkers/blobs.py",
         "int(length.min(initial=0, where=~is_open)) - 1  ->  int(length.min(initial=0, where=~is_open)) - 2",

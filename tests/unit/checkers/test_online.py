@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checkers.online import Online
-from checkers.online_state import taken
+from checkers.online_state import joined, taken
 from harness.core.columns import NEVER, OPEN, ROW, Deliveries
 from harness.core.promises import StreamContract
 from tests.bench.streams import source, stream
@@ -126,6 +126,24 @@ def test_of_several_rows_that_came_back_in_one_batch_all_were_there_before() -> 
     assert fed(log, contract(order_key="none"), 4).found == [("duplicate-event", 4), ("duplicate-event", 5)]
 
 
+def test_what_lies_below_what_came_back_is_asked_for_when_it_comes_back_as_well() -> None:
+    log = deliveries_of(events("s1/1 open@0 x=1@1 y=2@2 x=3@3 w@3 s1/2 open@0 y=2@2 x=1@1"))
+    result = fed(log, contract(wm_scope="subscriber", order_key="none"))
+    assert (result.found, result.looks_back) == ([], 2)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "open@0 x[1]=1@1 w[0]@5 x[1]=2@3 w[1]@4 x[1]=3@5",  # What the faster partition has closed.
+        "open[0]@5 x[1]=1@1 x[1]=2@2 x[1]=3@3",  # Where the other partition begins.
+    ],
+)
+def test_what_only_the_other_partition_has_behind_it_is_not_asked_for_again(log: str) -> None:
+    result = fed(deliveries_of(events(log)), contract())
+    assert (result.found, result.looks_back) == ([], 0)
+
+
 def test_what_was_never_sent_before_is_late_after_a_resume() -> None:
     log = deliveries_of(events("s1/1 open@0 x=1@1 y=2@3 w@3 s1/2 open@0 x=1@1 z=9@2 y=2@3"))
     assert fed(log, contract(wm_scope="subscriber")).found == [("late-event", 6)]
@@ -140,6 +158,8 @@ def test_what_was_never_sent_before_is_late_after_a_resume() -> None:
         "open y=1@1 w@5 y=3@2",
         "w@0 y=1@1 x=2@2 w@5 y=3@2",
         "open@0 open:z@0 y=1@1 w@5 y=3@2",
+        "open:z@0 y=1@1 x=2@2 w@5 y=3@2",
+        "open[0]@0 y[1]=1@1 x[1]=2@2 w[1]@5 y[1]=3@2",
     ],
 )
 def test_where_rows_begin_coverage_those_below_what_came_back_count(log: str) -> None:
@@ -160,6 +180,38 @@ def test_the_row_with_which_coverage_began_is_held_below_the_floor() -> None:
     assert told(log.replace("y[0]=1@1", "z[0]=1@1"), order_key="none") == []
 
 
+def test_the_row_with_which_coverage_began_is_held_after_a_gap_for_the_watermark_before() -> None:
+    log = "open x[1]=9@9 w[1]@3 y[0]=1@1 w[0]@8 gap y[0]=3@5"
+    assert told(log, order_key="none") == [("late-event", 6)]
+    assert told(log.replace("y[0]=1@1", "z[0]=1@1"), order_key="none") == []
+
+
+def test_a_row_that_is_held_alone_does_not_lack_the_rest_of_its_unit() -> None:
+    log = "open@0 x=2@2 u7*2 e1 y=3@2.1 u7*2 e1 w@2 w@3"
+    assert told(log, cut="position", epochs="owners") == []
+    assert told(log.replace("y=3@2.1 u7*2 e1 ", ""), cut="position", epochs="owners") == [("torn-unit", 2)]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "open@0 open:z@0 x[1]=9@9 w[0]@8 y[0]=3@5",
+        "open@0 open[1]@0 x[1]=9@9 w[0]@8 y[0]=3@5",
+        "open@0 open[0]@0 x[0]=9@9 w[1]@8 y[1]=3@5",
+        "open@0 commit x[1]=9@9 w[0]@8 y[0]=3@5",
+    ],
+)
+def test_what_opens_all_is_held_when_a_part_is_opened_or_a_batch_ends(log: str) -> None:
+    assert told(log, order_key="none") == [("late-event", 4)]
+
+
+def test_a_gap_takes_back_nothing_of_what_a_session_asked_for() -> None:
+    log = "s1/1 open@0 x=1@1 s1/2 open@0 gap x=1@1"
+    how: dict[str, object] = {"delivery": "exactly-once", "wm_scope": "subscriber"}
+    assert told(log, **how) == []
+    assert told(log.replace("s1/2 open@0", "s1/2 open"), **how) == [("duplicate-event", 4)]
+
+
 def test_a_lower_watermark_may_tear_what_a_higher_one_finds_replaced() -> None:
     """At the first of two watermarks of a partition y was missing; at the second one a newer y stood for it."""
     log = events("open@0 x[0]=1@2 w[0]@2 y[0]=9@3 w[0]@5 y[0]=2@2.1")
@@ -174,6 +226,13 @@ def test_what_a_session_asks_for_later_may_be_torn_from_then_on() -> None:
     log = events("open:x@0 x=1@3 w@1 open:y@0 w@1 y=2@3.1")
     named = deliveries_of([replace(each, unit=7 if each.kind == ROW else NEVER) for each in log])
     assert fed(named, contract(cut="delivery")).found == [("torn-unit", 5)]
+
+
+def test_a_watermark_tears_what_a_row_below_the_floor_began_to_cover() -> None:
+    log = events("open:x@0 x=1@9 w@5 y=1@2 w@5 y=2@9.1")
+    unit = {1: 7, 5: 7}
+    named = deliveries_of([replace(each, unit=unit.get(place, NEVER)) for place, each in enumerate(log)])
+    assert fed(named, contract(cut="delivery", order_key="none")).found == [("torn-unit", 5)]
 
 
 @pytest.mark.parametrize(
@@ -194,6 +253,7 @@ def test_what_a_watermark_or_a_start_leaves_open_is_held(log: str, changes: dict
         ("open@0 x=1@1 e1 x=2@2 e2 w@2 x=3@3 e2", []),
         ("open@0 x=1@3 e1 x=2@2 e2", [("zombie", 2)]),  # The newer owner's row comes later, and shows it.
         ("open@0 x=2@2 e2 y=1@1 e1", []),  # What it had put in before, may be delivered after.
+        ("open@0 x=1@1 e2 w@1 y=2@5 e3 z=3@3 e1", [("zombie", 4)]),  # Also behind the owner in between.
     ],
 )
 def test_rows_of_an_older_owner_are_told(log: str, expected: list[tuple[str, int]]) -> None:
@@ -236,3 +296,26 @@ def test_without_a_declared_start_one_row_of_each_key_is_held() -> None:
     result = fed(taken(few, kept), contract(), 50)
     assert (result.found, result.looks_back) == ([], 0)
     assert max(result.held) <= 20 + 5 + 2
+
+
+@pytest.mark.parametrize(
+    ("log", "held"),
+    [
+        ("open@0 x=1@1 w@1 gap w@1 gap w@1 gap w@1", [1, 2, 2, 3, 3, 3, 3, 3, 3]),  # The last gap stands for all.
+        ("open@0 x[1]=9@9 w[0]@1 w[0]@1 w[0]@1 w[0]@1", [1, 2, 3, 4, 4, 4]),  # The first, and the last.
+        ("open@0 x[1]=1@1 w[0]@5 x[1]=2@3 w[1]@4 x[1]=3@5 w[0]@6", [1, 2, 3, 4, 3, 4, 5]),  # What is closed in both.
+        ("open ~x=1 ~y=2 ~x=1 ~y=2 w@5", [1, 2, 3, 3, 3, 4]),  # A snapshot without positions: one row of each key.
+        ("open@0 x=1@1 e1 w@1 x=2@2 e2 w@2", [1, 2, 2, 3, 2]),  # An epoch that names no owner.
+        ("open y=1@1 w@1 gap", [1, 2, 3, 3]),  # No watermark above the floor asks how coverage began before.
+        ("s1/1 open@0 x=1@1 y=2@2 x=3@3 w@3 s1/2 open@0 y=2@2", [1, 2, 3, 4, 2, 3, 6]),  # Not what is below 2.
+    ],
+)
+def test_no_more_is_held_than_can_still_count(log: str, held: list[int]) -> None:
+    result = fed(deliveries_of(events(log)), contract(wm_scope="subscriber", order_key="none"))
+    assert (result.found, result.held) == ([], held)
+
+
+def test_events_are_held_in_columns_of_their_types() -> None:
+    log = deliveries_of(events("open@0 x=1@1"))
+    for each in (joined(), joined(log), joined(log, log)):
+        assert (each.kind.dtype, each.position.dtype) == (log.kind.dtype, log.position.dtype)
