@@ -244,6 +244,10 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ("checkers/watermark_disputes.py", "event.at > mark.at  ->  event.at >= mark.at"): "a watermark is no row",
     (
         "checkers/watermark_disputes.py",
+        "newest < write.rank  ->  newest <= write.rank",
+    ): "a version that is missing is not held, and no other has its rank",
+    (
+        "checkers/watermark_disputes.py",
         "_lacks: mark.span >= 0  ->  mark.span > 0",
     ): "whoever asks has found that the mark contains a row, or is one node with another: it is of the whole stream",
     (
