@@ -16,7 +16,7 @@ Theory of operation. A watermark W reads the state that the rows make which it c
    The rows themselves lead in already (3).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -33,7 +33,7 @@ NO_PLACES = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """Edges between operations and watermarks, e of them; no order.
+    """Edges between operations and watermarks, e of them; no order, and an edge may stand there twice, by other rows.
 
     `row` is the event of the log that shows it, UNKNOWN for one that follows from versions alone; `version` is the row
     of the source that the operation wrote.
@@ -47,6 +47,17 @@ class Links:
     def only(self, rows: Bools | Int64s) -> "Links":
         """Those edges."""
         return Links(op=self.op[rows], mark=self.mark[rows], version=self.version[rows], row=self.row[rows])
+
+    def beside(self, other: "Links") -> "Links":
+        """These and other edges."""
+        return Links(
+            **{field.name: np.append(getattr(self, field.name), getattr(other, field.name)) for field in fields(Links)}
+        )
+
+    def once(self) -> "Links":
+        """Each edge once: with the last event that shows it, if there is one. O(n log n)."""
+        order = ascending(self.mark, self.version, -self.row)
+        return self.only(order[first_of_each(self.mark[order]) | first_of_each(self.version[order])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +99,8 @@ def watermark_edges(
     return WatermarkEdges(
         marks=marks,
         order=order,
-        into=_joined(into, entered, writes),
-        out=_joined(_joined(out, missed, writes), following, writes),
+        into=_by_op(into.beside(entered), writes),
+        out=_by_op(out.beside(missed).beside(following), writes),
         new=new,
         witnesses=distinct(new.mark),
         passing=_with_two(new.mark, codes(writes.op[new.version], writes.key[new.version]), new.version),
@@ -243,14 +254,9 @@ def _links(mark: Int64s, version: Int64s, row: Int64s) -> Links:
 NO_LINKS = _links(NO_PLACES, NO_PLACES, NO_PLACES)
 
 
-def _joined(one: Links, other: Links, writes: SourceWrites) -> Links:
-    """All edges, each once: with the event that shows it, if there is one."""
-    mark, version = np.append(one.mark, other.mark), np.append(one.version, other.version)
-    row = np.append(one.row, other.row)
-    order = ascending(mark, version, -row)
-    mark, version, row = mark[order], version[order], row[order]
-    kept = first_of_each(mark) | first_of_each(version)
-    return Links(op=writes.op[version[kept]], mark=mark[kept], version=version[kept], row=row[kept])
+def _by_op(links: Links, writes: SourceWrites) -> Links:
+    """Those edges, which are by version, by operation."""
+    return replace(links, op=writes.op[links.version])
 
 
 def _with_two(mark: Int64s, unit: Int64s, part: Int64s) -> Int64s:

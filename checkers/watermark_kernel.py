@@ -183,7 +183,7 @@ def _derived(item: StreamPart, contract: StreamContract, known: Known, threads: 
         part=item,
         summary=Summary(
             marks=watermarks(item.number, deliveries, marks, contents, torn.result(), contract),
-            counts={"rows": rows, "in-edges": len(into.op), "out-edges": len(out.op)},
+            counts={"rows": rows, "in-edges": len(once_in.op), "out-edges": len(once_out.op)},
             orders={name: orders[name] for name in parts[0].orders},
             loose_count=sum(part.loose_count for part in parts),
         ),
@@ -269,7 +269,7 @@ def details(
         )
 
     def kept(links: Links) -> Links:
-        return links.only(np.isin(links.op, op) & np.isin(links.mark + first, mark))
+        return links.only(np.isin(links.op, op) & np.isin(links.mark + first, mark)).once()
 
     found = []
     for block in blocks(deliveries, writes):
@@ -290,10 +290,11 @@ def _condensed(
     op = writes.op[version]
     once = first_rows(edges.new.mark, op, writes.key[version])
     new = _Pairs.of(edges.new.only(once), op[once])
-    pairs = (_Pairs.of(edges.into, edges.into.op), _Pairs.of(edges.out, edges.out.op), new)
+    # Sorted in parts as well: less is kept until all parts are there.
+    into, out = (_Pairs.of(links, links.op).by_mark() for links in (edges.into, edges.out))
     is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] == OK)
     loose_count = int(np.count_nonzero(is_loose))
-    return _Condensed(pairs, Contents.of(edges), Counter(edges.order.counts), loose_count)
+    return _Condensed((into, out, new), Contents.of(edges), Counter(edges.order.counts), loose_count)
 
 
 def _came(links: Links, deliveries: Deliveries) -> Int64s:
