@@ -4,7 +4,7 @@ The chain: `watermark_kernel` (each stream by itself, from rows to edges; each c
 `serializability`) -> shuffle by key -> shuffle by slice -> `slices` (a certificate without a search) -> what has none,
 to `watermark_classes`. No timestamp of the system is needed, but for where sessions begin, what a cut by position
 closes, and the order of versions where reads do not show it. The driver holds windows, counts, and some numbers for
-each watermark, never a row.
+each watermark, never a row; four numbers for each version that only subscribers order (`watermark_elsewhere`).
 
 Witnesses are watermarks that newly contain a committed write: of torn-watermark those of two keys of one operation, of
 intermediate-watermark those of two versions of a key by one; of split- and fork-watermark and order-watermark those
