@@ -64,26 +64,17 @@ def received(log: int, deliveries: Deliveries, writes: SourceWrites, contract: S
 
 
 def agreed(parts: Sequence[Received]) -> Received:
-    """Of each key on whose order all agree the sessions that tell it best, from two logs at most. O(n log n)."""
+    """Of each key on whose order all agree the session of each log that tells most. O(n log n)."""
     told = [NOTHING_RECEIVED, *parts]
     names = ("key", "log", "session", "write")
     every = Received(*(np.concatenate([getattr(part, name) for part in told]) for name in names))
     every = every.only(ascending(every.key, every.log, every.session))
-    if not len(every.key):
-        return every
     begins = first_of_each(every.key) | first_of_each(every.log) | first_of_each(every.session)
     run = np.cumsum(begins) - 1
-    first = np.flatnonzero(begins)
-    length = np.bincount(run)
-    key, log = every.key[first], every.log[first]
-    best = ascending(key, log, -length)
+    key, log = every.key[begins], every.log[begins]
+    best = ascending(key, log, -np.bincount(run))
     best = best[first_of_each(key[best]) | first_of_each(log[best])]
-    best = best[ascending(key[best], -length[best])]
-    is_first = first_of_each(key[best])
-    is_second = np.append(False, is_first[:-1]) & ~is_first
-    is_chosen = np.zeros(len(first), np.bool_)
-    is_chosen[best[is_first | is_second]] = True
-    return every.only(np.flatnonzero(is_chosen[run] & ~np.isin(every.key, _disputed(every, begins))))
+    return every.only(np.flatnonzero(np.isin(run, best) & ~np.isin(every.key, _disputed(every, begins))))
 
 
 def places(agreement: Received, log: int, count: int) -> Int64s:
@@ -94,8 +85,8 @@ def places(agreement: Received, log: int, count: int) -> Int64s:
     others = agreement.only(np.flatnonzero(agreement.log != log))
     if not len(others.key):
         return _NONE
-    # Of two other logs the one with more versions tells all that is said of a key.
-    run = np.cumsum(first_of_each(others.key) | first_of_each(others.log)) - 1
+    # Of several logs the one with most versions tells all that is said of a key.
+    run = np.cumsum(first_of_each(others.key) | first_of_each(others.log))
     best = ascending(others.key, -np.bincount(run)[run])
     chosen = run[best[first_of_each(others.key[best])]]
     kept = np.flatnonzero(np.isin(run, chosen))
