@@ -186,7 +186,8 @@ class _Check:
             counts.update(one.counts)
         orders, readers = dict(self.told[0].orders), self.places.readers
         orders["deliveries"] = len(distinct(self.known.agreement.write))
-        orders["none"] -= orders["deliveries"]
+        # What is unclear and has no position, counts once a subscriber received it.
+        orders["none"] = max(0, orders["none"] - orders["deliveries"])
         merged_reads = np.count_nonzero(readers.node != NO_NODE)
         legal = {one.anomaly: one.sentence for one in findings if one.anomaly not in self.options.forbidden}
         return {

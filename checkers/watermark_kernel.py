@@ -36,7 +36,7 @@ from checkers.watermark_elsewhere import NOTHING_RECEIVED, Received, places, rec
 from checkers.watermark_nodes import marks_of, units_of
 from checkers.watermark_reads import NO_NODE, Readers
 from checkers.watermark_versions import UNKNOWN
-from harness.core.columns import BACKFILL, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 # What is asked of events here.
@@ -67,7 +67,7 @@ class Summary:
     marks: Watermarks
     counts: dict[str, int]
     orders: dict[str, int]
-    loose_count: int  # Writes of keys whose versions nothing orders.
+    loose_count: int  # Writes, not failed ones, of keys whose versions nothing orders.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +292,7 @@ def _condensed(
     new = _Pairs.of(edges.new.only(once), op[once])
     # Sorted in parts as well: less is kept until all parts are there.
     into, out = (_Pairs.of(links, links.op).by_mark() for links in (edges.into, edges.out))
-    is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] == OK)
+    is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] != FAIL)
     loose_count = int(np.count_nonzero(is_loose))
     return _Condensed((into, out, new), Contents.of(edges), Counter(edges.order.counts), loose_count)
 

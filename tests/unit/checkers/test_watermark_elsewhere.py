@@ -97,6 +97,13 @@ def test_a_row_that_never_came_is_missed_where_another_received_it(tmp_path: Pat
     assert judgement.facts["version_order"] == {"deliveries": 3}
 
 
+def test_an_unclear_write_that_another_received_happened_and_is_missed(tmp_path: Path) -> None:
+    unclear = "begin 0 ax1; begin 1 ax2 ay3; s1 open@0 x=1 x=2 y=3 w@2; s2 open@0 x=1 y=3 w@2"
+    judgement = judged(tmp_path, unclear, is_position_unique=False)
+    assert [finding.anomaly for finding in judgement.findings] == ["torn-watermark"]
+    assert judgement.facts["version_order"] == {"deliveries": 3}
+
+
 @pytest.mark.parametrize("changes", [{"order_key": "none"}, {"versions": "latest"}])
 def test_a_row_that_never_came_is_not_missed_where_streams_tell_no_order(
     changes: dict[str, object], tmp_path: Path
