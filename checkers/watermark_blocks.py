@@ -13,8 +13,8 @@ import numpy as np
 from checkers import stream_blocks
 from checkers.stream_blocks import BLOCK_ROWS, Block, events_of, writes_of
 from checkers.stream_index import first_rows
-from checkers.watermark_edges import NO_PLACES, Links, WatermarkEdges, watermark_edges
-from checkers.watermark_versions import UNKNOWN
+from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
+from checkers.watermark_versions import NO_PLACES, UNKNOWN
 from harness.core.columns import Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 

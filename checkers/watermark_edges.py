@@ -24,11 +24,9 @@ from checkers.ragged import distinct, first_of_each
 from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.watermark_coverage import Ground, Happenings, happenings, moments
 from checkers.watermark_nodes import Marks, marks_of, units_of
-from checkers.watermark_versions import INITIAL, UNKNOWN, KeyOrder, key_order, order_by, shown_writes
+from checkers.watermark_versions import INITIAL, NO_PLACES, UNKNOWN, KeyOrder, key_order, order_by, shown_writes
 from harness.core.columns import NEVER, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
-
-NO_PLACES = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

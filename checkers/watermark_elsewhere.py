@@ -17,7 +17,7 @@ import numpy as np
 
 from checkers.ragged import codes, first_of_each
 from checkers.stream_index import ascending, first_rows
-from checkers.watermark_versions import UNKNOWN, key_order, shown_writes
+from checkers.watermark_versions import NO_PLACES, UNKNOWN, key_order, shown_writes
 from harness.core.columns import NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -39,8 +39,7 @@ class Received:
         return Received(self.key[rows], self.log[rows], self.session[rows], self.write[rows])
 
 
-_NONE = np.empty(0, np.int64)
-NOTHING_RECEIVED = Received(_NONE, _NONE, _NONE, _NONE)
+NOTHING_RECEIVED = Received(NO_PLACES, NO_PLACES, NO_PLACES, NO_PLACES)
 
 
 def may_tell(contract: StreamContract) -> bool:
@@ -84,7 +83,7 @@ def places(agreement: Received, log: int, count: int) -> Int64s:
     """
     others = agreement.only(np.flatnonzero(agreement.log != log))
     if not len(others.key):
-        return _NONE
+        return NO_PLACES
     # Of several logs the one with most versions tells all that is said of a key.
     run = np.cumsum(first_of_each(others.key) | first_of_each(others.log))
     best = ascending(others.key, -np.bincount(run)[run])

@@ -24,6 +24,7 @@ from harness.core.promises import StreamContract
 
 INITIAL = -1
 UNKNOWN = -2  # No age, no slot, no row.
+NO_PLACES = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

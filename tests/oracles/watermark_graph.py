@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from harness.core.columns import BACKFILL, CLOSE, END, ERROR, GAP, NEVER, OPEN, ROW, WATERMARK
-from tests.oracles.watermark_source import INITIAL, Chain, Edge, Node, Source, Using, World
+from tests.oracles.watermark_source import INITIAL, Chain, Edge, Node, Source, Using, World, behind
 from tests.stream_language import Event
 
 Moment = tuple[int, bool]  # The state at a position: does it hold what has that position?
@@ -217,10 +217,9 @@ class Cuts:
         result = set()
         for key in self.covered(mark) if using.versions else ():
             held = self.held(mark, key)
-            order = self.order(mark, key)
-            place = 0 if held is None or held == INITIAL else order.index(held) + 1
-            if held is not None and place < len(order):
-                result.add((order[place], key))
+            following = behind(self.order(mark, key), held) if held is not None else None
+            if following is not None:
+                result.add((following, key))
         if using.delivery and self.contract.versions == "every":
             chain = next(c for c, marks in self.chains.items() if mark in marks)
             for t in self.rows_of(chain):

@@ -74,6 +74,14 @@ class Using:
     realtime: bool = True  # And the order of processes.
 
 
+def behind(order: list[int], version: int) -> int | None:
+    """What stands behind that version in an order of those of its key, if anything does."""
+    if version != INITIAL and version not in order:
+        return None
+    place = 0 if version == INITIAL else order.index(version) + 1
+    return order[place] if place < len(order) else None
+
+
 class Source:
     """What is known of the source: Committed*, the order of versions, and the edges among transactions."""
 
@@ -123,11 +131,7 @@ class Source:
 
     def following(self, key: int, version: int) -> int | None:
         """The next known version behind that one."""
-        order = self.orders.get(key, [])
-        if version != INITIAL and version not in order:
-            return None
-        place = 0 if version == INITIAL else order.index(version) + 1
-        return order[place] if place < len(order) else None
+        return behind(self.orders.get(key, []), version)
 
     def told_elsewhere(self, key: int, subscriber: int) -> list[int]:
         """The versions of a key as another subscriber first received them, in the session that has most.
