@@ -4,6 +4,7 @@ What travels between tasks is a number and a blob: a message of a kernel, pickle
 receiver, as Spark does with the rows of Python. The JVM moves blobs and never looks into them.
 """
 
+import gc
 import os
 import pickle
 import sys
@@ -268,4 +269,6 @@ if __name__ == "__main__":
     import pyspark.worker  # noqa: F401  What it imports, no worker has to.
     from pyspark.daemon import manager
 
+    # Behind each task a worker collects garbage. That looked at all that was imported, and cost more than a short task.
+    gc.freeze()
     manager()

@@ -93,7 +93,9 @@ class Breaks:
     """When the coverage of keys ends, or is declared anew."""
 
     def __init__(self, ground: Ground) -> None:
-        d, self._ground = ground.deliveries, ground
+        d, self._unit, self._marks = ground.deliveries, ground.unit, ground.marks.rows
+        # Not the ground itself, which holds this: what holds itself stays in memory long after its block is done.
+        self._span_of_key, self._keys = ground.span, max(1, len(ground.order.keys))
         is_break = is_marker(d)
         is_first = np.zeros(len(d.kind), np.bool_)
         is_first[first_rows(ground.session)] = True
@@ -104,12 +106,12 @@ class Breaks:
         self._whole = _by_time(ground.unit, is_whole)
         self._anew = _by_time(ground.unit, is_first | (is_whole & (d.kind == OPEN)))
         self._span = _by_time(ground.unit * self._spans + d.span, is_span)
-        self._key = _by_time(ground.unit * max(1, len(ground.order.keys)) + ground.code, is_key)
+        self._key = _by_time(ground.unit * self._keys + ground.code, is_key)
 
     def _groups(self, unit: Int64s, code: Int64s) -> tuple[tuple[GroupIndex, Int64s], ...]:
-        span = self._ground.span[code]
+        span = self._span_of_key[code]
         by_span = np.where(span >= 0, unit * self._spans + span, -1)
-        by_key = unit * max(1, len(self._ground.order.keys)) + code
+        by_key = unit * self._keys + code
         return (self._whole, unit), (self._span, by_span), (self._key, by_key)
 
     def following(self, unit: Int64s, code: Int64s, row: Int64s) -> Int64s:
@@ -120,7 +122,7 @@ class Breaks:
 
     def watched(self, opens: Int64s) -> Int64s:
         """Those openings that a watermark follows before everything is opened anew."""
-        unit, marks = self._ground.unit, self._ground.marks.rows
+        unit, marks = self._unit, self._marks
         mark = GroupIndex(unit[marks], marks, marks).first(unit[opens], opens)
         over = self._anew.first(unit[opens], opens, above=True)
         return opens[(mark >= 0) & ((over < 0) | (mark < over))]
