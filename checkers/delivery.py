@@ -11,7 +11,7 @@ import numpy as np
 
 from checkers.ragged import distinct, groups
 from checkers.stream_blocks import BLOCK_ROWS, by_part
-from checkers.stream_index import ascending, codes, first_rows, max_so_far
+from checkers.stream_index import ascending, codes, first_rows, is_kind, max_so_far
 from checkers.stream_units import unit_of
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of
@@ -242,7 +242,7 @@ def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
     order = ascending(lanes.session, lanes.last)
     session = lanes.session[order]
     # Of which lane's end each event is the nearest before.
-    rows = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)))
+    rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)))
     at = np.searchsorted(session * count + lanes.last[order], view.session[rows] * count + rows)
     is_before = np.append(session, -1)[at] == view.session[rows]
     highest = np.full(len(order), np.iinfo(np.int64).min)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex, codes
+from checkers.stream_index import GroupIndex, codes, is_kind
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, END, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
@@ -14,7 +14,7 @@ def events_after_end(view: StreamView) -> Ruling:
     O(n log n).
     """
     d = view.deliveries
-    rows = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL, WATERMARK)) & ~view.is_phantom)
+    rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL, WATERMARK)) & ~view.is_phantom)
     rows = rows[np.isin(view.session[rows], view.session[d.kind == END])]
     ended = _latest(view, rows, d.kind == END)
     broken = np.flatnonzero((ended >= 0) & (ended > _latest(view, rows, d.kind == OPEN)))

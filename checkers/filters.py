@@ -10,7 +10,7 @@ import numpy as np
 
 from checkers.ragged import distinct
 from checkers.stream_coverage import ENDS
-from checkers.stream_index import GroupIndex, Places, codes, first_rows
+from checkers.stream_index import GroupIndex, Places, codes, first_rows, is_kind
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites
 
@@ -78,7 +78,7 @@ def moved_keys(view: StreamView) -> Ruling:
     is_compared = (earlier >= 0) & _has_several(view.session[rows], d.span[rows])
     moved = np.flatnonzero(is_compared & (d.span[earlier] != d.span[rows]))
     row, before = rows[moved], earlier[moved]
-    marks = np.flatnonzero(np.isin(d.kind, (OPEN, *ENDS)) & (d.key == NEVER))
+    marks = np.flatnonzero(is_kind(d.kind, (OPEN, *ENDS)) & (d.key == NEVER))
     spans = int(d.span.max(initial=-1)) + 2
     index = GroupIndex(view.session[marks] * spans + d.span[marks] + 1, marks, marks)
     session = view.session[row] * spans

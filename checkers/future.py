@@ -4,7 +4,7 @@ import numpy as np
 
 from checkers.ragged import ordered
 from checkers.stream_around import Issued, issues_by_writes
-from checkers.stream_index import max_so_far
+from checkers.stream_index import is_kind, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, INFO, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
@@ -73,7 +73,7 @@ def _all_issued(view: StreamView, readers: Issued) -> Issued:
 def _received(view: StreamView) -> Int64s:
     """For each row of the log the highest position of a row, or of a start, up to it; -1 if there was none."""
     d = view.deliveries
-    is_told = np.isin(d.kind, (ROW, BACKFILL, OPEN)) & (d.position != NEVER)
+    is_told = is_kind(d.kind, (ROW, BACKFILL, OPEN)) & (d.position != NEVER)
     return max_so_far(np.zeros(len(d.kind), np.int64), np.where(is_told, d.position, -1))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from checkers.resumes import Holes
 from checkers.stream_coverage import is_session_marker
-from checkers.stream_index import GroupIndex, codes, count_so_far
+from checkers.stream_index import GroupIndex, codes, count_so_far, is_kind
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
@@ -94,7 +94,7 @@ def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
             continue
         newest = _newest(view, keys, np.full(len(keys), position))
         was_there = newest[(newest >= 0) & (np.append(w.value[e], NEVER)[newest] != NEVER)]
-        is_row = np.isin(d.kind, (ROW, BACKFILL)) & (part == each) & (np.arange(len(part)) < mark)
+        is_row = is_kind(d.kind, (ROW, BACKFILL)) & (part == each) & (np.arange(len(part)) < mark)
         lacks = was_there[~np.isin(w.key[e[was_there]], d.key[is_row])]
         asked += len(was_there)
         found += [(mark, write) for write in e[lacks].tolist()]
@@ -116,7 +116,7 @@ def _overwriting(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
     d = view.deliveries
     if view.contract.order_key == "none":
         return rows[:0], rows[:0]
-    part = count_so_far(view.session, np.isin(d.kind, (OPEN, GAP)))
+    part = count_so_far(view.session, is_kind(d.kind, (OPEN, GAP)))
     what = codes(view.session[rows], view.identity[rows], d.value[rows])
     _, first = np.unique(what, return_index=True)
     rows = rows[np.sort(first)]

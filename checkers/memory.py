@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+import pyarrow as pa
+
 _LIBC: Final = ctypes.CDLL(None)
 # From glibc's malloc.h; other C libraries do what they do.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -3, -4, -8
@@ -33,8 +35,11 @@ def kept() -> Iterator[None]:
 
 
 def one_heap() -> None:
-    """One heap for all threads that begin from now on: those of their own give back what is freed, whatever is set."""
+    """One heap for Arrow, and for all threads that begin from now on: other ones give back what is freed, or hold it
+    where nobody else can use it, whatever is set.
+    """
     _set(_ARENA_MAX, 1)
+    pa.set_memory_pool(pa.system_memory_pool())
 
 
 def _set(option: int, value: int) -> None:

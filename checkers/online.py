@@ -24,6 +24,7 @@ from checkers.online_state import NOTHING_CLOSED, closed_up_to, joined, open_par
 from checkers.order import order_inversions
 from checkers.owners import zombie_events
 from checkers.stream_chunks import concatenated
+from checkers.stream_index import is_kind
 from checkers.stream_kernel import BOUNDARY, DUPLICATE, INVERTED, LATE, REGRESS, TORN, ZOMBIE
 from checkers.stream_units import unit_of
 from checkers.stream_view import StreamView, announced_view, defect, stream_view
@@ -99,7 +100,7 @@ class _Log:
         if self._is_defect:
             self.state = joined()
             return []
-        came = batch.position[np.isin(batch.kind, (ROW, BACKFILL))]
+        came = batch.position[is_kind(batch.kind, (ROW, BACKFILL))]
         if np.any(came <= self._floor):
             self.state, self._floor = reopened(self._recall(int(batch.seq[0])), int(came.min()), self._contract)
         held = len(self.state.kind)
@@ -157,7 +158,7 @@ def zombies_in(deliveries: Deliveries, contract: StreamContract, floor: int = NO
 
 def _narrow(deliveries: Deliveries) -> Deliveries:
     """The stream without the names of units that rows of several positions bear: these are several units, or grow."""
-    rows = np.flatnonzero(np.isin(deliveries.kind, (ROW, BACKFILL)) & (deliveries.unit != NEVER))
+    rows = np.flatnonzero(is_kind(deliveries.kind, (ROW, BACKFILL)) & (deliveries.unit != NEVER))
     unit = deliveries.unit.copy()
     _, first, name = np.unique(unit[rows], return_index=True, return_inverse=True)
     is_other = deliveries.position[rows] != deliveries.position[rows[first]][name]

@@ -18,7 +18,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from checkers.stream_coverage import is_marker
-from checkers.stream_index import GroupIndex, codes, count_so_far, expand
+from checkers.stream_index import GroupIndex, codes, count_so_far, expand, is_kind
 from checkers.stream_view import StreamView
 from harness.core.columns import BACKFILL, COMMIT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
@@ -51,7 +51,7 @@ def closed_up_to(view: StreamView) -> int:
     current = np.zeros(int(d.subscriber.max(initial=0)) + 1, np.int64)
     current[d.subscriber] = view.session  # Ascending: the last one stays.
     is_current = current[d.subscriber] == view.session
-    heard = np.flatnonzero(is_current & np.isin(d.kind, (ROW, BACKFILL, WATERMARK)))
+    heard = np.flatnonzero(is_current & is_kind(d.kind, (ROW, BACKFILL, WATERMARK)))
     if len(heard) == 0:
         return NOTHING_CLOSED
     marks = is_current & (d.kind == WATERMARK) & ~view.is_regress
@@ -73,10 +73,10 @@ def reopened(before: Deliveries, position: int, contract: StreamContract) -> tup
     Where markers declare every start, the rows below the position say nothing of it; else all are held for once.
     """
     d = before
-    is_below = np.isin(d.kind, (ROW, BACKFILL)) & (d.position < position)
+    is_below = is_kind(d.kind, (ROW, BACKFILL)) & (d.position < position)
     is_whole = (d.kind == OPEN) & (d.position != NEVER) & (d.key == NEVER) & (d.span < 0)
     _, begins = np.unique(codes(d.subscriber, d.session), return_index=True)
-    if not np.all(is_whole[begins]) or np.any(np.isin(d.kind, (OPEN, GAP)) & ~is_whole):
+    if not np.all(is_whole[begins]) or np.any(is_kind(d.kind, (OPEN, GAP)) & ~is_whole):
         return before, NOTHING_CLOSED
     owners = _newest_owners(before, contract, is_below)
     return _alone(before, np.flatnonzero(~is_below | owners), owners), position - 1
@@ -85,7 +85,7 @@ def reopened(before: Deliveries, position: int, contract: StreamContract) -> tup
 def open_part(view: StreamView, floor: int) -> Deliveries:
     """What is held of the view's events, given that floor. O(n log n)."""
     d = view.deliveries
-    above = np.isin(d.kind, (ROW, BACKFILL)) & (d.position != NEVER) & (d.position > floor)
+    above = is_kind(d.kind, (ROW, BACKFILL)) & (d.position != NEVER) & (d.position > floor)
     marks = _watermarks(view, floor)
     beginnings = _beginnings(view, floor)
     alone = (beginnings | _newest_owners(d, view.contract, ~above)) & ~above
@@ -138,7 +138,7 @@ def _beginnings(view: StreamView, floor: int) -> Bools:
     """Rule 1, as coverage is now, and as it was at the last watermark of each lane that reaches above the floor."""
     d, lanes = view.deliveries, view.lanes
     result = np.zeros(len(d.kind), np.bool_)
-    rows = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)))
+    rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)))
     _, first = np.unique(codes(view.session[rows], d.key[rows], d.span[rows]), return_index=True)
     keys = rows[first]  # By session.
     session, last = view.session[keys], lanes.last[lanes.top() > floor]
@@ -149,7 +149,7 @@ def _beginnings(view: StreamView, floor: int) -> Bools:
     when = np.append(np.full(len(keys), len(d.kind)), last[lane])
     since = view.coverage.at(view.session[asked], d.key[asked], d.span[asked], when).since
     since = since[since != NEVER]
-    result[since[np.isin(d.kind[since], (ROW, BACKFILL))]] = True
+    result[since[is_kind(d.kind[since], (ROW, BACKFILL))]] = True
     return result
 
 

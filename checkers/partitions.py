@@ -3,7 +3,7 @@
 import numpy as np
 
 from checkers.stream_coverage import ENDS, is_marker, is_session_marker
-from checkers.stream_index import GroupIndex, codes, count_so_far, expand, max_so_far
+from checkers.stream_index import GroupIndex, codes, count_so_far, expand, is_kind, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, WATERMARK, Int64s
 
@@ -61,5 +61,5 @@ def _heights(view: StreamView, rows: Int64s, segment: Int64s) -> Int64s:
     says = (d.kind[rows] == WATERMARK) | ((d.kind[rows] == OPEN) & (d.position[rows] != NEVER))
     height = max_so_far(segment, np.where(says, d.position[rows], NOT_COUNTED))
     _, first = np.unique(segment, return_index=True)
-    is_over = np.isin(d.kind[rows[first]], ENDS)
+    is_over = is_kind(d.kind[rows[first]], ENDS)
     return np.where(is_over[segment], NOT_COUNTED, height)

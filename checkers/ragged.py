@@ -64,17 +64,23 @@ def codes(values: Int64s) -> tuple[Int64s, Int64s]:
 
 def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
     """The distinct values, ascending. NumPy sorts a hundred times as fast as its `unique` fills a table."""
-    ascending = np.sort(values)
+    ascending = values if is_ascending(values) else np.sort(values)
     return ascending[first_of_each(ascending)]
+
+
+def is_ascending(values: NDArray[Scalar]) -> bool:
+    """Does no value lie below the one before it?"""
+    return not np.any(values[1:] < values[:-1])
 
 
 def ordered(values: Int64s) -> tuple[Int64s, Int64s]:
     """Where the values stand in ascending order, equal ones in the order in which they came; and the values like that.
 
-    A value and its place in one word are sorted in a tenth of the time that a stable sort of places takes.
+    A value and its place in one word are sorted in a tenth of the time that a stable sort of places takes; and what
+    stands in order already, need not be.
     """
-    if values.size == 0:
-        return np.empty(0, np.int64), values
+    if is_ascending(values):
+        return np.arange(values.size), values
     low, bits = int(values.min()), int(values.size).bit_length()
     if int(values.max()) - low >= 1 << (63 - bits):
         order = np.argsort(values, kind="stable")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.ragged import Scalar, distinct, groups
-from checkers.stream_index import Places, searched
+from checkers.stream_index import Places, is_kind, searched
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s, SourceWrites
 
 P = TypeVar("P")
@@ -37,7 +37,7 @@ def blocks(
 
     Each has writes, if there are any: events of a key that the source does not have stand with those of its neighbour.
     """
-    is_event = np.isin(deliveries.kind, (ROW, BACKFILL)) & (deliveries.key != NEVER)
+    is_event = is_kind(deliveries.kind, (ROW, BACKFILL)) & (deliveries.key != NEVER)
     count = (int(np.count_nonzero(is_event)) + len(writes.op)) // block_rows + 1
     if count == 1:
         return [Block(np.arange(len(deliveries.kind)), np.arange(len(writes.op)))]

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
-from checkers.ragged import distinct, first_of_each, ordered
+from checkers.ragged import distinct, first_of_each, is_ascending, ordered
 from checkers.stream_blocks import taken
-from checkers.stream_index import Places, ascending, codes, count_so_far, is_ascending
+from checkers.stream_index import Places, ascending, codes, count_so_far, is_kind
 from harness.core.columns import (
     BACKFILL,
     FAIL,
@@ -177,7 +177,7 @@ def _asks(source: Path) -> bool:
 def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
     """What these deliveries tell of the source. A value that two operations wrote to one key tells nothing."""
     asked = distinct(writes.key[_is_asked(writes)])
-    is_event = np.isin(deliveries.kind, (ROW, BACKFILL))
+    is_event = is_kind(deliveries.kind, (ROW, BACKFILL))
     rows = np.flatnonzero(is_event & (Places(asked).of(deliveries.key) >= 0))
     possible = np.flatnonzero((writes.outcome != FAIL) & (Places(asked).of(writes.key) >= 0))
     what = codes(
@@ -219,12 +219,14 @@ def merged(placements: Iterable[Placement]) -> Placement:
 
 def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
     """The writes with the positions and partitions that deliveries told; none for what must not count (module text)."""
-    told = _lookup(known.op, known.position, writes.op, NEVER)
-    position = np.where(writes.position == NEVER, told, writes.position)
-    is_unobserved: Bools = (writes.outcome == INFO) & (told == NEVER)
+    position = writes.position
+    if len(known.op) or np.any(writes.outcome == INFO):
+        told = _lookup(known.op, known.position, writes.op, NEVER)
+        is_unobserved: Bools = (writes.outcome == INFO) & (told == NEVER)
+        position = np.where(is_unobserved, NEVER, np.where(position == NEVER, told, position))
     return replace(
         writes,
-        position=np.where(is_unobserved, NEVER, position),
+        position=position,
         span=_lookup(known.key, known.span, writes.key, -1),
     )
 

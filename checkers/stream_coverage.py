@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from checkers.ragged import distinct
-from checkers.stream_index import GroupIndex, Places
+from checkers.stream_index import GroupIndex, Places, is_kind
 from harness.core.columns import CLOSE, END, ERROR, GAP, NEVER, OPEN, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
@@ -123,7 +123,7 @@ def _by_time(group: Int64s, time: Int64s) -> GroupIndex:
 
 def is_marker(deliveries: Deliveries) -> Bools:
     """The events at which coverage may change otherwise than by a key's first row."""
-    result: Bools = np.isin(deliveries.kind, MARKERS)
+    result: Bools = is_kind(deliveries.kind, MARKERS)
     return result
 
 

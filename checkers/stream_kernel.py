@@ -28,6 +28,7 @@ from checkers.real_time import RealTime, read_placed, real_time_order
 from checkers.stream_around import NOTHING_AROUND, Around, read_around
 from checkers.stream_blocks import BLOCK_ROWS
 from checkers.stream_chunks import Placement, StreamLog, told_by
+from checkers.stream_index import is_kind
 from checkers.stream_keys import OfKeys, judged_by_key
 from checkers.stream_ranks import read_beside
 from checkers.stream_view import Ruling, StreamView, announced_view, defect, stream_view
@@ -263,7 +264,7 @@ def _sight(view: StreamView, row: int) -> Sight:
 
 
 def _facts(view: StreamView) -> dict[str, int]:
-    is_event = np.isin(view.deliveries.kind, (ROW, BACKFILL))
+    is_event = is_kind(view.deliveries.kind, (ROW, BACKFILL))
     return {
         "events": int(is_event.sum()),
         "watermarks": int((view.deliveries.kind == WATERMARK).sum()),

@@ -17,7 +17,7 @@ from checkers.order import tied_inversions
 from checkers.ragged import distinct
 from checkers.resumes import Holes, holes
 from checkers.stream_blocks import BLOCK_ROWS, Block, blocks, by_part, events_of, writes_of
-from checkers.stream_index import ascending
+from checkers.stream_index import ascending, is_kind
 from checkers.stream_matches import Matches, matches_of
 from checkers.stream_units import unit_names
 from checkers.stream_view import Ruling, StreamView, stream_view, view_of
@@ -132,7 +132,7 @@ def _of_block(
     base, block = part
     d, w = events_of(deliveries, block.events), writes_of(writes, block.writes)
     matches = matches_of(d, w, contract, has_source=len(writes.op) > 0)
-    whole.put(block, base, np.isin(d.kind, (ROW, BACKFILL)), matches)
+    whole.put(block, base, is_kind(d.kind, (ROW, BACKFILL)), matches)
     return OfKeys.of(view_of(d, w, contract, matches), extent).moved(partial(_moved, block=block))
 
 

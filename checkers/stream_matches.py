@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.stream_index import ascending, codes, first_rows
+from checkers.stream_index import ascending, codes, first_rows, is_kind
 from checkers.stream_units import is_final_only, unit_names, unit_of
 from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
@@ -26,7 +26,7 @@ class Matches:
 
 def matches_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, *, has_source: bool) -> Matches:
     """Those of a log, or of some of its keys with their writes; `has_source`: is there any source? O(n log n)."""
-    is_event = np.isin(deliveries.kind, (ROW, BACKFILL))
+    is_event = is_kind(deliveries.kind, (ROW, BACKFILL))
     identity, expected, match = _joined(deliveries, writes, contract, is_event)
     rows = np.flatnonzero(is_event)
     is_repeated = np.zeros(len(is_event), np.bool_)

@@ -156,6 +156,8 @@ NO_LISTS = lists_of(_NONE, _NONE, _NONE)
 
 def _stop_before_repeats(known: Int64s, length: Int64s, start: Int64s, elements: Int64s) -> None:
     """Lower `known`, in place, to where an element stands that its list has twice."""
+    if len(distinct(elements)) == len(elements):
+        return  # Mostly so, and soon seen.
     owner = np.repeat(np.arange(len(length)), length)
     what = codes(owner, elements)
     repeated = np.flatnonzero(np.bincount(what)[what] > 1) if len(what) else _NONE

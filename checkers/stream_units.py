@@ -3,7 +3,7 @@
 import numpy as np
 
 from checkers import ragged
-from checkers.stream_index import codes, first_rows
+from checkers.stream_index import codes, first_rows, is_kind
 from harness.core.columns import BACKFILL, NEVER, OK, ROW, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -18,7 +18,7 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
     value, is a write by itself: else it would stand for that one. Only the rule for torn units may be asked about them.
     """
     d = deliveries
-    is_unit = np.isin(d.kind, (ROW, BACKFILL)) & (d.unit != NEVER)
+    is_unit = is_kind(d.kind, (ROW, BACKFILL)) & (d.unit != NEVER)
     rows = np.flatnonzero(is_unit)
     rows = rows[first_rows(d.unit[rows], d.position[rows], d.key[rows], d.ordinal[rows])]
     units, unit = ragged.codes(d.unit[rows])
@@ -62,7 +62,7 @@ def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
     row has not come to a session that received but that of the first.
     """
     d = deliveries
-    rows = np.append(named, np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)) & (d.unit == NEVER)))
+    rows = np.append(named, np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (d.unit == NEVER)))
     identity = codes(d.position[rows], d.key[rows], d.ordinal[rows])
     first = first_rows(identity, d.value[rows])  # A named row comes before one without.
     first = first[first >= len(named)]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex, codes, expand
+from checkers.stream_index import GroupIndex, codes, expand, is_kind
 from checkers.stream_units import epoch_of
 from checkers.stream_view import StreamView
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Int64s
@@ -54,7 +54,7 @@ def superseded(
     result = np.zeros(len(watermark), np.bool_)
     if view.contract.versions == "every" or len(watermark) == 0:
         return result
-    rows = np.flatnonzero(np.isin(view.deliveries.kind, (ROW, BACKFILL)) & ~view.is_phantom)
+    rows = np.flatnonzero(is_kind(view.deliveries.kind, (ROW, BACKFILL)) & ~view.is_phantom)
     shown = Versions.of_events(view, rows)
     parts = [np.append(group[rows], group[watermark]), np.append(shown.key, versions.key)]
     if view.contract.versions == "latest-per-epoch":

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from checkers.ragged import ordered
 from checkers.stream_coverage import Coverage, is_marker, is_session_marker
-from checkers.stream_index import FirstTimes, GroupIndex, codes, expand, first_rows, max_so_far, segments
+from checkers.stream_index import FirstTimes, GroupIndex, codes, expand, first_rows, is_kind, max_so_far, segments
 from checkers.stream_matches import Matches, matches_of
 from checkers.stream_units import announced_writes, is_final_only
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s, SourceWrites
@@ -48,7 +48,7 @@ class StreamView:
 
     def firsts(self, group: Int64s) -> Int64s:
         """The rows with the first delivery of each identity in each group (n,), phantoms left out."""
-        is_event = np.isin(self.deliveries.kind, (ROW, BACKFILL))
+        is_event = is_kind(self.deliveries.kind, (ROW, BACKFILL))
         return _firsts(group, self.identity, self.is_repeated, np.flatnonzero(is_event & ~self.is_phantom))
 
     def of_write(self, group: Int64s, place: Int64s) -> Int64s:
@@ -71,7 +71,7 @@ def view_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContra
     session = codes(deliveries.subscriber, deliveries.session)
     scope = _scopes(deliveries, session, contract)
     identity, is_repeated = matches.identity, matches.is_repeated
-    rows = np.flatnonzero(np.isin(deliveries.kind, (ROW, BACKFILL)) & ~matches.is_phantom)
+    rows = np.flatnonzero(is_kind(deliveries.kind, (ROW, BACKFILL)) & ~matches.is_phantom)
     begins = deliveries.kind == BACKFILL
     begins[_firsts(session, identity, is_repeated, rows)] = True
     is_regress = _regressions(deliveries, scope)
@@ -117,7 +117,7 @@ def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
     if contract.wm_scope == "partition" and np.any(deliveries.span >= 0):
         needed.append(((ROW, BACKFILL, WATERMARK), deliveries.span < 0, "partition"))
     for kinds, lacks, name in needed:
-        lacking = np.flatnonzero(np.isin(deliveries.kind, kinds) & lacks)
+        lacking = np.flatnonzero(is_kind(deliveries.kind, kinds) & lacks)
         if len(lacking):
             seq = int(deliveries.seq[lacking[0]])
             return f"the event at journal position {seq}, and {len(lacking) - 1} more, came without {name}"
@@ -285,7 +285,7 @@ def _lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int
     begin.
     """
     flag = is_session_marker(deliveries)
-    begins = np.flatnonzero(np.isin(deliveries.kind, (OPEN, ROW, BACKFILL)))
+    begins = np.flatnonzero(is_kind(deliveries.kind, (OPEN, ROW, BACKFILL)))
     begun, asked = segments(session, flag, begins), segments(session, flag, rows)
     low = np.full(int(max(begun.max(initial=0), asked.max(initial=0))) + 1, NEVER, np.int64)
     np.minimum.at(low, begun, deliveries.position[begins])

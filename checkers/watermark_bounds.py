@@ -17,7 +17,7 @@ import numpy as np
 
 from checkers.edges import OPEN_END
 from checkers.ragged import first_of_each, ordered
-from checkers.stream_index import ascending, codes, count_so_far, max_so_far, searched
+from checkers.stream_index import ascending, codes, count_so_far, is_kind, max_so_far, searched
 from checkers.watermark_edges import WatermarkEdges
 from checkers.watermark_nodes import WHOLE, Marks
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
@@ -220,7 +220,7 @@ def _is_mergeable(deliveries: Deliveries, marks: Marks, contract: StreamContract
         result &= ~is_part[of] & ~(is_split[of] & (d.span[marks.rows] == WHOLE))
     if contract.cut == "delivery" and len(same) > int(same.max(initial=-1)) + 1:  # Else no two have one position.
         unit = marks.unit_of_line[marks.line]
-        received = count_so_far(session, np.isin(d.kind, (ROW, BACKFILL)))[marks.rows]
+        received = count_so_far(session, is_kind(d.kind, (ROW, BACKFILL)))[marks.rows]
         low = np.full(int(same.max(initial=-1)) + 1, NEVER, np.int64)
         high = np.full(len(low), -1, np.int64)
         state = codes(unit, session[marks.rows], received)

@@ -10,7 +10,7 @@ import numpy as np
 
 from checkers.ragged import first_of_each, ordered
 from checkers.stream_coverage import ENDS, is_marker
-from checkers.stream_index import GroupIndex, ascending, codes, expand, first_rows
+from checkers.stream_index import GroupIndex, ascending, codes, expand, first_rows, is_kind
 from checkers.watermark_nodes import WHOLE, Marks
 from checkers.watermark_versions import UNKNOWN, KeyOrder, states_at
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites
@@ -172,7 +172,7 @@ def _begins(ground: Ground, every: Happenings, is_unknown: Bools) -> Bools:
 def _rows(ground: Ground, shown: Int64s) -> Happenings:
     """The events that show a version for the first time in their session, and every row of a backfill."""
     d = ground.deliveries
-    rows = np.flatnonzero(np.isin(d.kind, (ROW, BACKFILL)) & (ground.code >= 0))
+    rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (ground.code >= 0))
     is_first = np.zeros(len(rows), np.bool_)
     is_first[first_rows(ground.session[rows], shown[rows], ground.code[rows])] = True
     is_kept = is_first | (d.kind[rows] == BACKFILL) | (shown[rows] == UNKNOWN)
@@ -185,7 +185,7 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
     start, position = d.position[before], d.position[rows]
     is_early = position < start if ground.contract.resume == "at" else position <= start
     is_early &= is_open & (position != NEVER) & (d.kind[rows] == ROW) & (shown[rows] != UNKNOWN)
-    is_over = (before >= 0) & np.isin(d.kind[before], ENDS)
+    is_over = (before >= 0) & is_kind(d.kind[before], ENDS)
     received = np.where(is_early, before, rows)
     exclusive = ground.contract.closed == "<"
     # A row of a backfill shows the state with which its session begins: no watermark below that contains it.

@@ -25,6 +25,7 @@ import numpy as np
 
 from checkers.stream_chunks import merged, placed, placement, read_deliveries, read_writes, stream_logs
 from checkers.stream_coverage import is_marker
+from checkers.stream_index import is_kind
 from checkers.stream_ranks import read_ranked
 from harness.core.columns import (
     BACKFILL,
@@ -250,7 +251,7 @@ def why(history: Path, contract: StreamContract) -> Why:
         chosen = np.isin(writes.op, finding.ops) if finding.ops else np.zeros(len(writes.op), np.bool_)
         shown = np.isin(deliveries.seq, finding.events)
         keys = np.append(writes.key[chosen], deliveries.key[shown & (deliveries.key != NEVER)])
-        is_row = np.isin(deliveries.kind, (ROW, BACKFILL))
+        is_row = is_kind(deliveries.kind, (ROW, BACKFILL))
         part = _only(deliveries, ~is_row | np.isin(deliveries.key, keys))
         written = _only(writes, np.isin(writes.key, keys))
         return ask.get(finding.anomaly, Definition.unplaced)(Definition(part, written, contract), finding)

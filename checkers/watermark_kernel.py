@@ -26,7 +26,7 @@ from checkers.serializability import summary as partition_summary
 from checkers.shares import Share, infer, shares
 from checkers.stream_blocks import Block, by_part
 from checkers.stream_chunks import Placement, StreamLog, told_by
-from checkers.stream_index import first_rows
+from checkers.stream_index import first_rows, is_kind
 from checkers.stream_ranks import read_beside
 from checkers.versions import Inference
 from checkers.watermark_blocks import blocks, edges_of
@@ -178,7 +178,7 @@ def _derived(item: StreamPart, contract: StreamContract, known: Known, threads: 
         once_in, once_out = pool.map(_Pairs.by_mark, (into, out))
     contents = reduce(Contents.beside, (part.contents for part in parts))
     orders = sum((part.orders for part in parts), Counter[str]())
-    rows = int(np.count_nonzero(np.isin(deliveries.kind, (ROW, BACKFILL))))
+    rows = int(np.count_nonzero(is_kind(deliveries.kind, (ROW, BACKFILL))))
     return Derived(
         part=item,
         summary=Summary(
@@ -300,7 +300,7 @@ def _condensed(
 def _came(links: Links, deliveries: Deliveries) -> Int64s:
     """The journal position of each edge's row; a session's opening shows nothing itself."""
     row = np.maximum(links.row, 0)
-    is_event = (links.row >= 0) & np.isin(deliveries.kind[row], (ROW, BACKFILL)) if len(deliveries.kind) else row > 0
+    is_event = (links.row >= 0) & is_kind(deliveries.kind[row], (ROW, BACKFILL)) if len(deliveries.kind) else row > 0
     return np.where(is_event, deliveries.seq[row] if len(deliveries.seq) else row, UNKNOWN)
 
 

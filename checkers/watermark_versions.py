@@ -18,7 +18,7 @@ import numpy as np
 
 from checkers import ragged
 from checkers.ragged import first_of_each
-from checkers.stream_index import GroupIndex, Places, ascending, codes
+from checkers.stream_index import GroupIndex, Places, ascending, codes, is_kind
 from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -111,7 +111,7 @@ def _ordered(keys: Int64s, code: Int64s, write: Int64s, counts: dict[str, int]) 
 def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
     """(n,) The row of the source that each event shows, UNKNOWN for unknown versions and for what is no row."""
     d, n = deliveries, len(deliveries.kind)
-    is_event = np.isin(d.kind, (ROW, BACKFILL)) & (d.key != NEVER)
+    is_event = is_kind(d.kind, (ROW, BACKFILL)) & (d.key != NEVER)
     possible = np.flatnonzero(writes.outcome != FAIL)
     by_value = _single(_joint(d, writes, possible, np.arange(n), ("key", "value")), n)
     result = np.where(d.value != NEVER, by_value, UNKNOWN)
