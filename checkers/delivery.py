@@ -77,8 +77,8 @@ def torn_units(view: StreamView, *, threads: int = 1, block_rows: int = BLOCK_RO
     watermark that tears it. So many threads take a part of the units each. O(n log n).
     """
     units, ways = _Units.of(view), list(_ways(view))
-    parts = units.parts(view, block_rows)
-    found = list(by_part(partial(_torn_by, view, units, ways), parts, threads=threads))
+    parts, receipt = units.parts(view, block_rows), _Receipt.of(view, ways)
+    found = list(by_part(partial(_torn_by, view, units, ways, receipt), parts, threads=threads))
     torn = [each[way] for way in range(len(ways)) for each in found]
     watermark, row, candidate = (
         np.concatenate([getattr(t, name) for t in torn]) for name in ("watermark", "row", "candidate")
@@ -162,6 +162,37 @@ class _Units:
 
 
 @dataclass(frozen=True, slots=True)
+class _Receipt:
+    """What tells at once of most units that nothing tears them: they came whole, between two places of all lanes."""
+
+    times: Int64s  # (e,) how often each expected write came
+    marks: Int64s  # the rows of all lanes, ascending
+
+    @classmethod
+    def of(cls, view: StreamView, ways: Sequence[_Way]) -> "_Receipt":
+        """That of a view. O(n)."""
+        times = np.bincount(view.match[view.match >= 0], minlength=len(view.expected))
+        return cls(times, distinct(np.concatenate([way.lanes.rows for way in ways])))
+
+    def doubtful(self, view: StreamView, units: _Units, part: _Part) -> _Part:
+        """The units of a part that did not come so: each event once, all in one session and scope."""
+        rows, of_row, of_write = part.shown, units.unit[view.match[part.shown]], units.unit[part.place]
+        low = int(min(of_row.min(initial=NEVER), of_write.min(initial=NEVER)))  # A part's units lie close together.
+        count = int(max(of_row.max(initial=low), of_write.max(initial=low))) - low + 1
+        of_row, of_write = of_row - low, of_write - low
+        first = np.zeros(count, np.int64)
+        first[of_row[::-1]] = np.arange(len(rows))[::-1]  # What is written last, stays.
+        place = np.searchsorted(self.marks, rows)
+        differs = np.zeros(len(rows), np.bool_)
+        for column in (place, view.session[rows], view.scope[rows]):
+            differs |= column != column[first[of_row]]
+        is_doubtful = np.zeros(count, np.bool_)
+        is_doubtful[of_row[differs]] = True
+        is_doubtful[of_write[self.times[part.place] != 1]] = True
+        return _Part(part.place[is_doubtful[of_write]], rows[is_doubtful[of_row]])
+
+
+@dataclass(frozen=True, slots=True)
 class _Torn:
     """One row for each lane and unit that is torn in it."""
 
@@ -171,9 +202,10 @@ class _Torn:
     closing: Int64s  # Witnesses: places of the lanes that newly close a unit of two or more.
 
 
-def _torn_by(view: StreamView, units: _Units, ways: Sequence[_Way], part: _Part) -> list[_Torn]:
-    """What is torn of one part of the units, in each way."""
-    return [_torn(view, units, way, part) for way in ways]
+def _torn_by(view: StreamView, units: _Units, ways: Sequence[_Way], receipt: _Receipt, part: _Part) -> list[_Torn]:
+    """What is torn of one part of the units, in each way; only what is closed has witnesses of its own."""
+    doubtful = receipt.doubtful(view, units, part) if len(ways) > 1 else part
+    return [_torn(view, units, way, part if way.is_closing else doubtful) for way in ways]
 
 
 def _torn(view: StreamView, units: _Units, way: _Way, part: _Part) -> _Torn:

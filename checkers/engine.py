@@ -36,6 +36,9 @@ class Dataset(Protocol[T]):
     def keep(self) -> "Dataset[T]":
         """The same items, held so that two uses cost one computation."""
 
+    def beside(self, other: "Dataset[M]") -> "Dataset[T | M]":
+        """The items of both, which must be of one engine."""
+
     def collect(self) -> list[T]:
         """All items, here."""
 
@@ -73,6 +76,9 @@ class _LocalDataset(Dataset[T]):
 
     def keep(self) -> Dataset[T]:
         return self
+
+    def beside(self, other: Dataset[M]) -> Dataset[T | M]:
+        return _LocalDataset[T | M](self._pool, [*self._items, *other.collect()])
 
     def collect(self) -> list[T]:
         return list(self._items)

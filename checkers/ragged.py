@@ -70,7 +70,7 @@ def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
 
 def is_ascending(values: NDArray[Scalar]) -> bool:
     """Does no value lie below the one before it?"""
-    return not np.any(values[1:] < values[:-1])
+    return not np.any(np.less(values[1:], values[:-1]))
 
 
 def ordered(values: Int64s) -> tuple[Int64s, Int64s]:

@@ -188,9 +188,8 @@ class _Source:
 
 def _left_out(view: StreamView, missing: Ruling, passed: _Passed) -> Int64s:
     """Which of them never came, were not replaced, and are not missing by the rule for that."""
-    own, place = _own(view), np.full(len(view.writes.op), -1, np.int64)
-    place[view.expected] = np.arange(len(view.expected))
-    blamed = view.of_write(view.scope[missing.watermark], place[missing.write])
+    own = _own(view)
+    blamed = view.of_write(view.scope[missing.watermark], np.searchsorted(view.expected, missing.write))
     absent = view.first_times(own).at(view.of_write(own[passed.mark], passed.candidate)) == NEVER
     absent &= ~np.isin(view.of_write(view.scope[passed.mark], passed.candidate), blamed)
     left = np.flatnonzero(absent)

@@ -193,6 +193,11 @@ class _SparkDataset(Dataset[T]):
         # after the files that the plan names were written anew.
         return self._then(self._frame.localCheckpoint(eager=False, storageLevel=StorageLevel.DISK_ONLY))
 
+    def beside(self, other: Dataset[M]) -> Dataset[T | M]:
+        if not isinstance(other, _SparkDataset):
+            raise TypeError("a dataset of another engine")
+        return self._then(self._frame.union(other._frame))
+
     def collect(self) -> list[T]:
         return [item for _, item in _Messages[T](self._frame.toArrow().to_batches())]
 

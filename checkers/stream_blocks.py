@@ -6,7 +6,7 @@ That bounds the memory, lets several threads work, and keeps what is sorted and 
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final, TypeVar
 
 import numpy as np
@@ -61,13 +61,17 @@ def blocks(
 
 
 def events_of(deliveries: Deliveries, rows: Int64s) -> Deliveries:
-    """Those rows of a log."""
-    return Deliveries(**{field.name: taken(getattr(deliveries, field.name), rows) for field in fields(Deliveries)})
+    """Those rows of a log, without their times: what is about single keys goes by the order of receipt."""
+    never = np.broadcast_to(np.int64(NEVER), len(deliveries.kind))
+    untimed = replace(deliveries, seq=never, ns=never)
+    return Deliveries(**{field.name: taken(getattr(untimed, field.name), rows) for field in fields(Deliveries)})
 
 
 def writes_of(writes: SourceWrites, rows: Int64s) -> SourceWrites:
-    """Those rows of a source."""
-    return SourceWrites(**{field.name: taken(getattr(writes, field.name), rows) for field in fields(SourceWrites)})
+    """Those rows of a source, without their times."""
+    never = np.broadcast_to(np.int64(NEVER), len(writes.op))
+    untimed = replace(writes, invoke_seq=never, complete_seq=never)
+    return SourceWrites(**{field.name: taken(getattr(untimed, field.name), rows) for field in fields(SourceWrites)})
 
 
 def taken(column: NDArray[Scalar], rows: Int64s) -> NDArray[Scalar]:

@@ -24,10 +24,7 @@ def ascending(*columns: Int64s) -> Int64s:
     """The rows of `columns`, each (n,), in their lexical order, equal ones as they came. O(n log n)."""
     order: Int64s | None = None
     for word in _words(columns):
-        if order is None:
-            order = ragged.ordered(word)[0]
-        else:
-            order = order[ragged.ordered(word[order])[0]]
+        order = ragged.ordered(word)[0] if order is None else order[ragged.ordered(word[order])[0]]
     return np.arange(len(columns[0])) if order is None else order
 
 

@@ -5,7 +5,8 @@ import numpy as np
 from checkers.delivery import ALL_CLOSED
 from checkers.ragged import distinct
 from checkers.stream_around import NOT_AT_REST, Around
-from checkers.stream_index import codes, expand
+from checkers.stream_blocks import BLOCK_ROWS
+from checkers.stream_index import ascending, expand
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OK, Int64s
@@ -23,32 +24,52 @@ def lost_tails(view: StreamView, missing: Ruling, around: Around) -> Ruling:
     is_settled = view.contract.tail == "settled"
     if view.contract.delivery == "at-most-once" or not (is_settled or around.settled_seq != NOT_AT_REST):
         return Ruling.nothing()
-    w, e = view.writes, view.expected
-    last, place = _owed(view)
-    write = e[place]
-    if not is_settled:
-        counts = (w.outcome[write] == OK) & (w.complete_seq[write] < around.settled_seq)
-        last, place, write = last[counts], place[counts], write[counts]
-    is_late = (w.outcome[write] == OK) & (w.invoke_seq[write] > around.healed_seq)
-    subscriber = view.deliveries.subscriber
-    lost = _never_came(view, missing, last, place)
+    limit = NEVER if is_settled else around.settled_seq
+    found = [_lost(view, missing, places, limit, around.healed_seq) for places in _parts(view)]
+    last, place, witness = (np.concatenate([part[at] for part in found]) for at in range(3))
+    order = ascending(last, place)
     return Ruling(
-        watermark=last[lost],
-        row=np.full(len(lost), -1, np.int64),
-        write=write[lost],
-        witnesses=len(distinct(np.append(subscriber[last[is_late]], subscriber[last[lost]]))),
+        watermark=last[order],
+        row=np.full(len(order), -1, np.int64),
+        write=view.expected[place[order]],
+        witnesses=len(distinct(np.append(witness, view.deliveries.subscriber[last]))),
     )
 
 
-def _owed(view: StreamView) -> tuple[Int64s, Int64s]:
-    """The last row of each subscriber, with each expected write that its session covers, as its place in `expected`."""
-    d, w, e = view.deliveries, view.writes, view.expected
+def _parts(view: StreamView) -> list[Int64s]:
+    """The places in `expected`, some at a time: what is made of them stays in the cache."""
+    count = len(view.expected)
+    return np.array_split(np.arange(count), count // BLOCK_ROWS + 1)
+
+
+def _lost(
+    view: StreamView, missing: Ruling, places: Int64s, limit: int, healed_seq: int
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Of those expected writes the lost ones, each with the last row of who lost it; and who are witnesses.
+
+    What had not certainly been answered before `limit` does not count, unless that is NEVER.
+    """
+    w = view.writes
+    last, place = _owed(view, places)
+    write = view.expected[place]
+    if limit != NEVER:
+        counts = (w.outcome[write] == OK) & (w.complete_seq[write] < limit)
+        last, place, write = last[counts], place[counts], write[counts]
+    is_late = (w.outcome[write] == OK) & (w.invoke_seq[write] > healed_seq)
+    lost = _never_came(view, missing, last, place)
+    return last[lost], place[lost], distinct(view.deliveries.subscriber[last[is_late]])
+
+
+def _owed(view: StreamView, places: Int64s) -> tuple[Int64s, Int64s]:
+    """The last row of each subscriber, with each of those expected writes that its session covers, as its place."""
+    d, w = view.deliveries, view.writes
     n = len(d.kind)
     ends = np.zeros(int(d.subscriber.max(initial=-1)) + 1, np.int64)
     ends[d.subscriber] = np.arange(n)
     last = ends[distinct(d.subscriber)]
-    owner, place = expand(np.zeros(len(last), np.int64), np.full(len(last), len(e)))
-    write = e[place]
+    owner, place = expand(np.zeros(len(last), np.int64), np.full(len(last), len(places)))
+    place = places[place]
+    write = view.expected[place]
     now = np.full(len(owner), n, np.int64)
     covered = view.coverage.at(view.session[last][owner], w.key[write], w.span[write], now)
     is_owed = covered.reaches(w.position[write])
@@ -58,10 +79,9 @@ def _owed(view: StreamView) -> tuple[Int64s, Int64s]:
 def _never_came(view: StreamView, missing: Ruling, last: Int64s, place: Int64s) -> Int64s:
     """Which of these writes the subscriber never had, nor anything in their place, and no watermark spoke of."""
     d, who = view.deliveries, view.deliveries.subscriber
-    absent = view.first_times(who).at(view.of_write(who[last], place)) == NEVER
-    of_row = np.full(len(view.writes.op), -1, np.int64)
-    of_row[view.expected] = np.arange(len(view.expected))
-    blamed = view.of_write(d.subscriber[missing.watermark], of_row[missing.write])
+    rows = np.flatnonzero((view.match >= place.min(initial=NEVER)) & (view.match <= place.max(initial=-1)))
+    absent = view.first_times(who, rows).at(view.of_write(who[last], place)) == NEVER
+    blamed = view.of_write(d.subscriber[missing.watermark], np.searchsorted(view.expected, missing.write))
     absent &= ~np.isin(view.of_write(who[last], place), blamed)
     left = np.flatnonzero(absent)
     is_replaced = superseded(
@@ -72,5 +92,4 @@ def _never_came(view: StreamView, missing: Ruling, last: Int64s, place: Int64s) 
         height=np.full(len(left), ALL_CLOSED),
         before=np.full(len(left), NEVER),
     )
-    left = left[~is_replaced]
-    return left[np.lexsort((codes(place[left]), last[left]))]
+    return left[~is_replaced]

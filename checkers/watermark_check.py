@@ -91,26 +91,24 @@ def check(source: Path, history: Path, contract: StreamContract, engine: Engine,
     parts = [StreamPart(place, log, str(source)) for place, log in enumerate(logs)]
     known = Known(merged(engine.over(parts).map(placement_of).collect()))
     sources = chunks(source)
-    items: list[Source | StreamPart] = [*parts, *sources]  # What takes long begins first.
-    held, told = _derived(items, contract, known, engine)
+    held, told = _derived(parts, contract, known, engine)
     if len(parts) > 1 and may_tell(contract) and any(one.loose_count for one in told):
         tell = partial(received_of, contract=contract, known=known)
         known = Known(known.placement, agreed(engine.over(parts).map(tell).collect()))
         if len(known.agreement.key):
-            held, told = _derived(items, contract, known, engine)
+            held, told = _derived(parts, contract, known, engine)
     if not any(len(one.marks.seq) for one in told):
         return _nothing({}, {"cut": contract.cut, "watermarks": 0})
     return _Check(parts, sources, held, known, told, contract, engine, options).judgement()
 
 
 def _derived(
-    items: Sequence[Source | StreamPart], contract: StreamContract, known: Known, engine: Engine
-) -> tuple[Dataset[Source | Derived], list[Summary]]:
+    parts: Sequence[StreamPart], contract: StreamContract, known: Known, engine: Engine
+) -> tuple[Dataset[Derived], list[Summary]]:
     """What each log contributes, and what the driver must know of it, by number."""
-    logs = sum(isinstance(item, StreamPart) for item in items)
-    threads = max(1, engine.parallelism // logs)
-    held = engine.over(items).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
-    told = [one for one in held.map(summary).collect() if one is not None]
+    threads = max(1, engine.parallelism // len(parts))
+    held = engine.over(parts).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
+    told = held.map(summary).collect()
     return held, sorted(told, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
 
 
@@ -126,7 +124,7 @@ class _Check:
         self,
         parts: Sequence[StreamPart],
         sources: Sequence[Chunk],
-        held: Dataset[Source | Derived],
+        held: Dataset[Derived],
         known: Known,
         told: Sequence[Summary],
         contract: StreamContract,
@@ -228,7 +226,8 @@ class _Check:
         partitions = self.options.partitions or max(1, count // _OPS_PER_PARTITION)
         send = partial(route, partitions=partitions, nothing=self.options.nothing, places=self.places)
         take = partial(gather, order=self.options.order, places=self.places)
-        return self.held.shuffle(send, take, partitions=partitions).keep()
+        sources: Dataset[Source] = self.engine.over([*self.sources])
+        return self.held.beside(sources).shuffle(send, take, partitions=partitions).keep()
 
     def _windows(self, inferred: Dataset[Inference], ends: slices.Ends) -> slices.Windows:
         send = partial(slices.route, known=ends, slice_ids=self.options.slice_ids)

@@ -159,33 +159,31 @@ def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Rec
     return received(part.number, *_read(part, known), contract)
 
 
-def derived(item: Source | StreamPart, contract: StreamContract, known: Known, threads: int) -> "Source | Derived":
-    """All that a log contributes, by so many threads. A chunk of operations stays what it is, until `route`."""
-    if not isinstance(item, StreamPart):
-        return item
+def derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Derived:
+    """All that a log contributes, by so many threads."""
     with kept():
-        return _derived(item, contract, known, threads)
+        return _derived(part, contract, known, threads)
 
 
-def _derived(item: StreamPart, contract: StreamContract, known: Known, threads: int) -> "Derived":
-    deliveries, writes = _read(item, known, threads)
+def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Derived:
+    deliveries, writes = _read(part, known, threads)
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
-    look = partial(_condensed, deliveries, writes, contract, places(known.agreement, item.number, len(writes.op)))
+    look = partial(_condensed, deliveries, writes, contract, places(known.agreement, part.number, len(writes.op)))
     parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
-    into, out, new = (_Pairs.joined([part.pairs[at] for part in parts]) for at in range(3))
+    into, out, new = (_Pairs.joined([each.pairs[at] for each in parts]) for at in range(3))
     with ThreadPoolExecutor(threads) as pool:
         torn = pool.submit(with_several, new.mark.astype(np.int64), new.op.astype(np.int64))
         once_in, once_out = pool.map(_Pairs.by_mark, (into, out))
-    contents = reduce(Contents.beside, (part.contents for part in parts))
-    orders = sum((part.orders for part in parts), Counter[str]())
+    contents = reduce(Contents.beside, (each.contents for each in parts))
+    orders = sum((each.orders for each in parts), Counter[str]())
     rows = int(np.count_nonzero(is_kind(deliveries.kind, (ROW, BACKFILL))))
     return Derived(
-        part=item,
+        part=part,
         summary=Summary(
-            marks=watermarks(item.number, deliveries, marks, contents, torn.result(), contract),
+            marks=watermarks(part.number, deliveries, marks, contents, torn.result(), contract),
             counts={"rows": rows, "in-edges": len(once_in.op), "out-edges": len(once_out.op)},
             orders={name: orders[name] for name in parts[0].orders},
-            loose_count=sum(part.loose_count for part in parts),
+            loose_count=sum(each.loose_count for each in parts),
         ),
         chains=marks.pairs(),
         into=once_in,
@@ -193,13 +191,13 @@ def _derived(item: StreamPart, contract: StreamContract, known: Known, threads: 
     )
 
 
-def summary(item: "Source | Derived") -> Summary | None:
-    """What the driver must know of one log, None for what is no log."""
-    return item.summary if isinstance(item, Derived) else None
+def summary(log: Derived) -> Summary:
+    """What the driver must know of one log."""
+    return log.summary
 
 
 def route(
-    item: "Source | Derived",
+    item: Source | Derived,
     *,
     partitions: int,
     nothing: int,
