@@ -39,6 +39,8 @@ class Happenings:
 
     def only(self, rows: Bools | Int64s) -> "Happenings":
         """Those of them."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         return Happenings(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 

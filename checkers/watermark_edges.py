@@ -44,6 +44,8 @@ class Links:
 
     def only(self, rows: Bools | Int64s) -> "Links":
         """Those edges."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         return Links(op=self.op[rows], mark=self.mark[rows], version=self.version[rows], row=self.row[rows])
 
     def beside(self, other: "Links") -> "Links":
@@ -70,7 +72,7 @@ class WatermarkEdges:
     order: KeyOrder
     into: Links
     out: Links
-    new: Links  # what each watermark newly contains, by version
+    new: Links  # what each watermark newly contains, by version; of an operation's several versions of a key one
     witnesses: Int64s
     passing: Int64s
 
@@ -93,7 +95,7 @@ def watermark_edges(
     following = _told_elsewhere(marks, order, seen, elsewhere) if len(elsewhere) else NO_LINKS
     entered = _entered(marks, firsts)
     missed = _missed(marks, firsts, runs) if contract.versions == "every" else NO_LINKS
-    new = entered.only(entered.row != UNKNOWN)
+    new, passing = _contained(entered.only(entered.row != UNKNOWN), writes)
     return WatermarkEdges(
         marks=marks,
         order=order,
@@ -101,7 +103,7 @@ def watermark_edges(
         out=_by_op(out.beside(missed).beside(following), writes),
         new=new,
         witnesses=distinct(new.mark),
-        passing=_with_two(new.mark, codes(writes.op[new.version], writes.key[new.version]), new.version),
+        passing=passing,
     )
 
 
@@ -241,6 +243,16 @@ def _missed(marks: Marks, firsts: Happenings, runs: _Runs) -> Links:
     came, run = came.only(run >= 0), run[run >= 0]
     place = np.minimum(runs.last[run], came.at - 1)
     return _links(marks.number(came.chain, place), came.write, np.where(came.is_shown, came.row, UNKNOWN))
+
+
+def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Int64s]:
+    """Of what watermarks newly contain one version for each operation and key; and the watermarks that have several."""
+    part = codes(writes.op[entered.version], writes.key[entered.version])
+    several = np.flatnonzero(np.bincount(part, minlength=1)[part] > 1)  # Mostly an operation writes a key once.
+    is_kept = np.ones(len(part), np.bool_)
+    is_kept[several] = False
+    is_kept[several[first_rows(entered.mark[several], part[several])]] = True
+    return entered.only(is_kept), _with_two(entered.mark[several], part[several], entered.version[several])
 
 
 def _links(mark: Int64s, version: Int64s, row: Int64s) -> Links:

@@ -26,7 +26,7 @@ from checkers.serializability import summary as partition_summary
 from checkers.shares import Share, infer, shares
 from checkers.stream_blocks import Block, by_part
 from checkers.stream_chunks import Placement, StreamLog, told_by
-from checkers.stream_index import first_rows, is_kind
+from checkers.stream_index import is_kind
 from checkers.stream_ranks import read_beside
 from checkers.versions import Inference
 from checkers.watermark_blocks import blocks, edges_of
@@ -284,10 +284,7 @@ def _condensed(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s, block: Block
 ) -> _Condensed:
     edges = edges_of(deliveries, writes, contract, block, elsewhere)
-    version = block.writes[edges.new.version]
-    op = writes.op[version]
-    once = first_rows(edges.new.mark, op, writes.key[version])
-    new = _Pairs.of(edges.new.only(once), op[once])
+    new = _Pairs.of(edges.new, writes.op[block.writes[edges.new.version]])
     # Sorted in parts as well: less is kept until all parts are there.
     into, out = (_Pairs.of(links, links.op).by_mark() for links in (edges.into, edges.out))
     is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] != FAIL)
