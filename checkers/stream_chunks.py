@@ -73,7 +73,7 @@ def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...
     path = history / "events.parquet"
     found: dict[str, set[str]] = {"subscriber": set(), "span": set()}
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=list(found)) as file:
             for batch in file.iter_batches(columns=list(found)):
                 for name, values in found.items():
                     values.update(value for value in pc.unique(batch[name]).to_pylist() if value is not None)
