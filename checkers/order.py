@@ -72,10 +72,13 @@ def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> Ruling:
     reached = max_so_far(inside, height)
     is_first = first_of_each(inside)
     is_raised = is_first | first_of_each(reached)
-    highest = rows[np.maximum.accumulate(np.where(is_raised, np.arange(len(rows)), 0))]
-    is_inverted = height < reached
-    told = rows[~is_first & (is_raised | is_inverted)]
-    return Ruling.of_events(rows[is_inverted], highest[is_inverted], witnesses=len(told), told=told)
+    inverted = np.flatnonzero(height < reached)
+    raised = np.flatnonzero(is_raised)
+    highest = rows[raised[np.searchsorted(raised, inverted) - 1]]
+    is_told = is_raised & ~is_first
+    is_told[inverted] = True
+    told = rows[is_told]
+    return Ruling.of_events(rows[inverted], highest, witnesses=len(told), told=told)
 
 
 def _first(parts: list[Ruling]) -> Ruling:

@@ -12,7 +12,7 @@ import numpy as np
 from checkers import ragged
 from checkers.delivery import ALL_CLOSED, Closings, first_of_each
 from checkers.ragged import distinct
-from checkers.stream_index import GroupIndex, ascending, codes, expand
+from checkers.stream_index import FirstTimes, GroupIndex, Places, ascending, codes, expand
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
@@ -37,8 +37,9 @@ def holes(view: StreamView, missing: Ruling, closings: Closings | None = None) -
     """
     if view.contract.delivery == "at-most-once" or len(view.expected) == 0:
         return Holes(resumes=Ruling.nothing(), backfills=Ruling.nothing())
-    by_mark, by_row = _by_watermarks(view, closings or Closings.of(view)), _by_order(view, missing)
-    found = _Passed.joined([by_mark.chosen(_left_out(view, missing, by_mark)), by_row.left_out])
+    own = _Own.of(view)
+    by_mark, by_row = _by_watermarks(view, closings or Closings.of(view)), _by_order(view, missing, own)
+    found = _Passed.joined([by_mark.chosen(_left_out(view, missing, by_mark, own)), by_row.left_out])
     first = first_of_each(codes(view.session[found.mark], found.candidate), found.mark)
     found = found.chosen(first)
     resumed = _is_resume(view, found.since)
@@ -102,9 +103,17 @@ def _starts(view: StreamView) -> Bools:
     return result
 
 
-def _own(view: StreamView) -> Int64s:
-    """Within what each row need not come again."""
-    return view.session if view.contract.wm_scope in ("session", "subscriber") else view.scope
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """Within what each row (n,) need not come again, and when each write first came there."""
+
+    group: Int64s
+    times: FirstTimes
+
+    @classmethod
+    def of(cls, view: StreamView) -> "_Own":
+        group = view.session if view.contract.wm_scope in ("session", "subscriber") else view.scope
+        return cls(group, view.first_times(group))
 
 
 def _by_watermarks(view: StreamView, closed: Closings) -> _Passed:
@@ -116,7 +125,7 @@ def _by_watermarks(view: StreamView, closed: Closings) -> _Passed:
     return _Passed(mark[judged], closed.candidate[judged], since[judged], lanes.height[closed.place[judged]])
 
 
-def _by_order(view: StreamView, missing: Ruling) -> _Ordered:
+def _by_order(view: StreamView, missing: Ruling, own: _Own) -> _Ordered:
     """What newer events of the key passed, since such a start. A gap behind them may still name what was left out."""
     d, contract = view.deliveries, view.contract
     none = np.zeros(0, np.int64)
@@ -147,7 +156,7 @@ def _by_order(view: StreamView, missing: Ruling) -> _Ordered:
     owner, place = expand(source.index.place(group[shown], lowest), source.index.place(group[shown], highest))
     candidate = source.index.rows[place]
     few = _Passed(rows[shown[owner]], candidate, since[shown[owner]], np.full(len(owner), ALL_CLOSED))
-    kept = _left_out(view, missing, few)
+    kept = _left_out(view, missing, few, own)
     owner, candidate = owner[kept], candidate[kept]
 
     by_height = GroupIndex(line, d.position[rows])
@@ -178,26 +187,26 @@ class _Source:
 
     def group(self, key: Int64s, span: Int64s) -> Int64s:
         """The number of each key's writes; -1 for one without."""
-        own = span if self._is_apart else np.zeros(len(key), np.int64)
         keys, spans = self._names
-        what = codes(np.append(keys, key), np.append(spans, own))
+        if not self._is_apart:
+            return Places(keys).of(key)
+        what = codes(np.append(keys, key), np.append(spans, span))
         number = np.full(int(what.max(initial=-1)) + 1, -1, np.int64)
         number[what[: len(keys)]] = np.arange(len(keys))
         return number[what[len(keys) :]]
 
 
-def _left_out(view: StreamView, missing: Ruling, passed: _Passed) -> Int64s:
+def _left_out(view: StreamView, missing: Ruling, passed: _Passed, own: _Own) -> Int64s:
     """Which of them never came, were not replaced, and are not missing by the rule for that."""
-    own = _own(view)
     blamed = view.of_write(view.scope[missing.watermark], np.searchsorted(view.expected, missing.write))
-    absent = view.first_times(own).at(view.of_write(own[passed.mark], passed.candidate)) == NEVER
+    absent = own.times.at(view.of_write(own.group[passed.mark], passed.candidate)) == NEVER
     absent &= ~np.isin(view.of_write(view.scope[passed.mark], passed.candidate), blamed)
     left = np.flatnonzero(absent)
-    left = left[~_is_in_snapshot(view, own, passed.chosen(left))]
+    left = left[~_is_in_snapshot(view, own.group, passed.chosen(left))]
     is_replaced = superseded(
         view,
         Versions.of_expected(view, passed.candidate[left]),
-        group=own,
+        group=own.group,
         watermark=passed.mark[left],
         height=passed.height[left],
         before=np.full(len(left), NEVER),
