@@ -40,7 +40,9 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     is_late = passed < rows
     is_boundary = (reached < rows) & ~is_late
 
-    is_witness = (_earliest(view, pairs, pairs.opens, len(rows)) < rows) | _follows_watermark(view, rows)
+    is_witness = _earliest(view, pairs, pairs.opens, len(rows)) < rows
+    rest = np.flatnonzero(~is_witness)
+    is_witness[rest] = _follows_watermark(view, rows[rest])
     meets = view.lanes.height[reaching] == height  # No position of a pair is above its lane.
     is_met = np.zeros(len(rows), np.bool_)
     is_met[pairs.candidate[meets]] = True
