@@ -8,12 +8,13 @@ position: it is that of the snapshot.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
@@ -101,6 +102,7 @@ def read_deliveries(log: StreamLog, names: Sequence[str] = DELIVERED) -> Deliver
                 table = file.read_row_group(group, columns=[*names] if count else [], use_threads=False)
                 for name in DELIVERED if count else ():
                     column = _column(table, name, texts.get(name), len(is_chosen))
+                    column = column.astype(np.int8) if name == "kind" else column
                     columns[name].add(column if count == len(is_chosen) else column[is_chosen])
     except DAMAGE as problem:
         raise damaged(path, problem) from problem
@@ -108,7 +110,7 @@ def read_deliveries(log: StreamLog, names: Sequence[str] = DELIVERED) -> Deliver
     if not is_ascending(numbers["seq"]):
         order, _ = ordered(numbers["seq"])
         numbers = {name: taken(column, order) for name, column in numbers.items()}
-    return Deliveries(kind=numbers.pop("kind").astype(np.int8), **numbers)
+    return Deliveries(kind=numbers.pop("kind").astype(np.int8, copy=False), **numbers)
 
 
 def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
@@ -141,7 +143,7 @@ def concatenated(parts: Iterable[SourceWrites], limit: int) -> SourceWrites:
         for name, column in columns.items():
             column.add(getattr(part, name))
     numbers = {name: column.whole() for name, column in columns.items()}
-    return SourceWrites(outcome=numbers.pop("outcome").astype(np.int8), **numbers)
+    return SourceWrites(outcome=numbers.pop("outcome").astype(np.int8, copy=False), **numbers)
 
 
 def told_by(log: StreamLog, source: Path) -> Placement:
@@ -273,7 +275,7 @@ class _Column:
 
     def __init__(self, limit: int) -> None:
         self._limit, self._count, self._number = limit, 0, 0
-        self._rows: Int64s | None = None
+        self._rows: Int64s | Int8s | None = None
 
     def add(self, part: Int64s | Int8s) -> None:
         """Put these rows behind the others. They are copied at once, so that no part is held."""
@@ -281,7 +283,7 @@ class _Column:
             return
         is_constant = part.strides == (0,)
         if self._rows is None and not (is_constant and (self._count == 0 or part[0] == self._number)):
-            self._rows = np.empty(self._limit, np.int64)
+            self._rows = np.empty(self._limit, part.dtype)
             self._rows[: self._count] = self._number
         if self._rows is not None:
             self._rows[self._count : self._count + len(part)] = part
@@ -289,7 +291,7 @@ class _Column:
             self._number = int(part[0])
         self._count += len(part)
 
-    def whole(self) -> Int64s:
+    def whole(self) -> NDArray[Any]:
         """All rows."""
         return _constant(self._number, self._count) if self._rows is None else self._rows[: self._count]
 
