@@ -60,7 +60,7 @@ class Slots:
         if not len(code):  # As in all but broken histories: then there is nothing to sort.
             return np.empty(0, np.int64)
         joint = joint_codes(np.append(self._code, code), np.append(self._element, element))
-        slot = np.full(int(joint.max()) + 1, -1)
+        slot = np.full(len(joint), -1)
         slot[joint[: len(self.given)]] = self.given
         return slot[joint[len(self.given) :]]
 
