@@ -234,7 +234,6 @@ def _ww_tail(versions: Versions, appends: Int64s) -> Edges:
 def _between_writers(versions: Versions, source: Int64s, target: Int64s) -> Edges:
     rows = versions.rows
     is_edge = versions.is_vertex[source] & versions.is_vertex[target]
-    is_edge &= rows.append_op[source] != rows.append_op[target] if len(rows.append_op) else False
     source, target = source[is_edge], target[is_edge]
     ends = rows.append_after
     return _edges(rows.append_op[source], rows.append_op[target], ends[source], ends[target], WW)
