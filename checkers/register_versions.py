@@ -38,14 +38,15 @@ class Registers:
         is_value = [column >= 0 for column in (touches.read, touches.write, rows.passing.value, rows.odd.value)]
         values = (touches.read, touches.write, rows.passing.value, rows.odd.value)
         owners = (self.touch_code, self.touch_code, self.passing_code, odd_code)
-        self._slots = Slots(
+        slots = Slots(
             np.concatenate([owner[kept] for owner, kept in zip(owners, is_value, strict=True)]),
             np.concatenate([value[kept] for value, kept in zip(values, is_value, strict=True)]),
             len(self.keys),
         )
-        self.count = self._slots.count
+        self.count = slots.count
         self.size = self.count + len(self.keys)
-        numbers = [self._numbers(owner, value) for owner, value in zip(owners, values, strict=True)]
+        of_values = np.split(slots.given, np.cumsum([np.count_nonzero(kept) for kept in is_value])[:-1])
+        numbers = [self._numbers(*columns) for columns in zip(owners, values, of_values, strict=True)]
         self.read_version, self.write_version, self.passing_version, self.odd_version = numbers
         self.first = np.where(self.read_version >= 0, self.read_version, self.write_version)
         self.last = np.where(self.write_version >= 0, self.write_version, self.read_version)
@@ -58,9 +59,10 @@ class Registers:
             self.value[version[version >= 0]] = value[version >= 0]
         self.code[self.count :] = np.arange(len(self.keys))
 
-    def _numbers(self, code: Int64s, value: Int64s) -> Int64s:
-        known = self._slots.of(code, value)
-        return np.where(value >= 0, known, np.where(value == NOTHING, self.count + code, NOBODY))
+    def _numbers(self, code: Int64s, value: Int64s, of_values: Int64s) -> Int64s:
+        numbers = np.where(value == NOTHING, self.count + code, NOBODY)
+        numbers[value >= 0] = of_values
+        return numbers
 
     def _rows_of(self, version: Int64s) -> Int64s:
         rows = np.full(self.size + 1, NOBODY, np.int64)

@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 
 from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
-from checkers.ragged import codes, expand, groups, meets, merged
+from checkers.ragged import codes, expand, first_of_each, groups, meets, merged, ordered
 from checkers.versions import Inference
 from harness.core.columns import Bools, Int64s
 
@@ -81,25 +81,32 @@ def last_index(inference: Inference) -> int:
 
 def ends(parts: Sequence[Edges], *, last: int) -> Ends:
     """When the operations without certain end must end, given all edges that lead away from them."""
-    edges = _leading_on(all_edges(parts))
-    op, source = np.unique(edges.source.astype(np.int64), return_inverse=True)
-    end = np.full(len(op), OPEN_END, np.int64)
+    edges = all_edges(parts)
+    edges = _leading_on(edges.only(ordered(edges.source.astype(np.int64))[0]))
+    begins = np.flatnonzero(first_of_each(edges.source))
+    op, end = edges.source[begins].astype(np.int64), np.full(len(begins), OPEN_END, np.int64)
+    pending = np.flatnonzero(edges.target_after == OPEN_END)
+    place, _ = _found(op, edges.target[pending])  # All of them, as they lead on.
+    target_end = edges.target_after.astype(np.int64)
     while True:
-        target_end = _end(edges.target, edges.target_after, Ends(op, end, last))
-        lower = end.copy()
-        np.minimum.at(lower, source, target_end)
+        target_end[pending] = end[place]
+        lower = np.minimum.reduceat(target_end, begins)
         if np.array_equal(lower, end):
             return Ends(op, end, last)
         end = lower
 
 
 def _leading_on(edges: Edges) -> Edges:
-    """The edges without those to operations from where, sooner or later, nothing leads on: no cycle passes there."""
+    """The edges, by source, without those to operations from where, sooner or later, nothing leads on.
+
+    No cycle passes there.
+    """
     while True:
-        leads = (edges.target_after != OPEN_END) | np.isin(edges.target, edges.source)
+        pending = np.flatnonzero(edges.target_after == OPEN_END)
+        _, leads = _found(edges.source, edges.target[pending])
         if leads.all():
             return edges
-        edges = edges.only(leads)
+        edges = edges.only(np.delete(np.arange(len(edges.source)), pending[~leads]))
 
 
 def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tuple[int, SliceShare]]:
@@ -203,10 +210,16 @@ def _end(op: Int32s, after: Int32s, known: Ends) -> Int32s:
     """The ends of operations by rule 6; OPEN_END for those that lead to nothing with an end."""
     result = after.copy()
     rows = np.flatnonzero(after == OPEN_END)
-    if len(known.op) and len(rows):
-        place = np.minimum(np.searchsorted(known.op, op[rows]), len(known.op) - 1)
-        result[rows] = np.where(known.op[place] == op[rows], known.end[place], OPEN_END)
+    place, is_known = _found(known.op, op[rows])
+    result[rows] = np.where(is_known, np.append(known.end, OPEN_END)[place], OPEN_END)
     return result
+
+
+def _found(ascending: Int32s | Int64s, op: Int32s) -> tuple[Int64s, Bools]:
+    """Where operations stand among ascending ones, or would; and which of them do."""
+    place = np.searchsorted(ascending, op)
+    is_there: Bools = np.append(ascending, -1)[place] == op
+    return place, is_there
 
 
 def _undecided(edges: Edges, known: Ends) -> tuple[Windows, Edges]:
@@ -217,9 +230,9 @@ def _undecided(edges: Edges, known: Ends) -> tuple[Windows, Edges]:
     """
     source_after = _end(edges.source, edges.source_after, known)
     target_after = _end(edges.target, edges.target_after, known)
-    is_alive = np.ones(len(edges.source), np.bool_)
-    endless = np.flatnonzero(target_after == OPEN_END)
-    is_alive[endless] = (source_after[endless] == OPEN_END) & np.isin(edges.target[endless], known.op)
+    is_alive = (target_after != OPEN_END) | (source_after == OPEN_END)
+    endless = np.flatnonzero(is_alive & (target_after == OPEN_END))
+    is_alive[endless] = _found(known.op, edges.target[endless])[1]
     # What is certain comes first: by rule 6 an operation may have to end before it begins, which implies its edges.
     is_certain = (target_after <= edges.source) | (target_after == OPEN_END)
     is_pending = is_alive & ~is_certain & (source_after > edges.target)

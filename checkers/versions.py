@@ -20,8 +20,10 @@ import numpy as np
 
 from checkers.edges import RW, WR, WW, Edges, Int32s, Tail, all_edges
 from checkers.kernels import KeyRows, concatenated, subset
-from checkers.ragged import codes, common_prefix, distinct, expand, first_of_each
+from checkers.ragged import codes, common_prefix, distinct, expand, first_of_each, ordered
 from checkers.sightings import Example, Report, Sighting, union
+from checkers.stream_index import ascending
+from checkers.stream_index import codes as joint_codes
 from harness.core.columns import FAIL, Bools, Int64s
 
 # Elements that are counted over all keys leave gaps in each: with so many slots for an element a table is still faster.
@@ -31,7 +33,8 @@ _TABLE_SPARSITY = 32
 class Slots:
     """A number for each pair of key code and element that occurs, for tables of what is known about elements.
 
-    O(n) where a key's elements lie close together, O(n log n) where they do not.
+    `given` (n,) is the slot of each pair that the numbers were made from. O(n) where a key's elements lie close
+    together, O(n log n) where they do not.
     """
 
     def __init__(self, code: Int64s, element: Int64s, key_count: int) -> None:
@@ -44,23 +47,22 @@ class Slots:
         self._base = np.cumsum(width) - width
         # Sums of wide spans may pass int64; a float is exact enough to say that they are too wide.
         self._is_dense = float(width.sum(dtype=np.float64)) <= _TABLE_SPARSITY * code.size + 1024
-        self._elements = np.empty(0, np.int64)
-        self._pairs = np.empty(0, np.int64)
-        if not self._is_dense:
-            self._elements, rank = codes(element)
-            self._pairs = distinct(code * len(self._elements) + rank)
-        self.count = int(width.sum()) if self._is_dense else len(self._pairs)
+        self._code, self._element = code, element
+        self.given = self.of(code, element) if self._is_dense else joint_codes(code, element)
+        self.count = int(width.sum()) if self._is_dense else int(self.given.max()) + 1
 
     def of(self, code: Int64s, element: Int64s) -> Int64s:
-        """The slot of each pair, -1 for one that does not occur."""
+        """The slot of each pair, -1 for one that does not occur. Without a table it sorts all: ask for many at once."""
         if self._is_dense:
             offset = element - self._low[code]
             is_inside = (element >= self._low[code]) & (offset < self._width[code])
             return np.where(is_inside, self._base[code] + offset, -1)
-        rank = np.minimum(np.searchsorted(self._elements, element), len(self._elements) - 1)
-        pair = code * len(self._elements) + rank
-        slot = np.minimum(np.searchsorted(self._pairs, pair), len(self._pairs) - 1)
-        return np.where((self._elements[rank] == element) & (self._pairs[slot] == pair), slot, -1)
+        if not len(code):  # As in all but broken histories: then there is nothing to sort.
+            return np.empty(0, np.int64)
+        joint = joint_codes(np.append(self._code, code), np.append(self._element, element))
+        slot = np.full(len(joint), -1)
+        slot[joint[: len(self.given)]] = self.given
+        return slot[joint[len(self.given) :]]
 
 
 class Versions:
@@ -85,7 +87,7 @@ class Versions:
 
     def _find_longest(self) -> None:
         rows = self.rows
-        preference = np.lexsort((rows.list_op, -self.list_length, self.list_code))
+        preference = ascending(self.list_code, -self.list_length, rows.list_op.astype(np.int64))
         best = preference[first_of_each(self.list_code[preference])]
         self.longest = np.full(len(self.keys), -1, np.int64)  # For each code its list, -1 for a key never read.
         self.longest[self.list_code[best]] = best
@@ -110,13 +112,12 @@ class Versions:
         rows = self.rows
         code = np.concatenate((self.append_code, self.seen_code))
         self.slots = Slots(code, np.concatenate((rows.append_value, self.seen)), len(self.keys))
-        slot = self.slots.of(self.append_code, rows.append_value)
+        slot, self.seen_slot = np.split(self.slots.given, [len(rows.append_value)])
         self.writer_of_slot = np.full(self.slots.count + 1, -1, np.int32)  # The last answers for slot -1.
         self.writer_of_slot[slot] = np.arange(len(slot))
         # Of two appends in one slot, the earlier row does not find itself there.
         overwritten = slot[self.writer_of_slot[slot] != np.arange(len(slot))]
         self.duplicates = np.flatnonzero(np.isin(slot, overwritten)) if len(overwritten) else overwritten
-        self.seen_slot = self.slots.of(self.seen_code, self.seen)
         self.seen_writer = self.writer_of_slot[self.seen_slot]
 
     def _find_order(self) -> None:
@@ -183,10 +184,10 @@ def _tail(versions: Versions) -> tuple[Tail, Int64s]:
     is_seen = np.zeros(len(rows.append_op) + 1, np.bool_)
     is_seen[versions.writer] = True
     appends = np.flatnonzero(~is_seen[:-1] & versions.is_vertex[:-1])
-    appends = appends[np.lexsort((rows.append_op[appends], versions.append_code[appends]))]
+    appends = appends[ascending(versions.append_code[appends], rows.append_op[appends].astype(np.int64))]
     readers = np.flatnonzero(_reads_newest(versions))
     readers = readers[np.isin(versions.read_code[readers], versions.append_code[appends])]
-    readers = readers[np.argsort(versions.read_code[readers], kind="stable")]
+    readers = readers[ordered(versions.read_code[readers])[0]]
     # Writers without readers need no place here, readers without writers neither.
     wanted = appends[np.isin(versions.append_code[appends], versions.read_code[readers])]
     # A transaction that does one thing to a key a thousand times stands there once: else pairs grow with its square.
@@ -233,7 +234,6 @@ def _ww_tail(versions: Versions, appends: Int64s) -> Edges:
 def _between_writers(versions: Versions, source: Int64s, target: Int64s) -> Edges:
     rows = versions.rows
     is_edge = versions.is_vertex[source] & versions.is_vertex[target]
-    is_edge &= rows.append_op[source] != rows.append_op[target] if len(rows.append_op) else False
     source, target = source[is_edge], target[is_edge]
     ends = rows.append_after
     return _edges(rows.append_op[source], rows.append_op[target], ends[source], ends[target], WW)

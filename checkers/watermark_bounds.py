@@ -15,9 +15,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from checkers.edges import OPEN_END
+from checkers.edges import OPEN_END, Int32s
 from checkers.ragged import first_of_each, ordered
-from checkers.stream_index import ascending, codes, count_so_far, is_kind, max_so_far, searched
+from checkers.stream_index import ascending, codes, count_so_far, is_kind, max_so_far
 from checkers.watermark_edges import WatermarkEdges
 from checkers.watermark_nodes import WHOLE, Marks
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
@@ -127,13 +127,14 @@ class Numbering:
     """
 
     index: Int64s
+    below: Int32s  # of each operation, how many nodes stand before it; behind the last entry, all do
     order: Int64s  # (n,) the node at each place
     number: Int64s  # (n,) of each node
     end: Int64s  # (n,) of each node, as a number; OPEN_END for none of its own
 
     def of_op(self, op: Int64s) -> Int64s:
         """The numbers of operations; of an end, the number of the operation that was invoked next."""
-        return op + searched(self.index, op)
+        return op + self.below[np.minimum(op, len(self.below) - 1)]
 
     def of_end(self, end: Int64s) -> Int64s:
         """The numbers of ends; what has none keeps none."""
@@ -158,7 +159,9 @@ def numbering(marks: Watermarks, node: Int64s, first_after: Int64s | None) -> Nu
     order, _ = ordered(index)
     number = np.empty(count, np.int64)
     number[order] = index[order] + 1 + np.arange(count)
-    plain = Numbering(index[order], order, number, np.full(count, OPEN_END, np.int64))
+    # A table, as each operation is asked for some ten times, and searches would miss the cache.
+    below = np.cumsum(np.bincount(index + 1, minlength=1), dtype=np.int32)
+    plain = Numbering(index[order], below, order, number, np.full(count, OPEN_END, np.int64))
     if first_after is None:
         return plain
     end = np.full(count, OPEN_END, np.int64)

@@ -26,7 +26,7 @@ from checkers.serializability import summary as partition_summary
 from checkers.shares import Share, infer, shares
 from checkers.stream_blocks import Block, by_part
 from checkers.stream_chunks import Placement, StreamLog, told_by
-from checkers.stream_index import is_kind
+from checkers.stream_index import ascending, is_kind
 from checkers.stream_ranks import read_beside
 from checkers.versions import Inference
 from checkers.watermark_blocks import blocks, edges_of
@@ -238,13 +238,10 @@ def summary_of_partition(inference: Inference) -> PartitionSummary:
     every = partition_summary(inference)
     edges = every.open_sources
     has_end = edges.target_after != OPEN_END
-    first = np.full(int(edges.source.max(initial=-1)) + 1, OPEN_END, np.int32)
-    np.minimum.at(first, edges.source[has_end], edges.target_after[has_end])
-    rows = np.flatnonzero(edges.target_after == first[edges.source])
-    told = np.zeros(len(first), np.int64)
-    told[edges.source[rows]] = rows
+    rows = np.flatnonzero(has_end)
+    rows = rows[ascending(edges.source[rows].astype(np.int64), edges.target_after[rows].astype(np.int64))]
     is_kept = ~has_end
-    is_kept[told[edges.source[rows]]] = True
+    is_kept[rows[first_of_each(edges.source[rows])]] = True
     return replace(every, open_sources=edges.only(is_kept))
 
 

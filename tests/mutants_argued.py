@@ -45,8 +45,8 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): COST,
     (
         "checkers/versions.py",
-        "_between_writers: False  ->  True",
-    ): "without any append nobody is a vertex, so there is no edge to leave out",
+        "if not len(code):\n    return np.empty(0, np.int64)  ->  pass",
+    ): COST,
     ("checkers/versions.py", "len(self.keys) + 1  ->  len(self.keys) + 2"): "nobody asks for the key behind the last",
     (
         "checkers/versions.py",
@@ -306,6 +306,7 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "an answer and an invocation are two records of the journal",
     ("checkers/ragged.py", "high - low + 1  ->  high - low + 2"): "nobody asks for the place behind the last",
     ("checkers/ragged.py", "common_prefix 1: 'right'  ->  'left'"): COST,
+    ("checkers/ragged.py", "count <= _BYTE  ->  count < _BYTE"): COST,
     (
         "checkers/anomalies.py",
         "versions.read_code[plain] * longest + versions.read_length[plain]  ->  "

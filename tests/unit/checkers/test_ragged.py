@@ -73,10 +73,11 @@ def test_ordered_is_a_stable_sort_and_distinct_has_each_value_once(values: list[
 
 
 @settings(deadline=None, max_examples=100)
-@given(places=st.lists(st.integers(0, 4)))
-def test_groups_are_the_rows_of_each_place(places: list[int]) -> None:
-    found = [rows.tolist() for rows in ragged.groups(np.array(places, np.int64), 6)]
-    assert found == [[row for row, place in enumerate(places) if place == wanted] for wanted in range(6)]
+@given(places=st.lists(st.sampled_from([0, 1, 2, 255, 256])), count=st.sampled_from([3, 256, 257, 300]))
+def test_groups_are_the_rows_of_each_place(places: list[int], count: int) -> None:
+    places = [place for place in places if place < count]
+    found = [rows.tolist() for rows in ragged.groups(np.array(places, np.int64), count)]
+    assert found == [[row for row, place in enumerate(places) if place == wanted] for wanted in range(count)]
 
 
 @settings(deadline=None, max_examples=200)

@@ -233,3 +233,11 @@ def test_of_windows_what_lies_below_a_bound_is_kept_and_nothing_empty() -> None:
 def test_who_must_end_where_it_begins_has_no_moment() -> None:
     edges = inference([(0, 1), (1, 1)], [(0, 1)]).edges
     assert slices.certify([slices.SliceShare(edges, slices.union([]))]).start.tolist() == [1]
+
+
+def test_an_operation_without_an_end_ends_by_the_least_end_of_its_successors() -> None:
+    inferred = inference(
+        [(0, OPEN_END), (1, 9), (2, 5), (3, OPEN_END), (4, OPEN_END)], [(3, 0), (0, 1), (0, 2), (3, 4)]
+    )
+    known = slices.ends([slices.open_sources(inferred)], last=4)
+    assert (known.op.tolist(), known.end.tolist()) == ([0, 3], [5, 5])

@@ -26,6 +26,7 @@ def test_each_pair_that_occurs_has_a_slot_of_its_own_and_no_other_pair_has_one(
     found = slots.of(*np.array([*pairs, *asked], np.int64).T).tolist()
     by_pair = dict(zip([*pairs, *asked], found, strict=True))
     taken = [by_pair[pair] for pair in set(pairs)]
+    assert slots.given.tolist() == [by_pair[pair] for pair in pairs]
     assert len(set(taken)) == len(set(pairs))
     assert all(0 <= slot < slots.count for slot in taken)
     if len(set(pairs)) == slots.count:  # A table that is dense has slots for what lies between, too.
