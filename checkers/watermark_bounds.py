@@ -12,6 +12,7 @@ Numbers by rank of receipt would say that a stream which lags contradicts real t
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -119,7 +120,7 @@ def nodes_of(marks: Watermarks, contract: StreamContract) -> Int64s:
     return codes(np.where(is_one, -1, np.arange(count)), np.where(is_one, span, 0), np.where(is_one, marks.position, 0))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Numbering:
     """Operations and nodes in one ascending column of numbers (theory of operation, 3).
 
@@ -127,14 +128,21 @@ class Numbering:
     """
 
     index: Int64s
-    below: Int32s  # of each operation, how many nodes stand before it; behind the last entry, all do
     order: Int64s  # (n,) the node at each place
     number: Int64s  # (n,) of each node
     end: Int64s  # (n,) of each node, as a number; OPEN_END for none of its own
 
     def of_op(self, op: Int64s) -> Int64s:
         """The numbers of operations; of an end, the number of the operation that was invoked next."""
-        return op + self.below[np.minimum(op, len(self.below) - 1)]
+        return op + self._below[np.minimum(op, len(self._below) - 1)]
+
+    @cached_property
+    def _below(self) -> Int32s:
+        """Of each operation how many nodes stand before it; behind the last entry, all do.
+
+        As long as the history: each task makes its own, and the driver sends none.
+        """
+        return np.cumsum(np.bincount(self.index + 1, minlength=1), dtype=np.int32)
 
     def of_end(self, end: Int64s) -> Int64s:
         """The numbers of ends; what has none keeps none."""
@@ -159,9 +167,7 @@ def numbering(marks: Watermarks, node: Int64s, first_after: Int64s | None) -> Nu
     order, _ = ordered(index)
     number = np.empty(count, np.int64)
     number[order] = index[order] + 1 + np.arange(count)
-    # A table, as each operation is asked for some ten times, and searches would miss the cache.
-    below = np.cumsum(np.bincount(index + 1, minlength=1), dtype=np.int32)
-    plain = Numbering(index[order], below, order, number, np.full(count, OPEN_END, np.int64))
+    plain = Numbering(index[order], order, number, np.full(count, OPEN_END, np.int64))
     if first_after is None:
         return plain
     end = np.full(count, OPEN_END, np.int64)
