@@ -7,6 +7,7 @@ position: it is that of the snapshot.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
 from checkers.ragged import distinct, first_of_each, is_ascending, ordered
-from checkers.stream_blocks import taken
+from checkers.stream_blocks import by_part, taken
 from checkers.stream_index import Places, ascending, codes, count_so_far, is_kind
 from harness.core.columns import (
     BACKFILL,
@@ -146,33 +147,41 @@ def concatenated(parts: Iterable[SourceWrites], limit: int) -> SourceWrites:
     return SourceWrites(outcome=numbers.pop("outcome").astype(np.int8, copy=False), **numbers)
 
 
-def told_by(log: StreamLog, source: Path) -> Placement:
-    """What one log tells of the operations in `source`. Raises HistoryError if a file is damaged.
+def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
+    """What one log tells of the operations in `source`, by so many threads. Raises HistoryError if a file is damaged.
 
     Mostly there is nothing to ask: then no more is read than tells that.
     """
-    if not log.spans and not _asks(source):
+    if not log.spans and not _asks(source, threads):
         return _NOTHING_TOLD
     writes = read_writes(source, has_times=False)
     return placement(read_deliveries(log, ("seq", "kind", "span", "key", "value", "position")), writes)
 
 
-def _asks(source: Path) -> bool:
+def _asks(source: Path, threads: int) -> bool:
     """Must deliveries tell the position of any write?"""
     try:
-        with (
-            pq.ParquetFile(source / "ops.parquet", page_checksum_verification=True) as ops,
-            pq.ParquetFile(source / "mops.parquet", page_checksum_verification=True) as mops,
-        ):
-            for group in range(ops.num_row_groups):
-                table = ops.read_row_group(group, columns=["index", "outcome", "commit_ts"], use_threads=False)
-                outcome, position = integers(table["outcome"], INFO), integers(table["commit_ts"], NEVER)
-                asked = integers(table["index"])[_are_asked(outcome, position)]
-                steps = mops.read_row_group(group, columns=["op", "f"] if len(asked) else [], use_threads=False)
-                if len(asked) and np.any(Places(asked).of(integers(steps["op"])[integers(steps["f"], 0) != READ]) >= 0):
-                    return True
+        with pq.ParquetFile(source / "ops.parquet", page_checksum_verification=True) as ops:
+            count = ops.num_row_groups
+        parts = [range(number, count, threads) for number in range(threads)]
+        return any(by_part(partial(_asks_any, source), parts, threads=threads))
     except DAMAGE as problem:
         raise damaged(source, problem) from problem
+
+
+def _asks_any(source: Path, groups: Iterable[int]) -> bool:
+    """Must they tell that of any write in those row groups?"""
+    with (
+        pq.ParquetFile(source / "ops.parquet", page_checksum_verification=True) as ops,
+        pq.ParquetFile(source / "mops.parquet", page_checksum_verification=True) as mops,
+    ):
+        for group in groups:
+            table = ops.read_row_group(group, columns=["index", "outcome", "commit_ts"], use_threads=False)
+            outcome, position = integers(table["outcome"], INFO), integers(table["commit_ts"], NEVER)
+            asked = integers(table["index"])[_are_asked(outcome, position)]
+            steps = mops.read_row_group(group, columns=["op", "f"] if len(asked) else [], use_threads=False)
+            if len(asked) and np.any(Places(asked).of(integers(steps["op"])[integers(steps["f"], 0) != READ]) >= 0):
+                return True
     return False
 
 

@@ -107,9 +107,9 @@ class Outcome:
     timed: RealTime | None = None  # What the rule about the source alone says, of the first log.
 
 
-def placement_of(log: StreamLog) -> Placement:
-    """What the deliveries of one log tell of the source."""
-    return told_by(log, Path(log.directory))
+def placement_of(log: StreamLog, threads: int = 1) -> Placement:
+    """What the deliveries of one log tell of the source, by so many threads."""
+    return told_by(log, Path(log.directory), threads=threads)
 
 
 def judge(log: StreamLog, contract: StreamContract, known: Placement, threads: int = 1) -> Outcome:
@@ -151,13 +151,13 @@ def judged(
     view, of_keys = judged_by_key(deliveries, writes, contract, threads=threads, block_rows=block_rows)
     # Without a source the units that the rows name are all that is known of it.
     units = view if len(writes.op) else announced_view(deliveries, contract)
+    torn = torn_units(units, threads=threads, block_rows=block_rows)
     with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter's lock in all that takes long.
-        torn = pool.submit(torn_units, units, threads=threads, block_rows=block_rows)
         source = pool.submit(source_facts, writes)
         views = pool.submit(views_of, view, is_alone=len(log.chosen) == len(log.subscribers))
         tasks = _tasks(view, of_keys, around)
         others = {name: task.result() for name, task in [(name, pool.submit(rule)) for name, rule in tasks.items()]}
-    rulings = {name: (view, one) for name, one in (_of_keys(of_keys) | others).items()} | {TORN: (units, torn.result())}
+    rulings = {name: (view, one) for name, one in (_of_keys(of_keys) | others).items()} | {TORN: (units, torn)}
     rulings = {name: rulings[name] for name in RULES if name in rulings}
     examples = [
         _example(name, log, one, ruling, rows)

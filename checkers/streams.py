@@ -58,11 +58,11 @@ def check(history: Path, contract: StreamContract, engine: Engine, name: Name = 
     """
     parts = stream_logs(history, contract)
     logs = engine.over(parts)
-    told = logs.map(placement_of).collect()
+    threads = max(1, engine.parallelism // max(1, len(parts)))
+    told = logs.map(partial(placement_of, threads=threads)).collect()
     if not told:
         return Judgement(checker=CHECKER, findings=(), witnesses=dict.fromkeys(RULES, 0), facts={"subscribers": 0})
     known = merged(told)
-    threads = max(1, engine.parallelism // len(parts))
     outcomes = logs.map(partial(judge, contract=contract, known=known, threads=threads)).collect()
     source = outcomes[0].source
     examples = sorted(

@@ -89,24 +89,24 @@ def check(source: Path, history: Path, contract: StreamContract, engine: Engine,
         unknown = dict.fromkeys(NAMES, _NO_CUT) if contract.cut == "unknown" else {}
         return _nothing(unknown, {"cut": contract.cut, "watermarks": 0})
     parts = [StreamPart(place, log, str(source)) for place, log in enumerate(logs)]
-    known = Known(merged(engine.over(parts).map(placement_of).collect()))
+    threads = max(1, engine.parallelism // len(parts))
+    known = Known(merged(engine.over(parts).map(partial(placement_of, threads=threads)).collect()))
     sources = chunks(source)
-    held, told = _derived(parts, contract, known, engine)
+    held, told = _derived(parts, contract, known, engine, threads)
     if len(parts) > 1 and may_tell(contract) and any(one.loose_count for one in told):
         tell = partial(received_of, contract=contract, known=known)
         known = Known(known.placement, agreed(engine.over(parts).map(tell).collect()))
         if len(known.agreement.key):
-            held, told = _derived(parts, contract, known, engine)
+            held, told = _derived(parts, contract, known, engine, threads)
     if not any(len(one.marks.seq) for one in told):
         return _nothing({}, {"cut": contract.cut, "watermarks": 0})
     return _Check(parts, sources, held, known, told, contract, engine, options).judgement()
 
 
 def _derived(
-    parts: Sequence[StreamPart], contract: StreamContract, known: Known, engine: Engine
+    parts: Sequence[StreamPart], contract: StreamContract, known: Known, engine: Engine, threads: int
 ) -> tuple[Dataset[Derived], list[Summary]]:
-    """What each log contributes, and what the driver must know of it, by number."""
-    threads = max(1, engine.parallelism // len(parts))
+    """What each log contributes, by so many threads, and what the driver must know of it, by number."""
     held = engine.over(parts).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
     told = held.map(summary).collect()
     return held, sorted(told, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)

@@ -149,9 +149,9 @@ class _Condensed:
     loose_count: int
 
 
-def placement_of(part: StreamPart) -> Placement:
-    """What the deliveries of one log tell of the source."""
-    return told_by(part.log, Path(part.source))
+def placement_of(part: StreamPart, threads: int = 1) -> Placement:
+    """What the deliveries of one log tell of the source, by so many threads."""
+    return told_by(part.log, Path(part.source), threads=threads)
 
 
 def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Received:
