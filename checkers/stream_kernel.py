@@ -155,7 +155,7 @@ def judged(
     with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter's lock in all that takes long.
         source = pool.submit(source_facts, writes)
         views = pool.submit(views_of, view, is_alone=len(log.chosen) == len(log.subscribers))
-        tasks = _tasks(view, of_keys, around)
+        tasks = _tasks(view, of_keys, around, block_rows)
         others = {name: task.result() for name, task in [(name, pool.submit(rule)) for name, rule in tasks.items()]}
     rulings = {name: (view, one) for name, one in (_of_keys(of_keys) | others).items()} | {TORN: (units, torn)}
     rulings = {name: rulings[name] for name in RULES if name in rulings}
@@ -186,13 +186,13 @@ def _of_keys(found: OfKeys) -> dict[str, Ruling]:
     }
 
 
-def _tasks(view: StreamView, of_keys: OfKeys, around: Around) -> dict[str, Callable[[], Ruling]]:
+def _tasks(view: StreamView, of_keys: OfKeys, around: Around, block_rows: int) -> dict[str, Callable[[], Ruling]]:
     """The rules that need the whole log."""
     return {
         INVERTED: partial(order_inversions, view, of_keys.ties),
         WRONG: partial(wrong_values, view),
         DUPLICATE: partial(repetitions, view),
-        TAIL: partial(lost_tails, view, of_keys.missing, around),
+        TAIL: partial(lost_tails, view, of_keys.missing, around, block_rows=block_rows),
         SILENT: partial(silent_gaps, view, of_keys.missing),
         HANDOVER: partial(hand_over_holes, view, of_keys.holes),
         DIVERGENT: partial(divergent_duplicates, view),

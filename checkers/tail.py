@@ -1,9 +1,11 @@
 """S14 lost-tail: when all has come to rest, what was committed has arrived."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from checkers.delivery import ALL_CLOSED
-from checkers.ragged import distinct
+from checkers.ragged import distinct, groups
 from checkers.stream_around import NOT_AT_REST, Around
 from checkers.stream_blocks import BLOCK_ROWS
 from checkers.stream_index import ascending, expand
@@ -12,7 +14,7 @@ from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OK, Int64s
 
 
-def lost_tails(view: StreamView, missing: Ruling, around: Around) -> Ruling:
+def lost_tails(view: StreamView, missing: Ruling, around: Around, *, block_rows: int = BLOCK_ROWS) -> Ruling:
     """S14: expected writes that a live subscriber's session covered at the end, and that never reached the subscriber.
 
     Said only where all had come to rest: the contract says so (`tail`), and then every committed write counts; or the
@@ -25,7 +27,7 @@ def lost_tails(view: StreamView, missing: Ruling, around: Around) -> Ruling:
     if view.contract.delivery == "at-most-once" or not (is_settled or around.settled_seq != NOT_AT_REST):
         return Ruling.nothing()
     limit = NEVER if is_settled else around.settled_seq
-    found = [_lost(view, missing, places, limit, around.healed_seq) for places in _parts(view)]
+    found = [_lost(view, missing, part, limit, around.healed_seq) for part in _parts(view, block_rows)]
     last, place, witness = (np.concatenate([part[at] for part in found]) for at in range(3))
     order = ascending(last, place)
     return Ruling(
@@ -36,27 +38,39 @@ def lost_tails(view: StreamView, missing: Ruling, around: Around) -> Ruling:
     )
 
 
-def _parts(view: StreamView) -> list[Int64s]:
-    """The places in `expected`, some at a time: what is made of them stays in the cache."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some expected writes, as places in `expected`, and the rows of the log that show these, both ascending."""
+
+    places: Int64s
+    shown: Int64s
+
+
+def _parts(view: StreamView, block_rows: int) -> list[_Part]:
+    """All expected writes, so many at a time: what is made of them stays in the cache. O(n)."""
     count = len(view.expected)
-    return np.array_split(np.arange(count), count // BLOCK_ROWS + 1)
+    rows = np.flatnonzero(view.match >= 0)
+    shown = groups(view.match[rows] // block_rows, count // block_rows + 1)
+    begins = range(0, count + 1, block_rows)
+    return [
+        _Part(np.arange(begin, min(begin + block_rows, count)), rows[own])
+        for begin, own in zip(begins, shown, strict=True)
+    ]
 
 
-def _lost(
-    view: StreamView, missing: Ruling, places: Int64s, limit: int, healed_seq: int
-) -> tuple[Int64s, Int64s, Int64s]:
+def _lost(view: StreamView, missing: Ruling, part: _Part, limit: int, healed_seq: int) -> tuple[Int64s, Int64s, Int64s]:
     """Of those expected writes the lost ones, each with the last row of who lost it; and who are witnesses.
 
     What had not certainly been answered before `limit` does not count, unless that is NEVER.
     """
     w = view.writes
-    last, place = _owed(view, places)
+    last, place = _owed(view, part.places)
     write = view.expected[place]
     if limit != NEVER:
         counts = (w.outcome[write] == OK) & (w.complete_seq[write] < limit)
         last, place, write = last[counts], place[counts], write[counts]
     is_late = (w.outcome[write] == OK) & (w.invoke_seq[write] > healed_seq)
-    lost = _never_came(view, missing, last, place)
+    lost = _never_came(view, missing, last, place, part.shown)
     return last[lost], place[lost], distinct(view.deliveries.subscriber[last[is_late]])
 
 
@@ -76,11 +90,13 @@ def _owed(view: StreamView, places: Int64s) -> tuple[Int64s, Int64s]:
     return last[owner[is_owed]], place[is_owed]
 
 
-def _never_came(view: StreamView, missing: Ruling, last: Int64s, place: Int64s) -> Int64s:
-    """Which of these writes the subscriber never had, nor anything in their place, and no watermark spoke of."""
+def _never_came(view: StreamView, missing: Ruling, last: Int64s, place: Int64s, shown: Int64s) -> Int64s:
+    """Which of these writes the subscriber never had, nor anything in their place, and no watermark spoke of.
+
+    `shown` are the rows that show any of them.
+    """
     d, who = view.deliveries, view.deliveries.subscriber
-    rows = np.flatnonzero((view.match >= place.min(initial=NEVER)) & (view.match <= place.max(initial=-1)))
-    absent = view.first_times(who, rows).at(view.of_write(who[last], place)) == NEVER
+    absent = view.first_times(who, shown).at(view.of_write(who[last], place)) == NEVER
     blamed = view.of_write(d.subscriber[missing.watermark], np.searchsorted(view.expected, missing.write))
     absent &= ~np.isin(view.of_write(who[last], place), blamed)
     left = np.flatnonzero(absent)
