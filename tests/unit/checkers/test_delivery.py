@@ -278,6 +278,14 @@ def test_the_end_of_a_batch_tears_what_it_parts() -> None:
     assert found(log, PAIR, atomic_unit="transaction", cut="position") == []
 
 
+def test_the_end_of_a_batch_tears_what_two_sessions_share() -> None:
+    log = "s1/1 open@0 s1/2 open@0 s1/1 x=1@4.0 s1/2 y=2@4.1 s1/1 commit"
+    shared = {"wm_scope": "subscriber", "cut": "position"}
+    assert found(log, PAIR, atomic_unit="batch", **shared) == ["torn-unit"]
+    assert found(log.replace("s1/2 y", "y"), PAIR, atomic_unit="batch", **shared) == []
+    assert found(log, PAIR, atomic_unit="transaction", **shared) == []
+
+
 def test_a_unit_over_partitions_is_torn_only_if_it_is_global() -> None:
     log = "open@0 x[1]=1@4.0 w@4 y[2]=2@4.1"
     assert "torn-unit" in found(log, PAIR, unit_scope="global")
