@@ -193,7 +193,7 @@ class FullDisk:
         return Effect(count, f"{count} writes found no room, and ended the node's process; {self._last}")
 
     async def _fill(self, node: NodeId) -> None:
-        told = (await self._site.run_in(node, ["df", "-P", "-k", self._site.nodes[node].folder])).split()
+        told = (await self._size(node)).split()
         if len(told) <= _DF_SIZE:  # The engine may lose what a command said.
             raise DeployError(f"{node} did not tell how large its disk is")
         size_kb = int(told[_DF_SIZE])
@@ -205,13 +205,31 @@ class FullDisk:
         self._site.nodes[node].may_end = True
         # What writes until there is no room ends with an error; a byte into another file then shows that there is none.
         ballast = self._ballast(node)
-        await self._site.run_in(node, ["sh", "-c", f"dd if=/dev/zero of={ballast} bs=4k 2>/dev/null; :"])
+        fill = f"dd if=/dev/zero of={ballast} bs=4k 2>/dev/null"
         probe = f"if echo x 2>/dev/null >{ballast}.probe; then echo room; else echo none; fi; rm -f {ballast}.probe"
-        if await self._site.run_in(node, ["sh", "-c", probe]) == "none":
-            self._lives[node] = life
-            self._last = "a write by the harness found no room either"
+        try:
+            said = await self._site.run_in(node, ["sh", "-c", f"{fill}; {probe}"])
+        except GONE:
+            if await self._runs(node):
+                raise
+            # It ran when its disk was looked at, and ended for want of room before the probe could answer.
+            self._lives[node], self._last = life, f"{node} ended while its disk was filled"
+            return
+        if said == "none":
+            self._lives[node], self._last = life, "a write by the harness found no room either"
         else:
             self._last = f"a write by the harness found room on {node}"
+
+    async def _size(self, node: NodeId) -> str:
+        """What `df` says of the node's disk."""
+        return await self._site.run_in(node, ["df", "-P", "-k", self._site.nodes[node].folder])
+
+    async def _runs(self, node: NodeId) -> bool:
+        try:
+            await self._size(node)
+        except GONE:
+            return False
+        return True
 
     async def _empty(self, node: NodeId) -> None:
         place, is_ready = self._site.nodes[node], False

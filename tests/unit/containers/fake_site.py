@@ -139,6 +139,7 @@ class FakeSite:
         self.iptables_works = True
         self.disk_kb = SMALL_KB
         self.has_room = False
+        self.fails_when_full = self.ends_when_full = False
         self.start_s = 0.0
         self.starting: list[NodeId] = []
         self.stuck: list[str] = []  # Links that carry nothing for a reason of their own.
@@ -189,6 +190,9 @@ class FakeSite:
         if command[0] == "df":
             return f"Filesystem 1024-blocks Used Available Capacity Mounted on\ntmpfs {self.disk_kb} 0 0 0% /x"
         if "ballast.probe" in line:
+            if self.fails_when_full:
+                self.nodes[node].is_down = self.ends_when_full
+                raise DeployError(f"the command on {node} came to no end")
             return "room" if self.has_room else "none"
         for verb, chain, match, port in re.findall(r"-([ID]) (\w+)(?: 1)? -p tcp (--[ds]port) (\d+)", line):
             rule = f"{chain} {match} {port}"

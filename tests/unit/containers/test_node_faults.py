@@ -206,6 +206,21 @@ def test_a_disk_on_which_there_is_still_room_is_not_full() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_node_that_ends_while_its_disk_is_filled_was_struck(ends: bool) -> None:
+    async def main() -> None:
+        stage = Stage()
+        stage.site.fails_when_full, stage.site.ends_when_full = True, ends
+        full = step("disk-full", "n1")
+        await stage.faults.apply(full)
+        stage.site.nodes[N1].control.life += 1
+        effect = await stage.faults.effect(full)
+        assert effect.count == ends
+        assert ("n1 ended while its disk was filled" if ends else "it could not be brought about") in effect.note
+
+    run(main())
+
+
 # Clocks.
 
 
