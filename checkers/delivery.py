@@ -77,7 +77,7 @@ def torn_units(view: StreamView, *, threads: int = 1, block_rows: int = BLOCK_RO
     watermark that tears it. So many threads take a part of the units each. O(n log n).
     """
     units, ways = _Units.of(view), list(_ways(view))
-    parts, receipt = units.parts(view, block_rows), _Receipt.of(view, ways)
+    parts, receipt = units.parts(view, block_rows), _Receipt.of(view, ways) if len(ways) > 1 else None
     found = list(by_part(partial(_torn_by, view, units, ways, receipt), parts, threads=threads))
     torn = [each[way] for way in range(len(ways)) for each in found]
     watermark, row, candidate = (
@@ -118,8 +118,8 @@ def _ways(view: StreamView) -> Iterator[_Way]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Some units: places in `expected` of their writes, and the rows of the log that show these, both ascending."""
+class Part:
+    """Some expected writes, as places in `expected`, and the rows of the log that show these, both ascending."""
 
     place: Int64s
     shown: Int64s
@@ -147,16 +147,16 @@ class _Units:
         np.maximum.at(top, unit, w.position[e])
         return cls(np.flatnonzero(np.bincount(unit)[unit] > 1), unit, top)
 
-    def parts(self, view: StreamView, block_rows: int) -> list[_Part]:
+    def parts(self, view: StreamView, block_rows: int) -> list[Part]:
         """The writes of units of two or more beside their rows, about so many of both in a part. O(n)."""
         rows = np.flatnonzero(view.match >= 0)
         count = (len(self.place) + len(rows)) // block_rows + 1
         if count == 1:
-            return [_Part(self.place, rows)]
+            return [Part(self.place, rows)]
         part = self.unit * count // len(self.top)
         shown = groups(part[view.match[rows]], count)
         return [
-            _Part(self.place[own], rows[of_rows])
+            Part(self.place[own], rows[of_rows])
             for own, of_rows in zip(groups(part[self.place], count), shown, strict=True)
         ]
 
@@ -174,7 +174,7 @@ class _Receipt:
         times = np.bincount(view.match[view.match >= 0], minlength=len(view.expected))
         return cls(times, distinct(np.concatenate([way.lanes.rows for way in ways])))
 
-    def doubtful(self, view: StreamView, units: _Units, part: _Part) -> _Part:
+    def doubtful(self, view: StreamView, units: _Units, part: Part) -> Part:
         """The units of a part that did not come so: each event once, all in one session and scope."""
         rows, of_row, of_write = part.shown, units.unit[view.match[part.shown]], units.unit[part.place]
         low = int(min(of_row.min(initial=NEVER), of_write.min(initial=NEVER)))  # A part's units lie close together.
@@ -189,7 +189,7 @@ class _Receipt:
         is_doubtful = np.zeros(count, np.bool_)
         is_doubtful[of_row[differs]] = True
         is_doubtful[of_write[self.times[part.place] != 1]] = True
-        return _Part(part.place[is_doubtful[of_write]], rows[is_doubtful[of_row]])
+        return Part(part.place[is_doubtful[of_write]], rows[is_doubtful[of_row]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +202,15 @@ class _Torn:
     closing: Int64s  # Witnesses: places of the lanes that newly close a unit of two or more.
 
 
-def _torn_by(view: StreamView, units: _Units, ways: Sequence[_Way], receipt: _Receipt, part: _Part) -> list[_Torn]:
+def _torn_by(
+    view: StreamView, units: _Units, ways: Sequence[_Way], receipt: _Receipt | None, part: Part
+) -> list[_Torn]:
     """What is torn of one part of the units, in each way; only what is closed has witnesses of its own."""
-    doubtful = receipt.doubtful(view, units, part) if len(ways) > 1 else part
+    doubtful = part if receipt is None else receipt.doubtful(view, units, part)
     return [_torn(view, units, way, part if way.is_closing else doubtful) for way in ways]
 
 
-def _torn(view: StreamView, units: _Units, way: _Way, part: _Part) -> _Torn:
+def _torn(view: StreamView, units: _Units, way: _Way, part: Part) -> _Torn:
     """Where a place of a lane lies behind one event of a unit and before another.
 
     An event in a pair is *missing* from `opens` until it arrives in the lane's group of `whole_in`, and *present* once

@@ -1,10 +1,8 @@
 """S14 lost-tail: when all has come to rest, what was committed has arrived."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from checkers.delivery import ALL_CLOSED
+from checkers.delivery import ALL_CLOSED, Part
 from checkers.ragged import distinct, groups
 from checkers.stream_around import NOT_AT_REST, Around
 from checkers.stream_blocks import BLOCK_ROWS
@@ -38,33 +36,25 @@ def lost_tails(view: StreamView, missing: Ruling, around: Around, *, block_rows:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some expected writes, as places in `expected`, and the rows of the log that show these, both ascending."""
-
-    places: Int64s
-    shown: Int64s
-
-
-def _parts(view: StreamView, block_rows: int) -> list[_Part]:
+def _parts(view: StreamView, block_rows: int) -> list[Part]:
     """All expected writes, so many at a time: what is made of them stays in the cache. O(n)."""
     count = len(view.expected)
     rows = np.flatnonzero(view.match >= 0)
     shown = groups(view.match[rows] // block_rows, count // block_rows + 1)
     begins = range(0, count + 1, block_rows)
     return [
-        _Part(np.arange(begin, min(begin + block_rows, count)), rows[own])
+        Part(np.arange(begin, min(begin + block_rows, count)), rows[own])
         for begin, own in zip(begins, shown, strict=True)
     ]
 
 
-def _lost(view: StreamView, missing: Ruling, part: _Part, limit: int, healed_seq: int) -> tuple[Int64s, Int64s, Int64s]:
+def _lost(view: StreamView, missing: Ruling, part: Part, limit: int, healed_seq: int) -> tuple[Int64s, Int64s, Int64s]:
     """Of those expected writes the lost ones, each with the last row of who lost it; and who are witnesses.
 
     What had not certainly been answered before `limit` does not count, unless that is NEVER.
     """
     w = view.writes
-    last, place = _owed(view, part.places)
+    last, place = _owed(view, part.place)
     write = view.expected[place]
     if limit != NEVER:
         counts = (w.outcome[write] == OK) & (w.complete_seq[write] < limit)
