@@ -96,3 +96,7 @@ class Tail:
             np.concatenate((self.writer, other.writer)),
             np.concatenate((self.writer_after, other.writer_after)),
         )
+
+
+_NOBODY: Final = np.empty(0, np.int32)
+NO_TAIL: Final = Tail(_NOBODY, _NOBODY, _NOBODY, _NOBODY, _NOBODY, _NOBODY)

@@ -31,6 +31,7 @@ from checkers.ragged import distinct
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Meeting, Seen, seen_versions, versions_of
 from checkers.serializability import RESIDUAL_EDGES, processes
+from checkers.shares import shares
 from checkers.sightings import union
 from checkers.stream_chunks import merged, stream_logs
 from checkers.versions import Inference
@@ -46,9 +47,9 @@ from checkers.watermark_kernel import (
     derived,
     details,
     gather,
+    numbered,
     placement_of,
     received_of,
-    route,
     summary,
     summary_of_partition,
 )
@@ -144,13 +145,14 @@ class _Check:
 
     def judgement(self) -> Judgement:
         """What was found, of what could have been."""
-        inferred = self._inferred()
+        clients = self._inferred()
+        inferred = self._streams(is_whole=False).keep().beside(clients)
         summaries = inferred.map(summary_of_partition).collect()
         ends = slices.ends([one.open_sources for one in summaries], last=max(one.last_index for one in summaries))
         windows = self._windows(inferred, ends)
         found, unknown = Found(), dict[str, str]()
         if len(windows.start):
-            edges = self._residual(inferred, windows, ends)
+            edges = self._residual(self._streams(is_whole=True).beside(clients), windows, ends)
             if isinstance(edges, int):
                 unknown = dict.fromkeys(NAMES, f"residual-too-large: {edges} edges, of which none was searched")
             else:
@@ -222,12 +224,17 @@ class _Check:
         return Readers(op=op[order], node=nodes_at(self.marks, self.node, position[order], self.contract))
 
     def _inferred(self) -> Dataset[Inference]:
+        """What follows from the operations alone."""
         count = sum(chunk.op_count for chunk in self.sources)
         partitions = self.options.partitions or max(1, count // _OPS_PER_PARTITION)
-        send = partial(route, partitions=partitions, nothing=self.options.nothing, places=self.places)
+        send = partial(shares, partitions=partitions, nothing=self.options.nothing)
         take = partial(gather, order=self.options.order, places=self.places)
         sources: Dataset[Source] = self.engine.over([*self.sources])
-        return self.held.beside(sources).shuffle(send, take, partitions=partitions).keep()
+        return sources.shuffle(send, take, partitions=partitions).keep()
+
+    def _streams(self, *, is_whole: bool) -> Dataset[Inference]:
+        """The edges of streams, without `is_whole` as far as certificates ask for them."""
+        return self.held.map(partial(numbered, places=self.places, is_whole=is_whole))
 
     def _windows(self, inferred: Dataset[Inference], ends: slices.Ends) -> slices.Windows:
         send = partial(slices.route, known=ends, slice_ids=self.options.slice_ids)

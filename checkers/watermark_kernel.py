@@ -1,11 +1,11 @@
 """What each task of the watermark graph does: a stream's log beside its source, from files to edges and back to events.
 
-Edges with watermarks join those of the client in the partitions in which these are inferred, so that one certificate
+Edges with watermarks stand beside the partitions in which those of the clients are inferred, so that one certificate
 covers both (checkers/slices.py).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from checkers.arrow import integers
-from checkers.chunks import Source
-from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
+from checkers.edges import NO_TAIL, OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.files import DAMAGE, damaged
 from checkers.memory import kept
 from checkers.ragged import first_of_each
 from checkers.register_order import Order
 from checkers.serializability import Summary as PartitionSummary
 from checkers.serializability import summary as partition_summary
-from checkers.shares import Share, infer, shares
+from checkers.shares import Share, infer
+from checkers.sightings import Report
 from checkers.stream_blocks import Block, by_part
 from checkers.stream_chunks import Placement, StreamLog, told_by
 from checkers.stream_index import ascending, is_kind
@@ -36,7 +36,7 @@ from checkers.watermark_elsewhere import NOTHING_RECEIVED, Received, places, rec
 from checkers.watermark_nodes import marks_of, units_of
 from checkers.watermark_reads import NO_NODE, Readers
 from checkers.watermark_versions import UNKNOWN
-from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int8s, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 # What is asked of events here.
@@ -112,10 +112,8 @@ class _Pairs:
         """All of them."""
         return cls(np.concatenate([part.op for part in parts]), np.concatenate([part.mark for part in parts]))
 
-    def share(self, number: int, count: int) -> "_Pairs":
-        """One of so many shares, as they stand."""
-        size = len(self.op)
-        rows = slice(size * number // count, size * (number + 1) // count)
+    def only(self, rows: Bools) -> "_Pairs":
+        """Those of them."""
         return _Pairs(self.op[rows], self.mark[rows])
 
     def by_mark(self) -> "_Pairs":
@@ -196,24 +194,9 @@ def summary(log: Derived) -> Summary:
     return log.summary
 
 
-def route(
-    item: Source | Derived,
-    *,
-    partitions: int,
-    nothing: int,
-    places: Placed,
-) -> Iterator[tuple[int, Share | Edges]]:
-    """A chunk's share of each partition of keys; of a stream, its edges, by number, a part for each of them."""
-    if isinstance(item, Derived):
-        yield from enumerate(_numbered(item, places, partitions))
-    else:
-        yield from shares(item, partitions=partitions, nothing=nothing)
-
-
-def gather(parts: Sequence[Share | Edges], *, order: Order, places: Placed) -> Inference:
-    """All that follows from the shares of one partition, by number, with the edges of streams that were sent there."""
-    inference = infer([part for part in parts if isinstance(part, Share)], order=order)
-    streams = [part for part in parts if isinstance(part, Edges)]
+def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Inference:
+    """All that follows from the shares of one partition, by number."""
+    inference = infer(parts, order=order)
     edges, tail = inference.edges, inference.tail
     sources = _both(places, edges.source, edges.source_after)
     targets = _both(places, edges.target, edges.target_after)
@@ -227,7 +210,34 @@ def gather(parts: Sequence[Share | Edges], *, order: Order, places: Placed) -> I
         writer[0],
         writer[1],
     )
-    return replace(inference, edges=all_edges([numbered, *streams]), tail=newer)
+    return replace(inference, edges=numbered, tail=newer)
+
+
+def numbered(item: Derived, *, places: Placed, is_whole: bool) -> Inference:
+    """The edges of one log by number, chains included.
+
+    Without `is_whole` without those that real time implies, by rule 2 of checkers/slices.py: into a watermark, if the
+    operation had ended before it; and out of one, if the operation begins behind the first end among all that the
+    watermark leads to, by which it has to end. The edge to that end stays: so ends, and windows, come out the same.
+    """
+    node = places.node[places.begin[item.part.number] :]
+    ops = np.arange(max(int(pairs.op.max(initial=-1)) for pairs in (item.into, item.out)) + 1)
+    numbers = places.numbering.of_op(ops).astype(np.int32)
+    ends = places.numbering.of_end(_ends(Path(item.part.source), ops)).astype(np.int32)
+    mark_numbers = places.numbering.number.astype(np.int32)[node]
+    mark_ends = places.numbering.end.astype(np.int32)[node]
+    into, out = item.into, item.out
+    if not is_whole:
+        into = into.only(ends[into.op] > mark_numbers[into.mark])
+        out = out.only(_first_ends(out, ends[out.op], len(node))[out.mark] > numbers[out.op])
+    one, next_one = item.chains
+    edges = (
+        Edges(numbers[into.op], mark_numbers[into.mark], ends[into.op], mark_ends[into.mark], _no_kinds(into.op)),
+        Edges(mark_numbers[out.mark], numbers[out.op], mark_ends[out.mark], ends[out.op], _no_kinds(out.op)),
+        Edges(mark_numbers[one], mark_numbers[next_one], mark_ends[one], mark_ends[next_one], _no_kinds(one)),
+    )
+    every = all_edges([*edges[:2], edges[2].only(edges[2].source != edges[2].target)])
+    return Inference(every, NO_TAIL, Report((), Counter()), ())
 
 
 def summary_of_partition(inference: Inference) -> PartitionSummary:
@@ -296,33 +306,17 @@ def _came(links: Links, deliveries: Deliveries) -> Int64s:
     return np.where(is_event, deliveries.seq[row] if len(deliveries.seq) else row, UNKNOWN)
 
 
-def _numbered(item: Derived, places: Placed, partitions: int) -> Iterator[Edges]:
-    """The edges of one log by number, chains included, in so many parts."""
-    node = places.node[places.begin[item.part.number] :]
-    top = max(int(pairs.op.max(initial=-1)) for pairs in (item.into, item.out)) + 1
-    ops = np.arange(top)
-    numbers = places.numbering.of_op(ops).astype(np.int32)
-    ends = places.numbering.of_end(_ends(Path(item.part.source), ops)).astype(np.int32)
-    mark_numbers = places.numbering.number.astype(np.int32)[node]
-    mark_ends = places.numbering.end.astype(np.int32)[node]
-
-    def op(pairs: _Pairs) -> tuple[Int32s, Int32s]:
-        return numbers[pairs.op], ends[pairs.op]
-
-    def mark(marks: Int32s | Int64s) -> tuple[Int32s, Int32s]:
-        return mark_numbers[marks], mark_ends[marks]
-
-    for number in range(partitions):
-        into, out = (pairs.share(number, partitions) for pairs in (item.into, item.out))
-        edges = [_edges(op(into), mark(into.mark)), _edges(mark(out.mark), op(out))]
-        if number == 0:
-            edges.append(_edges(mark(item.chains[0]), mark(item.chains[1])))
-        yield all_edges(edges)
+def _first_ends(out: _Pairs, end: Int32s, count: int) -> Int32s:
+    """Of so many watermarks the first end among the operations that each leads to; OPEN_END where there is none."""
+    result = np.full(count, OPEN_END, np.int32)
+    begins = np.flatnonzero(first_of_each(out.mark))
+    if len(begins):
+        result[out.mark[begins]] = np.minimum.reduceat(end, begins)
+    return result
 
 
-def _edges(source: tuple[Int32s, Int32s], target: tuple[Int32s, Int32s]) -> Edges:
-    edges = Edges(source[0], target[0], source[1], target[1], np.zeros(len(source[0]), np.int8))
-    return edges.only(edges.source != edges.target)
+def _no_kinds(like: Int32s | Int64s) -> Int8s:
+    return np.zeros(len(like), np.int8)
 
 
 def _ends(source: Path, op: Int64s) -> Int64s:

@@ -13,13 +13,16 @@ import msgspec
 import networkx as nx
 import pytest
 
+from checkers import watermark_check
 from checkers.engine import LocalEngine
 from checkers.evidence import Dictionary
 from checkers.register_order import Order
+from checkers.versions import Inference
 from checkers.watermark_check import Options, check
 from checkers.watermark_classes import classes
 from checkers.watermark_edges import node_pairs
 from checkers.watermark_elsewhere import agreed, may_tell, places, received
+from checkers.watermark_kernel import Derived, Placed, numbered
 from checkers.watermark_steps import NAMES, implies, name_of
 from harness.core.columns import NEVER, WATERMARK
 from harness.core.verdict import Finding, Judgement
@@ -207,6 +210,30 @@ def test_a_missing_row_is_found_by_what_another_subscriber_received(tmp_path: Pa
             seen += 1
     assert seen >= COUNT // 2
     assert (found >= seen // 2, alone) == (True, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_certificate_asks_for_what_real_time_implies(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_out = compared = 0
+
+    def whole(item: Derived, *, places: Placed, is_whole: bool) -> Inference:
+        nonlocal left_out
+        every, asked = (numbered(item, places=places, is_whole=each) for each in (True, is_whole))
+        left_out += len(every.edges.source) - len(asked.edges.source)
+        return every
+
+    for seed in SEEDS:
+        for number, one in enumerate(spoiled(kind, seed)):
+            if all(w.value != NEVER for w in one.writes):
+                lean = judged(one, tmp_path / f"{seed} {number}")
+                with monkeypatch.context() as patch:
+                    patch.setattr(watermark_check, "numbered", whole)
+                    assert judged(one, tmp_path / f"{seed} {number} whole") == lean, f"seed {seed}"
+                compared += lean.facts.get("windows", 0) != 0
+    assert left_out > 0
+    assert compared > 0
 
 
 def version_order(judgement: Judgement) -> dict[str, int]:
