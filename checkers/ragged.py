@@ -1,7 +1,7 @@
 """Runs of different lengths in flat arrays: the few steps that all kernels are made of."""
 
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +57,11 @@ def codes(values: Int64s) -> tuple[Int64s, Int64s]:
         places = np.empty(len(values), np.int64)
         places[order] = np.cumsum(is_first) - 1
         return values[is_first], places
+    slots = values - low if low else values
     is_present = np.zeros(high - low + 1, np.bool_)
-    is_present[values - low] = True
+    is_present[slots] = True
     rank = np.cumsum(is_present) - 1
-    return np.flatnonzero(is_present) + low, rank[values - low]
+    return np.flatnonzero(is_present) + low, rank[slots]
 
 
 def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
@@ -97,10 +98,14 @@ def first_of_each(group: NDArray[Scalar]) -> Bools:
     return is_first
 
 
-def groups(place: Int64s, count: int) -> list[Int64s]:
+def groups(place: NDArray[np.integer[Any]], count: int) -> list[Int64s]:
     """The rows at each place from 0 to count - 1, ascending. O(n) for any number of places."""
     # Numbers of one byte are sorted in one pass.
-    order = np.argsort(place.astype(np.uint8), kind="stable") if count <= _BYTE else ordered(place)[0]
+    order = (
+        np.argsort(place.astype(np.uint8), kind="stable")
+        if count <= _BYTE
+        else ordered(place.astype(np.int64, copy=False))[0]
+    )
     return np.split(order, np.cumsum(np.bincount(place, minlength=count))[:-1])
 
 

@@ -7,19 +7,21 @@ That bounds the memory, lets several threads work, and keeps what is sorted and 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from checkers.ragged import Scalar, distinct, groups
-from checkers.stream_index import Places, is_kind, searched
-from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s, SourceWrites
+from checkers.stream_index import is_kind
+from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 BLOCK_ROWS: Final = 1 << 19  # Events and writes of one block, about: what is made of them stays in the cache.
+_PIECE_ROWS: Final = 1 << 18
+_SPARSITY: Final = 4  # A table with that many slots for each key is still faster than to search.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +43,51 @@ def blocks(
     count = (int(np.count_nonzero(is_event)) + len(writes.op)) // block_rows + 1
     if count == 1:
         return [Block(np.arange(len(deliveries.kind)), np.arange(len(writes.op)))]
-    rows = np.flatnonzero(is_event)
-    keys = distinct(writes.key if len(writes.op) else deliveries.key[rows])
+    keys = distinct(writes.key if len(writes.op) else deliveries.key[is_event])
     count = min(count, len(keys))
-    places = Places(keys)
-    # Several keys with all their rows make a block; ids that lie close often were written together.
-    of_write = places.of(writes.key) * count // len(keys)
-    code = places.of(deliveries.key[rows])
-    is_unknown = code < 0
-    code[is_unknown] = np.minimum(searched(keys, deliveries.key[rows[is_unknown]]), len(keys) - 1)
     is_of_all = ~is_event
     if also is not None:
         is_of_all[also] = True
     of_all = np.flatnonzero(is_of_all)
-    return [
-        Block(distinct(np.append(of_all, rows[events])), own)
-        for events, own in zip(groups(code * count // len(keys), count), groups(of_write, count), strict=True)
-    ]
+    numbers = _Numbers(keys, count)
+    events, own = _parted(deliveries.key, numbers, count, is_event), _parted(writes.key, numbers, count)
+    return [Block(distinct(np.append(of_all, rows)), written) for rows, written in zip(events, own, strict=True)]
+
+
+class _Numbers:
+    """The block of each key: several keys with all their rows make one; ids that lie close often were written together.
+
+    A key that is none of `keys` (k,), ascending, stands with its neighbour.
+    """
+
+    def __init__(self, keys: Int64s, count: int) -> None:
+        self._low, self._high = int(keys[0]), int(keys[-1])
+        self._firsts = keys[[-(-len(keys) * number // count) for number in range(1, count)]]
+        self._table: NDArray[np.integer[Any]] | None = None
+        if self._high - self._low < _SPARSITY * len(keys):
+            numbers = np.searchsorted(self._firsts, np.arange(self._low, self._high + 1), side="right")
+            self._table = numbers.astype(np.min_scalar_type(count))
+
+    def of(self, key: Int64s) -> NDArray[np.integer[Any]]:
+        """The number of each key's block."""
+        if self._table is None:
+            return np.searchsorted(self._firsts, key, side="right")
+        return self._table[np.clip(key, self._low, self._high) - self._low]
+
+
+def _parted(key: Int64s, numbers: _Numbers, count: int, is_meant: Bools | None = None) -> list[Int64s]:
+    """The rows of each block, ascending. What is made of the column is made a piece at a time, in little memory."""
+    parts: list[list[Int64s]] = [[np.empty(0, np.int64)] for _ in range(count)]
+    for begin in range(0, len(key), _PIECE_ROWS):
+        piece = key[begin : begin + _PIECE_ROWS]
+        if is_meant is None:
+            rows = groups(numbers.of(piece), count)
+        else:
+            meant = np.flatnonzero(is_meant[begin : begin + _PIECE_ROWS])
+            rows = [meant[own] for own in groups(numbers.of(piece[meant]), count)]
+        for part, own in zip(parts, rows, strict=True):
+            part.append(own + begin)
+    return [np.concatenate(part) for part in parts]
 
 
 def events_of(deliveries: Deliveries, rows: Int64s) -> Deliveries:

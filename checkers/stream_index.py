@@ -87,6 +87,8 @@ def _from_zero(column: Int64s, room: int) -> tuple[Int64s, int]:
     NEVER, which would make them wide, becomes a number above all others.
     """
     low, high = int(column.min()), int(column.max())
+    if low == high:
+        return column, 0
     if (high - low).bit_length() > room:
         is_never = column == NEVER
         if is_never.any():
@@ -95,7 +97,8 @@ def _from_zero(column: Int64s, room: int) -> tuple[Int64s, int]:
         if (high - low).bit_length() > room:
             column = ragged.codes(column)[1]
             low, high = 0, int(column.max())
-    return column.astype(np.int64, copy=False) - low, (high - low).bit_length()
+    numbers = column.astype(np.int64, copy=False)
+    return numbers - low if low else numbers, (high - low).bit_length()
 
 
 def count_so_far(group: Int64s, flag: Bools) -> Int64s:
@@ -239,13 +242,14 @@ class Places:
 
     def of(self, wanted: Int64s) -> Int64s:
         """The place of each wanted number, -1 for one that is not there."""
-        if self._table is not None:
-            last = len(self._table) - 1
-            is_inside = (wanted >= self._low) & (wanted < self._low + last)
-            found: Int64s = self._table[np.where(is_inside, wanted, self._low + last) - self._low]
-            return found
-        place = np.minimum(searched(self._values, wanted), len(self._values) - 1)
-        return np.where(self._values[place] == wanted, place, -1)
+        if self._table is None:
+            place = np.minimum(searched(self._values, wanted), len(self._values) - 1)
+            return np.where(self._values[place] == wanted, place, -1)
+        last = self._low + len(self._table) - 1
+        if len(wanted) and (wanted.min() < self._low or wanted.max() >= last):
+            wanted = np.where((wanted >= self._low) & (wanted < last), wanted, last)
+        found: Int64s = self._table[wanted - self._low if self._low else wanted]
+        return found
 
 
 class FirstTimes:
