@@ -87,13 +87,15 @@ class _Whole:
 
     def matches(self) -> Matches:
         """All of it."""
-        place = np.append(np.cumsum(self._is_expected) - 1, -1)
+        match = self._write
+        if not self._is_expected.all():
+            match = np.append(np.cumsum(self._is_expected) - 1, -1)[match]
         return Matches(
             identity=self._identity,
             is_repeated=self._is_repeated,
             is_phantom=self._is_phantom,
             expected=np.flatnonzero(self._is_expected),
-            match=place[self._write],
+            match=match,
         )
 
 

@@ -7,6 +7,7 @@ because watermarks that went back are left out. Times are row numbers of the log
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,6 +19,8 @@ from checkers.stream_matches import Matches, matches_of
 from checkers.stream_units import announced_writes, is_final_only
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
+
+_PIECE_ROWS: Final = 1 << 20  # What is made of the whole log is made in pieces, in little memory.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,8 @@ class StreamView:
     def firsts(self, group: Int64s) -> Int64s:
         """The rows with the first delivery of each identity in each group (n,), phantoms left out."""
         is_event = is_kind(self.deliveries.kind, (ROW, BACKFILL))
-        return _firsts(group, self.identity, self.is_repeated, np.flatnonzero(is_event & ~self.is_phantom))
+        rows = np.flatnonzero(is_event & ~self.is_phantom)
+        return rows[_are_first(group, self.identity, self.is_repeated, rows)]
 
     def of_write(self, group: Int64s, place: Int64s) -> Int64s:
         """One number for a group and a place in `expected`."""
@@ -73,7 +77,7 @@ def view_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContra
     identity, is_repeated = matches.identity, matches.is_repeated
     rows = np.flatnonzero(is_kind(deliveries.kind, (ROW, BACKFILL)) & ~matches.is_phantom)
     begins = deliveries.kind == BACKFILL
-    begins[_firsts(session, identity, is_repeated, rows)] = True
+    begins[rows] |= _are_first(session, identity, is_repeated, rows)
     is_regress = _regressions(deliveries, scope)
     is_used = (deliveries.kind == WATERMARK) & ~is_regress
     return StreamView(
@@ -87,7 +91,7 @@ def view_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContra
         is_phantom=matches.is_phantom,
         identity=identity,
         is_repeated=is_repeated,
-        first=_firsts(scope, identity, is_repeated, rows),
+        first=rows[_are_first(scope, identity, is_repeated, rows)],
         expected=matches.expected,
         match=matches.match,
         lanes=lanes_of(deliveries, session, scope, np.flatnonzero(is_used), deliveries.position),
@@ -252,12 +256,12 @@ def pairs_of(
     return Pairs(lane=lane, candidate=candidate, opens=opens, end=lanes.begin[lane + 1])
 
 
-def _firsts(group: Int64s, identity: Int64s, is_repeated: Bools, rows: Int64s) -> Int64s:
-    """Of `rows` those that show an identity for the first time in their group, ascending."""
+def _are_first(group: Int64s, identity: Int64s, is_repeated: Bools, rows: Int64s) -> Bools:
+    """Which of `rows`, which ascend, show an identity for the first time in their group."""
     is_first = ~is_repeated[rows]
     again = np.flatnonzero(~is_first)
     is_first[again[first_rows(group[rows[again]], identity[rows[again]])]] = True
-    return rows[is_first]
+    return is_first
 
 
 def _scopes(deliveries: Deliveries, session: Int64s, contract: StreamContract) -> Int64s:
@@ -285,8 +289,9 @@ def _lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int
     begin.
     """
     flag = is_session_marker(deliveries)
-    begins = np.flatnonzero(is_kind(deliveries.kind, (OPEN, ROW, BACKFILL)))
-    begun, asked = segments(session, flag, begins), segments(session, flag, rows)
-    low = np.full(int(max(begun.max(initial=0), asked.max(initial=0))) + 1, NEVER, np.int64)
-    np.minimum.at(low, begun, deliveries.position[begins])
-    return low[asked]
+    low = np.full(int(session.max(initial=0)) + 2 + int(np.count_nonzero(flag)), NEVER, np.int64)
+    for begin in range(0, len(session), _PIECE_ROWS):
+        piece = deliveries.kind[begin : begin + _PIECE_ROWS]
+        begins = np.flatnonzero(is_kind(piece, (OPEN, ROW, BACKFILL))) + begin
+        np.minimum.at(low, segments(session, flag, begins), deliveries.position[begins])
+    return low[segments(session, flag, rows)]

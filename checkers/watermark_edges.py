@@ -278,5 +278,7 @@ def _with_two(mark: Int64s, unit: Int64s, part: Int64s) -> Int64s:
 def with_several(mark: Int64s, unit: Int64s) -> Int64s:
     """The watermarks that have one unit more than once. Both are below 2**31."""
     span = int(unit.max(initial=0)) + 1
-    pairs = np.sort(mark * span + unit)
+    pairs = mark * span
+    pairs += unit
+    pairs.sort()
     return distinct(pairs[1:][pairs[1:] == pairs[:-1]] // span)

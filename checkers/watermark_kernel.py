@@ -118,7 +118,10 @@ class _Pairs:
 
     def by_mark(self) -> "_Pairs":
         """Each once, in the order of watermarks, in which what is looked up for these lies together."""
-        words = np.sort(self.mark.astype(np.int64) << 32 | self.op)
+        words = self.mark.astype(np.int64)
+        words <<= 32
+        words |= self.op
+        words.sort()
         words = words[first_of_each(words)]
         return _Pairs((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
 
