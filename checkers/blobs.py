@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from checkers.edges import OPEN_END, Edges, Int32s
 from checkers.kernels import KeyRows
 from checkers.sightings import Report
+from checkers.watermark_kernel import Pairs
 from harness.core.columns import Bools, Int8s, Int64s
 
 Ints = NDArray[np.signedinteger[Any]]
@@ -92,6 +93,14 @@ def _edges(source: Ints, gap: Ints, source_life: Lives, target_life: Lives, kind
     return Edges(source, target, ends(source, source_life), ends(target, target_life), kinds)
 
 
+def _of_pairs(pairs: Pairs) -> tuple[Callable[..., Pairs], tuple[object, ...]]:
+    return _pairs, (steps(pairs.op), steps(pairs.mark))  # They stand by watermark: steps of both are small.
+
+
+def _pairs(op: Ints, mark: Ints) -> Pairs:
+    return Pairs(sums(op).astype(np.int32), sums(mark).astype(np.int32))
+
+
 def _of_rows(rows: KeyRows) -> tuple[Callable[..., KeyRows], tuple[object, ...]]:
     lists = (narrow(rows.list_key), narrow(rows.list_op), steps(rows.list_start), narrow(rows.elements))
     reads = (
@@ -138,4 +147,4 @@ def _rows(
     )
 
 
-_FORMS: Final[dict[type, Callable[[Any], Any]]] = {Edges: _of_edges, KeyRows: _of_rows}
+_FORMS: Final[dict[type, Callable[[Any], Any]]] = {Edges: _of_edges, KeyRows: _of_rows, Pairs: _of_pairs}

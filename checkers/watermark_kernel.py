@@ -96,34 +96,34 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class Pairs:
     """Operations and watermarks of one log, by their numbers there, in four bytes each."""
 
     op: Int32s
     mark: Int32s
 
     @classmethod
-    def of(cls, links: Links, op: Int64s) -> "_Pairs":
+    def of(cls, links: Links, op: Int64s) -> "Pairs":
         """Those of edges, whose operations are `op`."""
         return cls(op.astype(np.int32), links.mark.astype(np.int32))
 
     @classmethod
-    def joined(cls, parts: Sequence["_Pairs"]) -> "_Pairs":
+    def joined(cls, parts: Sequence["Pairs"]) -> "Pairs":
         """All of them."""
         return cls(np.concatenate([part.op for part in parts]), np.concatenate([part.mark for part in parts]))
 
-    def only(self, rows: Bools) -> "_Pairs":
+    def only(self, rows: Bools) -> "Pairs":
         """Those of them."""
-        return _Pairs(self.op[rows], self.mark[rows])
+        return Pairs(self.op[rows], self.mark[rows])
 
-    def by_mark(self) -> "_Pairs":
+    def by_mark(self) -> "Pairs":
         """Each once, in the order of watermarks, in which what is looked up for these lies together."""
         words = self.mark.astype(np.int64)
         words <<= 32
         words |= self.op
         words.sort()
         words = words[first_of_each(words)]
-        return _Pairs((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
+        return Pairs((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,15 +136,15 @@ class Derived:
     part: StreamPart
     summary: Summary
     chains: tuple[Int64s, Int64s]
-    into: _Pairs
-    out: _Pairs
+    into: Pairs
+    out: Pairs
 
 
 @dataclass(frozen=True, slots=True)
 class _Condensed:
     """What one block of keys comes to: edges in, edges out, and what is newly contained, of each key once."""
 
-    pairs: tuple[_Pairs, _Pairs, _Pairs]
+    pairs: tuple[Pairs, Pairs, Pairs]
     contents: Contents
     orders: Counter[str]
     loose_count: int
@@ -171,10 +171,10 @@ def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: 
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
     look = partial(_condensed, deliveries, writes, contract, places(known.agreement, part.number, len(writes.op)))
     parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
-    into, out, new = (_Pairs.joined([each.pairs[at] for each in parts]) for at in range(3))
+    into, out, new = (Pairs.joined([each.pairs[at] for each in parts]) for at in range(3))
     with ThreadPoolExecutor(threads) as pool:
-        torn = pool.submit(with_several, new.mark.astype(np.int64), new.op.astype(np.int64))
-        once_in, once_out = pool.map(_Pairs.by_mark, (into, out))
+        torn = pool.submit(with_several, new.mark, new.op)
+        once_in, once_out = pool.map(Pairs.by_mark, (into, out))
     contents = reduce(Contents.beside, (each.contents for each in parts))
     orders = sum((each.orders for each in parts), Counter[str]())
     rows = int(np.count_nonzero(is_kind(deliveries.kind, (ROW, BACKFILL))))
@@ -294,9 +294,9 @@ def _condensed(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s, block: Block
 ) -> _Condensed:
     edges = edges_of(deliveries, writes, contract, block, elsewhere)
-    new = _Pairs.of(edges.new, writes.op[block.writes[edges.new.version]])
+    new = Pairs.of(edges.new, writes.op[block.writes[edges.new.version]])
     # Sorted in parts as well: less is kept until all parts are there.
-    into, out = (_Pairs.of(links, links.op).by_mark() for links in (edges.into, edges.out))
+    into, out = (Pairs.of(links, links.op).by_mark() for links in (edges.into, edges.out))
     is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] != FAIL)
     loose_count = int(np.count_nonzero(is_loose))
     return _Condensed((into, out, new), Contents.of(edges), Counter(edges.order.counts), loose_count)
@@ -309,7 +309,7 @@ def _came(links: Links, deliveries: Deliveries) -> Int64s:
     return np.where(is_event, deliveries.seq[row] if len(deliveries.seq) else row, UNKNOWN)
 
 
-def _first_ends(out: _Pairs, end: Int32s, count: int) -> Int32s:
+def _first_ends(out: Pairs, end: Int32s, count: int) -> Int32s:
     """Of so many watermarks the first end among the operations that each leads to; OPEN_END where there is none."""
     result = np.full(count, OPEN_END, np.int32)
     begins = np.flatnonzero(first_of_each(out.mark))

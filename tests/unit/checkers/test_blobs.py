@@ -12,6 +12,7 @@ from checkers.blobs import blob_of, narrow
 from checkers.chunks import to_transactions
 from checkers.edges import OPEN_END, Edges
 from checkers.kernels import rows_by_key
+from checkers.watermark_kernel import Pairs
 from tests import histories
 from tests.bench import generated
 from tests.property.test_serializability import randomness
@@ -41,6 +42,13 @@ def test_edges_keep_their_ends_also_early_ones_and_those_without(rows: list[tupl
     columns = np.array(rows, np.int32).reshape(-1, 5).T
     edges = Edges(columns[0], columns[1], columns[2], columns[3], columns[4].astype(np.int8))
     assert same(travelled(edges), edges)
+
+
+@given(st.lists(st.tuples(OPS, OPS), max_size=20))
+@example([(0, OPEN_END - 2), (OPEN_END - 2, 0)])
+def test_pairs_of_operations_and_watermarks_come_out_as_they_went_in(rows: list[tuple[int, int]]) -> None:
+    columns = np.array(rows, np.int32).reshape(-1, 2).T
+    assert same(travelled(Pairs(columns[0], columns[1])), Pairs(columns[0], columns[1]))
 
 
 @pytest.mark.parametrize("seed", range(20))
