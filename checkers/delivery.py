@@ -9,8 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from checkers.ragged import distinct, groups
-from checkers.stream_blocks import BLOCK_ROWS, by_part
+from checkers import ragged
+from checkers.ragged import distinct, groups, is_ascending, spans
+from checkers.stream_blocks import BLOCK_ROWS, by_part, pieces
 from checkers.stream_index import ascending, codes, first_rows, is_kind, max_so_far
 from checkers.stream_units import unit_of
 from checkers.stream_versions import Versions, superseded
@@ -76,10 +77,13 @@ def torn_units(view: StreamView, *, threads: int = 1, block_rows: int = BLOCK_RO
     that newly closes a unit of two events or more in live coverage. Each unit is reported once a scope, at the first
     watermark that tears it. So many threads take a part of the units each. O(n log n).
     """
-    units, ways = _Units.of(view), list(_ways(view))
-    parts, receipt = units.parts(view, block_rows), _Receipt.of(view, ways) if len(ways) > 1 else None
-    found = list(by_part(partial(_torn_by, view, units, ways, receipt), parts, threads=threads))
-    torn = [each[way] for way in range(len(ways)) for each in found]
+    if view.contract.atomic_unit == "none":
+        return Ruling.nothing()  # Each write is a unit by itself.
+    units, ways = _Units.of(view), list(_ways(view, block_rows))
+    marks = distinct(np.concatenate([way.lanes.rows for way in ways]))
+    look = partial(_torn_by, view, units, ways, marks)
+    found = list(by_part(look, units.parts(view, block_rows), threads=threads))
+    torn = [each.torn[way] for way in range(len(ways)) for each in found]
     watermark, row, candidate = (
         np.concatenate([getattr(t, name) for t in torn]) for name in ("watermark", "row", "candidate")
     )
@@ -88,7 +92,7 @@ def torn_units(view: StreamView, *, threads: int = 1, block_rows: int = BLOCK_RO
         watermark=watermark[chosen],
         row=row[chosen],
         write=view.expected[candidate[chosen]],
-        witnesses=len(distinct(np.concatenate([each[0].closing for each in found]))),
+        witnesses=len(distinct(np.concatenate([each.closing for each in found]))),
     )
 
 
@@ -103,17 +107,17 @@ class _Way:
     is_closing: bool
 
 
-def _ways(view: StreamView) -> Iterator[_Way]:
+def _ways(view: StreamView, block_rows: int) -> Iterator[_Way]:
     """By watermarks that close a unit; where the contract says so by any watermark, and by the end of a batch."""
     d, lanes, session = view.deliveries, view.lanes, view.session
     yield _Way(lanes=lanes, high=lanes.top(), begun_in=view.scope, whole_in=view.scope, is_closing=True)
     if view.contract.cut == "delivery":
-        high = _highest_delivered(view, lanes)
+        high = _highest_delivered(view, lanes, block_rows)
         yield _Way(lanes=lanes, high=high, begun_in=session, whole_in=view.scope, is_closing=False)
     if view.contract.atomic_unit in ("batch", "response"):
         rows = np.flatnonzero(d.kind == COMMIT)
         ends = lanes_of(d, session, view.scope, rows, np.full(len(view.scope), ALL_CLOSED))
-        high = _highest_delivered(view, ends)
+        high = _highest_delivered(view, ends, block_rows)
         yield _Way(lanes=ends, high=high, begun_in=session, whole_in=session, is_closing=False)
 
 
@@ -129,66 +133,54 @@ class Part:
 class _Units:
     """The units of a view, numbered from 0: e expected writes, u units."""
 
-    place: Int64s  # Places in `expected` of the writes whose unit has two or more.
     unit: Int64s  # (e,) of which unit each expected write is
     top: Int64s  # (u,) the highest position of each unit, with which it is closed
 
     @classmethod
     def of(cls, view: StreamView) -> "_Units":
-        """The units by the contract; none if nothing is atomic."""
+        """The units by the contract. O(n log n), and O(n) where the writes stand by their units."""
         w, e = view.writes, view.expected
         unit = unit_of(w, view.contract)[e]
         if view.contract.unit_scope == "partition":
             unit = codes(unit, w.span[e])
-        if view.contract.atomic_unit == "none":
-            unit = np.arange(len(e))  # Each write by itself.
-        unit = codes(unit)
+        elif is_ascending(unit):
+            unit = np.cumsum(ragged.first_of_each(unit))
+            unit -= 1
+        else:
+            unit = codes(unit)
         top = np.full(int(unit.max(initial=-1)) + 1, np.iinfo(np.int64).min)
-        np.maximum.at(top, unit, w.position[e])
-        return cls(np.flatnonzero(np.bincount(unit)[unit] > 1), unit, top)
+        for piece in pieces(len(e)):
+            np.maximum.at(top, unit[piece], w.position[e[piece]])
+        return cls(unit, top)
 
     def parts(self, view: StreamView, block_rows: int) -> list[Part]:
         """The writes of units of two or more beside their rows, about so many of both in a part. O(n)."""
-        rows = np.flatnonzero(view.match >= 0)
-        count = (len(self.place) + len(rows)) // block_rows + 1
-        if count == 1:
-            return [Part(self.place, rows)]
-        part = self.unit * count // len(self.top)
-        shown = groups(part[view.match[rows]], count)
-        return [
-            Part(self.place[own], rows[of_rows])
-            for own, of_rows in zip(groups(part[self.place], count), shown, strict=True)
-        ]
+        count = (len(self.unit) + len(view.match)) // block_rows + 1
+        of_unit = np.arange(len(self.top)) * count // max(1, len(self.top))
+        of_unit[np.bincount(self.unit, minlength=len(of_unit)) < 2] = count  # What is in no part.
+        # Small numbers, for there is one for each row of the log; the last is that of rows that show no write.
+        part = np.append(of_unit, count).astype(np.min_scalar_type(count))[np.append(self.unit, len(of_unit))]
+        places, shown = (groups(of, count + 1)[:count] for of in (part[:-1], part[view.match]))
+        return [Part(*each) for each in zip(places, shown, strict=True)]
 
-
-@dataclass(frozen=True, slots=True)
-class _Receipt:
-    """What tells at once of most units that nothing tears them: they came whole, between two places of all lanes."""
-
-    times: Int64s  # (e,) how often each expected write came
-    marks: Int64s  # the rows of all lanes, ascending
-
-    @classmethod
-    def of(cls, view: StreamView, ways: Sequence[_Way]) -> "_Receipt":
-        """That of a view. O(n)."""
-        times = np.bincount(view.match[view.match >= 0], minlength=len(view.expected))
-        return cls(times, distinct(np.concatenate([way.lanes.rows for way in ways])))
-
-    def doubtful(self, view: StreamView, units: _Units, part: Part) -> Part:
-        """The units of a part that did not come so: each event once, all in one session and scope."""
-        rows, of_row, of_write = part.shown, units.unit[view.match[part.shown]], units.unit[part.place]
-        low = int(min(of_row.min(initial=NEVER), of_write.min(initial=NEVER)))  # A part's units lie close together.
-        count = int(max(of_row.max(initial=low), of_write.max(initial=low))) - low + 1
+    def doubtful(self, view: StreamView, marks: Int64s, part: Part) -> Part:
+        """The units of a part that may be torn. Of others each event came once, all in one session and scope, and
+        between two of `marks`, which are the rows of all lanes.
+        """
+        rows, shown = part.shown, view.match[part.shown]
+        of_row, of_write = self.unit[shown], self.unit[part.place]
+        low = int(of_write.min(initial=NEVER))  # A part's units lie close together.
+        is_doubtful = np.zeros(int(of_write.max(initial=low)) - low + 1, np.bool_)
         of_row, of_write = of_row - low, of_write - low
-        first = np.zeros(count, np.int64)
+        first = np.zeros(len(is_doubtful), np.int64)
         first[of_row[::-1]] = np.arange(len(rows))[::-1]  # What is written last, stays.
-        place = np.searchsorted(self.marks, rows)
-        differs = np.zeros(len(rows), np.bool_)
-        for column in (place, view.session[rows], view.scope[rows]):
-            differs |= column != column[first[of_row]]
-        is_doubtful = np.zeros(count, np.bool_)
-        is_doubtful[of_row[differs]] = True
-        is_doubtful[of_write[self.times[part.place] != 1]] = True
+        first = first[of_row]
+        for column in (np.searchsorted(marks, rows), view.session[rows], view.scope[rows]):
+            is_doubtful[of_row[column != column[first]]] = True
+        shown.sort()
+        if not np.array_equal(shown, part.place):
+            begin, end = spans(shown, part.place)
+            is_doubtful[of_write[end - begin != 1]] = True
         return Part(part.place[is_doubtful[of_write]], rows[is_doubtful[of_row]])
 
 
@@ -199,15 +191,34 @@ class _Torn:
     watermark: Int64s
     row: Int64s  # An event of the unit that had arrived.
     candidate: Int64s  # The place in `expected` of one that had not.
-    closing: Int64s  # Witnesses: places of the lanes that newly close a unit of two or more.
 
 
-def _torn_by(
-    view: StreamView, units: _Units, ways: Sequence[_Way], receipt: _Receipt | None, part: Part
-) -> list[_Torn]:
-    """What is torn of one part of the units, in each way; only what is closed has witnesses of its own."""
-    doubtful = part if receipt is None else receipt.doubtful(view, units, part)
-    return [_torn(view, units, way, part if way.is_closing else doubtful) for way in ways]
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is torn of one part of the units in each way, and the witnesses: places that newly close units of two."""
+
+    torn: list[_Torn]
+    closing: Int64s
+
+
+def _torn_by(view: StreamView, units: _Units, ways: Sequence[_Way], marks: Int64s, part: Part) -> _Found:
+    """What is found in one part of the units. The first way is by watermarks that close a unit."""
+    doubtful = units.doubtful(view, marks, part)
+    return _Found([_torn(view, units, way, doubtful) for way in ways], _newly_closing(view, units, ways[0], part))
+
+
+def _newly_closing(view: StreamView, units: _Units, way: _Way, part: Part) -> Int64s:
+    """The places of the lanes that newly close a unit of which two events or more are in live coverage."""
+    pairs = expected_pairs(view, way.lanes, part.place, way.high)
+    place = _closing(view, units, way, pairs)
+    group = codes(pairs.lane, units.unit[pairs.candidate])
+    return distinct(place[(np.bincount(group)[group] > 1) & (place < pairs.end)])
+
+
+def _closing(view: StreamView, units: _Units, way: _Way, pairs: Pairs) -> Int64s:
+    """The first place at which each pair's key is covered and its unit closed."""
+    top = units.top[units.unit[pairs.candidate]]
+    return np.maximum(pairs.opens, closing_place(view, way.lanes, pairs.lane, top))
 
 
 def _torn(view: StreamView, units: _Units, way: _Way, part: Part) -> _Torn:
@@ -219,8 +230,7 @@ def _torn(view: StreamView, units: _Units, way: _Way, part: Part) -> _Torn:
     stays superseded, and what has arrived stays.
     """
     lanes, pairs = way.lanes, expected_pairs(view, way.lanes, part.place, way.high)
-    closing = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, units.top[units.unit[pairs.candidate]]))
-    opens = closing if way.is_closing else pairs.opens
+    opens = _closing(view, units, way, pairs) if way.is_closing else pairs.opens
     arrival = _arrival(view, lanes, pairs, way.whole_in, part.shown)
     beginning = arrival if way.begun_in is way.whole_in else _arrival(view, lanes, pairs, way.begun_in, part.shown)
 
@@ -239,12 +249,10 @@ def _torn(view: StreamView, units: _Units, way: _Way, part: Part) -> _Torn:
     first = np.flatnonzero(present == begun[group])[::-1]  # The first of each group is written last, and stays.
     shown = np.full(len(group), -1, np.int64)
     shown[group[first]] = beginning[first]
-    is_witness = (np.bincount(group)[group] > 1) & (closing < pairs.end)
     return _Torn(
         watermark=lanes.rows[place[chosen]],
         row=shown[group[chosen]],
         candidate=pairs.candidate[chosen],
-        closing=distinct(closing[is_witness]) if way.is_closing else closing[:0],
     )
 
 
@@ -268,19 +276,21 @@ def closing_place(view: StreamView, lanes: Lanes, lane: Int64s, position: Int64s
     return lanes.by_height.place(lane, position, above=view.contract.closed == "<")
 
 
-def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
+def _highest_delivered(view: StreamView, lanes: Lanes, block_rows: int) -> Int64s:
     """The highest position that each lane's session had delivered at the lane's last watermark."""
     if view.contract.atomic_unit == "epoch" and view.contract.position != "epoch":
         return np.full(len(lanes.last), NEVER)  # A unit of many positions may be torn far above what was delivered.
     d, count = view.deliveries, len(view.deliveries.kind)
     order = ascending(lanes.session, lanes.last)
     session = lanes.session[order]
-    # Of which lane's end each event is the nearest before.
-    rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)))
-    at = np.searchsorted(session * count + lanes.last[order], view.session[rows] * count + rows)
-    is_before = np.append(session, -1)[at] == view.session[rows]
+    ends = session * count + lanes.last[order]
     highest = np.full(len(order), np.iinfo(np.int64).min)
-    np.maximum.at(highest, at[is_before], d.position[rows[is_before]])
+    for piece in pieces(count, block_rows):
+        # Of which lane's end each event is the nearest before.
+        rows = piece.start + np.flatnonzero(is_kind(d.kind[piece], (ROW, BACKFILL)))
+        at = np.searchsorted(ends, view.session[rows] * count + rows)
+        is_before = np.append(session, -1)[at] == view.session[rows]
+        np.maximum.at(highest, at[is_before], d.position[rows[is_before]])
     result = np.empty(len(order), np.int64)
     result[order] = max_so_far(session, highest)
     return result

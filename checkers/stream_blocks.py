@@ -116,3 +116,9 @@ def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int) -> Iter
         return
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(work, parts)
+
+
+def pieces(count: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
+    """The rows from 0 to `count` - 1, so many at a time: what is made of them needs no memory of the size of a log."""
+    for begin in range(0, count, block_rows):
+        yield slice(begin, min(begin + block_rows, count))
