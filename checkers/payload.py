@@ -1,7 +1,10 @@
 """What an event shows was written: S11 phantom-event, S12 wrong-value."""
 
+from functools import partial
+
 import numpy as np
 
+from checkers.stream_blocks import BLOCK_ROWS, pieces
 from checkers.stream_index import ascending, codes
 from checkers.stream_units import is_final_only, unit_names
 from checkers.stream_view import Ruling, StreamView
@@ -28,7 +31,7 @@ def phantom_events(view: StreamView) -> Ruling:
     return Ruling(watermark=rows, row=np.full(len(rows), -1, np.int64), write=write, witnesses=int(is_event.sum()))
 
 
-def wrong_values(view: StreamView) -> Ruling:
+def wrong_values(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
     """S12: rows of a write that is known by something else than its value, with a value that it did not write.
 
     What a row stands for is told by the unit that it names, where the source knows it; else by its identity, unless
@@ -37,43 +40,77 @@ def wrong_values(view: StreamView) -> Ruling:
     is a row that was compared, and could have failed. O(n log n).
     """
     d, w = view.deliveries, view.writes
-    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
     if len(w.op) == 0 or view.contract.system_events:
-        rows = rows[:0]
-    finals = _finals(view)
-    write, is_compared, is_wrong = _by_unit(view, rows, finals)
-    for judge in (_by_identity, _by_value):
-        rest = np.flatnonzero(~is_compared)
-        write[rest], is_compared[rest], is_wrong[rest] = judge(view, rows[rest], finals)
+        return Ruling.nothing()
+    name, is_final = _names(view), _are_final(view)
+    counts, parts = [], []
+    for piece in pieces(len(d.kind), block_rows):
+        is_meant = (d.kind[piece] == ROW) & ~view.is_phantom[piece] & (d.value[piece] != NEVER)
+        rows = piece.start + np.flatnonzero(is_meant)
+        is_right = _are_right(view, rows, name, is_final)
+        counts.append(int(is_right.sum()))
+        parts.append(rows[~is_right])
+    rows = np.concatenate(parts)
+    write, is_compared, is_wrong = _nothing(rows)
+    if len(rows):  # Mostly a few: what follows looks for each of them in the whole source.
+        finals = np.flatnonzero(is_final)
+        for judge in (partial(_by_unit, name=name), _by_identity, _by_value):
+            rest = np.flatnonzero(~is_compared)
+            write[rest], is_compared[rest], is_wrong[rest] = judge(view, rows[rest], finals)
     wrong = rows[is_wrong]
     none = np.full(len(wrong), -1, np.int64)
-    return Ruling(watermark=wrong, row=none, write=write[is_wrong], witnesses=int(is_compared.sum()))
+    witnesses = sum(counts) + int(is_compared.sum())
+    return Ruling(watermark=wrong, row=none, write=write[is_wrong], witnesses=witnesses)
+
+
+def _names(view: StreamView) -> Int64s | None:
+    """By which names rows tell of the source's units; None if they do not."""
+    if view.contract.atomic_unit != "transaction":
+        return None
+    name = unit_names(view.writes)
+    return name if np.any(name != NEVER) else None
+
+
+def _are_final(view: StreamView) -> Bools:
+    """The rows of the source that may be sent: all, or of each operation and key the last, that may have happened."""
+    w = view.writes
+    result: Bools = w.outcome != FAIL
+    if view.contract.unit_rows == "final":
+        possible = np.flatnonzero(result)
+        order = possible[ascending(w.op[possible], w.key[possible], w.ordinal[possible])]
+        result[order] = np.diff(codes(w.op[order], w.key[order]), append=-1) != 0
+    return result
+
+
+def _are_right(view: StreamView, rows: Int64s, name: Int64s | None, is_final: Bools) -> Bools:
+    """Which rows show the value of a write that was found already, of the unit that they name, or by their identity:
+    these were compared, and nothing can be wrong.
+    """
+    d, w = view.deliveries, view.writes
+    by_identity = view.contract.identity != "position+key+value"
+    result = np.zeros(len(rows), np.bool_)
+    shown = np.flatnonzero(view.match[rows] >= 0)
+    rows = rows[shown]
+    write = view.expected[view.match[rows]]
+    is_right: Bools = d.value[rows] == w.value[write]
+    if name is None:
+        is_right &= by_identity
+    else:
+        unit = d.unit[rows]
+        is_right &= np.where(unit == NEVER, by_identity, (unit == name[write]) & is_final[write])
+    result[shown] = is_right
+    return result
 
 
 Compared = tuple[Int64s, Bools, Bools]  # For each row: the write that it stands for (-1), was it compared, is it wrong?
 
 
-def _finals(view: StreamView) -> Int64s:
-    """The rows of the source that may be sent: all, or of each operation and key the last, that may have happened."""
-    w = view.writes
-    possible = np.flatnonzero(w.outcome != FAIL)
-    if view.contract.unit_rows == "each":
-        return possible
-    order = possible[ascending(w.op[possible], w.key[possible], w.ordinal[possible])]
-    return np.sort(order[np.diff(codes(w.op[order], w.key[order]), append=-1) != 0])
-
-
-def _by_unit(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
+def _by_unit(view: StreamView, rows: Int64s, finals: Int64s, *, name: Int64s | None) -> Compared:
     """By the unit that a row names: its value must be one that may be sent of it."""
     d, w = view.deliveries, view.writes
-    if view.contract.atomic_unit != "transaction":
-        return _nothing(rows)
-    name = unit_names(w)
     write, is_compared, is_wrong = _nothing(rows)
-    is_right = _is_right(view, rows, finals, name)
-    is_compared[is_right] = True
-    rest = np.flatnonzero(~is_right & (d.unit[rows] != NEVER))
-    if not len(rest):
+    rest = np.flatnonzero(d.unit[rows] != NEVER)
+    if name is None or not len(rest):
         return write, is_compared, is_wrong
     unit, key, value = d.unit[rows[rest]], d.key[rows[rest]], d.value[rows[rest]]
     named = np.flatnonzero((name != NEVER) & (w.outcome != FAIL))
@@ -84,18 +121,6 @@ def _by_unit(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
     is_compared[rest] = of_unit >= 0
     is_wrong[rest] = is_compared[rest] & (of_value < 0)
     return write, is_compared, is_wrong
-
-
-def _is_right(view: StreamView, rows: Int64s, finals: Int64s, name: Int64s) -> Bools:
-    """Which rows show, by unit, key and value, a write that was found already: with these nothing can be wrong."""
-    d, w = view.deliveries, view.writes
-    is_final = np.zeros(len(w.op) + 1, np.bool_)
-    is_final[finals] = True
-    write = np.append(view.expected, -1)[view.match[rows]]
-    result: Bools = (write >= 0) & is_final[write] & (d.unit[rows] != NEVER)
-    for told, wrote in ((d.unit, name), (d.key, w.key), (d.value, w.value)):
-        result &= told[rows] == np.append(wrote, NEVER)[write]
-    return result
 
 
 def _by_identity(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:

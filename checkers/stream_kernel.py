@@ -190,7 +190,7 @@ def _tasks(view: StreamView, of_keys: OfKeys, around: Around, block_rows: int) -
     """The rules that need the whole log."""
     return {
         INVERTED: partial(order_inversions, view, of_keys.ties),
-        WRONG: partial(wrong_values, view),
+        WRONG: partial(wrong_values, view, block_rows=block_rows),
         DUPLICATE: partial(repetitions, view),
         TAIL: partial(lost_tails, view, of_keys.missing, around, block_rows=block_rows),
         SILENT: partial(silent_gaps, view, of_keys.missing),

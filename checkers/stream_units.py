@@ -72,7 +72,12 @@ def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
 
 def unit_names(writes: SourceWrites) -> Int64s:
     """By which number events may name the unit of each write: its transaction's, NEVER if two operations share it."""
-    result = writes.txn.copy()
+    txn, op = writes.txn, writes.op
+    is_same = txn[1:] == txn[:-1]
+    is_same &= op[1:] != op[:-1]
+    if not is_same.any() and ragged.is_ascending(txn):
+        return txn  # Mostly they count up, and each stands by itself.
+    result = txn.copy()
     name = codes(writes.txn)
     least = np.full(int(name.max(initial=-1)) + 1, NEVER)
     most = np.full(len(least), np.iinfo(np.int64).min)
