@@ -50,7 +50,7 @@ def wrong_values(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
         is_right = _are_right(view, rows, name, is_final)
         counts.append(int(is_right.sum()))
         parts.append(rows[~is_right])
-    rows = np.concatenate(parts)
+    rows = np.concatenate([np.zeros(0, np.int64), *parts])
     write, is_compared, is_wrong = _nothing(rows)
     if len(rows):  # Mostly a few: what follows looks for each of them in the whole source.
         finals = np.flatnonzero(is_final)

@@ -199,7 +199,7 @@ def _tasks(view: StreamView, of_keys: OfKeys, around: Around, block_rows: int) -
         REGRESS: partial(regressions, view),
         PHANTOM: partial(phantom_events, view),
         MOVED: partial(moved_keys, view),
-        FUTURE: partial(watermarks_from_future, view, around.readers),
+        FUTURE: partial(watermarks_from_future, view, around.readers, block_rows=block_rows),
         ABOVE: partial(watermarks_above_partitions, view),
         REWRITTEN: partial(rewritten_offsets, view),
         ENDED: partial(events_after_end, view),
