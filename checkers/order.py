@@ -1,14 +1,17 @@
 """Rules about the order of arrival: S02, positions do not fall; S27, one key's events stand in the source's order."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from checkers.ragged import distinct, first_of_each, ordered
-from checkers.stream_index import codes, first_rows, max_so_far, segments
+from checkers.stream_blocks import BLOCK_ROWS
+from checkers.stream_index import GroupIndex, codes, first_rows, max_so_far, segments
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, ROW, Int64s
 
 
-def order_inversions(view: StreamView, ties: Ruling | None = None) -> Ruling:
+def order_inversions(view: StreamView, ties: Ruling | None = None, *, block_rows: int = BLOCK_ROWS) -> Ruling:
     """S02 and S27: first deliveries in their session behind one that they precede; `ties` may be known already.
 
     S02: its position is below one before it, in one order scope (`order_key`). S27: at one position, where a key may
@@ -19,9 +22,25 @@ def order_inversions(view: StreamView, ties: Ruling | None = None) -> Ruling:
     A witness is an event compared with one before it. O(n log n).
     """
     ties = tied_inversions(view) if ties is None else ties
-    rows = _compared(view)
-    segment = codes(_segments(view, rows), _order_scope(view)[rows])
-    return _first([_inverted(segment, view.deliveries.position[rows], rows), ties])
+    parts = list(_inverted_by_position(view, _compared(view), block_rows))
+    return _first([*parts, ties])
+
+
+def _inverted_by_position(view: StreamView, rows: Int64s, block_rows: int) -> Iterator[Ruling]:
+    """S02 of those rows, some at a time, each time behind the highest of each order scope so far."""
+    d = view.deliveries
+    opened = np.flatnonzero(d.kind == OPEN)
+    openings = GroupIndex(view.session[opened], opened)
+    highest, begin = rows[:0], 0
+    while begin < len(rows):
+        # No fewer rows than order scopes, so that these do not cost more than the rows.
+        end = begin + max(block_rows, len(highest))
+        part = np.append(highest, rows[begin:end])
+        session = view.session[part]
+        scope = codes(session, openings.place(session, part, above=True), _order_scope(view, part))
+        ruling, highest = _inverted(scope, d.position[part], part)
+        yield ruling
+        begin = end
 
 
 def tied_inversions(view: StreamView) -> Ruling:
@@ -33,8 +52,9 @@ def tied_inversions(view: StreamView) -> Ruling:
     rows, key = rows[tied], key[tied]
     write = view.expected[view.match[rows]]
     is_ranked = w.version[write] != NEVER
-    by_version = _inverted(key[is_ranked], w.version[write[is_ranked]], rows[is_ranked])
-    return _first([by_version, _inverted(codes(key, w.op[write]), w.ordinal[write], rows)])
+    by_version, _ = _inverted(key[is_ranked], w.version[write[is_ranked]], rows[is_ranked])
+    by_number, _ = _inverted(codes(key, w.op[write]), w.ordinal[write], rows)
+    return _first([by_version, by_number])
 
 
 def _compared(view: StreamView) -> Int64s:
@@ -52,18 +72,19 @@ def _segments(view: StreamView, rows: Int64s) -> Int64s:
     return segments(view.session, view.deliveries.kind == OPEN, rows)
 
 
-def _order_scope(view: StreamView) -> Int64s:
-    """What each row is ordered in, inside its session."""
+def _order_scope(view: StreamView, rows: Int64s) -> Int64s:
+    """What each of `rows` is ordered in, inside its session."""
     d, contract = view.deliveries, view.contract
     if contract.order_key == "key":
-        return d.key
+        return d.key[rows]
     if contract.order_key == "partition" or not contract.is_position_global:
-        return d.span
-    return np.zeros(len(d.kind), np.int64)
+        return d.span[rows]
+    return np.zeros(len(rows), np.int64)
 
 
-def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> Ruling:
-    """Which `rows`, by time, are lower than one before them in their group, beside the highest there.
+def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> tuple[Ruling, Int64s]:
+    """Which `rows`, by time, are lower than one before them in their group, beside the highest there; and the highest
+    of each group in the end.
 
     Equal heights have no order: what only repeats the highest so far, is not compared.
     """
@@ -75,10 +96,11 @@ def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> Ruling:
     inverted = np.flatnonzero(height < reached)
     raised = np.flatnonzero(is_raised)
     highest = rows[raised[np.searchsorted(raised, inverted) - 1]]
+    ends = np.append(np.flatnonzero(is_first[raised]), len(raised))[1:] - 1
     is_told = is_raised & ~is_first
     is_told[inverted] = True
-    told = rows[is_told]
-    return Ruling.of_events(rows[inverted], highest, witnesses=len(told), told=told)
+    told = distinct(rows[is_told])  # Part by part this costs less than in the end.
+    return Ruling.of_events(rows[inverted], highest, witnesses=len(told), told=told), rows[raised[ends]]
 
 
 def _first(parts: list[Ruling]) -> Ruling:

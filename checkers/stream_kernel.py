@@ -189,7 +189,7 @@ def _of_keys(found: OfKeys) -> dict[str, Ruling]:
 def _tasks(view: StreamView, of_keys: OfKeys, around: Around, block_rows: int) -> dict[str, Callable[[], Ruling]]:
     """The rules that need the whole log."""
     return {
-        INVERTED: partial(order_inversions, view, of_keys.ties),
+        INVERTED: partial(order_inversions, view, of_keys.ties, block_rows=block_rows),
         WRONG: partial(wrong_values, view, block_rows=block_rows),
         DUPLICATE: partial(repetitions, view),
         TAIL: partial(lost_tails, view, of_keys.missing, around, block_rows=block_rows),

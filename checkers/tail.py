@@ -5,8 +5,8 @@ import numpy as np
 from checkers.delivery import ALL_CLOSED, Part
 from checkers.ragged import distinct, groups
 from checkers.stream_around import NOT_AT_REST, Around
-from checkers.stream_blocks import BLOCK_ROWS
-from checkers.stream_index import ascending, expand
+from checkers.stream_blocks import BLOCK_ROWS, pieces
+from checkers.stream_index import Places, ascending, expand
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OK, Int64s
@@ -25,59 +25,94 @@ def lost_tails(view: StreamView, missing: Ruling, around: Around, *, block_rows:
     if view.contract.delivery == "at-most-once" or not (is_settled or around.settled_seq != NOT_AT_REST):
         return Ruling.nothing()
     limit = NEVER if is_settled else around.settled_seq
-    found = [_lost(view, missing, part, limit, around.healed_seq) for part in _parts(view, block_rows)]
-    last, place, witness = (np.concatenate([part[at] for part in found]) for at in range(3))
+    ends = _ends(view, block_rows)
+    parts = _parts(view, _lacking(view, ends, block_rows), block_rows)
+    found = [_lost(view, missing, ends, part, limit) for part in parts]
+    last, place = (np.concatenate([part[at] for part in found]) for at in range(2))
     order = ascending(last, place)
+    witnesses = _witnesses(view, ends, limit, around.healed_seq, block_rows)
     return Ruling(
         watermark=last[order],
         row=np.full(len(order), -1, np.int64),
         write=view.expected[place[order]],
-        witnesses=len(distinct(np.append(witness, view.deliveries.subscriber[last]))),
+        witnesses=len(distinct(np.append(witnesses, last))),
     )
 
 
-def _parts(view: StreamView, block_rows: int) -> list[Part]:
-    """All expected writes, so many at a time: what is made of them stays in the cache. O(n)."""
-    count = len(view.expected)
-    rows = np.flatnonzero(view.match >= 0)
-    shown = groups(view.match[rows] // block_rows, count // block_rows + 1)
-    begins = range(0, count + 1, block_rows)
+def _ends(view: StreamView, block_rows: int) -> Int64s:
+    """The last row of each subscriber, by subscriber."""
+    who = view.deliveries.subscriber
+    ends = np.full(int(who.max(initial=-1)) + 1, -1, np.int64)
+    for piece in pieces(len(who), block_rows):
+        ends[who[piece]] = np.arange(piece.start, piece.stop)
+    return ends[ends >= 0]
+
+
+def _lacking(view: StreamView, ends: Int64s, block_rows: int) -> Int64s:
+    """The expected writes, as places, that some subscriber was never shown: mostly few, and only they may be lost."""
+    who, count = view.deliveries.subscriber, len(view.expected)
+    of_who = Places(who[ends])
+    came = np.zeros((len(ends), count + 1), np.bool_)  # The last is for rows that show none.
+    for piece in pieces(len(who), block_rows):
+        came[of_who.of(who[piece]), view.match[piece]] = True
+    return np.flatnonzero(~came[:, :count].all(axis=0))
+
+
+def _parts(view: StreamView, places: Int64s, block_rows: int) -> list[Part]:
+    """Those expected writes, so many at a time, beside the rows that show them. O(n)."""
+    is_meant = np.zeros(len(view.expected) + 1, np.bool_)
+    is_meant[places] = True
+    shown = [piece.start + np.flatnonzero(is_meant[view.match[piece]]) for piece in pieces(len(view.match), block_rows)]
+    rows = np.concatenate([np.zeros(0, np.int64), *shown])
+    count = len(places) // block_rows + 1
+    of_part = groups(Places(places).of(view.match[rows]) // block_rows, count)
     return [
-        Part(np.arange(begin, min(begin + block_rows, count)), rows[own])
-        for begin, own in zip(begins, shown, strict=True)
+        Part(places[at * block_rows : (at + 1) * block_rows], rows[own])
+        for at, own in zip(range(count), of_part, strict=True)
     ]
 
 
-def _lost(view: StreamView, missing: Ruling, part: Part, limit: int, healed_seq: int) -> tuple[Int64s, Int64s, Int64s]:
-    """Of those expected writes the lost ones, each with the last row of who lost it; and who are witnesses.
-
-    What had not certainly been answered before `limit` does not count, unless that is NEVER.
-    """
-    w = view.writes
-    last, place = _owed(view, part.place)
-    write = view.expected[place]
-    if limit != NEVER:
-        counts = (w.outcome[write] == OK) & (w.complete_seq[write] < limit)
-        last, place, write = last[counts], place[counts], write[counts]
-    is_late = (w.outcome[write] == OK) & (w.invoke_seq[write] > healed_seq)
+def _lost(view: StreamView, missing: Ruling, ends: Int64s, part: Part, limit: int) -> tuple[Int64s, Int64s]:
+    """Of those expected writes the lost ones, each with the last row of who lost it."""
+    last, place = _owed(view, ends, _counted(view, part.place, limit))
     lost = _never_came(view, missing, last, place, part.shown)
-    return last[lost], place[lost], distinct(view.deliveries.subscriber[last[is_late]])
+    return last[lost], place[lost]
 
 
-def _owed(view: StreamView, places: Int64s) -> tuple[Int64s, Int64s]:
-    """The last row of each subscriber, with each of those expected writes that its session covers, as its place."""
-    d, w = view.deliveries, view.writes
-    n = len(d.kind)
-    ends = np.zeros(int(d.subscriber.max(initial=-1)) + 1, np.int64)
-    ends[d.subscriber] = np.arange(n)
-    last = ends[distinct(d.subscriber)]
-    owner, place = expand(np.zeros(len(last), np.int64), np.full(len(last), len(places)))
-    place = places[place]
+def _witnesses(view: StreamView, ends: Int64s, limit: int, healed_seq: int, block_rows: int) -> Int64s:
+    """The last rows of those whose session covers a certain write that began when no fault was in force any more."""
+    w, left = view.writes, ends
+    # What was written last began last: mostly the first look is enough.
+    for piece in reversed(list(pieces(len(view.expected), block_rows))):
+        write = view.expected[piece]
+        is_late = (w.outcome[write] == OK) & (w.invoke_seq[write] > healed_seq)
+        late = _counted(view, piece.start + np.flatnonzero(is_late), limit)
+        left = left[~np.isin(left, _owed(view, left, late)[0])]
+        if len(left) == 0:
+            break
+    result: Int64s = ends[~np.isin(ends, left)]
+    return result
+
+
+def _counted(view: StreamView, places: Int64s, limit: int) -> Int64s:
+    """Those of these expected writes that had certainly been answered before `limit`; if that is NEVER, all."""
+    if limit == NEVER:
+        return places
+    w, write = view.writes, view.expected[places]
+    result: Int64s = places[(w.outcome[write] == OK) & (w.complete_seq[write] < limit)]
+    return result
+
+
+def _owed(view: StreamView, ends: Int64s, places: Int64s) -> tuple[Int64s, Int64s]:
+    """The last rows of subscribers, each with each of those expected writes that its session covers, as its place."""
+    w = view.writes
+    owner, place = expand(np.zeros(len(ends), np.int64), np.full(len(ends), len(places)))
+    last, place = ends[owner], places[place]
     write = view.expected[place]
-    now = np.full(len(owner), n, np.int64)
-    covered = view.coverage.at(view.session[last][owner], w.key[write], w.span[write], now)
+    now = np.full(len(owner), len(view.session), np.int64)
+    covered = view.coverage.at(view.session[last], w.key[write], w.span[write], now)
     is_owed = covered.reaches(w.position[write])
-    return last[owner[is_owed]], place[is_owed]
+    return last[is_owed], place[is_owed]
 
 
 def _never_came(view: StreamView, missing: Ruling, last: Int64s, place: Int64s, shown: Int64s) -> Int64s:
