@@ -5,12 +5,13 @@ these numbers, two for each session and position with events, and never an event
 afterwards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.ragged import distinct
+from checkers.stream_blocks import BLOCK_ROWS, pieces
 from checkers.stream_coverage import is_marker
 from checkers.stream_index import GroupIndex, Places, ascending, codes, count_so_far, expand
 from checkers.stream_view import StreamView
@@ -60,23 +61,21 @@ class Split:
     count: int
 
 
-def views_of(view: StreamView, *, is_alone: bool = False) -> Views:
+def views_of(view: StreamView, *, is_alone: bool = False, block_rows: int = BLOCK_ROWS) -> Views:
     """What the sessions saw that follow the whole stream from a known position, without a snapshot. O(n log n).
 
     If there is no other log (`is_alone`), only at positions that several of its sessions completed. Empty where
     sessions may legally differ: versions may be skipped, or positions are not global.
     """
     d = view.deliveries
-    count = int(view.session.max(initial=-1)) + 1
-    first = np.zeros(count, np.int64)
-    first[view.session[::-1]] = np.arange(len(view.session))[::-1]
+    first = np.zeros(int(view.session.max(initial=-1)) + 1, np.int64)
+    for piece in reversed(list(pieces(len(view.session), block_rows))):
+        first[view.session[piece][::-1]] = np.arange(piece.start, piece.stop)[::-1]  # What is written last, stays.
     owner, low, high = _completed(view)
-    rows = view.firsts(view.session)
-    rows = rows[(d.kind[rows] == ROW) & np.isin(view.session[rows], owner)]
     if view.contract.versions != "every" or not view.contract.is_position_global:
-        owner, low, high, rows = owner[:0], low[:0], high[:0], rows[:0]
-    if is_alone:
-        rows = rows[_times_completed(d.position[rows], low, high) > 1]
+        owner, low, high = owner[:0], low[:0], high[:0]
+    least = 2 if is_alone else 0
+    rows = _rows_of(view, owner, lambda position: _times_completed(position, low, high) >= least, block_rows)
     place = codes(view.session[rows], d.position[rows])
     content, order = _hashes(view, rows, place)
     shown = np.zeros(len(content), np.int64)
@@ -92,6 +91,19 @@ def views_of(view: StreamView, *, is_alone: bool = False) -> Views:
         content=content,
         order=order,
     )
+
+
+def _rows_of(view: StreamView, owner: Int64s, is_meant: Callable[[Int64s], Bools], block_rows: int) -> Int64s:
+    """The rows that show something for the first time to one of those sessions, at the positions that are meant."""
+    d = view.deliveries
+    is_owner = np.zeros(int(view.session.max(initial=-1)) + 1, np.bool_)
+    is_owner[owner] = True
+    every = view.firsts(view.session) if len(owner) else owner
+    parts = [every[:0]]
+    for piece in pieces(len(every), block_rows):
+        rows = every[piece]
+        parts.append(rows[(d.kind[rows] == ROW) & is_owner[view.session[rows]] & is_meant(d.position[rows])])
+    return np.concatenate(parts)
 
 
 def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:

@@ -23,7 +23,7 @@ from checkers.owners import zombie_events
 from checkers.partitions import watermarks_above_partitions
 from checkers.payload import phantom_events, wrong_values
 from checkers.prefix import rewritten_offsets
-from checkers.ragged import distinct
+from checkers.ragged import distinct, first_of_each, is_ascending
 from checkers.real_time import RealTime, read_placed, real_time_order
 from checkers.stream_around import NOTHING_AROUND, Around, read_around
 from checkers.stream_blocks import BLOCK_ROWS
@@ -152,9 +152,10 @@ def judged(
     # Without a source the units that the rows name are all that is known of it.
     units = view if len(writes.op) else announced_view(deliveries, contract)
     torn = torn_units(units, threads=threads, block_rows=block_rows)
+    is_alone = len(log.chosen) == len(log.subscribers)
     with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter's lock in all that takes long.
         source = pool.submit(source_facts, writes)
-        views = pool.submit(views_of, view, is_alone=len(log.chosen) == len(log.subscribers))
+        views = pool.submit(views_of, view, is_alone=is_alone, block_rows=block_rows)
         tasks = _tasks(view, of_keys, around, block_rows)
         others = {name: task.result() for name, task in [(name, pool.submit(rule)) for name, rule in tasks.items()]}
     rulings = {name: (view, one) for name, one in (_of_keys(of_keys) | others).items()} | {TORN: (units, torn)}
@@ -209,12 +210,18 @@ def _tasks(view: StreamView, of_keys: OfKeys, around: Around, block_rows: int) -
 
 def source_facts(writes: SourceWrites) -> dict[str, int]:
     """Of placed writes: operations that certainly happened and have no position, and unclear ones that nobody saw."""
-    is_placed = writes.position != NEVER
+    is_ok, is_unplaced = writes.outcome == OK, writes.position == NEVER
     return {
-        "writing-operations": len(distinct(writes.op[writes.outcome == OK])),
-        "unplaced-operations": len(distinct(writes.op[(writes.outcome == OK) & ~is_placed])),
-        "unobserved-info-operations": len(distinct(writes.op[(writes.outcome == INFO) & ~is_placed])),
+        "writing-operations": _distinct_count(writes.op if is_ok.all() else writes.op[is_ok]),
+        "unplaced-operations": _distinct_count(writes.op[is_ok & is_unplaced]),
+        "unobserved-info-operations": _distinct_count(writes.op[(writes.outcome == INFO) & is_unplaced]),
     }
+
+
+def _distinct_count(values: Int64s) -> int:
+    """How many values differ. Those that stand in order are not copied."""
+    ascending = values if is_ascending(values) else np.sort(values)
+    return int(np.count_nonzero(first_of_each(ascending)))
 
 
 def by_subscriber(view: StreamView, ruling: Ruling) -> list[Int64s]:
@@ -269,7 +276,7 @@ def _facts(view: StreamView) -> dict[str, int]:
         "events": int(is_event.sum()),
         "watermarks": int((view.deliveries.kind == WATERMARK).sum()),
         "gap-markers": int((view.deliveries.kind == GAP).sum()),
-        "sessions": len(distinct(view.session)),
+        "sessions": int(view.session.max(initial=-1)) + 1,
         "repeated-events": int((is_event & ~view.is_phantom).sum()) - len(view.first),
         "phantom-events": int(view.is_phantom.sum()),
     }
