@@ -48,6 +48,13 @@ def test_where_watermarks_may_run_ahead_nothing_is_said(changes: dict[str, objec
     assert (found.watermark.tolist(), found.witnesses) == ([], 0)
 
 
+@pytest.mark.parametrize("block_rows", [1, 2, 9])
+def test_what_was_there_stays_however_the_log_is_parted(block_rows: int) -> None:
+    of = view("open@0 x=1@4 y=3@6 z=4@1 w@6 w@7", f"{ONE}; ok@2~98~99 x=2", **RESTS)
+    found = watermarks_from_future(of, NOTHING_AROUND.readers, block_rows=block_rows)
+    assert (found.watermark.tolist(), found.write.tolist(), found.witnesses) == ([5], [0], 2)
+
+
 @pytest.mark.parametrize(("invoked", "count"), [(102, 0), (103, 1), (104, 1)])
 def test_what_began_before_a_watermark_may_be_in_it(invoked: int, count: int) -> None:
     """The watermark stands at place 103 of the journal."""

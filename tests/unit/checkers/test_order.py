@@ -31,6 +31,12 @@ def test_positions_of_partitions_do_not_compare_where_each_has_its_own() -> None
     assert accused("open@0 x[0]=1@5 y[0]=2@4", is_position_global=False) == INVERTED
 
 
+@pytest.mark.parametrize("block_rows", [1, 2, 9])
+def test_a_row_is_compared_with_all_before_it_however_the_log_is_parted(block_rows: int) -> None:
+    ruling = order_inversions(view("open@0 x=1@5 y=2@6 z=3@6 x=4@4 y=5@7"), block_rows=block_rows)
+    assert (ruling.watermark.tolist(), ruling.row.tolist(), ruling.witnesses) == ([4], [2], 3)
+
+
 def test_a_late_row_in_the_wrong_order_is_both() -> None:
     assert accused("open@0 x=1@5 w@5 x=2@4") == ["late-event", "order-inversion"]
 

@@ -67,6 +67,7 @@ def test_a_transaction_that_never_wrote_the_key_has_no_row_of_it() -> None:
 
 def test_a_number_that_two_transactions_bear_names_neither() -> None:
     assert accused("open@0 y=5@4 u7*1", "ok@4t7 x=1; ok@5t7 z=1; ok@4t8 y=5", **EPOCHS) == []
+    assert accused("open@0 y=5@4 u7*1", "ok@4t7 x=1; ok@4t8 y=5; ok@5t7 z=1", **EPOCHS) == []
 
 
 def test_an_intermediate_image_is_told_by_its_value_where_rows_name_no_unit() -> None:
