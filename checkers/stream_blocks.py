@@ -20,7 +20,6 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 BLOCK_ROWS: Final = 1 << 19  # Events and writes of one block, about: what is made of them stays in the cache.
-_PIECE_ROWS: Final = 1 << 18
 _SPARSITY: Final = 4  # A table with that many slots for each key is still faster than to search.
 
 
@@ -78,15 +77,14 @@ class _Numbers:
 def _parted(key: Int64s, numbers: _Numbers, count: int, is_meant: Bools | None = None) -> list[Int64s]:
     """The rows of each block, ascending. What is made of the column is made a piece at a time, in little memory."""
     parts: list[list[Int64s]] = [[np.empty(0, np.int64)] for _ in range(count)]
-    for begin in range(0, len(key), _PIECE_ROWS):
-        piece = key[begin : begin + _PIECE_ROWS]
+    for piece in pieces(len(key)):
         if is_meant is None:
-            rows = groups(numbers.of(piece), count)
+            rows = groups(numbers.of(key[piece]), count)
         else:
-            meant = np.flatnonzero(is_meant[begin : begin + _PIECE_ROWS])
-            rows = [meant[own] for own in groups(numbers.of(piece[meant]), count)]
+            meant = np.flatnonzero(is_meant[piece])
+            rows = [meant[own] for own in groups(numbers.of(key[piece][meant]), count)]
         for part, own in zip(parts, rows, strict=True):
-            part.append(own + begin)
+            part.append(own + piece.start)
     return [np.concatenate(part) for part in parts]
 
 

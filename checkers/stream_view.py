@@ -7,20 +7,18 @@ because watermarks that went back are left out. Times are row numbers of the log
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
 
 from checkers.ragged import ordered
+from checkers.stream_blocks import pieces
 from checkers.stream_coverage import Coverage, is_marker, is_session_marker
 from checkers.stream_index import FirstTimes, GroupIndex, codes, expand, first_rows, is_kind, max_so_far, segments
 from checkers.stream_matches import Matches, matches_of
 from checkers.stream_units import announced_writes, is_final_only
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
-
-_PIECE_ROWS: Final = 1 << 20  # What is made of the whole log is made in pieces, in little memory.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,8 +288,7 @@ def _lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int
     """
     flag = is_session_marker(deliveries)
     low = np.full(int(session.max(initial=0)) + 2 + int(np.count_nonzero(flag)), NEVER, np.int64)
-    for begin in range(0, len(session), _PIECE_ROWS):
-        piece = deliveries.kind[begin : begin + _PIECE_ROWS]
-        begins = np.flatnonzero(is_kind(piece, (OPEN, ROW, BACKFILL))) + begin
+    for piece in pieces(len(session)):
+        begins = np.flatnonzero(is_kind(deliveries.kind[piece], (OPEN, ROW, BACKFILL))) + piece.start
         np.minimum.at(low, segments(session, flag, begins), deliveries.position[begins])
     return low[segments(session, flag, rows)]
