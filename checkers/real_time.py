@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
-from checkers.ragged import ordered
-from checkers.stream_index import first_rows
+from checkers.ragged import first_of_each, ordered
+from checkers.stream_blocks import BLOCK_ROWS
+from checkers.stream_index import Places
 from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -45,45 +46,59 @@ class RealTime:
 
 
 def read_placed(history: Path, writes: SourceWrites) -> Placed:
-    """The operations of those writes that have a position. Raises HistoryError if a file is damaged."""
-    try:
-        with pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as file:
-            table = file.read(columns=["index", "process"], use_threads=False)
-    except DAMAGE as problem:
-        raise damaged(history, problem) from problem
-    known = np.flatnonzero(writes.position != NEVER)
-    row = known[first_rows(writes.op[known])]
+    """The operations of those writes, which stand by operation, that have a position. Raises HistoryError if a file is
+    damaged.
+    """
+    row = np.flatnonzero(first_of_each(writes.op) & (writes.position != NEVER))
     op = writes.op[row]
-    process = integers(table["process"])[np.searchsorted(integers(table["index"]), op)]
     return Placed(
         op=op,
-        process=process,
+        process=_processes(history, op),
         invoke_seq=writes.invoke_seq[row],
         complete_seq=np.where(writes.outcome[row] == INFO, NEVER, writes.complete_seq[row]),
         position=writes.position[row],
     )
 
 
-def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
+def _processes(history: Path, op: Int64s) -> Int64s:
+    """Who ran each of those operations, which ascend. A row group at a time: all of the file would take much memory."""
+    result = np.empty(len(op), np.int64)
+    try:
+        with pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as file:
+            end = 0
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=["index", "process"], use_threads=False)
+                index = integers(table["index"])
+                begin, end = end, int(np.searchsorted(op, index[-1], "right")) if len(index) else end
+                result[begin:end] = integers(table["process"])[Places(index).of(op[begin:end])]
+    except DAMAGE as problem:
+        raise damaged(history, problem) from problem
+    return result
+
+
+def real_time_order(ops: Placed, contract: StreamContract, *, block_rows: int = BLOCK_ROWS) -> RealTime:
     """S23: writes below one that had been answered before they were invoked; if a position is one's only, or at it.
 
     Nothing is said where it is not promised (`realtime`), or where positions of partitions do not compare. A witness is
-    an operation before which one of another process had been answered. O(n log n).
+    an operation before which one of another process had been answered. O(n log n), so many rows at a time.
     """
     if contract.realtime == "none" or not contract.is_position_global or len(ops.op) == 0:
         return RealTime(first=None, witnesses=0)
-    by_end = ordered(ops.complete_seq)[0]
-    ended = ops.complete_seq[by_end]
+    by_end, ended = ordered(ops.complete_seq)
     reached = np.maximum.accumulate(ops.position[by_end])
-    before = np.searchsorted(ended, ops.invoke_seq)
-    top = np.append(-1, reached)[before]
     is_sole = contract.is_position_unique and contract.atomic_unit == "transaction"
-    broken = np.flatnonzero((ops.position < top) | (is_sole & (ops.position == top)))
-    witnesses = int(np.count_nonzero(_first_end_of_others(ops) < ops.invoke_seq))
+    broken = np.concatenate(
+        [
+            begin + _broken(ops, ended, reached, rows=slice(begin, begin + block_rows), is_sole=is_sole)
+            for begin in range(0, len(ops.op), block_rows)
+        ]
+    )
+    witnesses = _ended_before(ops)
     if len(broken) == 0:
         return RealTime(first=None, witnesses=witnesses)
     first = int(broken[np.argmin(ops.invoke_seq[broken])])
-    highest = int(by_end[np.flatnonzero(reached == top[first])[0]])
+    top = _tops(ops, ended, reached, slice(first, first + 1))[0]
+    highest = int(by_end[np.flatnonzero(reached == top)[0]])
     found = Reversal(
         op=int(ops.op[first]),
         position=int(ops.position[first]),
@@ -94,9 +109,22 @@ def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
     return RealTime(first=found, witnesses=witnesses)
 
 
-def _first_end_of_others(ops: Placed) -> Int64s:
-    """For each operation when the first one of another process had been answered; NEVER."""
+def _broken(ops: Placed, ended: Int64s, reached: Int64s, *, rows: slice, is_sole: bool) -> Int64s:
+    """Which of those operations break the rule."""
+    top, position = _tops(ops, ended, reached, rows), ops.position[rows]
+    return np.flatnonzero((position < top) | (is_sole & (position == top)))
+
+
+def _tops(ops: Placed, ended: Int64s, reached: Int64s, rows: slice) -> Int64s:
+    """For each of those operations the highest position of what had been answered before it was invoked, or -1."""
+    before = np.searchsorted(ended, ops.invoke_seq[rows])
+    return np.where(before > 0, reached[before - 1], -1)
+
+
+def _ended_before(ops: Placed) -> int:
+    """How many operations were invoked after one of another process had been answered."""
     first = int(np.argmin(ops.complete_seq))
     is_own = ops.process == ops.process[first]
     other = int(ops.complete_seq.min(initial=NEVER, where=~is_own))
-    return np.where(is_own, other, ops.complete_seq[first])
+    is_behind_own, is_behind_other = ops.invoke_seq > ops.complete_seq[first], ops.invoke_seq > other
+    return int(np.count_nonzero(np.where(is_own, is_behind_other, is_behind_own)))

@@ -111,6 +111,7 @@ def test_positions_against_real_time_are_those_of_the_oracle(seed: int, contract
     contract = msgspec.structs.replace(contract, realtime="follows", is_position_global=True)
     _, source = broken(seed, contract, spoiled)
     found = real_time_order(placed_of(source), contract)
+    assert real_time_order(placed_of(source), contract, block_rows=1 + seed % 5) == found
     is_sole = contract.is_position_unique and contract.atomic_unit == "transaction"
     expected = stream_logs.reversals(source, is_sole=is_sole)
     assert (found.first.count if found.first else 0) == len(expected)
