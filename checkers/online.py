@@ -23,7 +23,7 @@ from checkers.duplicates import duplicate_events
 from checkers.online_state import NOTHING_CLOSED, closed_up_to, joined, open_part, reopened, taken
 from checkers.order import order_inversions
 from checkers.owners import zombie_events
-from checkers.stream_chunks import concatenated
+from checkers.stream_chunks import NO_WRITES
 from checkers.stream_index import is_kind
 from checkers.stream_kernel import BOUNDARY, DUPLICATE, INVERTED, LATE, REGRESS, TORN, ZOMBIE
 from checkers.stream_units import unit_of
@@ -33,7 +33,6 @@ from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
 ONLINE = (LATE, BOUNDARY, REGRESS, INVERTED, DUPLICATE, TORN, ZOMBIE)
-NO_WRITES = concatenated([], 0)
 
 Recall = Callable[[int | None, int], Deliveries]
 Breach = tuple[int, ...]  # What was broken, by numbers that mean the same in every batch.

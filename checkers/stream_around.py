@@ -1,6 +1,7 @@
 """What a history knows beside a stream and its source's writes: positions of operations that only read, and when it was
 at rest."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,9 +11,8 @@ import pyarrow.parquet as pq
 
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
-from checkers.ragged import distinct
-from checkers.stream_index import Places
-from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
+from checkers.stream_chunks import SourceGroup
+from harness.core.columns import INFO, NEVER, Int64s
 from harness.core.promises import StreamContract
 
 NOT_AT_REST: Final = -1
@@ -44,11 +44,13 @@ _NONE: Final = np.zeros(0, np.int64)
 NOTHING_AROUND: Final = Around(readers=Issued(invoke_seq=_NONE, complete_seq=_NONE, position=_NONE))
 
 
-def read_around(history: Path, writes: SourceWrites, contract: StreamContract) -> Around:
-    """What the rules under that contract ask for. Raises HistoryError if a file is damaged."""
-    readers = NOTHING_AROUND.readers
-    if issues_by_writes(contract):
-        readers = _readers(history, writes)
+def read_around(history: Path, readers: Issued, contract: StreamContract) -> Around:
+    """What the rules under that contract ask for; `readers` are the operations without a write.
+
+    Raises HistoryError if a file is damaged.
+    """
+    if not issues_by_writes(contract):
+        readers = NOTHING_AROUND.readers
     marks = {row["phase"]: row for row in _rows(history / "marks.parquet", ["seq", "phase", "note"])}
     is_completed = "end" in marks and marks["end"]["note"] == "completed"
     ends = [row["seq"] for row in _rows(history / "faults.parquet", ["seq", "phase"]) if row["phase"] == "end"]
@@ -56,6 +58,33 @@ def read_around(history: Path, writes: SourceWrites, contract: StreamContract) -
         readers=readers,
         settled_seq=marks["final"]["seq"] if is_completed and "final" in marks else NOT_AT_REST,
         healed_seq=max(ends, default=NOT_AT_REST),
+    )
+
+
+def readers_of(group: SourceGroup) -> Issued:
+    """The operations of that row group that wrote nothing."""
+    is_reader = np.ones(group.ops.num_rows, np.bool_)
+    is_reader[group.writer] = False
+
+    def of_readers(name: str, missing: int) -> Int64s:
+        return integers(group.ops[name], missing)[is_reader]
+
+    is_unclear = of_readers("outcome", INFO) == INFO
+    return Issued(
+        invoke_seq=of_readers("invoke_seq", 0),
+        complete_seq=np.where(is_unclear, NEVER, of_readers("complete_seq", NEVER)),
+        position=of_readers("commit_ts", NEVER),
+    )
+
+
+def all_readers(parts: Sequence[Issued]) -> Issued:
+    """Those of all row groups; none of them if such operations are given no positions."""
+    if not any(np.any(part.position != NEVER) for part in parts):
+        return NOTHING_AROUND.readers
+    return Issued(
+        invoke_seq=np.concatenate([part.invoke_seq for part in parts]),
+        complete_seq=np.concatenate([part.complete_seq for part in parts]),
+        position=np.concatenate([part.position for part in parts]),
     )
 
 
@@ -73,21 +102,3 @@ def _rows(path: Path, columns: list[str]) -> list[dict[str, Any]]:
             return sorted(file.read(columns=columns, use_threads=False).to_pylist(), key=lambda row: int(row["seq"]))
     except DAMAGE as problem:
         raise damaged(path, problem) from problem
-
-
-def _readers(history: Path, writes: SourceWrites) -> Issued:
-    """The operations without a write; none of them if such operations are given no positions."""
-    names = ["index", "outcome", "invoke_seq", "complete_seq", "commit_ts"]
-    try:
-        with pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as file:
-            table = file.read(columns=names, use_threads=False)
-    except DAMAGE as problem:
-        raise damaged(history, problem) from problem
-    index, outcome = integers(table["index"], 0), integers(table["outcome"], INFO)
-    is_reader = Places(distinct(writes.op)).of(index) < 0
-    position = integers(table["commit_ts"], NEVER)[is_reader]
-    if not np.any(position != NEVER):
-        return NOTHING_AROUND.readers
-    ended = np.where(outcome == INFO, NEVER, integers(table["complete_seq"], NEVER))
-    invoked = integers(table["invoke_seq"], 0)
-    return Issued(invoke_seq=invoked[is_reader], complete_seq=ended[is_reader], position=position)

@@ -6,21 +6,22 @@ position: it is that of the snapshot.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
 from checkers.ragged import distinct, first_of_each, is_ascending, ordered
 from checkers.stream_blocks import by_part, taken
+from checkers.stream_columns import Columns, constant
 from checkers.stream_index import Places, ascending, codes, count_so_far, is_kind
 from harness.core.columns import (
     BACKFILL,
@@ -40,6 +41,7 @@ from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 
 DELIVERED: Final = tuple(field.name for field in fields(Deliveries))
+_WRITTEN: Final = tuple(field.name for field in fields(SourceWrites))
 _TIMES: Final = ("epoch", "invoke_seq", "complete_seq", "txn")
 
 
@@ -92,26 +94,53 @@ def read_deliveries(log: StreamLog, names: Sequence[str] = DELIVERED) -> Deliver
 
     Raises HistoryError if the file is damaged. A column in which all is missing takes no memory.
     """
-    path = Path(log.directory) / "events.parquet"
-    texts = {"subscriber": log.subscribers, "span": log.spans, "kind": KINDS}
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=list(texts)) as file:
-            columns = {name: _Column(file.metadata.num_rows) for name in DELIVERED}
-            for group in range(file.num_row_groups):
-                is_chosen = _is_chosen(file, group, log)
-                count = int(np.count_nonzero(is_chosen))
-                table = file.read_row_group(group, columns=[*names] if count else [], use_threads=False)
-                for name in DELIVERED if count else ():
-                    column = _column(table, name, texts.get(name), len(is_chosen))
+    file = EventsFile(log, names)
+    file.read(range(file.group_count))
+    return file.deliveries()
+
+
+class EventsFile:
+    """The events of a log, to be read by row groups, in any order and by several threads at once, as `read_deliveries`
+    tells them.
+    """
+
+    def __init__(self, log: StreamLog, names: Sequence[str] = DELIVERED) -> None:
+        self._log, self._names = log, names
+        self._path = Path(log.directory) / "events.parquet"
+        self._texts = {"subscriber": log.subscribers, "span": log.spans, "kind": KINDS}
+        with self._opened() as file:
+            self.group_count = int(file.num_row_groups)
+            counts = [np.count_nonzero(_is_chosen(file, group, log)) for group in range(self.group_count)]
+        self._begins = np.cumsum([0, *counts]).tolist()
+        self._columns = Columns(DELIVERED, self._begins[-1])
+
+    def read(self, groups: Iterable[int]) -> None:
+        """Read those row groups. Raises HistoryError if the file is damaged."""
+        with self._opened() as file:
+            for group in groups:
+                is_chosen = _is_chosen(file, group, self._log)
+                begin, end = self._begins[group : group + 2]
+                table = file.read_row_group(group, columns=[*self._names] if begin < end else [], use_threads=False)
+                for name in DELIVERED if begin < end else ():
+                    column = _column(table, name, self._texts.get(name), len(is_chosen))
                     column = column.astype(np.int8) if name == "kind" else column
-                    columns[name].add(column if count == len(is_chosen) else column[is_chosen])
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem
-    numbers = {name: columns[name].whole() for name in DELIVERED}
-    if not is_ascending(numbers["seq"]):
-        order, _ = ordered(numbers["seq"])
-        numbers = {name: taken(column, order) for name, column in numbers.items()}
-    return Deliveries(kind=numbers.pop("kind").astype(np.int8, copy=False), **numbers)
+                    self._columns.put(begin, {name: column if end - begin == len(is_chosen) else column[is_chosen]})
+
+    def deliveries(self) -> Deliveries:
+        """All events, when all row groups have been read."""
+        numbers = self._columns.whole()
+        if not is_ascending(numbers["seq"]):
+            order, _ = ordered(numbers["seq"])
+            numbers = {name: taken(column, order) for name, column in numbers.items()}
+        return Deliveries(kind=numbers.pop("kind").astype(np.int8, copy=False), **numbers)
+
+    @contextmanager
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        try:
+            with pq.ParquetFile(self._path, page_checksum_verification=True, read_dictionary=[*self._texts]) as file:
+                yield file
+        except DAMAGE as problem:
+            raise damaged(self._path, problem) from problem
 
 
 def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
@@ -119,32 +148,63 @@ def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
 
     Without `has_times` all is missing that says when operations were invoked and completed, and under which names.
     """
-    ops_path, mops_path = history / "ops.parquet", history / "mops.parquet"
-    names = ["index", "outcome", "commit_ts", *(_TIMES if has_times else ())]
-    try:
-        with (
-            pq.ParquetFile(ops_path, page_checksum_verification=True) as ops,
-            pq.ParquetFile(mops_path, page_checksum_verification=True) as mops,
-        ):
-            return concatenated(_each_group(ops, mops, names), mops.metadata.num_rows)
-    except DAMAGE as problem:
-        raise damaged(history, problem) from problem
+    files = SourceFiles(history, has_times=has_times)
+    for group in range(files.group_count):
+        files.read(group)
+    return files.writes()
 
 
-def _each_group(ops: pq.ParquetFile, mops: pq.ParquetFile, names: Sequence[str]) -> Iterator[SourceWrites]:
-    for group in range(ops.num_row_groups):
-        op_table = ops.read_row_group(group, columns=[*names], use_threads=False)
-        yield _writes(op_table, mops.read_row_group(group, columns=["op", "f", "key", "value"], use_threads=False))
+@dataclass(frozen=True, slots=True)
+class SourceGroup:
+    """The operations of one row group, and what they did: the columns of writes, and those that were asked for."""
+
+    ops: pa.Table
+    mops: pa.Table
+    writer: Int64s  # Of each write the row of its operation.
 
 
-def concatenated(parts: Iterable[SourceWrites], limit: int) -> SourceWrites:
-    """The writes of several chunks, at most so many, as one."""
-    columns = {field.name: _Column(limit) for field in fields(SourceWrites)}
-    for part in parts:
-        for name, column in columns.items():
-            column.add(getattr(part, name))
-    numbers = {name: column.whole() for name, column in columns.items()}
-    return SourceWrites(outcome=numbers.pop("outcome").astype(np.int8, copy=False), **numbers)
+class SourceFiles:
+    """The writes of the source, to be read by row groups, in any order and by several threads at once, as `read_writes`
+    tells them.
+    """
+
+    def __init__(self, history: Path, *, has_times: bool = True) -> None:
+        self._history = history
+        self._names = ["index", "outcome", "commit_ts", *(_TIMES if has_times else ())]
+        with self._opened() as (ops, mops):
+            self.group_count = int(ops.num_row_groups)
+            counts = [_write_count(mops, group) for group in range(self.group_count)]
+        self._begins = np.cumsum([0, *counts]).tolist()
+        self._columns = Columns(_WRITTEN, self._begins[-1])
+
+    def read(self, group: int, *also: str) -> SourceGroup:
+        """Read that row group, and the columns `also` of what operations did. Raises HistoryError if it is damaged."""
+        with self._opened() as (ops, mops):
+            names = ["op", "f", "key", "value", *also]
+            op_table = ops.read_row_group(group, columns=self._names, use_threads=False)
+            mop_table = mops.read_row_group(group, columns=names, use_threads=False)
+            part, writer = _writes(op_table, mop_table)
+        self._columns.put(self._begins[group], {name: getattr(part, name) for name in _WRITTEN})
+        return SourceGroup(op_table, mop_table, writer)
+
+    def writes(self) -> SourceWrites:
+        """All writes, when all row groups have been read."""
+        numbers = self._columns.whole()
+        return SourceWrites(outcome=numbers.pop("outcome").astype(np.int8, copy=False), **numbers)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[pq.ParquetFile, pq.ParquetFile]]:
+        try:
+            with (
+                pq.ParquetFile(self._history / "ops.parquet", page_checksum_verification=True) as ops,
+                pq.ParquetFile(self._history / "mops.parquet", page_checksum_verification=True) as mops,
+            ):
+                yield ops, mops
+        except DAMAGE as problem:
+            raise damaged(self._history, problem) from problem
+
+
+NO_WRITES: Final = SourceWrites(**Columns(_WRITTEN, 0).whole())
 
 
 def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
@@ -242,15 +302,15 @@ def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
     )
 
 
-def _writes(ops: pa.Table, mops: pa.Table) -> SourceWrites:
-    """The writes of one chunk."""
+def _writes(ops: pa.Table, mops: pa.Table) -> tuple[SourceWrites, Int64s]:
+    """The writes of one chunk, and of each the row of its operation."""
     is_write = integers(mops["f"], 0) != READ
     op = integers(mops["op"])[is_write]
     index = integers(ops["index"])
-    row = np.searchsorted(index, op)
-    if len(op) and (row.max() >= len(index) or not np.array_equal(index[row], op)):
+    row = Places(index).of(op)
+    if np.any(row < 0):
         raise HistoryError("mops.parquet has a row without its operation: write the history again from its journal")
-    never = _constant(NEVER, len(op))
+    never = constant(NEVER, len(op))
 
     def told(name: str, missing: int = NEVER) -> Int64s:
         if name not in ops.column_names or ops[name].null_count == len(index):
@@ -258,7 +318,7 @@ def _writes(ops: pa.Table, mops: pa.Table) -> SourceWrites:
         column: Int64s = integers(ops[name], missing)[row]
         return column
 
-    return SourceWrites(
+    writes = SourceWrites(
         op=op,
         outcome=integers(ops["outcome"], INFO)[row].astype(np.int8),
         key=integers(mops["key"])[is_write],
@@ -266,43 +326,19 @@ def _writes(ops: pa.Table, mops: pa.Table) -> SourceWrites:
         position=told("commit_ts"),
         ordinal=count_so_far(codes(op), np.ones(len(op), np.bool_)) - 1,
         epoch=told("epoch"),
-        span=_constant(-1, len(op)),
+        span=constant(-1, len(op)),
         invoke_seq=told("invoke_seq", 0),
         complete_seq=told("complete_seq"),
         txn=told("txn"),
         version=never,
     )
+    return writes, row
 
 
-def _constant(number: int, count: int) -> Int64s:
-    """A column of one number, which takes no memory and cannot be written to."""
-    return np.broadcast_to(np.int64(number), count)
-
-
-class _Column:
-    """A column that is put together from parts, at most so many rows: of one number as long as all parts are."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit, self._count, self._number = limit, 0, 0
-        self._rows: Int64s | Int8s | None = None
-
-    def add(self, part: Int64s | Int8s) -> None:
-        """Put these rows behind the others. They are copied at once, so that no part is held."""
-        if not len(part):
-            return
-        is_constant = part.strides == (0,)
-        if self._rows is None and not (is_constant and (self._count == 0 or part[0] == self._number)):
-            self._rows = np.empty(self._limit, part.dtype)
-            self._rows[: self._count] = self._number
-        if self._rows is not None:
-            self._rows[self._count : self._count + len(part)] = part
-        else:
-            self._number = int(part[0])
-        self._count += len(part)
-
-    def whole(self) -> NDArray[Any]:
-        """All rows."""
-        return _constant(self._number, self._count) if self._rows is None else self._rows[: self._count]
+def _write_count(mops: pq.ParquetFile, group: int) -> int:
+    """How many writes that row group has."""
+    table = mops.read_row_group(group, columns=["f"], use_threads=False)
+    return int(np.count_nonzero(integers(table["f"], 0) != READ))
 
 
 def _is_chosen(file: pq.ParquetFile, group: int, log: StreamLog) -> Bools:
@@ -318,7 +354,7 @@ def _is_chosen(file: pq.ParquetFile, group: int, log: StreamLog) -> Bools:
 def _column(table: pa.Table, name: str, texts: tuple[str, ...] | None, count: int) -> Int64s:
     """A column of the log as numbers: of text, places in `texts`."""
     if name not in table.column_names or table[name].null_count == count:
-        return _constant(NEVER if texts is None else -1, count)
+        return constant(NEVER if texts is None else -1, count)
     return integers(table[name], NEVER) if texts is None else _ids(table[name], texts)
 
 
@@ -338,7 +374,7 @@ def _homes(key: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
 
 def _lookup(keys: Int64s, values: Int64s, wanted: Int64s, default: int) -> Int64s:
     if len(keys) == 0:
-        return _constant(default, len(wanted))
+        return constant(default, len(wanted))
     return np.append(values, default)[Places(keys).of(wanted)]
 
 
@@ -350,5 +386,5 @@ def _ids(column: pa.ChunkedArray, texts: tuple[str, ...]) -> Int64s:
     known = {text: place for place, text in enumerate(texts)}
     place = np.array([*(known.get(text.as_py(), -1) for text in whole.dictionary), -1], np.int64)
     if len(place) == 2 and not whole.null_count:
-        return _constant(int(place[0]), len(whole))
+        return constant(int(place[0]), len(whole))
     return place[integers(whole.indices, -1)]

@@ -30,7 +30,7 @@ from checkers.stream_blocks import BLOCK_ROWS
 from checkers.stream_chunks import Placement, StreamLog, told_by
 from checkers.stream_index import is_kind
 from checkers.stream_keys import OfKeys, judged_by_key
-from checkers.stream_ranks import read_beside
+from checkers.stream_ranks import read_beside, reading
 from checkers.stream_view import Ruling, StreamView, announced_view, defect, stream_view
 from checkers.tail import lost_tails
 from checkers.watermark import regressions
@@ -115,11 +115,13 @@ def placement_of(log: StreamLog, threads: int = 1) -> Placement:
 def judge(log: StreamLog, contract: StreamContract, known: Placement, threads: int = 1) -> Outcome:
     """The rules over one log, by so many threads; `known` is what all logs together tell of the source."""
     folder = Path(log.directory)
-    with kept(), ThreadPoolExecutor(1) as beside:
-        deliveries, writes = read_beside(log, folder, known, threads=threads)
-        timed = beside.submit(_timed, log, writes, contract)
-        around = read_around(folder, writes, contract)
-        return replace(judged(log, deliveries, writes, contract, around, threads=threads), timed=timed.result())
+    with kept():
+        with reading(log, folder, known, threads=threads) as found:
+            writes, timed = found.writes, _timed(log, found.writes, contract)
+            around = read_around(folder, found.readers, contract)
+            deliveries = found.deliveries()
+        del found
+        return replace(judged(log, deliveries, writes, contract, around, threads=threads), timed=timed)
 
 
 def _timed(log: StreamLog, writes: SourceWrites, contract: StreamContract) -> RealTime | None:

@@ -5,9 +5,11 @@ that lost what had been acknowledged, leaves the order unknown from where the tw
 stands there twice. What was never read has no rank.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +21,14 @@ from checkers import arrow
 from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
 from checkers.ragged import common_prefix, distinct, expand, groups
-from checkers.stream_chunks import DELIVERED, Placement, StreamLog, placed, read_deliveries, read_writes
+from checkers.stream_around import NOTHING_AROUND, Issued, all_readers, readers_of
+from checkers.stream_chunks import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed
+from checkers.stream_columns import constant
 from checkers.stream_index import Places, ascending, codes
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
-BLOCK_ROWS: Final = 1 << 20
+BLOCK_ROWS: Final = 1 << 19
+_GROUPS: Final = 4  # So many row groups of events are read at a time, for to open a file takes as long as a column.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +42,48 @@ class Lists:
     elements: Int64s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A history that is being read: its writes are placed and ranked, `readers` are the operations that wrote nothing,
+    and `deliveries` waits for the events of the log.
+    """
+
+    writes: SourceWrites
+    readers: Issued
+    deliveries: Callable[[], Deliveries]
+
+
+@contextmanager
+def reading(
+    log: StreamLog,
+    source: Path,
+    known: Placement,
+    *,
+    names: Sequence[str] = DELIVERED,
+    has_times: bool = True,
+    threads: int = 1,
+) -> Iterator[Reading]:
+    """The source of a log, and meanwhile so many threads go on with its events. Raises HistoryError if one is damaged.
+
+    Without `has_times` no readers are told, and nothing of a write that says when its operation was.
+    """
+    with ThreadPoolExecutor(threads) as pool:
+        files, events = SourceFiles(source, has_times=has_times), EventsFile(log, names)
+        look = partial(_read_group, source, files, has_times)
+        groups_read = [pool.submit(look, group) for group in range(files.group_count)]
+        pieces = [range(events.group_count)[at : at + _GROUPS] for at in range(0, events.group_count, _GROUPS)]
+        events_read = [pool.submit(events.read, piece) for piece in pieces]
+        writes, readers = _of_source(files, known, [task.result() for task in groups_read])
+        del groups_read  # They hold the lists.
+
+        def deliveries() -> Deliveries:
+            for task in events_read:
+                task.result()
+            return events.deliveries()
+
+        yield Reading(writes=writes, readers=readers, deliveries=deliveries)
+
+
 def read_beside(
     log: StreamLog,
     source: Path,
@@ -47,19 +94,30 @@ def read_beside(
     threads: int = 1,
 ) -> tuple[Deliveries, SourceWrites]:
     """The events of a log, and the writes of its source, placed and ranked. Raises HistoryError if one is damaged."""
-    with ThreadPoolExecutor(threads) as pool:
-        deliveries, lists = pool.submit(read_deliveries, log, names), pool.submit(read_lists, source)
-        writes = placed(read_writes(source, has_times=has_times), known)
-        return deliveries.result(), ranked(writes, lists.result())
+    with reading(log, source, known, names=names, has_times=has_times, threads=threads) as found:
+        return found.deliveries(), found.writes
+
+
+def _read_group(history: Path, files: SourceFiles, has_times: bool, number: int) -> tuple[Lists, Issued]:
+    """The longest lists that were read in that row group, and its operations that wrote nothing."""
+    try:
+        group = files.read(number, "read")
+        readers = readers_of(group) if has_times else NOTHING_AROUND.readers
+        return longest(_lists(group.ops, group.mops)), readers
+    except DAMAGE as problem:
+        raise damaged(history, problem) from problem
+
+
+def _of_source(
+    files: SourceFiles, known: Placement, parts: Sequence[tuple[Lists, Issued]]
+) -> tuple[SourceWrites, Issued]:
+    """The writes, placed and ranked, and the operations that wrote nothing."""
+    writes = ranked(placed(files.writes(), known), [lists for lists, _ in parts])
+    return writes, all_readers([readers for _, readers in parts])
 
 
 def read_ranked(history: Path, writes: SourceWrites) -> SourceWrites:
     """The writes with their ranks among the versions of their key. Raises HistoryError if a file is damaged."""
-    return ranked(writes, read_lists(history))
-
-
-def read_lists(history: Path) -> Lists:
-    """Of each key the longest list that was read. Raises HistoryError if a file is damaged."""
     parts = []
     try:
         with (
@@ -72,31 +130,61 @@ def read_lists(history: Path) -> Lists:
                 parts.append(longest(_lists(op_table, mop_table)))
     except DAMAGE as problem:
         raise damaged(history, problem) from problem
-    return longest(joined(parts))
+    return ranked(writes, parts)
 
 
-def ranked(writes: SourceWrites, lists: Lists) -> SourceWrites:
-    """The writes with the places that the sure parts of `lists`, one for each key, give them. O(n log n).
+def ranked(writes: SourceWrites, parts: Sequence[Lists], *, block_rows: int = BLOCK_ROWS) -> SourceWrites:
+    """The writes with the places that the sure parts of lists give them; each of `parts` is of `longest`. O(n log n).
 
     A value that several operations may have written to one key has no rank.
     """
+    keys = distinct(np.concatenate([_NONE, *(part.key for part in parts)]))
+    if len(keys) == 0:
+        return replace(writes, version=constant(NEVER, len(writes.op)))
     version = np.full(len(writes.op), NEVER, np.int64)
-    place = Places(lists.key).of(writes.key)
-    rows = np.flatnonzero((writes.outcome != FAIL) & (place >= 0))
-    # A block of keys at a time: what is sorted together stays in the cache.
-    count = len(rows) // BLOCK_ROWS + 1
-    for block, own in enumerate(groups(place[rows] * count // max(1, len(lists.key)), count)):
-        bounds = [-(-len(lists.key) * at // count) for at in (block, block + 1)]
-        _rank(writes, rows[own], lists, slice(*bounds), version)
+    # A block of keys at a time: what is sorted together stays in the cache, and what is made on the way takes little.
+    count = min(len(version) // block_rows + 1, len(keys))
+    for block, rows in enumerate(_rows_of_blocks(writes, keys, count, block_rows)):
+        begin, end = (len(keys) * at // count for at in (block, block + 1))
+        lists = longest(joined([_between(part, keys[begin], keys[end - 1]) for part in parts]))
+        _rank(writes, rows, lists, version)
     return replace(writes, version=version)
 
 
-def _rank(writes: SourceWrites, rows: Int64s, lists: Lists, block: slice, version: Int64s) -> None:
-    """Put into `version` the ranks of those rows, which are writes of the keys of that block."""
-    start, known = lists.start[block], lists.known[block]
-    at = expand(start, known)
-    key, element = np.repeat(lists.key[block], known), lists.elements[at]
-    rank = at - np.repeat(start, known)
+def _rows_of_blocks(writes: SourceWrites, keys: Int64s, count: int, block_rows: int) -> list[Int64s]:
+    """Of each of so many blocks of keys the writes that may have happened, ascending."""
+    places = Places(keys)
+    # Block b has the places from len(keys) * b // count on.
+    owner = np.repeat(np.arange(count), np.diff([len(keys) * at // count for at in range(count + 1)]))
+    found: list[list[Int64s]] = [[] for _ in range(count)]
+    for begin in range(0, len(writes.op), block_rows):
+        piece = slice(begin, begin + block_rows)
+        place = places.of(writes.key[piece])
+        rows = np.flatnonzero((writes.outcome[piece] != FAIL) & (place >= 0))
+        for rows_so_far, own in zip(found, groups(owner[place[rows]], count), strict=True):
+            rows_so_far.append(rows[own] + begin)
+    return [np.concatenate([_NONE, *each]) for each in found]
+
+
+def _between(lists: Lists, low: int, high: int) -> Lists:
+    """The lists of the keys from `low` to `high`; those of `lists` stand by key."""
+    begin, end = np.searchsorted(lists.key, low), np.searchsorted(lists.key, high, "right")
+    part = slice(begin, end)
+    first = int(lists.start[begin]) if begin < end else 0
+    return Lists(
+        key=lists.key[part],
+        start=lists.start[part] - first,
+        length=lists.length[part],
+        known=lists.known[part],
+        elements=lists.elements[first : first + int(lists.length[part].sum())],
+    )
+
+
+def _rank(writes: SourceWrites, rows: Int64s, lists: Lists, version: Int64s) -> None:
+    """Put into `version` the ranks of those rows, which are writes of the keys of `lists`."""
+    at = expand(lists.start, lists.known)
+    key, element = np.repeat(lists.key, lists.known), lists.elements[at]
+    rank = at - np.repeat(lists.start, lists.known)
     what = codes(np.append(key, writes.key[rows]), np.append(element, writes.value[rows]))
     shown, written = what[: len(key)], what[len(key) :]
     rank_of = np.full(int(what.max(initial=-1)) + 1, NEVER, np.int64)

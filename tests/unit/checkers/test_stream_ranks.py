@@ -20,9 +20,12 @@ def lists(*texts: str) -> Lists:
     return lists_of(*(np.array(column, np.int64) for column in ([key_of(t[0]) for t in texts], lengths, elements)))
 
 
-def ranks(read: Lists, source: str) -> list[int | None]:
-    """The rank of each write of the source, None where it is not known."""
-    return [None if rank == NEVER else rank for rank in ranked(source_of(writes(source)), read).version.tolist()]
+def ranks(source: str, *parts: Lists) -> list[int | None]:
+    """The rank of each write of the source, None where it is not known: the same for blocks of any size."""
+    written = source_of(writes(source))
+    found = [ranked(written, parts, block_rows=rows).version.tolist() for rows in (1, 2, 100)]
+    assert found[0] == found[1] == found[2]
+    return [None if rank == NEVER else rank for rank in found[0]]
 
 
 @pytest.mark.parametrize(
@@ -41,16 +44,22 @@ def ranks(read: Lists, source: str) -> list[int | None]:
 )
 def test_the_longest_list_ranks_as_far_as_no_other_contradicts(read: list[str], expected: list[int | None]) -> None:
     source = "ok@1 x=1; ok@2 x=2; ok@3 x=3"
-    assert ranks(longest(lists(*read)), source) == expected
+    assert ranks(source, longest(lists(*read))) == expected
     # However the reads are cut into chunks.
     for cut in range(len(read) + 1):
         parts = [longest(lists(*read[:cut])), longest(lists(*read[cut:]))]
-        assert ranks(longest(joined(parts)), source) == expected
+        assert ranks(source, *parts) == ranks(source, longest(joined(parts))) == expected
+
+
+def test_keys_of_one_block_or_of_several_are_ranked_alike() -> None:
+    read = [longest(lists("x21", "z9", "y43")), longest(lists("y4356", "v", "z987"))]
+    source = "ok@1 x=1 y=3; ok@2 x=2 z=9; ok@3 y=4 z=8 u=1; ok@4 v=1 y=6 y=5; ok@5 w=3 z=7"
+    assert ranks(source, *read) == [1, 1, 0, 0, 0, 1, None, None, 3, 2, None, 2]
 
 
 def test_a_value_that_two_operations_wrote_has_no_rank_and_what_failed_has_none() -> None:
-    assert ranks(longest(lists("x12")), "ok@1 x=1; info x=1; ok@3 x=2; fail y=2") == [None, None, 1, None]
-    assert ranks(longest(lists("x12")), "ok@1 x=1; fail x=1; ok@3 x=2") == [0, None, 1]
+    assert ranks("ok@1 x=1; info x=1; ok@3 x=2; fail y=2", longest(lists("x12"))) == [None, None, 1, None]
+    assert ranks("ok@1 x=1; fail x=1; ok@3 x=2", longest(lists("x12"))) == [0, None, 1]
 
 
 def test_only_reads_of_operations_that_happened_count(tmp_path: Path) -> None:

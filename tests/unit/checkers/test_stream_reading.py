@@ -1,0 +1,120 @@
+"""A history that is read by row groups, by several threads: the same as read at once; and what its readers were."""
+
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.stream_around import NOTHING_AROUND, read_around
+from checkers.stream_chunks import merged, placed, read_deliveries, read_writes, stream_logs, told_by
+from checkers.stream_ranks import read_ranked, reading
+from harness.core.columns import NEVER, Deliveries, SourceWrites
+from harness.core.errors import HistoryError
+from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
+from harness.formats.parquet import write_history
+from tests.unit.checkers.damage import flip_bit
+from tests.unit.checkers.stream_cases import contract
+
+
+def operation(index: int, *mops: MicroOp, outcome: Outcome = "ok", position: int | None) -> list[Record]:
+    """One that is answered before the next begins."""
+    asked = tuple(msgspec.structs.replace(mop, value=None) if mop.f == "r" else mop for mop in mops)
+    return [
+        Invoke(index, index, index, index, "txn", None, asked),
+        Complete(index, index, outcome, None, mops, commit_ts=position),
+    ]
+
+
+def append(key: str, value: int) -> MicroOp:
+    return MicroOp("append", key, value)
+
+
+def read(key: str, *found: int) -> MicroOp:
+    return MicroOp("r", key, [*found])
+
+
+def history(folder: Path, *, read_at: int | None = 5) -> Path:
+    """Five operations, of which the second and the last only read, and what one subscriber received of them."""
+    records: list[Record] = [
+        *operation(0, append("x", 1), append("y", 1), position=1),
+        *operation(1, read("x", 1), read("y", 1), position=read_at),
+        *operation(2, append("x", 2), read("y", 1), outcome="info", position=None),
+        *operation(3, append("y", 2), read("x", 1, 2), position=3),
+        *operation(4, read("y", 1, 2), read("x", 1, 2), outcome="info", position=None),
+    ]
+    events = [("open", {}, 0), ("row", {"key": "x", "value": 1}, 1), ("row", {"key": "y", "value": 1}, 1)]
+    events += [("row", {"key": "x", "value": 2}, 2), ("watermark", {}, 2), ("row", {"key": "y", "value": 2}, 3)]
+    for number, (kind, what, position) in enumerate(events):
+        records.append(StreamEvent(100 + number, "s1", 1, number, kind, position=position, **what))  # type: ignore[arg-type]  # The fields of an event, by name.
+    write_history(records, folder)
+    return folder
+
+
+def regrouped(folder: Path, ops_a_group: int) -> None:
+    """Write the files again in row groups of so many operations, or events."""
+    tables = {name: pq.ParquetFile(folder / f"{name}.parquet").read() for name in ("ops", "mops", "events")}
+    op = np.array(tables["mops"]["op"].to_pylist())
+    for name, table in tables.items():
+        cuts = np.arange(0, len(table) + ops_a_group, ops_a_group)
+        if name == "mops":
+            cuts = np.searchsorted(op, np.arange(0, op.max() + 1 + ops_a_group, ops_a_group))
+        with pq.ParquetWriter(folder / f"{name}.parquet", table.schema, write_page_checksum=True) as file:
+            for begin, end in pairwise(cuts.tolist()):
+                file.write_table(table.slice(begin, end - begin), row_group_size=max(1, end - begin))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("ops_a_group", [1, 2, 3])
+def test_row_groups_read_side_by_side_are_the_whole(tmp_path: Path, ops_a_group: int, threads: int) -> None:
+    folder = history(tmp_path / "history")
+    log = stream_logs(folder, contract())[0]
+    known = merged([told_by(log, folder)])
+    writes = read_ranked(folder, placed(read_writes(folder), known))
+    assert writes.version.tolist() == [0, 0, 1, NEVER]
+    assert writes.position.tolist() == [1, 1, 2, 3]
+    expected = [columns_of(read_deliveries(log)), columns_of(writes)]
+    regrouped(folder, ops_a_group)
+    with reading(log, folder, known, threads=threads) as found:
+        assert [columns_of(each) for each in (found.deliveries(), found.writes)] == expected
+        assert found.readers.position.tolist() == [5, NEVER]
+
+
+def columns_of(table: Deliveries | SourceWrites) -> dict[str, list[int]]:
+    return {field.name: getattr(table, field.name).tolist() for field in fields(table)}
+
+
+def test_readers_are_the_operations_that_wrote_nothing_and_an_unclear_one_has_no_end(tmp_path: Path) -> None:
+    folder = history(tmp_path / "history")
+    log = stream_logs(folder, contract())[0]
+    with reading(log, folder, told_by(log, folder)) as found:
+        readers = found.readers
+    assert readers.position.tolist() == [5, NEVER]
+    assert readers.invoke_seq.tolist() == [2, 8]
+    assert readers.complete_seq.tolist() == [3, NEVER]
+    resting = contract(wm_idle="rests", is_position_global=True)
+    assert read_around(folder, readers, resting).readers is readers
+    ticking = contract(wm_idle="advances", is_position_global=True)
+    assert read_around(folder, readers, ticking).readers is NOTHING_AROUND.readers
+
+
+def test_operations_that_wrote_nothing_do_not_count_where_they_are_given_no_positions(tmp_path: Path) -> None:
+    folder = history(tmp_path / "history", read_at=None)
+    log = stream_logs(folder, contract())[0]
+    with reading(log, folder, told_by(log, folder)) as found:
+        assert found.readers is NOTHING_AROUND.readers
+    with reading(log, folder, told_by(log, folder), has_times=False) as found:
+        assert found.readers is NOTHING_AROUND.readers
+
+
+@pytest.mark.parametrize(("name", "column"), [("ops", "invoke_seq"), ("mops", "key"), ("events", "key")])
+def test_a_flipped_bit_in_any_file_is_damage(tmp_path: Path, name: str, column: str) -> None:
+    folder = history(tmp_path / "history")
+    log = stream_logs(folder, contract())[0]
+    known = told_by(log, folder)
+    flip_bit(folder / f"{name}.parquet", column)
+    with pytest.raises(HistoryError, match="cannot be read"), reading(log, folder, known) as found:
+        found.deliveries()
