@@ -5,14 +5,24 @@ A `Dataset` is a collection that lives with its engine; only what is collected c
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from os import cpu_count
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from checkers.memory import one_heap
 
 T = TypeVar("T")
 M = TypeVar("M")
 R = TypeVar("R")
+N = TypeVar("N")
+
+
+@dataclass(frozen=True, slots=True)
+class Noted(Generic[T, N]):
+    """An item, and what the driver must know of it: so that what is large need not travel once more to be asked."""
+
+    item: T
+    note: N
 
 
 class Dataset(Protocol[T]):
@@ -39,8 +49,14 @@ class Dataset(Protocol[T]):
     def beside(self, other: "Dataset[M]") -> "Dataset[T | M]":
         """The items of both, which must be of one engine."""
 
+    def items(self: "Dataset[Noted[R, N]]") -> "Dataset[R]":
+        """Items without their notes."""
+
+    def notes(self: "Dataset[Noted[R, N]]") -> list[N]:
+        """All notes, here."""
+
     def collect(self) -> list[T]:
-        """All items, here."""
+        """All items, here; of noted ones ask for the notes, or for the items without them."""
 
 
 class Engine(Protocol):
@@ -79,6 +95,12 @@ class _LocalDataset(Dataset[T]):
 
     def beside(self, other: Dataset[M]) -> Dataset[T | M]:
         return _LocalDataset[T | M](self._pool, [*self._items, *other.collect()])
+
+    def items(self: "_LocalDataset[Noted[R, N]]") -> Dataset[R]:
+        return _LocalDataset(self._pool, [noted.item for noted in self._items])
+
+    def notes(self: "_LocalDataset[Noted[R, N]]") -> list[N]:
+        return [noted.note for noted in self._items]
 
     def collect(self) -> list[T]:
         return list(self._items)

@@ -29,14 +29,14 @@ import numpy as np
 from checkers import models, slices
 from checkers.chunks import Chunk, Source, load
 from checkers.edges import Edges, all_edges
-from checkers.engine import Dataset, Engine
+from checkers.engine import Dataset, Engine, Noted
 from checkers.explain import CHECKER, Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.graph import COMPONENTS, Search, residual, search
 from checkers.names import CYCLES, ORDERS, TRANSACTIONAL
 from checkers.ragged import distinct
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Seen, seen_versions, versions_of
-from checkers.shares import infer, shares
+from checkers.shares import Share, infer, shares
 from checkers.sightings import Example, Report, Sighting, union
 from checkers.versions import Inference
 from harness.core.columns import NOTHING, OK, Int64s
@@ -109,8 +109,8 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
     chunks = engine.over(sources)
     partitions = options.partitions or _partitions(_op_count(sources), engine.parallelism)
     route = partial(shares, partitions=partitions, nothing=options.nothing)
-    inferred = chunks.shuffle(route, partial(infer, order=options.order), partitions=partitions).keep()
-    summaries = inferred.map(summary).collect()
+    noted = chunks.shuffle(route, partial(_inferred, order=options.order), partitions=partitions).keep()
+    inferred, summaries = noted.items(), noted.notes()
     report = union(one.report for one in summaries)
     last = max((one.last_index for one in summaries), default=0)
     known = slices.ends([one.open_sources for one in summaries], last=last)
@@ -124,6 +124,11 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
         unknown=_unknown(report, summaries, cycles, options),
         facts=_facts(report, cycles, options) | _consequences(findings, told, forbidden),
     )
+
+
+def _inferred(parts: Sequence[Share], *, order: Order) -> Noted[Inference, Summary]:
+    inference = infer(parts, order=order)
+    return Noted(inference, summary(inference))
 
 
 def summary(inference: Inference) -> Summary:

@@ -27,11 +27,12 @@ import checkers.serializability
 import harness.core
 from checkers import spark_classes
 from checkers.blobs import blob_of
-from checkers.engine import Dataset
+from checkers.engine import Dataset, Noted
 
 T = TypeVar("T")
 M = TypeVar("M")
 R = TypeVar("R")
+N = TypeVar("N")
 
 _SCHEMA: Final = "number int, blob binary"
 _ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
@@ -198,6 +199,13 @@ class _SparkDataset(Dataset[T]):
             raise TypeError("a dataset of another engine")
         return self._then(self._frame.union(other._frame))
 
+    def items(self: "_SparkDataset[Noted[R, N]]") -> Dataset[R]:
+        return self._then(self._frame.filter("number >= 0"))
+
+    def notes(self: "_SparkDataset[Noted[R, N]]") -> list[N]:
+        notes: _SparkDataset[N] = self._then(self._frame.filter("number < 0"))
+        return notes.collect()
+
     def collect(self) -> list[T]:
         return [item for _, item in _Messages[T](self._frame.toArrow().to_batches())]
 
@@ -229,6 +237,15 @@ def _batch(number: int, item: object) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([numbers, blobs], schema=_ARROW)
 
 
+def _results(number: int, result: object) -> Iterator[pa.RecordBatch]:
+    """What a kernel gave for that number. A note has a number below 0, by which Spark finds it."""
+    if isinstance(result, Noted):
+        yield _batch(number, result.item)
+        yield _batch(~number, result.note)
+    else:
+        yield _batch(number, result)
+
+
 class _Messages(Generic[T]):
     """The messages in batches of records."""
 
@@ -243,7 +260,7 @@ class _Messages(Generic[T]):
 
 def _map(kernel: Callable[[T], R], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for number, item in _Messages[T](batches):
-        yield _batch(number, kernel(item))
+        yield from _results(number, kernel(item))
 
 
 def _route(
@@ -259,7 +276,7 @@ def _gather(kernel: Callable[[Sequence[M]], R], batches: Iterable[pa.RecordBatch
     for number, message in _Messages[M](batches):
         mailboxes.setdefault(number, []).append(message)
     for number in list(mailboxes):
-        yield _batch(number, kernel(mailboxes.pop(number)))
+        yield from _results(number, kernel(mailboxes.pop(number)))
 
 
 def _echo(item: int) -> list[tuple[int, int]]:

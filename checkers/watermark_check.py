@@ -25,12 +25,13 @@ import numpy as np
 from checkers import slices
 from checkers.chunks import Chunk, Source, chunks
 from checkers.edges import Edges, all_edges
-from checkers.engine import Dataset, Engine
+from checkers.engine import Dataset, Engine, Noted
 from checkers.explain import Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.ragged import distinct
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Meeting, Seen, seen_versions, versions_of
 from checkers.serializability import RESIDUAL_EDGES, processes
+from checkers.serializability import Summary as PartitionSummary
 from checkers.shares import shares
 from checkers.sightings import union
 from checkers.stream_chunks import merged, stream_logs
@@ -44,14 +45,13 @@ from checkers.watermark_kernel import (
     Placed,
     StreamPart,
     Summary,
+    asked,
     derived,
     details,
     gather,
     numbered,
     placement_of,
     received_of,
-    summary,
-    summary_of_partition,
 )
 from checkers.watermark_reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
 from checkers.watermark_residual import Found, search
@@ -109,8 +109,8 @@ def _derived(
 ) -> tuple[Dataset[Derived], list[Summary]]:
     """What each log contributes, by so many threads, and what the driver must know of it, by number."""
     held = engine.over(parts).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
-    told = held.map(summary).collect()
-    return held, sorted(told, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
+    told = held.notes()
+    return held.items(), sorted(told, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
 
 
 def _nothing(unknown: dict[str, str], facts: dict[str, Json]) -> Judgement:
@@ -146,13 +146,13 @@ class _Check:
     def judgement(self) -> Judgement:
         """What was found, of what could have been."""
         clients = self._inferred()
-        inferred = self._streams(is_whole=False).keep().beside(clients)
-        summaries = inferred.map(summary_of_partition).collect()
+        noted = self.held.map(partial(asked, places=self.places)).keep().beside(clients)
+        inferred, summaries = noted.items(), noted.notes()
         ends = slices.ends([one.open_sources for one in summaries], last=max(one.last_index for one in summaries))
         windows = self._windows(inferred, ends)
         found, unknown = Found(), dict[str, str]()
         if len(windows.start):
-            edges = self._residual(self._streams(is_whole=True).beside(clients), windows, ends)
+            edges = self._residual(self._whole_streams().beside(clients.items()), windows, ends)
             if isinstance(edges, int):
                 unknown = dict.fromkeys(NAMES, f"residual-too-large: {edges} edges, of which none was searched")
             else:
@@ -223,7 +223,7 @@ class _Check:
         order = np.argsort(op)
         return Readers(op=op[order], node=nodes_at(self.marks, self.node, position[order], self.contract))
 
-    def _inferred(self) -> Dataset[Inference]:
+    def _inferred(self) -> Dataset[Noted[Inference, PartitionSummary]]:
         """What follows from the operations alone."""
         count = sum(chunk.op_count for chunk in self.sources)
         partitions = self.options.partitions or max(1, count // _OPS_PER_PARTITION)
@@ -232,9 +232,9 @@ class _Check:
         sources: Dataset[Source] = self.engine.over([*self.sources])
         return sources.shuffle(send, take, partitions=partitions).keep()
 
-    def _streams(self, *, is_whole: bool) -> Dataset[Inference]:
-        """The edges of streams, without `is_whole` as far as certificates ask for them."""
-        return self.held.map(partial(numbered, places=self.places, is_whole=is_whole))
+    def _whole_streams(self) -> Dataset[Inference]:
+        """All edges of streams, also those that no certificate asks for."""
+        return self.held.map(partial(numbered, places=self.places))
 
     def _windows(self, inferred: Dataset[Inference], ends: slices.Ends) -> slices.Windows:
         send = partial(slices.route, known=ends, slice_ids=self.options.slice_ids)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from checkers.arrow import integers
 from checkers.edges import NO_TAIL, OPEN_END, Edges, Int32s, Tail, all_edges
+from checkers.engine import Noted
 from checkers.files import DAMAGE, damaged
 from checkers.memory import kept
 from checkers.ragged import first_of_each
@@ -134,7 +135,6 @@ class Derived:
     """
 
     part: StreamPart
-    summary: Summary
     chains: tuple[Int64s, Int64s]
     into: Pairs
     out: Pairs
@@ -160,13 +160,13 @@ def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Rec
     return received(part.number, *_read(part, known), contract)
 
 
-def derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Derived:
+def derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Noted[Derived, Summary]:
     """All that a log contributes, by so many threads."""
     with kept():
         return _derived(part, contract, known, threads)
 
 
-def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Derived:
+def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Noted[Derived, Summary]:
     deliveries, writes = _read(part, known, threads)
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
     look = partial(_condensed, deliveries, writes, contract, places(known.agreement, part.number, len(writes.op)))
@@ -178,32 +178,24 @@ def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: 
     contents = reduce(Contents.beside, (each.contents for each in parts))
     orders = sum((each.orders for each in parts), Counter[str]())
     rows = int(np.count_nonzero(is_kind(deliveries.kind, (ROW, BACKFILL))))
-    return Derived(
-        part=part,
-        summary=Summary(
+    return Noted(
+        Derived(part=part, chains=marks.pairs(), into=once_in, out=once_out),
+        Summary(
             marks=watermarks(part.number, deliveries, marks, contents, torn.result(), contract),
             counts={"rows": rows, "in-edges": len(once_in.op), "out-edges": len(once_out.op)},
             orders={name: orders[name] for name in parts[0].orders},
             loose_count=sum(each.loose_count for each in parts),
         ),
-        chains=marks.pairs(),
-        into=once_in,
-        out=once_out,
     )
 
 
-def summary(log: Derived) -> Summary:
-    """What the driver must know of one log."""
-    return log.summary
-
-
-def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Inference:
+def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Noted[Inference, PartitionSummary]:
     """All that follows from the shares of one partition, by number."""
     inference = infer(parts, order=order)
     edges, tail = inference.edges, inference.tail
     sources = _both(places, edges.source, edges.source_after)
     targets = _both(places, edges.target, edges.target_after)
-    numbered = Edges(sources[0], targets[0], sources[1], targets[1], edges.kinds).only(sources[2] & targets[2])
+    moved = Edges(sources[0], targets[0], sources[1], targets[1], edges.kinds).only(sources[2] & targets[2])
     reader, writer = _both(places, tail.reader, tail.reader_after), _both(places, tail.writer, tail.writer_after)
     newer = Tail(
         tail.reader_group[reader[2]],
@@ -213,10 +205,15 @@ def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Inference
         writer[0],
         writer[1],
     )
-    return replace(inference, edges=numbered, tail=newer)
+    return _noted(replace(inference, edges=moved, tail=newer))
 
 
-def numbered(item: Derived, *, places: Placed, is_whole: bool) -> Inference:
+def asked(item: Derived, *, places: Placed) -> Noted[Inference, PartitionSummary]:
+    """The edges of one log that certificates ask for."""
+    return _noted(numbered(item, places=places, is_whole=False))
+
+
+def numbered(item: Derived, *, places: Placed, is_whole: bool = True) -> Inference:
     """The edges of one log by number, chains included.
 
     Without `is_whole` without those that real time implies, by rule 2 of checkers/slices.py: into a watermark, if the
@@ -243,8 +240,8 @@ def numbered(item: Derived, *, places: Placed, is_whole: bool) -> Inference:
     return Inference(every, NO_TAIL, Report((), Counter()), ())
 
 
-def summary_of_partition(inference: Inference) -> PartitionSummary:
-    """What the driver must know of one partition of keys.
+def _noted(inference: Inference) -> Noted[Inference, PartitionSummary]:
+    """With what the driver must know of one partition of keys, or of one log.
 
     A watermark that leads to many operations with an end ends by the first end among these: that edge says it all.
     """
@@ -255,7 +252,7 @@ def summary_of_partition(inference: Inference) -> PartitionSummary:
     rows = rows[ascending(edges.source[rows].astype(np.int64), edges.target_after[rows].astype(np.int64))]
     is_kept = ~has_end
     is_kept[rows[first_of_each(edges.source[rows])]] = True
-    return replace(every, open_sources=edges.only(is_kept))
+    return Noted(inference, replace(every, open_sources=edges.only(is_kept)))
 
 
 def details(

@@ -13,7 +13,7 @@ import msgspec
 import networkx as nx
 import pytest
 
-from checkers import watermark_check
+from checkers import watermark_kernel
 from checkers.engine import LocalEngine
 from checkers.evidence import Dictionary
 from checkers.register_order import Order
@@ -218,7 +218,7 @@ def test_no_certificate_asks_for_what_real_time_implies(
 ) -> None:
     left_out = compared = 0
 
-    def whole(item: Derived, *, places: Placed, is_whole: bool) -> Inference:
+    def whole(item: Derived, *, places: Placed, is_whole: bool = True) -> Inference:
         nonlocal left_out
         every, asked = (numbered(item, places=places, is_whole=each) for each in (True, is_whole))
         left_out += len(every.edges.source) - len(asked.edges.source)
@@ -229,7 +229,7 @@ def test_no_certificate_asks_for_what_real_time_implies(
             if all(w.value != NEVER for w in one.writes):
                 lean = judged(one, tmp_path / f"{seed} {number}")
                 with monkeypatch.context() as patch:
-                    patch.setattr(watermark_check, "numbered", whole)
+                    patch.setattr(watermark_kernel, "numbered", whole)
                     assert judged(one, tmp_path / f"{seed} {number} whole") == lean, f"seed {seed}"
                 compared += lean.facts.get("windows", 0) != 0
     assert left_out > 0
