@@ -5,7 +5,7 @@ values tells. An operation of unclear outcome counts only if one of its values w
 position: it is that of the snapshot.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -216,6 +216,12 @@ def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
         return _NOTHING_TOLD
     writes = read_writes(source, has_times=False)
     return placement(read_deliveries(log, ("seq", "kind", "span", "key", "value", "position")), writes)
+
+
+def told_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:
+    """What the only log of a history tells of these writes; its events are waited for only if anything is asked."""
+    is_asked = bool(log.spans) or bool(_is_asked(writes).any())
+    return placement(deliveries(), writes) if is_asked else _NOTHING_TOLD
 
 
 def _asks(source: Path, threads: int) -> bool:

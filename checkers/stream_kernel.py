@@ -112,8 +112,10 @@ def placement_of(log: StreamLog, threads: int = 1) -> Placement:
     return told_by(log, Path(log.directory), threads=threads)
 
 
-def judge(log: StreamLog, contract: StreamContract, known: Placement, threads: int = 1) -> Outcome:
-    """The rules over one log, by so many threads; `known` is what all logs together tell of the source."""
+def judge(log: StreamLog, contract: StreamContract, known: Placement | None, threads: int = 1) -> Outcome:
+    """The rules over one log, by so many threads; `known` is what all logs tell of the source, None if it is the only
+    one.
+    """
     folder = Path(log.directory)
     with kept():
         with reading(log, folder, known, threads=threads) as found:
@@ -131,7 +133,7 @@ def _timed(log: StreamLog, writes: SourceWrites, contract: StreamContract) -> Re
     return real_time_order(read_placed(Path(log.directory), writes), contract)
 
 
-def sights(log: StreamLog, contract: StreamContract, known: Placement, wanted: tuple[Sighted, ...]) -> Seen:
+def sights(log: StreamLog, contract: StreamContract, known: Placement | None, wanted: tuple[Sighted, ...]) -> Seen:
     """What the log's sessions of those wanted saw at their positions, by time: the same events that `views` are of."""
     view = stream_view(*read_beside(log, Path(log.directory), known), contract)
     return {each: tuple(_sight(view, row) for row in rows.tolist()) for each, rows in rows_at(view, wanted).items()}

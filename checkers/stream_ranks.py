@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,7 @@ from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
 from checkers.ragged import common_prefix, distinct, expand, groups
 from checkers.stream_around import NOTHING_AROUND, Issued, all_readers, readers_of
-from checkers.stream_chunks import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed
+from checkers.stream_chunks import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, told_alone
 from checkers.stream_columns import constant
 from checkers.stream_index import Places, ascending, codes
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
@@ -57,7 +57,7 @@ class Reading:
 def reading(
     log: StreamLog,
     source: Path,
-    known: Placement,
+    known: Placement | None,
     *,
     names: Sequence[str] = DELIVERED,
     has_times: bool = True,
@@ -65,7 +65,8 @@ def reading(
 ) -> Iterator[Reading]:
     """The source of a log, and meanwhile so many threads go on with its events. Raises HistoryError if one is damaged.
 
-    Without `has_times` no readers are told, and nothing of a write that says when its operation was.
+    `known` is what all logs tell of the source; None if this is the only one. Without `has_times` no readers are told,
+    and nothing of a write that says when its operation was.
     """
     with ThreadPoolExecutor(threads) as pool:
         files, events = SourceFiles(source, has_times=has_times), EventsFile(log, names)
@@ -73,27 +74,33 @@ def reading(
         groups_read = [pool.submit(look, group) for group in range(files.group_count)]
         pieces = [range(events.group_count)[at : at + _GROUPS] for at in range(0, events.group_count, _GROUPS)]
         events_read = [pool.submit(events.read, piece) for piece in pieces]
-        writes, readers = _of_source(files, known, [task.result() for task in groups_read])
+        parts = [task.result() for task in groups_read]
         del groups_read  # They hold the lists.
 
+        @cache
         def deliveries() -> Deliveries:
             for task in events_read:
                 task.result()
             return events.deliveries()
 
+        unplaced = files.writes()
+        known = told_alone(log, unplaced, deliveries) if known is None else known
+        writes = ranked(placed(unplaced, known), [lists for lists, _ in parts])
+        readers = all_readers([readers for _, readers in parts])
+        del parts, unplaced
         yield Reading(writes=writes, readers=readers, deliveries=deliveries)
 
 
 def read_beside(
     log: StreamLog,
     source: Path,
-    known: Placement,
+    known: Placement | None,
     *,
     names: Sequence[str] = DELIVERED,
     has_times: bool = True,
     threads: int = 1,
 ) -> tuple[Deliveries, SourceWrites]:
-    """The events of a log, and the writes of its source, placed and ranked. Raises HistoryError if one is damaged."""
+    """The events of a log, and the writes of its source, placed and ranked, as `reading` tells them."""
     with reading(log, source, known, names=names, has_times=has_times, threads=threads) as found:
         return found.deliveries(), found.writes
 
@@ -106,14 +113,6 @@ def _read_group(history: Path, files: SourceFiles, has_times: bool, number: int)
         return longest(_lists(group.ops, group.mops)), readers
     except DAMAGE as problem:
         raise damaged(history, problem) from problem
-
-
-def _of_source(
-    files: SourceFiles, known: Placement, parts: Sequence[tuple[Lists, Issued]]
-) -> tuple[SourceWrites, Issued]:
-    """The writes, placed and ranked, and the operations that wrote nothing."""
-    writes = ranked(placed(files.writes(), known), [lists for lists, _ in parts])
-    return writes, all_readers([readers for _, readers in parts])
 
 
 def read_ranked(history: Path, writes: SourceWrites) -> SourceWrites:

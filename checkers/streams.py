@@ -1,9 +1,9 @@
 """Whether a change stream kept its contract: the rules of stream_kernel.RULES, from a history to findings.
 
-Each subscriber is one task, for threads and for Spark alike. First every task says what its deliveries tell of the
-source (positions that no operation reported); then each judges its own log with what all have told. The driver holds
-that, one example for each anomaly and subscriber, and two numbers for each session and position, by which it tells
-whether sessions agree: never the stream.
+Each subscriber is one task, for threads and for Spark alike. If there are several, every task first says what its
+deliveries tell of the source (positions that no operation reported); then each judges its own log with what all have
+told. The driver holds that, one example for each anomaly and subscriber, and two numbers for each session and position,
+by which it tells whether sessions agree: never the stream.
 
 Witnesses, by anomaly: late-event, first deliveries after a watermark that covers their key; late-event-boundary, those
 of them whose position is that of a watermark; watermark-regress, pairs of watermarks in one scope; missing-event and
@@ -59,17 +59,17 @@ def check(history: Path, contract: StreamContract, engine: Engine, name: Name = 
     parts = stream_logs(history, contract)
     logs = engine.over(parts)
     threads = max(1, engine.parallelism // max(1, len(parts)))
-    told = logs.map(partial(placement_of, threads=threads)).collect()
-    if not told:
+    if not parts:
         return Judgement(checker=CHECKER, findings=(), witnesses=dict.fromkeys(RULES, 0), facts={"subscribers": 0})
-    known = merged(told)
+    tell = partial(placement_of, threads=threads)
+    known = merged(logs.map(tell).collect()) if len(parts) > 1 else None
     outcomes = logs.map(partial(judge, contract=contract, known=known, threads=threads)).collect()
     source = outcomes[0].source
     examples = sorted(
         (example for outcome in outcomes for example in outcome.examples),
         key=lambda example: (RULES.index(example.anomaly), example.watermark.seq),
     )
-    facts: dict[str, Json] = {"subscribers": len(told), **_sum(outcome.facts for outcome in outcomes), **source}
+    facts: dict[str, Json] = {"subscribers": len(parts), **_sum(outcome.facts for outcome in outcomes), **source}
     found, compared = splits([outcome.views for outcome in outcomes if outcome.views is not None])
     wanted = tuple(dict.fromkeys(sighted for split in found for sighted in (split.one, split.other)))
     look = partial(sights, contract=contract, known=known, wanted=wanted)

@@ -91,7 +91,9 @@ def check(source: Path, history: Path, contract: StreamContract, engine: Engine,
         return _nothing(unknown, {"cut": contract.cut, "watermarks": 0})
     parts = [StreamPart(place, log, str(source)) for place, log in enumerate(logs)]
     threads = max(1, engine.parallelism // len(parts))
-    known = Known(merged(engine.over(parts).map(partial(placement_of, threads=threads)).collect()))
+    known = Known()
+    if len(parts) > 1:
+        known = Known(merged(engine.over(parts).map(partial(placement_of, threads=threads)).collect()))
     sources = chunks(source)
     held, told = _derived(parts, contract, known, engine, threads)
     if len(parts) > 1 and may_tell(contract) and any(one.loose_count for one in told):

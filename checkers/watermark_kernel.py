@@ -55,9 +55,12 @@ class StreamPart:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What all logs together tell of the source, and of the order of versions that nothing else orders."""
+    """What all logs together tell of the source, and of the order of versions that nothing else orders.
 
-    placement: Placement
+    Without `placement` there is one log: it tells itself.
+    """
+
+    placement: Placement | None = None
     agreement: Received = NOTHING_RECEIVED
 
 

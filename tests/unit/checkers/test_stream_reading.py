@@ -78,9 +78,21 @@ def test_row_groups_read_side_by_side_are_the_whole(tmp_path: Path, ops_a_group:
     assert writes.position.tolist() == [1, 1, 2, 3]
     expected = [columns_of(read_deliveries(log)), columns_of(writes)]
     regrouped(folder, ops_a_group)
-    with reading(log, folder, known, threads=threads) as found:
-        assert [columns_of(each) for each in (found.deliveries(), found.writes)] == expected
-        assert found.readers.position.tolist() == [5, NEVER]
+    for told in (known, None):  # The only log tells itself what all tell.
+        with reading(log, folder, told, threads=threads) as found:
+            assert [columns_of(each) for each in (found.deliveries(), found.writes)] == expected
+            assert found.readers.position.tolist() == [5, NEVER]
+
+
+def test_the_only_log_tells_of_which_partition_keys_are_though_no_position_is_asked_for(tmp_path: Path) -> None:
+    records = operation(0, append("x", 1), append("y", 1), position=1)
+    for number, (key, span) in enumerate([("x", "p"), ("y", "q")]):
+        records.append(StreamEvent(100 + number, "s1", 1, number, "row", key=key, value=1, position=1, span=span))
+    write_history(records, tmp_path / "history")
+    log = stream_logs(tmp_path / "history", contract())[0]
+    for told in (merged([told_by(log, tmp_path / "history")]), None):
+        with reading(log, tmp_path / "history", told) as found:
+            assert found.writes.span.tolist() == [0, 1]
 
 
 def columns_of(table: Deliveries | SourceWrites) -> dict[str, list[int]]:
