@@ -8,7 +8,7 @@ from checkers.ragged import distinct, first_of_each, ordered
 from checkers.stream_blocks import BLOCK_ROWS
 from checkers.stream_index import GroupIndex, codes, first_rows, max_so_far, segments
 from checkers.stream_view import Ruling, StreamView
-from harness.core.columns import NEVER, OPEN, ROW, Int64s
+from harness.core.columns import NEVER, OPEN, Int64s
 
 
 def order_inversions(view: StreamView, ties: Ruling | None = None, *, block_rows: int = BLOCK_ROWS) -> Ruling:
@@ -47,9 +47,9 @@ def tied_inversions(view: StreamView) -> Ruling:
     """The part about events of one key at one position (S27): first by version, then by the place in one operation."""
     d, w, rows = view.deliveries, view.writes, _compared(view)
     rows = rows[view.match[rows] >= 0]
+    key = codes(d.key[rows], d.position[rows])
+    rows = rows[np.bincount(key, minlength=1)[key] > 1]  # Mostly a key has one row at a position.
     key = codes(_segments(view, rows), d.key[rows], d.position[rows])
-    tied = np.flatnonzero(np.bincount(key, minlength=1)[key] > 1)  # Mostly a key has one row at a position.
-    rows, key = rows[tied], key[tied]
     write = view.expected[view.match[rows]]
     is_ranked = w.version[write] != NEVER
     by_version, _ = _inverted(key[is_ranked], w.version[write[is_ranked]], rows[is_ranked])
@@ -62,9 +62,7 @@ def _compared(view: StreamView) -> Int64s:
     contract = view.contract
     if contract.order_key == "none" or (contract.versions != "every" and contract.replay == "session"):
         return np.zeros(0, np.int64)
-    rows = view.firsts(view.session)
-    result: Int64s = rows[view.deliveries.kind[rows] == ROW]
-    return result
+    return view.new_rows()
 
 
 def _segments(view: StreamView, rows: Int64s) -> Int64s:

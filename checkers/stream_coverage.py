@@ -43,7 +43,7 @@ class Coverage:
     """
 
     def __init__(self, deliveries: Deliveries, session: Int64s, begins: Bools, contract: StreamContract) -> None:
-        self._deliveries, self._session, self._begins = deliveries, session, begins
+        self._deliveries, self._session, self.begins = deliveries, session, begins
         self._resumes_at = contract.resume == "at"
         self._span_count = int(deliveries.span.max(initial=0)) + 1
         markers = np.flatnonzero(is_marker(deliveries))
@@ -51,6 +51,8 @@ class Coverage:
         whole, of_span, of_key = markers[~has_key & ~has_span], markers[~has_key & has_span], markers[has_key]
         lost = of_span[deliveries.kind[of_span] != OPEN]
         self._whole_markers = _by_time(session[whole], whole)
+        self._last_whole = np.full(int(session.max(initial=-1)) + 1, -1, np.int64)
+        self._last_whole[session[whole]] = whole  # Ascending: the last one stays.
         self._span_markers = _by_time(self._by_span(session[of_span], deliveries.span[of_span]), of_span)
         self._span_losses = _by_time(session[lost], lost)
         self._of_key = of_key
@@ -60,7 +62,9 @@ class Coverage:
 
         Times are row numbers of the log. All arrays are (m,).
         """
-        marker = self._whole_markers.last_before(session, time)
+        marker = self._last_whole[session]
+        early = np.flatnonzero(marker >= time)  # Mostly a session has one marker, with which it began.
+        marker[early] = self._whole_markers.last_before(session[early], time[early])
         if len(self._span_markers.rows):
             marker = np.maximum(marker, self._span_markers.last_before(self._by_span(session, span), time))
             # Any partition may be that of a key whose partition is not known.
@@ -68,8 +72,8 @@ class Coverage:
         if len(self._of_key):
             marker = np.maximum(marker, self._key_markers.last_before(self._by_key(session, key), time))
         d = self._deliveries
-        is_declared = (marker >= 0) & (d.kind[marker] == OPEN) & (d.position[marker] != NEVER)
-        since, start = np.where(is_declared, marker, NEVER), np.where(is_declared, d.position[marker], NEVER)
+        since, start = marker, d.position[marker]
+        is_declared = (marker >= 0) & (d.kind[marker] == OPEN) & (start != NEVER)
         asked = np.flatnonzero(~is_declared)
         if len(asked):
             since[asked], start[asked] = self._since_rows(session[asked], key[asked], time[asked], marker[asked])
@@ -97,7 +101,7 @@ class Coverage:
 
     @cached_property
     def _rows(self) -> GroupIndex:
-        rows = np.flatnonzero(self._begins)
+        rows = np.flatnonzero(self.begins)
         return _by_time(self._by_key(self._session[rows], self._deliveries.key[rows]), rows)
 
     def _by_key(self, session: Int64s, key: Int64s) -> Int64s:

@@ -53,6 +53,10 @@ class StreamView:
         rows = np.flatnonzero(is_event & ~self.is_phantom)
         return rows[_are_first(group, self.identity, self.is_repeated, rows)]
 
+    def new_rows(self) -> Int64s:
+        """The rows, snapshots left out, among the `firsts` of their session."""
+        return np.flatnonzero(self.coverage.begins & (self.deliveries.kind == ROW))
+
     def of_write(self, group: Int64s, place: Int64s) -> Int64s:
         """One number for a group and a place in `expected`."""
         return group * (len(self.expected) + 1) + place
@@ -245,12 +249,17 @@ def pairs_of(
     index = GroupIndex(group, position)
     lane, place = expand(index.place(wanted, lanes.low), index.place(wanted, high, above=True))
     candidate = index.rows[place]
-    speaks = (lanes.span[lane] < 0) | (lanes.span[lane] == span[candidate])
-    lane, candidate = lane[speaks], candidate[speaks]
+    if np.any(lanes.span >= 0):
+        speaks = (lanes.span[lane] < 0) | (lanes.span[lane] == span[candidate])
+        lane, candidate = lane[speaks], candidate[speaks]
     covered = view.coverage.at(lanes.session[lane], key[candidate], span[candidate], lanes.last[lane])
     is_in = covered.reaches(position[candidate])
-    lane, candidate = lane[is_in], candidate[is_in]
-    opens = lanes.by_time.place(lane, covered.since[is_in], above=True)
+    since = covered.since
+    if not is_in.all():
+        lane, candidate, since = lane[is_in], candidate[is_in], since[is_in]
+    opens = lanes.begin[lane]
+    late = np.flatnonzero(since >= lanes.rows[opens])  # Mostly coverage begins before the lane.
+    opens[late] = lanes.by_time.place(lane[late], since[late], above=True)
     return Pairs(lane=lane, candidate=candidate, opens=opens, end=lanes.begin[lane + 1])
 
 
