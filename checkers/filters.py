@@ -47,13 +47,15 @@ def outside_events(view: StreamView, extent: Extent | None = None) -> Ruling:
     d = view.deliveries
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
     opens = _Opens(view, rows)
-    is_unasked = (opens.any_before(rows) >= 0) & ~opens.has_asked(rows)
+    is_unasked = opens.any_before(rows) & ~opens.has_asked(rows)
     covered = view.coverage.at(view.session[rows], d.key[rows], d.span[rows], rows)
     marker = np.where(covered.since == NEVER, 0, covered.since)
     is_declared = (covered.since != NEVER) & (d.kind[marker] == OPEN) & ~opens.has_asked(marker)
-    is_first = np.zeros(len(d.kind), np.bool_)
-    is_first[view.firsts(d.subscriber)] = True
-    is_below = is_declared & ~covered.reaches(d.position[rows]) & is_first[rows]
+    is_below = is_declared & ~covered.reaches(d.position[rows])
+    if is_below.any():
+        is_first = np.zeros(len(d.kind), np.bool_)
+        is_first[view.firsts(d.subscriber)] = True
+        is_below &= is_first[rows]
     is_broken = is_unasked | is_below
     extent = extent or Extent.of(d, view.writes)
     broken = np.flatnonzero(is_broken)
@@ -91,44 +93,44 @@ def moved_keys(view: StreamView) -> Ruling:
 
 
 class _Opens:
-    """The markers with which the sessions of rows began, searched by time."""
+    """The first markers with which the sessions of rows asked for something. What was asked for is not taken back."""
 
     def __init__(self, view: StreamView, rows: Int64s) -> None:
         d = view.deliveries
         marks = np.flatnonzero(d.kind == OPEN)
         has_key, has_span = d.key[marks] != NEVER, d.span[marks] >= 0
         self._is_spanless = d.span[rows] < 0
-        self._all = _Latest(view, rows, marks)
-        self._whole = _Latest(view, rows, marks[~has_key & ~has_span])
-        self._spans = _Latest(view, rows, marks[~has_key & has_span])
-        self._of_span = _Latest(view, rows, marks[~has_key & has_span], d.span)
-        self._of_key = _Latest(view, rows, marks[has_key], d.key)
+        self._all = _first(view, rows, marks)
+        self._whole = _first(view, rows, marks[~has_key & ~has_span])
+        self._spans = _first(view, rows, marks[~has_key & has_span])
+        self._of_span = _first(view, rows, marks[~has_key & has_span], d.span)
+        self._of_key = _first(view, rows, marks[has_key], d.key)
 
-    def any_before(self, time: Int64s) -> Int64s:
-        """For each row the last marker of its session before that time, -1 without one."""
-        return self._all.before(time)
+    def any_before(self, time: Int64s) -> Bools:
+        """Had the session of each row a marker before that time?"""
+        result: Bools = self._all < time
+        return result
 
     def has_asked(self, time: Int64s) -> Bools:
         """Had the session of each row asked before that time for everything, or for the row's partition or key?"""
-        result: Bools = (self._whole.before(time) >= 0) | (self._of_key.before(time) >= 0)
-        result |= self._of_span.before(time) >= 0
-        result |= self._is_spanless & (self._spans.before(time) >= 0)
+        result: Bools = (self._whole < time) | (self._of_key < time)
+        result |= self._of_span < time
+        result |= self._is_spanless & (self._spans < time)
         return result
 
 
-class _Latest:
-    """For each row the last of some markers of its session that bears the same names."""
-
-    def __init__(self, view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> None:
-        group = view.session[np.append(rows, marks)]
-        if names and len(marks):
-            group = codes(group, *(column[np.append(rows, marks)] for column in names))
-        self._group = group[: len(rows)]
-        self._index = GroupIndex(group[len(rows) :], marks, marks)
-
-    def before(self, time: Int64s) -> Int64s:
-        """The last one before that time, -1 without one."""
-        return self._index.last_before(self._group, time)
+def _first(view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> Int64s:
+    """For each row the first of some markers of its session that bears the same names, NEVER without one."""
+    if len(marks) == 0:
+        return np.broadcast_to(np.int64(NEVER), len(rows))
+    group, of_mark = view.session[rows], view.session[marks]
+    if names:
+        both = np.append(rows, marks)
+        code = codes(view.session[both], *(column[both] for column in names))
+        group, of_mark = code[: len(rows)], code[len(rows) :]
+    first = np.full(int(max(group.max(initial=-1), of_mark.max())) + 1, NEVER, np.int64)
+    first[of_mark[::-1]] = marks[::-1]  # What is written last, stays.
+    return first[group]
 
 
 def _has_outside(view: StreamView, extent: Extent, rows: Int64s, start: Int64s, is_declared: Bools) -> Bools:
