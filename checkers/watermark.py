@@ -11,6 +11,8 @@ from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Pairs, Ruling, StreamView, pairs_of
 from harness.core.columns import NEVER, ROW, WATERMARK, Bools, Int64s
 
+_SPARSITY = 64  # A table with so many slots for each row is still faster than to sort.
+
 
 def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     """S05 and S06: first deliveries in their scope, below or exactly at a watermark that came before them.
@@ -22,6 +24,11 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     that of a watermark of its scope. O(n log n).
     """
     rows = view.first[view.deliveries.kind[view.first] == ROW]
+    follows = _follows_watermark(view, rows)
+    # Most rows follow a watermark, and stand above all before them: of these there is no more to ask.
+    asked = np.flatnonzero(~follows | _are_reached(view, rows))
+    witnesses = int(np.count_nonzero(follows))
+    rows, follows = rows[asked], follows[asked]
     position = view.deliveries.position[rows]
     pairs = pairs_of(
         view,
@@ -40,14 +47,13 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     is_late = passed < rows
     is_boundary = (reached < rows) & ~is_late
 
-    is_witness = _earliest(view, pairs, pairs.opens, len(rows)) < rows
-    rest = np.flatnonzero(~is_witness)
-    is_witness[rest] = _follows_watermark(view, rows[rest])
+    is_witness = follows | (_earliest(view, pairs, pairs.opens, len(rows)) < rows)
+    witnesses += int(np.count_nonzero(is_witness & ~follows))
     meets = view.lanes.height[reaching] == height  # No position of a pair is above its lane.
     is_met = np.zeros(len(rows), np.bool_)
     is_met[pairs.candidate[meets]] = True
 
-    late = _ruling(rows[is_late], passed[is_late], witnesses=int(is_witness.sum()))
+    late = _ruling(rows[is_late], passed[is_late], witnesses=witnesses)
     if view.contract.closed == "<":
         return late, _ruling(rows[:0], rows[:0], witnesses=0, legal=int(is_boundary.sum()))
     return late, _ruling(rows[is_boundary], reached[is_boundary], witnesses=int((is_witness & is_met).sum()))
@@ -97,15 +103,31 @@ def _unless_replayed(view: StreamView, pairs: Pairs, rows: Int64s, place: Int64s
     return result
 
 
+def _are_reached(view: StreamView, rows: Int64s) -> Bools:
+    """Does a watermark of its scope before each row reach the row's position, or any watermark have just that?"""
+    position, lanes = view.deliveries.position[rows], view.lanes
+    height = np.full(len(view.scope), lanes.height.min(initial=0) - 1)
+    height[lanes.rows] = lanes.height
+    result: Bools = max_so_far(view.scope, height)[rows] >= position
+    if view.contract.closed != "<":  # There a row at a watermark is legal, and nothing's witness.
+        span = int(lanes.height.max(initial=0)) - int(lanes.height.min(initial=0))
+        result |= np.isin(position, lanes.height, kind="table" if span <= _SPARSITY * len(position) else None)
+    return result
+
+
 def _follows_watermark(view: StreamView, rows: Int64s) -> Bools:
     """Did each row's own session announce a watermark that covers its key before it?"""
     d, marks = view.deliveries, view.lanes.rows
     spans = int(d.span.max(initial=-1)) + 2
     index = GroupIndex(view.session[marks] * spans + d.span[marks] + 1, marks, marks)
     covered = view.coverage.at(view.session[rows], d.key[rows], d.span[rows], rows)
-    own = index.last_before(view.session[rows] * spans + d.span[rows] + 1, rows)
-    whole = index.last_before(view.session[rows] * spans, rows)
-    return covered.reaches(d.position[rows]) & (np.maximum(own, whole) > covered.since)
+    first = index.first(view.session[rows] * spans, covered.since, above=True)
+    result = (first >= 0) & (first < rows)
+    if np.any(d.span[marks] >= 0):
+        first = index.first(view.session[rows] * spans + d.span[rows] + 1, covered.since, above=True)
+        result |= (first >= 0) & (first < rows)
+    result &= covered.reaches(d.position[rows])
+    return result
 
 
 def _ruling(row: Int64s, watermark: Int64s, *, witnesses: int, legal: int = 0) -> Ruling:

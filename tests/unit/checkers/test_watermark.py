@@ -160,3 +160,11 @@ def test_witnesses_are_counted_by_their_definitions() -> None:
     assert outcome("").witnesses == dict.fromkeys(witnesses, 0)
     assert outcome("w@1 x=1@2 s1/2 w@3").witnesses["watermark-regress"] == 0
     assert outcome("w@1 x=1@2 s1/2 w@3").witnesses["late-event"] == 0
+
+
+@pytest.mark.parametrize("wide", [1, 10**6])
+def test_what_is_asked_of_a_row_does_not_depend_on_how_far_positions_lie_apart(wide: int) -> None:
+    late, boundary = late_events(
+        view(f"open@0 w@1 x=1@{2 * wide} w@{2 * wide} y=2@{2 * wide} z=3@{3 * wide} w@{9 * wide}")
+    )
+    assert (late.witnesses, boundary.witnesses, len(boundary.row)) == (3, 2, 1)
