@@ -17,12 +17,13 @@ from checkers.order import tied_inversions
 from checkers.ragged import distinct
 from checkers.resumes import Holes, holes
 from checkers.stream_blocks import BLOCK_ROWS, Block, blocks, by_part, events_of, writes_of
+from checkers.stream_columns import constant
 from checkers.stream_index import ascending, is_kind
 from checkers.stream_matches import Matches, matches_of
 from checkers.stream_units import unit_names
 from checkers.stream_view import Ruling, StreamView, stream_view, view_of
 from checkers.watermark import late_events
-from harness.core.columns import BACKFILL, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 
@@ -112,11 +113,13 @@ def judged_by_key(
     if len(parts) == 1:
         view = stream_view(deliveries, writes, contract)
         return view, OfKeys.of(view, extent)
-    # Which operations share a name, is a matter of all keys.
-    named = writes if contract.unit_rows == "each" else replace(writes, txn=unit_names(writes))
+    # Which operations share a name, is a matter of all keys. Where each row of a unit is sent, nobody asks for names.
+    is_named = contract.unit_rows == "final"
+    events = deliveries if is_named else replace(deliveries, unit=constant(NEVER, len(deliveries.kind)))
+    named = replace(writes, txn=unit_names(writes) if is_named else constant(NEVER, len(writes.op)))
     whole = _Whole(len(deliveries.kind), len(writes.op))
     bases = np.cumsum([0, *(len(part.events) + len(part.writes) for part in parts)]).tolist()
-    look = partial(_of_block, deliveries, named, contract, extent, whole)
+    look = partial(_of_block, events, named, contract, extent, whole)
     told = list(by_part(look, list(zip(bases, parts, strict=False)), threads=threads))
     view = view_of(deliveries, writes, contract, whole.matches())
     return view, _of_all(view, told)

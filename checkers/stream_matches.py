@@ -83,23 +83,25 @@ def _joined(
     twice), its value decides; where just one does, a wrong value is another rule's affair. Writes that nothing tells
     apart count as one.
     """
-    n = len(deliveries.kind)
-    owed = _owed(writes, contract)
-    value = np.append(deliveries.value, writes.value[owed])
-    parts = [np.append(deliveries.position, writes.position[owed]), np.append(deliveries.key, writes.key[owed])]
+    d, rows, owed = deliveries, np.flatnonzero(is_event), _owed(writes, contract)
+    n = len(rows)
+    value = np.append(d.value[rows], writes.value[owed])
+    parts = [np.append(d.position[rows], writes.position[owed]), np.append(d.key[rows], writes.key[owed])]
     if contract.identity == "position+key+value" and not is_final_only(contract):
         parts.append(value)
     elif contract.identity == "position+key+ordinal" and not is_final_only(contract):
-        parts.append(np.append(deliveries.ordinal, writes.ordinal[owed]))
+        parts.append(np.append(d.ordinal[rows], writes.ordinal[owed]))
     identity = codes(*parts)
+    own, match = np.zeros(len(d.kind), np.int64), np.full(len(d.kind), -1, np.int64)
+    own[rows] = identity[:n]
     claims = np.bincount(identity[n:], minlength=int(identity.max(initial=0)) + 1)
     if claims.max() <= 1:  # Mostly one write claims an identity.
         expected = np.arange(len(owed))
-        match = _places(identity[n:], len(claims) - 1)[identity[:n]]
+        match[rows] = _places(identity[n:], len(claims) - 1)[identity[:n]]
     else:
-        expected, match = _by_value(identity, value, n)
-    match = _by_unit(deliveries, writes, contract, np.where(is_event, match, -1), owed[expected])
-    return identity[:n], owed[expected], np.where(is_event, match, -1)
+        expected, match[rows] = _by_value(identity, value, n)
+    match = _by_unit(d, writes, contract, match, owed[expected])
+    return own, owed[expected], np.where(is_event, match, -1)
 
 
 def _by_value(identity: Int64s, value: Int64s, count: int) -> tuple[Int64s, Int64s]:
