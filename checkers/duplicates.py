@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from checkers.stream_blocks import BLOCK_ROWS, pieces
 from checkers.stream_coverage import Coverage
-from checkers.stream_index import GroupIndex, codes, max_so_far
+from checkers.stream_index import GroupIndex, codes, is_kind, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import CHECKPOINT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 
-def duplicate_events(view: StreamView) -> Ruling:
+def duplicate_events(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
     """Rows that came before, by identity and value, where `delivery` and `replay` do not allow that.
 
     At least once: a session repeats nothing, unless `replay` is session, and a later one only what was not confirmed
@@ -21,15 +22,16 @@ def duplicate_events(view: StreamView) -> Ruling:
     together) received more. O(n log n).
     """
     d, contract = view.deliveries, view.contract
-    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
     if contract.delivery == "at-least-once" and contract.replay == "session":
-        rows = rows[:0]
+        return Ruling.nothing()
     is_joint = contract.delivery != "at-least-once" and contract.wm_scope != "session"
     group = d.subscriber if is_joint else view.session
 
-    goes_on = _goes_on(view, group)[rows]
-    once = int(np.count_nonzero(goes_on & ~view.is_repeated[rows]))
-    goes_on, rows = goes_on[view.is_repeated[rows]], rows[view.is_repeated[rows]]
+    rows, last, once = _repeated_rows(view), _last_heard(view, group, block_rows), 0
+    goes_on = rows < last[group[rows]]
+    for piece in pieces(len(d.kind), block_rows):
+        alone = np.flatnonzero((d.kind[piece] == ROW) & ~view.is_phantom[piece] & ~view.is_repeated[piece])
+        once += int(np.count_nonzero(alone + piece.start < last[group[piece][alone]]))
 
     own = _previous(codes(view.session[rows], view.identity[rows], d.value[rows]), rows)
     other = _previous(codes(group[rows], view.identity[rows], d.value[rows]), rows)
@@ -45,9 +47,9 @@ def duplicate_events(view: StreamView) -> Ruling:
     )
 
 
-def repetitions(view: StreamView) -> Ruling:
+def repetitions(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
     """All of S03: what `duplicate_events` and `confirmed_again` find, by time."""
-    found, more = duplicate_events(view), confirmed_again(view)
+    found, more = duplicate_events(view, block_rows=block_rows), confirmed_again(view)
     watermark = np.append(found.watermark, more.watermark)
     order = np.argsort(watermark, kind="stable")
     return Ruling(
@@ -142,11 +144,16 @@ def _previous(group: Int64s, rows: Int64s) -> Int64s:
     return GroupIndex(group, rows, rows).last_before(group, rows)
 
 
-def _goes_on(view: StreamView, group: Int64s) -> Bools:
-    """Did the group of each row receive a row or watermark after it?"""
+def _repeated_rows(view: StreamView) -> Int64s:
+    """The rows whose identity another event has, phantoms left out."""
+    return np.flatnonzero((view.deliveries.kind == ROW) & view.is_repeated & ~view.is_phantom)
+
+
+def _last_heard(view: StreamView, group: Int64s, block_rows: int) -> Int64s:
+    """The last row or watermark that each group received, -1 without one."""
     d = view.deliveries
-    heard = np.flatnonzero((d.kind == ROW) | (d.kind == WATERMARK))
     last = np.full(int(group.max(initial=-1)) + 1, -1, np.int64)
-    last[group[heard]] = heard  # Ascending: the last one stays.
-    result: Bools = np.arange(len(group)) < last[group]
-    return result
+    for piece in pieces(len(group), block_rows):
+        heard = np.flatnonzero(is_kind(d.kind[piece], (ROW, WATERMARK)))
+        last[group[piece][heard]] = heard + piece.start  # Ascending: the last one stays.
+    return last

@@ -14,6 +14,8 @@ def events_after_end(view: StreamView) -> Ruling:
     O(n log n).
     """
     d = view.deliveries
+    if not np.any(d.kind == END):
+        return Ruling.nothing()
     rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL, WATERMARK)) & ~view.is_phantom)
     rows = rows[np.isin(view.session[rows], view.session[d.kind == END])]
     ended = _latest(view, rows, d.kind == END)

@@ -16,10 +16,10 @@ def rewritten_offsets(view: StreamView) -> Ruling:
     something is gone is no fault: what is old may be removed. A witness is a position that was read in two sessions, or
     showed two events. O(n log n).
     """
+    if view.contract.events_at_position != "one":
+        return Ruling.nothing()
     d = view.deliveries
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
-    if view.contract.events_at_position != "one":
-        rows = rows[:0]
     log, ended = _log(view)
     offset = codes(log[rows], ended[rows], d.position[rows])
     earliest = GroupIndex(offset, rows, rows).first(offset, np.zeros(len(rows), np.int64))

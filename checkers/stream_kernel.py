@@ -196,7 +196,7 @@ def _tasks(view: StreamView, of_keys: OfKeys, around: Around, block_rows: int) -
     return {
         INVERTED: partial(order_inversions, view, of_keys.ties, block_rows=block_rows),
         WRONG: partial(wrong_values, view, block_rows=block_rows),
-        DUPLICATE: partial(repetitions, view),
+        DUPLICATE: partial(repetitions, view, block_rows=block_rows),
         TAIL: partial(lost_tails, view, of_keys.missing, around, block_rows=block_rows),
         SILENT: partial(silent_gaps, view, of_keys.missing),
         HANDOVER: partial(hand_over_holes, view, of_keys.holes),

@@ -161,3 +161,9 @@ def test_witnesses_are_confirmed_rows_behind_which_a_session_began_that_received
     assert witnesses("s1/1 open@0 x=1@4 checkpoint@4 s1/2 open") == 0
     assert witnesses("s1/1 open@0 x=1@4 s1/2 open w@6 checkpoint@4") == 0
     assert witnesses("s1/1 open@0 x=1@4 checkpoint@4 s1/2 w@6") == 0
+
+
+@pytest.mark.parametrize("block_rows", [1, 2, 100])
+def test_repetitions_and_their_witnesses_do_not_depend_on_how_the_log_is_parted(block_rows: int) -> None:
+    ruling = duplicate_events(view("open@0 x=1@1 y=2@2 y=2@2 z=3@3", "", **EXACT), block_rows=block_rows)
+    assert (ruling.watermark.tolist(), ruling.witnesses) == ([3], 2)  # Behind the last row nothing came.
