@@ -4,7 +4,9 @@ Coverage of a key (checkers/watermark_edges.py, 5) begins with a happening and e
 marker that names the key, its partition or nothing, or the first event of another session.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +21,9 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happenings:
-    """h of them, each in one chain and about one key; a row happens in the chains of its partition and of the whole.
+    """h of them, by group and receipt, each in one chain and about one key.
+
+    A row happens in the chains of its partition and of the whole.
 
     `at` is the place of the first watermark of the chain that contains it, the chain's length if none does. `until` is
     the place of the last one up to which it makes the key covered, -1 if it does not.
@@ -29,6 +33,7 @@ class Happenings:
     chain: Int64s
     code: Int64s  # the key, as a place among those of the source
     row: Int64s  # of the log
+    broken: Int64s  # the row of the last break of the key up to there, -1 if there is none
     at: Int64s
     until: Int64s
     write: Int64s  # the row of the source that it shows, UNKNOWN if nobody knows or nobody wrote it
@@ -62,7 +67,6 @@ class Ground:
         self.code = order.code(deliveries.key)
         self.span = _spans_of_keys(self.code, deliveries, order, writes)
         self.breaks = Breaks(self)
-        self.by_height = GroupIndex(marks.chain[marks.order], marks.position[marks.order])
 
     def places(self, line: Int64s, row: Int64s, position: Int64s, *, above: bool) -> tuple[Int64s, Int64s]:
         """Chain and place of the first watermark of each line behind `row` that closes `position`, if that counts.
@@ -73,7 +77,7 @@ class Ground:
         """
         chain, place = self.marks.first_after(line, row)
         if self.contract.cut == "position":
-            closing = self.by_height.place(chain, position, above=above) - self.marks.begin[chain]
+            closing = self._by_height.place(chain, position, above=above) - self.marks.begin[chain]
             closing = np.minimum(closing, np.append(self.marks.length(), 0)[chain])
             place = np.where(position == NEVER, place, np.maximum(place, closing))
         length = np.append(self.marks.length(), 0)[chain]
@@ -81,6 +85,10 @@ class Ground:
         mark = self.marks.rows[self.marks.number(chain[inside], place[inside])]
         inside[inside] = self.session[mark] == self.session[row[inside]]
         return chain, np.where(inside, place, length)
+
+    @cached_property
+    def _by_height(self) -> GroupIndex:
+        return GroupIndex(self.marks.chain[self.marks.order], self.marks.position[self.marks.order])
 
     def untils(self, line: Int64s, chain: Int64s, code: Int64s, row: Int64s) -> Int64s:
         """The place of the last watermark of each chain before the next break of the key behind `row`."""
@@ -110,11 +118,13 @@ class Breaks:
         self._span = _by_time(ground.unit * self._spans + d.span, is_span)
         self._key = _by_time(ground.unit * self._keys + ground.code, is_key)
 
-    def _groups(self, unit: Int64s, code: Int64s) -> tuple[tuple[GroupIndex, Int64s], ...]:
-        span = self._span_of_key[code]
-        by_span = np.where(span >= 0, unit * self._spans + span, -1)
-        by_key = unit * self._keys + code
-        return (self._whole, unit), (self._span, by_span), (self._key, by_key)
+    def _groups(self, unit: Int64s, code: Int64s) -> Iterator[tuple[GroupIndex, Int64s]]:
+        yield self._whole, unit
+        if len(self._span.rows):
+            span = self._span_of_key[code]
+            yield self._span, np.where(span >= 0, unit * self._spans + span, -1)
+        if len(self._key.rows):
+            yield self._key, unit * self._keys + code
 
     def following(self, unit: Int64s, code: Int64s, row: Int64s) -> Int64s:
         """The row of the first break of each key behind `row`, NEVER if there is none."""
@@ -141,16 +151,19 @@ def happenings(ground: Ground, shown: Int64s) -> Happenings:
     before a watermark the keys of the source.
     """
     rows, states = _rows(ground, shown), _states(ground)
+    # All that follows goes by key, and sorts no more.
+    order = ascending(np.append(rows.group, states.group), np.append(rows.row, states.row))
     columns = {
-        field.name: np.concatenate([getattr(part, field.name) for part in (rows, states)])
+        field.name: np.append(getattr(rows, field.name), getattr(states, field.name))[order]
         for field in fields(Happenings)
     }
     every = Happenings(**columns)
     is_unknown = every.is_shown & (every.write == UNKNOWN)
     until = np.minimum(every.until, _until_unknown(every, is_unknown))
     position = ground.deliveries.position[every.row]
-    begins = _begins(ground, every, is_unknown) & every.is_shown & (position != NEVER) & (until >= every.at)
-    return replace(every, until=until, moment=np.where(begins, moments(position, with_it=False), every.moment))
+    begins = np.flatnonzero(_begins(every, is_unknown) & every.is_shown & (position != NEVER) & (until >= every.at))
+    every.moment[begins] = moments(position[begins], with_it=False)
+    return replace(every, until=until)
 
 
 def moments(position: Int64s, *, with_it: bool) -> Int64s:
@@ -158,16 +171,16 @@ def moments(position: Int64s, *, with_it: bool) -> Int64s:
     return position * 2 + with_it
 
 
-def _begins(ground: Ground, every: Happenings, is_unknown: Bools) -> Bools:
+def _begins(every: Happenings, is_unknown: Bools) -> Bools:
     """Which happenings begin coverage: the first since the last break, or since the last unknown version."""
-    group = codes(every.group)
-    phantoms = GroupIndex(group[is_unknown], every.row[is_unknown], every.row[is_unknown])
-    broken = ground.breaks.before(ground.unit[every.row], every.code, every.row)
-    since = np.maximum(broken, phantoms.last_before(group, every.row))
+    since = every.broken
+    if is_unknown.any():
+        group = np.cumsum(first_of_each(every.group)) - 1
+        phantoms = GroupIndex(group[is_unknown], every.row[is_unknown], every.row[is_unknown])
+        since = np.maximum(since, phantoms.last_before(group, every.row))
     covers = np.flatnonzero(every.until >= every.at)
-    order = covers[ascending(group[covers], since[covers], every.row[covers])]
-    result = np.zeros(len(group), np.bool_)
-    result[order[first_of_each(group[order]) | first_of_each(since[order])]] = True
+    result = np.zeros(len(since), np.bool_)
+    result[covers[first_of_each(every.group[covers]) | first_of_each(since[covers])]] = True
     return result
 
 
@@ -176,7 +189,9 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
     d = ground.deliveries
     rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (ground.code >= 0))
     is_first = np.zeros(len(rows), np.bool_)
-    is_first[first_rows(ground.session[rows], shown[rows], ground.code[rows])] = True
+    # What shows one write is of one key; UNKNOWN is below all writes.
+    order, same = ordered(ground.session[rows] * (len(ground.writes.op) - UNKNOWN) + shown[rows])
+    is_first[order[first_of_each(same)]] = True
     is_kept = is_first | (d.kind[rows] == BACKFILL) | (shown[rows] == UNKNOWN)
     rows = rows[is_kept]
     code = ground.code[rows]
@@ -202,6 +217,7 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
         chain=chain,
         code=code,
         row=rows,
+        broken=before,
         at=at,
         until=np.where(is_early | is_over | is_unknown, -1, until),
         write=write,
@@ -229,6 +245,7 @@ def _states(ground: Ground) -> Happenings:
         chain=chain,
         code=code,
         row=row,
+        broken=row,
         at=at,
         until=np.where(age == UNKNOWN, -1, ground.untils(line, chain, code, row)),
         write=ground.order.writer(code, age),
@@ -257,6 +274,9 @@ def _meant(ground: Ground, opens: Int64s) -> tuple[Int64s, Int64s]:
 def _lines(ground: Ground, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
     """The lines that speak for keys of those units and partitions, and for which of them: at most two each."""
     whole = ground.marks.line_of(unit, np.full(len(unit), WHOLE))
+    if not np.any(span >= 0):
+        owner = np.flatnonzero(whole >= 0)
+        return whole[owner], owner
     part = np.where(span >= 0, ground.marks.line_of(unit, span), -1)
     line, owner = np.append(whole, part), np.tile(np.arange(len(unit)), 2)
     return line[line >= 0], owner[line >= 0]

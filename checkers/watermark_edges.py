@@ -21,7 +21,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from checkers.edges import Int32s
-from checkers.ragged import distinct, first_of_each
+from checkers.ragged import distinct, first_of_each, ordered
 from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.watermark_coverage import Ground, Happenings, happenings, moments
 from checkers.watermark_nodes import Marks, marks_of, units_of
@@ -51,6 +51,8 @@ class Links:
 
     def beside(self, other: "Links") -> "Links":
         """These and other edges."""
+        if not len(other.op):
+            return self
         return Links(
             **{field.name: np.append(getattr(self, field.name), getattr(other, field.name)) for field in fields(Links)}
         )
@@ -142,31 +144,34 @@ class _Runs:
 
 def _runs(marks: Marks, seen: Happenings) -> _Runs:
     """Theory of operation, 2 and 5: over which watermarks each key was covered, and what was held there."""
-    acts = seen.only(seen.at < marks.length()[seen.chain])
-    acts = acts.only(ascending(acts.group, acts.at, acts.row))
-    group = codes(acts.group)
+    length = marks.length()
+    acts = np.flatnonzero(seen.at < length[seen.chain])
+    acts = acts[ascending(seen.group[acts], seen.at[acts])]
+    group, first, age = seen.group[acts], seen.at[acts], seen.age[acts]
     is_last = np.append(group[1:] != group[:-1], True)[: len(group)]
-    following = np.where(is_last, marks.length()[acts.chain], np.append(acts.at[1:], 0)[: len(group)])
-    newest = max_so_far(group, np.where(acts.age == UNKNOWN, INITIAL, acts.age))
+    following = np.append(first[1:], 0)[: len(group)]
+    following[is_last] = length[seen.chain[acts[is_last]]]
     # What has no place in the order may be newer than all that has one.
-    is_clouded = max_so_far(group, ((acts.age == UNKNOWN) & (acts.write != UNKNOWN)).astype(np.int64)) > 0
-    last = np.minimum(following - 1, max_so_far(group, acts.until))
-    kept = np.flatnonzero(last >= acts.at)
-    age = np.where(is_clouded, UNKNOWN, newest)[kept]
-    group, first, last = group[kept], acts.at[kept], last[kept]
+    is_cloud = (age == UNKNOWN) & (seen.write[acts] != UNKNOWN)
+    age = max_so_far(group, np.where(age == UNKNOWN, INITIAL, age))
+    if is_cloud.any():
+        age[max_so_far(group, is_cloud.astype(np.int64)) > 0] = UNKNOWN
+    last = np.minimum(following - 1, max_so_far(group, seen.until[acts]))
+    kept = np.flatnonzero(last >= first)
+    acts, group, first, last, age = acts[kept], group[kept], first[kept], last[kept], age[kept]
     begins = first_of_each(group) | first_of_each(age)
     begins[1:] |= first[1:] > last[:-1] + 1
     start = np.flatnonzero(begins)
     end = np.append(start[1:], len(kept))[: len(start)] - 1
-    kept = kept[start]
+    acts = acts[start]
     return _Runs(
-        group=acts.group[kept],
-        chain=acts.chain[kept],
-        code=acts.code[kept],
+        group=group[start],
+        chain=seen.chain[acts],
+        code=seen.code[acts],
         first=first[start],
         last=last[end],
         age=age[start],
-        row=acts.row[kept],
+        row=seen.row[acts],
     )
 
 
@@ -188,39 +193,81 @@ def _told_elsewhere(marks: Marks, order: KeyOrder, seen: Happenings, elsewhere: 
     return _segments(marks, told, _runs(marks, replace(mine, age=age)))[1]
 
 
-def _firsts(deliveries: Deliveries, seen: Happenings) -> Happenings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Firsts:
+    """Of each known version in each chain what contained it first."""
+
+    group: Int64s
+    chain: Int64s
+    at: Int64s
+    write: Int64s
+    row: Int64s  # the event that shows it there, UNKNOWN for a state
+    is_delivered: Bools  # Did any event of the chain deliver it?
+
+    def only(self, rows: Bools) -> "_Firsts":
+        """Those of them."""
+        return _Firsts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+
+def _firsts(deliveries: Deliveries, seen: Happenings) -> _Firsts:
     """Of each known version in each chain what contained it first; of those at one watermark the first one received."""
-    known = seen.only(seen.write != UNKNOWN)
+    known = np.flatnonzero(seen.write != UNKNOWN)
+    at = seen.at[known]
     early = _held_before(deliveries, seen, known)
-    known = replace(known, at=np.minimum(known.at, early), is_shown=known.is_shown & (known.at <= early))
-    what = codes(known.chain, known.write)
-    order = ascending(what, known.at, known.row)
-    first = order[first_of_each(what[order])]
-    # A version counts as delivered if any event of the chain delivered it.
-    is_delivered = np.zeros(int(what.max(initial=-1)) + 1, np.bool_)
-    is_delivered[what[known.is_delivered]] = True
-    return replace(known.only(first), is_delivered=is_delivered[what[first]])
+    what = codes(seen.chain[known], seen.write[known])
+    bits = len(known).bit_length()
+    best = np.full(int(what.max(initial=-1)) + 1, NEVER)
+    # Happenings of one version stand in order of receipt.
+    np.minimum.at(best, what, np.minimum(at, early) << bits | np.arange(len(known)))
+    first = best & ((1 << bits) - 1)
+    rows = known[first]
+    is_delivered = np.zeros(len(best), np.bool_)
+    is_delivered[what[seen.is_delivered[known]]] = True
+    is_shown = seen.is_shown[rows] & (at[first] <= early[first])
+    return _Firsts(
+        group=seen.group[rows],
+        chain=seen.chain[rows],
+        at=best >> bits,
+        write=seen.write[rows],
+        row=np.where(is_shown, seen.row[rows], UNKNOWN),
+        is_delivered=is_delivered,
+    )
 
 
-def _held_before(deliveries: Deliveries, seen: Happenings, known: Happenings) -> Int64s:
-    """The first place at which each row was part of what coverage of its key had begun with; NEVER if at none.
+def _held_before(deliveries: Deliveries, seen: Happenings, known: Int64s) -> Int64s:
+    """The first place at which each of the happenings `known` was part of what coverage of its key had begun with.
+
+    NEVER if at none, or if that is not before it happened.
 
     Execution: a gap, then x's version at 9 is received, which begins coverage anew; watermark 9. The subscriber resumes
     at 5, and now is sent x's version at 8 for the first time. Watermark 9 contained it all the same.
     """
-    begins = seen.only(seen.moment >= 0)
-    begins = begins.only(ascending(begins.group, begins.moment))
-    least = _least_to_come(codes(begins.group), begins.at)
-    position = deliveries.position[known.row]
-    index = GroupIndex(begins.group, begins.moment)
-    is_placed = known.is_shown & (position != NEVER)
-    moment = moments(np.where(is_placed, position, 0), with_it=True)
-    place = index.place(known.group, moment)
-    inside = np.minimum(place, max(0, len(least) - 1))
-    found = is_placed & (place < len(least))
-    if len(least):
-        found &= begins.group[inside] == known.group
-    return np.where(found, np.append(least, NEVER)[np.where(found, inside, len(least))], NEVER)
+    result = np.full(len(known), NEVER)
+    begins = np.flatnonzero(seen.moment >= 0)
+    position = deliveries.position[seen.row[known]]
+    asked = np.flatnonzero(seen.is_shown[known] & (position != NEVER))
+    moment = moments(position[asked], with_it=True)
+    # Mostly no key at all had been held so early: sessions begin at few moments.
+    is_asked = _earliest(seen.moment[begins], seen.at[begins], moment) < seen.at[known[asked]]
+    asked, moment = asked[is_asked], moment[is_asked]
+    if not len(asked):
+        return result
+    begins = begins[ascending(seen.group[begins], seen.moment[begins])]
+    group = seen.group[begins]
+    least = _least_to_come(codes(group), seen.at[begins])
+    wanted = seen.group[known[asked]]
+    place = GroupIndex(group, seen.moment[begins]).place(wanted, moment)
+    is_found = np.append(group, UNKNOWN)[place] == wanted
+    result[asked[is_found]] = least[place[is_found]]
+    return result
+
+
+def _earliest(begin: Int64s, at: Int64s, moment: Int64s) -> Int64s:
+    """The least place `at` of what begins at each moment or later; NEVER if nothing does."""
+    order, levels = ordered(begin)
+    is_first = first_of_each(levels)
+    least = np.minimum.accumulate(at[order][::-1])[::-1]
+    return np.append(least[is_first], NEVER)[np.searchsorted(levels[is_first], moment)]
 
 
 def _least_to_come(group: Int64s, height: Int64s) -> Int64s:
@@ -230,20 +277,19 @@ def _least_to_come(group: Int64s, height: Int64s) -> Int64s:
     return np.minimum.accumulate((base + height)[::-1])[::-1] - base
 
 
-def _entered(marks: Marks, firsts: Happenings) -> Links:
+def _entered(marks: Marks, firsts: _Firsts) -> Links:
     """Theory of operation, 3: the writer of each version that a watermark contains, into the first one."""
     inside = firsts.only(firsts.at < marks.length()[firsts.chain])
-    return _links(marks.number(inside.chain, inside.at), inside.write, np.where(inside.is_shown, inside.row, UNKNOWN))
+    return _links(marks.number(inside.chain, inside.at), inside.write, inside.row)
 
 
-def _missed(marks: Marks, firsts: Happenings, runs: _Runs) -> Links:
+def _missed(marks: Marks, firsts: _Firsts, runs: _Runs) -> Links:
     """Theory of operation, 3: out of the last watermark that covered the key and did not contain what was delivered."""
-    came = firsts.only(firsts.is_delivered)
-    index = GroupIndex(runs.group, runs.first)
-    run = index.last_before(came.group, came.at)
-    came, run = came.only(run >= 0), run[run >= 0]
+    run = GroupIndex(runs.group, runs.first).last_before(firsts.group, firsts.at)
+    is_missed = firsts.is_delivered & (run >= 0)
+    came, run = firsts.only(is_missed), run[is_missed]
     place = np.minimum(runs.last[run], came.at - 1)
-    return _links(marks.number(came.chain, place), came.write, np.where(came.is_shown, came.row, UNKNOWN))
+    return _links(marks.number(came.chain, place), came.write, came.row)
 
 
 def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Int64s]:
