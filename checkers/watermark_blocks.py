@@ -29,9 +29,16 @@ def edges_of(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block, elsewhere: Int64s = NO_PLACES
 ) -> WatermarkEdges:
     """The edges of one block, by the rows of the whole log and of the whole source; `elsewhere` are places of these."""
-    places = elsewhere[block.writes] if len(elsewhere) else elsewhere
-    inside = watermark_edges(events_of(deliveries, block.events), writes_of(writes, block.writes), contract, places)
+    inside = inner_edges(deliveries, writes, contract, block, elsewhere)
     return replace(inside, into=_outside(inside.into, block), out=_outside(inside.out, block))
+
+
+def inner_edges(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block, elsewhere: Int64s = NO_PLACES
+) -> WatermarkEdges:
+    """The edges of one block, by its own rows, but for operations and watermarks."""
+    places = elsewhere[block.writes] if len(elsewhere) else elsewhere
+    return watermark_edges(events_of(deliveries, block.events), writes_of(writes, block.writes), contract, places)
 
 
 def _outside(links: Links, block: Block) -> Links:

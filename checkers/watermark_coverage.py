@@ -93,10 +93,14 @@ class Ground:
     def untils(self, line: Int64s, chain: Int64s, code: Int64s, row: Int64s) -> Int64s:
         """The place of the last watermark of each chain before the next break of the key behind `row`."""
         broken = self.breaks.following(self.marks.unit_of_line[line], code, row)
+        last: Int64s = (self.marks.length() - 1)[chain]
+        ends = np.flatnonzero(broken != NEVER)
         # A session may begin with a watermark: that is behind the break, too.
-        where, place = self.marks.first_after(line, np.minimum(broken, len(self.unit)) - 1)
-        last = self.marks.length()[chain] - 1
-        return np.where((broken != NEVER) & (where == chain), np.minimum(place - 1, last), last)
+        where, place = self.marks.first_after(line[ends], broken[ends] - 1)
+        is_cut = where == chain[ends]
+        cut = ends[is_cut]
+        last[cut] = np.minimum(place[is_cut] - 1, last[cut])
+        return last
 
 
 class Breaks:
@@ -115,8 +119,9 @@ class Breaks:
         self._spans = int(max(d.span.max(initial=0), ground.span.max(initial=0))) + 1
         self._whole = _by_time(ground.unit, is_whole)
         self._anew = _by_time(ground.unit, is_first | (is_whole & (d.kind == OPEN)))
-        self._span = _by_time(ground.unit * self._spans + d.span, is_span)
-        self._key = _by_time(ground.unit * self._keys + ground.code, is_key)
+        spans, keys = np.flatnonzero(is_span), np.flatnonzero(is_key)
+        self._span = GroupIndex(ground.unit[spans] * self._spans + d.span[spans], spans, spans)
+        self._key = GroupIndex(ground.unit[keys] * self._keys + ground.code[keys], keys, keys)
 
     def _groups(self, unit: Int64s, code: Int64s) -> Iterator[tuple[GroupIndex, Int64s]]:
         yield self._whole, unit
@@ -300,6 +305,8 @@ def _until_unknown(every: Happenings, is_unknown: Bools) -> Int64s:
 def _spans_of_keys(code: Int64s, deliveries: Deliveries, order: KeyOrder, writes: SourceWrites) -> Int64s:
     """The partition of each key of the source, -1 where none is named."""
     result = np.full(len(order.keys), -1, np.int64)
+    if max(deliveries.span.max(initial=-1), writes.span.max(initial=-1)) < 0:
+        return result
     is_named = code >= 0
     np.maximum.at(result, order.code_of_write, writes.span)
     np.maximum.at(result, code[is_named], deliveries.span[is_named])

@@ -98,11 +98,12 @@ def watermark_edges(
     following = _told_elsewhere(marks, order, seen, elsewhere) if len(elsewhere) else NO_LINKS
     entered = _entered(marks, firsts)
     missed = _missed(marks, firsts, runs) if contract.versions == "every" else NO_LINKS
+    entered = _by_op(entered, writes)
     new, passing = _contained(entered.only(entered.row != UNKNOWN), writes)
     return WatermarkEdges(
         marks=marks,
         order=order,
-        into=_by_op(into.beside(entered), writes),
+        into=_by_op(into, writes).beside(entered),
         out=_by_op(out.beside(missed).beside(following), writes),
         new=new,
         witnesses=distinct(new.mark),
@@ -294,7 +295,7 @@ def _missed(marks: Marks, firsts: _Firsts, runs: _Runs) -> Links:
 
 def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Int64s]:
     """Of what watermarks newly contain one version for each operation and key; and the watermarks that have several."""
-    part = codes(writes.op[entered.version], writes.key[entered.version])
+    part = codes(entered.op, writes.key[entered.version])
     several = np.flatnonzero(np.bincount(part, minlength=1)[part] > 1)  # Mostly an operation writes a key once.
     is_kept = np.ones(len(part), np.bool_)
     is_kept[several] = False

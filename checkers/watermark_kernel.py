@@ -30,7 +30,7 @@ from checkers.stream_chunks import Placement, StreamLog, told_by
 from checkers.stream_index import ascending, is_kind
 from checkers.stream_ranks import read_beside
 from checkers.versions import Inference
-from checkers.watermark_blocks import blocks, edges_of
+from checkers.watermark_blocks import blocks, edges_of, inner_edges
 from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks
 from checkers.watermark_edges import Links, with_several
 from checkers.watermark_elsewhere import NOTHING_RECEIVED, Received, places, received
@@ -293,8 +293,8 @@ def _read(part: StreamPart, known: Known, threads: int = 1) -> tuple[Deliveries,
 def _condensed(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s, block: Block
 ) -> _Condensed:
-    edges = edges_of(deliveries, writes, contract, block, elsewhere)
-    new = Pairs.of(edges.new, writes.op[block.writes[edges.new.version]])
+    edges = inner_edges(deliveries, writes, contract, block, elsewhere)
+    new = Pairs.of(edges.new, edges.new.op)
     # Sorted in parts as well: less is kept until all parts are there.
     into, out = (Pairs.of(links, links.op).by_mark() for links in (edges.into, edges.out))
     is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] != FAIL)

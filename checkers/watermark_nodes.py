@@ -61,10 +61,12 @@ class Marks:
         Where none follows, the line's last chain and the place behind its end; chain -1 for a line of -1.
         """
         number = self.by_receipt.first(line, row, above=True)
+        chain, place = self.chain[number], self.place[number]
+        none = np.flatnonzero(number < 0)
         lines = np.arange(len(self.unit_of_line))
-        last = np.append(self.by_receipt.last_before(lines, np.full(len(lines), NEVER, np.int64)), -1)[line]
-        chain = np.where(number >= 0, self.chain[number], np.where(last >= 0, self.chain[last], -1))
-        place = np.where(number >= 0, self.place[number], np.where(last >= 0, self.place[last] + 1, -1))
+        last = np.append(self.by_receipt.last_before(lines, np.full(len(lines), NEVER, np.int64)), -1)[line[none]]
+        chain[none] = np.where(last >= 0, self.chain[last], -1)
+        place[none] = np.where(last >= 0, self.place[last] + 1, -1)
         return chain, place
 
     def pairs(self) -> tuple[Int64s, Int64s]:

@@ -13,6 +13,8 @@ too, or the only delete of its key. Any other event shows an unknown version.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -81,10 +83,10 @@ def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
     position = np.where(is_listed[rows], 0, writes.position[rows])
     ordinal = np.where(is_listed[rows], 0, writes.ordinal[rows])
     order = ascending(code[rows], by_list, position, ordinal)
-    what = codes(code[rows], by_list, position, ordinal)[order]
+    is_first = reduce(or_, (first_of_each(each[order]) for each in (code[rows], by_list, position, ordinal)))
     # What one place of the order is given twice, has none.
-    is_single = first_of_each(what) & np.append(what[1:] != what[:-1], True) if len(what) else np.zeros(0, np.bool_)
-    write = rows[order][is_single]
+    is_single = is_first & np.append(is_first[1:], True)[: len(order)]
+    write = rows[order[is_single]]
     counts = {
         "lists": int(np.count_nonzero(is_listed[write])),
         "positions": int(np.count_nonzero(~is_listed[write])),
@@ -111,20 +113,23 @@ def _ordered(keys: Int64s, code: Int64s, write: Int64s, counts: dict[str, int]) 
 def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
     """(n,) The row of the source that each event shows, UNKNOWN for unknown versions and for what is no row."""
     d, n = deliveries, len(deliveries.kind)
-    is_event = is_kind(d.kind, (ROW, BACKFILL)) & (d.key != NEVER)
+    events = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (d.key != NEVER))
     possible = np.flatnonzero(writes.outcome != FAIL)
-    by_value = _single(_joint(d, writes, possible, np.arange(n), ("key", "value")), n)
-    result = np.where(d.value != NEVER, by_value, UNKNOWN)
+    by_value = _single(_joint(d, writes, possible, events, ("key", "value")), len(events))
+    result = np.where(d.value[events] != NEVER, by_value, UNKNOWN)
     for names in (("key", "value", "position"), ("key", "value", "position", "ordinal")):
-        left = np.flatnonzero(is_event & (result == UNKNOWN) & (d.position != NEVER))
+        left = np.flatnonzero((result == UNKNOWN) & (d.position[events] != NEVER))
         if len(left):
-            result[left] = _single(_joint(d, writes, possible, left, names), len(left))
+            result[left] = _single(_joint(d, writes, possible, events[left], names), len(left))
     # A delete has no value: without a position it is that of the only one.
-    where = np.append(writes.position[possible], NEVER)[np.where(by_value == UNKNOWN, -1, by_value)]
-    fits = (where == NEVER) | (d.position == NEVER)
-    result = np.where((result == UNKNOWN) & fits, by_value, result)
-    shown = np.append(possible, UNKNOWN)[np.where(result == UNKNOWN, -1, result)]
-    return np.where(is_event, shown, UNKNOWN)
+    left = np.flatnonzero((result == UNKNOWN) & (by_value != UNKNOWN))
+    only = by_value[left]
+    fits = (writes.position[possible[only]] == NEVER) | (d.position[events[left]] == NEVER)
+    result[left[fits]] = only[fits]
+    shown = np.full(n, UNKNOWN, np.int64)
+    is_known = result != UNKNOWN
+    shown[events[is_known]] = possible[result[is_known]]
+    return shown
 
 
 def states_at(order: KeyOrder, writes: SourceWrites, *, code: Int64s, position: Int64s, with_it: bool) -> Int64s:
@@ -154,6 +159,8 @@ def _trusts_positions(contract: StreamContract) -> bool:
 
 def _lowest_to_come(owner: Int64s, height: Int64s) -> Int64s:
     """Along the versions of each key the lowest height from there on."""
+    if np.all((height[1:] >= height[:-1]) | (owner[1:] != owner[:-1])):
+        return height
     levels, rank = ragged.codes(height)
     base = owner * len(levels)
     return levels[np.minimum.accumulate((base + rank)[::-1])[::-1] - base]
