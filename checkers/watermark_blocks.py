@@ -4,19 +4,26 @@ Every edge of a watermark is about one key (checkers/watermark_edges.py, theory 
 watermarks, by the same numbers.
 
 Only a torn unit is about several keys: which watermark newly contains which operations is told by block, and joined.
+What is joined are *words*: a watermark and an operation below 2**31 in one number each, ascending, so that all that is
+of one watermark lies together.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from checkers import stream_blocks
-from checkers.stream_blocks import BLOCK_ROWS, Block, events_of, writes_of
+from checkers.ragged import distinct, first_of_each
+from checkers.stream_blocks import BLOCK_ROWS, Block, by_part, events_of, writes_of
 from checkers.stream_index import first_rows
 from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
 from checkers.watermark_versions import NO_PLACES, UNKNOWN
 from harness.core.columns import Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
+
+R = TypeVar("R")
 
 
 def blocks(deliveries: Deliveries, writes: SourceWrites, block_rows: int = BLOCK_ROWS) -> list[Block]:
@@ -39,6 +46,40 @@ def inner_edges(
     """The edges of one block, by its own rows, but for operations and watermarks."""
     places = elsewhere[block.writes] if len(elsewhere) else elsewhere
     return watermark_edges(events_of(deliveries, block.events), writes_of(writes, block.writes), contract, places)
+
+
+def words_of(links: Links) -> Int64s:
+    """The watermark and the operation of each edge, as words; one is there as often as the edge."""
+    words: Int64s = links.mark << 32 | links.op
+    words.sort()
+    return words
+
+
+def once(words: Int64s) -> Int64s:
+    """Each of them once."""
+    return words[first_of_each(words)]
+
+
+def repeated(words: Int64s) -> Int64s:
+    """The watermarks of words that are there more than once."""
+    return distinct(words[1:][words[1:] == words[:-1]] >> 32)
+
+
+def by_marks(
+    work: Callable[[Int64s], R], parts: Sequence[Int64s], *, count: int, threads: int, block_rows: int = BLOCK_ROWS
+) -> Iterator[R]:
+    """The work on the words of all parts together, by so many threads, in order: on those of some of the `count`
+    watermarks at a time, which are sorted in the cache, and take little memory.
+    """
+    steps = sum(map(len, parts)) // block_rows + 1
+    cuts = (np.arange(steps + 1) * count // steps) << 32
+    bounds = [np.searchsorted(part, cuts).tolist() for part in parts]
+
+    def of_step(step: int) -> R:
+        rows = [part[at[step] : at[step + 1]] for part, at in zip(parts, bounds, strict=True)]
+        return work(np.sort(np.concatenate(rows)))
+
+    return by_part(of_step, range(steps), threads=threads)
 
 
 def _outside(links: Links, block: Block) -> Links:

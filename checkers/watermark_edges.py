@@ -20,7 +20,6 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from checkers.edges import Int32s
 from checkers.ragged import distinct, first_of_each, ordered
 from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.watermark_coverage import Ground, Happenings, happenings, moments
@@ -320,13 +319,6 @@ def _by_op(links: Links, writes: SourceWrites) -> Links:
 def _with_two(mark: Int64s, unit: Int64s, part: Int64s) -> Int64s:
     """The watermarks with two different parts of one unit."""
     pairs = first_rows(mark, unit, part)
-    return with_several(mark[pairs], unit[pairs])
-
-
-def with_several(mark: Int64s | Int32s, unit: Int64s | Int32s) -> Int64s:
-    """The watermarks that have one unit more than once. Both are below 2**31."""
-    span = int(unit.max(initial=0)) + 1
-    pairs = np.multiply(mark, span, dtype=np.int64)
-    pairs += unit
-    pairs.sort()
-    return distinct(pairs[1:][pairs[1:] == pairs[:-1]] // span)
+    order = pairs[ascending(mark[pairs], unit[pairs])]
+    is_again = ~(first_of_each(mark[order]) | first_of_each(unit[order]))
+    return distinct(mark[order[is_again]])

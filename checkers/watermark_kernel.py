@@ -6,7 +6,6 @@ covers both (checkers/slices.py).
 
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -30,9 +29,9 @@ from checkers.stream_chunks import Placement, StreamLog, told_by
 from checkers.stream_index import ascending, is_kind
 from checkers.stream_ranks import read_beside
 from checkers.versions import Inference
-from checkers.watermark_blocks import blocks, edges_of, inner_edges
+from checkers.watermark_blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of
 from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks
-from checkers.watermark_edges import Links, with_several
+from checkers.watermark_edges import Links
 from checkers.watermark_elsewhere import NOTHING_RECEIVED, Received, places, received
 from checkers.watermark_nodes import marks_of, units_of
 from checkers.watermark_reads import NO_NODE, Readers
@@ -107,9 +106,9 @@ class Pairs:
     mark: Int32s
 
     @classmethod
-    def of(cls, links: Links, op: Int64s) -> "Pairs":
-        """Those of edges, whose operations are `op`."""
-        return cls(op.astype(np.int32), links.mark.astype(np.int32))
+    def of(cls, words: Int64s) -> "Pairs":
+        """Those of words (checkers/watermark_blocks.py)."""
+        return cls((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
 
     @classmethod
     def joined(cls, parts: Sequence["Pairs"]) -> "Pairs":
@@ -119,15 +118,6 @@ class Pairs:
     def only(self, rows: Bools) -> "Pairs":
         """Those of them."""
         return Pairs(self.op[rows], self.mark[rows])
-
-    def by_mark(self) -> "Pairs":
-        """Each once, in the order of watermarks, in which what is looked up for these lies together."""
-        words = self.mark.astype(np.int64)
-        words <<= 32
-        words |= self.op
-        words.sort()
-        words = words[first_of_each(words)]
-        return Pairs((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,9 +135,11 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class _Condensed:
-    """What one block of keys comes to: edges in, edges out, and what is newly contained, of each key once."""
+    """What one block of keys comes to. Edges are words, those of `new` as often as they are there."""
 
-    pairs: tuple[Pairs, Pairs, Pairs]
+    into: Int64s
+    out: Int64s
+    new: Int64s  # what is newly contained, of each key once
     contents: Contents
     orders: Counter[str]
     loose_count: int
@@ -174,18 +166,18 @@ def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: 
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
     look = partial(_condensed, deliveries, writes, contract, places(known.agreement, part.number, len(writes.op)))
     parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
-    into, out, new = (Pairs.joined([each.pairs[at] for each in parts]) for at in range(3))
-    with ThreadPoolExecutor(threads) as pool:
-        torn = pool.submit(with_several, new.mark, new.op)
-        once_in, once_out = pool.map(Pairs.by_mark, (into, out))
+    of_marks = partial(by_marks, count=len(marks.rows), threads=threads)
+    into = Pairs.joined(list(of_marks(_pairs_once, [each.into for each in parts])))
+    out = Pairs.joined(list(of_marks(_pairs_once, [each.out for each in parts])))
+    torn = np.concatenate(list(of_marks(repeated, [each.new for each in parts])))
     contents = reduce(Contents.beside, (each.contents for each in parts))
     orders = sum((each.orders for each in parts), Counter[str]())
     rows = int(np.count_nonzero(is_kind(deliveries.kind, (ROW, BACKFILL))))
     return Noted(
-        Derived(part=part, chains=marks.pairs(), into=once_in, out=once_out),
+        Derived(part=part, chains=marks.pairs(), into=into, out=out),
         Summary(
-            marks=watermarks(part.number, deliveries, marks, contents, torn.result(), contract),
-            counts={"rows": rows, "in-edges": len(once_in.op), "out-edges": len(once_out.op)},
+            marks=watermarks(part.number, deliveries, marks, contents, torn, contract),
+            counts={"rows": rows, "in-edges": len(into.op), "out-edges": len(out.op)},
             orders={name: orders[name] for name in parts[0].orders},
             loose_count=sum(each.loose_count for each in parts),
         ),
@@ -294,12 +286,21 @@ def _condensed(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s, block: Block
 ) -> _Condensed:
     edges = inner_edges(deliveries, writes, contract, block, elsewhere)
-    new = Pairs.of(edges.new, edges.new.op)
-    # Sorted in parts as well: less is kept until all parts are there.
-    into, out = (Pairs.of(links, links.op).by_mark() for links in (edges.into, edges.out))
     is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] != FAIL)
     loose_count = int(np.count_nonzero(is_loose))
-    return _Condensed((into, out, new), Contents.of(edges), Counter(edges.order.counts), loose_count)
+    return _Condensed(
+        # Each once in parts as well: less is kept until all parts are there.
+        into=once(words_of(edges.into)),
+        out=once(words_of(edges.out)),
+        new=words_of(edges.new),
+        contents=Contents.of(edges),
+        orders=Counter(edges.order.counts),
+        loose_count=loose_count,
+    )
+
+
+def _pairs_once(words: Int64s) -> Pairs:
+    return Pairs.of(once(words))
 
 
 def _came(links: Links, deliveries: Deliveries) -> Int64s:

@@ -1,12 +1,13 @@
 """A log that is judged a block of keys at a time has the edges and witnesses of the whole log, on random worlds."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from checkers.stream_blocks import Block, by_part
-from checkers.stream_index import first_rows
-from checkers.watermark_blocks import blocks, edges_of
-from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges, with_several
+from checkers.watermark_blocks import blocks, by_marks, edges_of, once, repeated, words_of
+from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
 from harness.core.columns import Deliveries, Int64s, SourceWrites
 from tests.amount import FIRST_SEED, count
 from tests.property.test_watermark_graph import broken, observed, spoiled
@@ -26,15 +27,19 @@ def rows_of(parts: list[Links]) -> list[tuple[int, ...]]:
     )
 
 
-def torn(found: list[WatermarkEdges], parts: list[Block], source: SourceWrites) -> list[int]:
+def torn(found: list[WatermarkEdges]) -> list[int]:
     """The watermarks that newly contain two keys of one operation, from what the blocks newly contain."""
-    mark, op = np.empty(0, np.int64), np.empty(0, np.int64)
-    for edges, part in zip(found, parts, strict=True):
-        version = part.writes[edges.new.version]
-        once = first_rows(edges.new.mark, source.op[version], source.key[version])
-        mark, op = np.append(mark, edges.new.mark[once]), np.append(op, source.op[version[once]])
-    found_twice: list[int] = with_several(mark, op).tolist()
-    return found_twice
+    return joined(repeated, [words_of(each.new) for each in found], len(found[0].marks.rows))
+
+
+def joined(work: Callable[[Int64s], Int64s], parts: list[Int64s], count: int) -> list[int]:
+    """The work on a few words at a time."""
+    return [word for some in by_marks(work, parts, count=count, threads=2, block_rows=5) for word in some.tolist()]
+
+
+def words(links: Links) -> list[int]:
+    """Each edge once, in the order of watermarks."""
+    return sorted({mark << 32 | op for mark, op in zip(links.mark.tolist(), links.op.tolist(), strict=True)})
 
 
 def torn_by_definition(whole: WatermarkEdges, source: SourceWrites) -> list[int]:
@@ -61,7 +66,12 @@ def test_blocks_have_the_edges_of_the_whole(kind: str) -> None:
             assert rows_of([each.out for each in found]) == rows_of([whole.out]), f"seed {seed}"
             assert union([each.witnesses for each in found]) == whole.witnesses.tolist()
             assert union([each.passing for each in found]) == whole.passing.tolist()
-            is_torn = torn(found, parts, source)
+            for of_blocks, links in (
+                ([each.into for each in found], whole.into),
+                ([each.out for each in found], whole.out),
+            ):
+                assert joined(once, [words_of(each) for each in of_blocks], len(whole.marks.rows)) == words(links)
+            is_torn = torn(found)
             assert is_torn == torn_by_definition(whole, source)
             counts = sum((order_counts(each) for each in found), start=np.zeros(3, np.int64))
             assert counts.tolist() == order_counts(whole).tolist()
