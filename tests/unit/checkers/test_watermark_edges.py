@@ -1,9 +1,10 @@
 """What a watermark contains, what it lacks, and how watermarks are chained: one case for each promise."""
 
+import numpy as np
 import pytest
 
 from checkers.watermark_edges import node_pairs, watermark_edges
-from checkers.watermark_versions import key_order, shown_writes
+from checkers.watermark_versions import key_order, shown_writes, states_at
 from harness.core.columns import NEVER
 from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import contract
@@ -129,6 +130,14 @@ def test_a_chain_goes_on_in_the_next_session_if_its_scope_is_wider(scope: str, i
 def test_what_no_watermark_contained_does_not_count_in_the_next_session() -> None:
     log = "s1/1 open@0 x=1@1 w@1 x=3@2 s1/2 open@1 w@1"
     assert "T1>W1" not in links(log, TWO, wm_scope="subscriber")
+
+
+def test_a_state_holds_what_lists_put_before_a_version_of_a_lower_position() -> None:
+    source = source_of(writes("ok@5 x=1#0; ok@3 x=2#1; ok@7 x=3#2"))
+    order = key_order(source, contract())
+    position = np.array([2, 3, 4, 6, 7])
+    code = np.zeros(5, np.int64)
+    assert states_at(order, source, code=code, position=position, with_it=True).tolist() == [-1, 1, 1, 1, 2]
 
 
 def test_an_unknown_version_ends_coverage_until_a_known_one_comes() -> None:
