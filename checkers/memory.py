@@ -1,13 +1,12 @@
-"""Memory that a task frees stays with its process for what comes next, and goes back to the system if nothing does.
+"""Memory that a task frees stays with its process while the task goes on, and goes back to the system behind it.
 
 C's allocator gives a large piece back at once, and every page of the next one comes anew, zeroed: of rules over columns
-of ten million rows that was a third of the time. One check follows the other, and asks for the same again.
+of ten million rows that was a third of the time.
 """
 
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock, Timer
 from typing import Final
 
 import pyarrow as pa
@@ -16,59 +15,23 @@ _LIBC: Final = ctypes.CDLL(None)
 # From glibc's malloc.h; other C libraries do what they do.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -3, -4, -8
 _MB: Final = 1 << 20
-_IDLE_S: Final = 4.0  # Longer than from one check to the next, and short beside either.
-
-
-class _Keeper:
-    """Who keeps memory, in all threads of this process."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._tasks = 0
-        self._timer: Timer | None = None
-
-    def begin(self) -> None:
-        """A task begins: what is freed is kept."""
-        with self._lock:
-            self._tasks += 1
-            if self._timer is not None:
-                self._timer.cancel()
-            _set(_MMAP_MAX, 0)
-            _set(_TRIM_THRESHOLD, 2**31 - 1)
-
-    def end(self) -> None:
-        """A task is over: what is free goes back, unless another one begins soon."""
-        with self._lock:
-            self._tasks -= 1
-            if not self._tasks:
-                self._timer = Timer(_IDLE_S, self._give_back)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def _give_back(self) -> None:
-        with self._lock:
-            if self._tasks:
-                return
-            # What glibc comes to by itself in a process that frees large pieces.
-            _set(_MMAP_MAX, 1 << 16)
-            _set(_MMAP_THRESHOLD, 32 * _MB)
-            _set(_TRIM_THRESHOLD, 64 * _MB)
-            if hasattr(_LIBC, "malloc_trim"):
-                _LIBC.malloc_trim(0)
-
-
-_KEEPER: Final = _Keeper()
 
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Keep what is freed for what is asked for next, by this task or by one that begins within seconds."""
+    """Keep what is freed for what is asked for next; behind that, give it back."""
     one_heap()
-    _KEEPER.begin()
+    _set(_MMAP_MAX, 0)
+    _set(_TRIM_THRESHOLD, 2**31 - 1)
     try:
         yield
     finally:
-        _KEEPER.end()
+        # What glibc comes to by itself in a process that frees large pieces.
+        _set(_MMAP_MAX, 1 << 16)
+        _set(_MMAP_THRESHOLD, 32 * _MB)
+        _set(_TRIM_THRESHOLD, 64 * _MB)
+        if hasattr(_LIBC, "malloc_trim"):
+            _LIBC.malloc_trim(0)
 
 
 def one_heap() -> None:

@@ -22,8 +22,7 @@ LINES_MAX, FUNCTION_MAX = 400, 50
 BANNED = {"asyncio", "socket", "random", "time", "uuid", "threading", "subprocess", "datetime"}
 MAY = {
     "harness/core/draw.py": {"random"},
-    # Threads of one task: when its memory goes back, and who makes a column. Neither decides what is found.
-    "checkers/memory.py": {"threading"},
+    # Who of a task's threads makes a column: it decides nothing that is found.
     "checkers/stream_columns.py": {"threading"},
 }
 ONLY_IN = {
