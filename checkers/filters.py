@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.ragged import distinct
+from checkers.stream_columns import constant
 from checkers.stream_coverage import ENDS
 from checkers.stream_index import GroupIndex, Places, codes, first_rows, is_kind
 from checkers.stream_view import Ruling, StreamView
@@ -122,7 +123,7 @@ class _Opens:
 def _first(view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> Int64s:
     """For each row the first of some markers of its session that bears the same names, NEVER without one."""
     if len(marks) == 0:
-        return np.broadcast_to(np.int64(NEVER), len(rows))
+        return constant(NEVER, len(rows))
     group, of_mark = view.session[rows], view.session[marks]
     if names:
         both = np.append(rows, marks)

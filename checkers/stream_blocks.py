@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.ragged import Scalar, distinct, groups
+from checkers.stream_columns import constant
 from checkers.stream_index import is_kind
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 
@@ -90,14 +91,14 @@ def _parted(key: Int64s, numbers: _Numbers, count: int, is_meant: Bools | None =
 
 def events_of(deliveries: Deliveries, rows: Int64s) -> Deliveries:
     """Those rows of a log, without their times: what is about single keys goes by the order of receipt."""
-    never = np.broadcast_to(np.int64(NEVER), len(deliveries.kind))
+    never = constant(NEVER, len(deliveries.kind))
     untimed = replace(deliveries, seq=never, ns=never)
     return Deliveries(**{field.name: taken(getattr(untimed, field.name), rows) for field in fields(Deliveries)})
 
 
 def writes_of(writes: SourceWrites, rows: Int64s) -> SourceWrites:
     """Those rows of a source, without their times."""
-    never = np.broadcast_to(np.int64(NEVER), len(writes.op))
+    never = constant(NEVER, len(writes.op))
     untimed = replace(writes, invoke_seq=never, complete_seq=never)
     return SourceWrites(**{field.name: taken(getattr(untimed, field.name), rows) for field in fields(SourceWrites)})
 

@@ -22,12 +22,12 @@ from checkers.arrow import integers
 from checkers.files import DAMAGE, damaged
 from checkers.ragged import common_prefix, distinct, expand, groups
 from checkers.stream_around import NOTHING_AROUND, Issued, all_readers, readers_of
+from checkers.stream_blocks import BLOCK_ROWS, pieces
 from checkers.stream_chunks import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, told_alone
 from checkers.stream_columns import constant
 from checkers.stream_index import Places, ascending, codes
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
-BLOCK_ROWS: Final = 1 << 19
 _GROUPS: Final = 4  # So many row groups of events are read at a time, for to open a file takes as long as a column.
 
 
@@ -72,8 +72,8 @@ def reading(
         files, events = SourceFiles(source, has_times=has_times), EventsFile(log, names)
         look = partial(_read_group, source, files, has_times)
         groups_read = [pool.submit(look, group) for group in range(files.group_count)]
-        pieces = [range(events.group_count)[at : at + _GROUPS] for at in range(0, events.group_count, _GROUPS)]
-        events_read = [pool.submit(events.read, piece) for piece in pieces]
+        runs = pieces(events.group_count, _GROUPS)
+        events_read = [pool.submit(events.read, range(run.start, run.stop)) for run in runs]
         parts = [task.result() for task in groups_read]
         del groups_read  # They hold the lists.
 
