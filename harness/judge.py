@@ -23,6 +23,7 @@ from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
 from checkers.register_order import ORDER
 from harness.checks import Subject, anomalies_of, chosen, second_opinions
+from harness.consent import code_in_file
 from harness.containers.lateness import BUSY
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Promise
@@ -343,7 +344,7 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:
         versions=dict(run_file.versions),
         plan_sha256=plan_sha256(run_file),
         cluster=run_file.cluster,
-        code=run_file.code,
+        code=code_in_file(run_file),
         workload=run_file.workload,
         runtime=run_file.runtime,
         seed=run_file.seed,

@@ -11,55 +11,40 @@ import traceback
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from importlib.abc import ExecutionLoader
-from importlib.metadata import EntryPoint, distribution, entry_points
+from importlib.metadata import distribution
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_loader
 from inspect import get_annotations
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from checkers import models
 from checkers.names import NAMES
 from harness.child import OWN_MODULE
+from harness.consent import Code, Place, entry_point
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
 from harness.scenario import known
-from harness.store import RunFile
 from harness.workloads import WORKLOADS
 from nemesis.package import PACKAGES
 
-GROUP = "seamark.clusters"
 PACKAGES_OF_OURS = ("harness", "nemesis", "checkers", "clusters")
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes the name of a folder.
 
 
-class Place(NamedTuple):
-    """Where a file of one's own defines a cluster."""
+def load_cluster(code: Code, code_sha256: str | None = None) -> Cluster:
+    """The cluster of that code. Raises ScenarioError if it cannot be had, with why.
 
-    path: Path
-    name: str
-
-
-def cluster_names() -> tuple[str, ...]:
-    """The names of all installed clusters, in order."""
-    return tuple(sorted(point.name for point in entry_points(group=GROUP)))
-
-
-def load_cluster(name: str, code_sha256: str | None = None) -> Cluster:
-    """The cluster of that name, or at that place in a file. Raises ScenarioError if it cannot be had, with why.
-
-    `code_sha256` is what the file must be: what a run was made with.
+    `code_sha256` is what its file must be: what a run was made with.
     """
-    place = place_of(name)
-    if place is not None:
-        return _from_file(place, code_sha256)
-    known(name, cluster_names(), "cluster (nor is it a file, as in path/to/file.py:Name)")
-    point: EntryPoint = next(iter(entry_points(group=GROUP, name=name)))
+    if code.place is not None:
+        return _from_file(code.place, code_sha256)
+    point = entry_point(code.name)
     try:
         cluster: Cluster = point.load()()
     except Exception as error:
-        raise ScenarioError(f"cluster {name!r} ({point.value}) cannot be loaded: {error!r}") from error
-    return _fit(cluster, f"cluster {name!r} ({point.value})")
+        raise ScenarioError(f"cluster {code.name!r} ({point.value}) cannot be loaded: {error!r}") from error
+    return _fit(cluster, f"cluster {code.name!r} ({point.value})")
 
 
 def of_machines(cluster: Cluster) -> MachineCluster:
@@ -69,56 +54,32 @@ def of_machines(cluster: Cluster) -> MachineCluster:
     return cluster
 
 
-def load_machines(name: str, code_sha256: str | None = None) -> MachineCluster:
-    """The cluster of that name, as one that can be simulated. Raises ScenarioError likewise."""
-    return of_machines(load_cluster(name, code_sha256))
+def load_machines(code: Code, code_sha256: str | None = None) -> MachineCluster:
+    """The cluster of that code, as one that can be simulated. Raises ScenarioError likewise."""
+    return of_machines(load_cluster(code, code_sha256))
 
 
-def code_of(name: str) -> str:
-    """Where the cluster of that name is, as "module:attribute": for who must load it in another place.
-
-    Raises ScenarioError if other places do not have it.
-    """
-    code = name if place_of(name) is not None else next(iter(entry_points(group=GROUP, name=name))).value
-    if not code.startswith("clusters."):
-        raise ScenarioError(f"{code}: its machines are not in a node's image, which holds Seamark's own: --runtime sim")
-    return code
-
-
-def place_of(name: str) -> Place | None:
-    """Where the cluster is, if the name is a place in a file. Raises ScenarioError if only half of it is told."""
-    path, _, attribute = name.rpartition(":")
-    if not path and attribute.endswith(".py"):
-        module = _module(Path(attribute).expanduser())
-        names = ", ".join(f"{attribute}:{each}" for each in _defined(module))
-        raise ScenarioError(f"{attribute}: which of its names is the cluster? {names or 'It defines none'}")
-    return Place(Path(path).expanduser(), attribute) if path.endswith(".py") else None
+def module_of(code: Code) -> str:
+    """Where that code is for a node's image, as "module:attribute". Raises ScenarioError if images do not hold it."""
+    module = code.name if code.place is not None else entry_point(code.name).value
+    if code.place is not None or not module.startswith("clusters."):
+        raise ScenarioError(
+            f"{module}: its machines are not in a node's image, which holds Seamark's own: --runtime sim"
+        )
+    return module
 
 
-def settled_name(name: str) -> str:
-    """The name under which the cluster is found from every folder."""
-    place = place_of(name)
-    return name if place is None else f"{place.path.resolve()}:{place.name}"
-
-
-def require_consent(path: Path, run: RunFile, cluster: str | None) -> None:
-    """Raise ScenarioError unless that cluster, named on the command line, is the file that a run was made with.
-
-    A stored run may come from anybody, so that it cannot say itself that code may be run.
-    """
-    if run.code is not None and (cluster is None or settled_name(cluster) != run.code):
-        raise ScenarioError(f"{path}: its cluster is code in a file: if that may be run, add --cluster {run.code}")
-
-
-def code_sha256_of(name: str) -> str | None:
+def code_sha256_of(code: Code) -> str | None:
     """The hash of the file in which the cluster is; None if it is installed."""
-    place = place_of(name)
-    return None if place is None else sha256(_content(place.path)).hexdigest()
+    return None if code.place is None else sha256(_content(code.place.path)).hexdigest()
 
 
 def _from_file(place: Place, code_sha256: str | None) -> Cluster:
     module = _module(place.path, code_sha256)
     names = _defined(module)
+    if not place.name:
+        found = ", ".join(f"{place.path}:{name}" for name in names)
+        raise ScenarioError(f"{place.path}: which of its names is the cluster? {found or 'It defines none'}")
     if place.name not in names and not hasattr(module, place.name):
         nearest = difflib.get_close_matches(place.name, names, 1, 0.5)
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"it has {', '.join(names) or 'none'}"

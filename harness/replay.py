@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.consent import Code
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Evidence, Footer, Header, Mark, Record
 from harness.core.trace import SECOND, Window
@@ -52,9 +53,10 @@ class Repetition(msgspec.Struct, frozen=True, kw_only=True):
         return self.difference is None and self.unseed == self.unseed_before
 
 
-def repeat(run: Path, *, trace: Window | None = None) -> Repetition:
-    """Simulate the run in `run` once more, beside it, and compare; with a `trace` of that window in TRACE_FILE.
+def repeat(run: Path, code: Code, *, trace: Window | None = None) -> Repetition:
+    """Simulate the run in `run` once more with that code, beside it, and compare.
 
+    With a `trace` of that window in TRACE_FILE.
     Of a run that was ended at its first violation only what it kept is made again, and compared.
     Raises RunFailed if the simulation fails; the trace then goes as far as it came. Raises ScenarioError if the run
     ended before the window.
@@ -64,22 +66,28 @@ def repeat(run: Path, *, trace: Window | None = None) -> Repetition:
     with tempfile.TemporaryDirectory(prefix="again-", dir=run) as folder:
         again, traced = Path(folder) / JOURNAL, Path(folder) / TRACE_FILE
         try:
-            _execute_alike(run, again, None if trace is None else (trace, traced))
+            _execute_alike(run, code, again, None if trace is None else (trace, traced))
         finally:
             if traced.exists():
                 traced.replace(run / TRACE_FILE)
         return compare(run / JOURNAL, again)
 
 
-def _execute_alike(run: Path, again: Path, trace: tuple[Window, Path] | None) -> None:
+def _execute_alike(run: Path, code: Code, again: Path, trace: tuple[Window, Path] | None) -> None:
     """Carry the run out; one that was stopped, until as much is there, which then ends as the first did."""
     first = run / JOURNAL
     *_, last = read_journal(first)
     if not (isinstance(last, Footer) and is_stopped(last)):
-        execute(run, again, trace=trace)
+        execute(run, code, again, trace=trace)
         return
     size = first.stat().st_size
-    execute(run, again, watch=None if trace else lambda: again.exists() and again.stat().st_size >= size, trace=trace)
+    execute(
+        run,
+        code,
+        again,
+        watch=None if trace else lambda: again.exists() and again.stat().st_size >= size,
+        trace=trace,
+    )
     kept = sum(not isinstance(record, Header | Footer) for record in read_journal(first))
     with contextlib.suppress(HistoryError):  # With less it differs, and where is told.
         end_after(again, kept, last)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from harness.consent import Code
 from harness.containers.compose import find_project
 from harness.containers.engine import connect
 from harness.core.errors import ScenarioError, SeamarkError
@@ -22,7 +23,7 @@ from harness.core.system import SUBSCRIBER, nothing_to_prepare
 from harness.core.trace import Window
 from harness.formats.parquet import write_history
 from harness.journal import read_journal
-from harness.registry import code_of, code_sha256_of, load_cluster, of_machines, settled_name, version
+from harness.registry import code_sha256_of, load_cluster, module_of, of_machines, version
 from harness.scenario import Scenario, decide
 from harness.store import HISTORY, JOURNAL, LOGS, RUN_FILE, RunFile, create_run, read_run_file, write_run_file
 from nemesis.plan import Plan
@@ -44,18 +45,18 @@ class RunFailed(SeamarkError):
         self.run = run
 
 
-def prepare(scenario: Scenario, store: Path, plan: Plan | None = None) -> tuple[Path, RunFile]:
-    """A new run directory with its run.json, and what the seed decided.
+def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = None) -> tuple[Path, RunFile]:
+    """A new run directory with its run.json, and what the seed decided. The cluster is that of `code`.
 
     ScenarioError, and DeployError if there is no engine for containers, come before anything is made.
     """
-    scenario = msgspec.structs.replace(scenario, cluster=settled_name(scenario.cluster))
-    code_sha256 = code_sha256_of(scenario.cluster)
-    cluster = load_cluster(scenario.cluster, code_sha256)
+    scenario = msgspec.structs.replace(scenario, cluster=code.name)
+    code_sha256 = code_sha256_of(code)
+    cluster = load_cluster(code, code_sha256)
     if scenario.runtime == "sim":
         of_machines(cluster)
     elif is_of_machines(cluster):
-        code_of(scenario.cluster)
+        module_of(code)
     if scenario.attach is not None:
         _require_attachable(scenario, cluster)
     decided = decide(scenario, cluster, plan)
@@ -101,12 +102,15 @@ def _require_attachable(scenario: Scenario, cluster: Cluster) -> None:
 
 def execute(
     run: Path,
+    code: Code,
     journal: Path | None = None,
     *,
     watch: Callable[[], bool] | None = None,
     trace: tuple[Window, Path] | None = None,
 ) -> float:
-    """Do what `run`/run.json says, into `journal` (the run's own by default), in a child process.
+    """Do what `run`/run.json says with the cluster of `code`, in a child process.
+
+    It goes into `journal`, the run's own by default.
 
     `watch` is called a few times a second meanwhile, and ends the run by returning True. `trace` asks for one, and says
     where it is to go. Returns the seconds it took.
@@ -116,19 +120,19 @@ def execute(
     log = run / STDERR_LOG
     log.parent.mkdir(exist_ok=True)
     runtime = read_run_file(run / RUN_FILE).runtime
-    command = [sys.executable, *CHILDREN[runtime], str(run / RUN_FILE), str(journal or run / JOURNAL)]
+    command = [sys.executable, *CHILDREN[runtime], str(run / RUN_FILE), str(journal or run / JOURNAL), code.name]
     if trace is not None:
         command += map(str, trace)
     with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
         try:
-            code = _exit_code(child, watch)
-            if code is None:
+            exit_code = _exit_code(child, watch)
+            if exit_code is None:
                 _end(child)
         except BaseException:
             _end(child)
             raise
-    if code:
-        raise RunFailed(run, _last_words(log, code))
+    if exit_code:
+        raise RunFailed(run, _last_words(log, exit_code))
     return time.monotonic() - started
 
 

@@ -9,10 +9,11 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from harness.core.draw import Draw
-from harness.core.errors import ScenarioError
+from harness.core.errors import HistoryError, ScenarioError
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
+from harness.store import RunFile
 from harness.workloads import WORKLOADS, WorkloadOptions
 from nemesis.package import IN_CONTAINERS, PACKAGES, UNITS, UNITS_IN_CONTAINERS, Topology, draw_plan
 from nemesis.plan import Plan
@@ -62,6 +63,14 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     shape: dict[str, int]
     plan: Plan
     workload: Workload
+
+
+def scenario_of(run_file: RunFile, path: Path) -> Scenario:
+    """The scenario that the run.json at `path` holds. Raises HistoryError if it holds none."""
+    try:
+        return msgspec.convert(run_file.options, Scenario)
+    except msgspec.ValidationError as error:
+        raise HistoryError(f"{path}: its options are no scenario ({error})") from None
 
 
 def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> Decided:

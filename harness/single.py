@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from checkers.engine import Engine
+from harness.consent import Code, code_in_file
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.record import Footer
 from harness.core.verdict import Verdict
@@ -41,6 +42,7 @@ class NotStored(SeamarkError):
 
 def carry_out(
     run: Path,
+    code: Code,
     engine: Callable[[], Engine],
     *,
     model: str | None = None,
@@ -48,7 +50,7 @@ def carry_out(
     is_fail_fast: bool = False,
     show: Callable[[str], None] | None = None,
 ) -> Report:
-    """Simulate and judge what was prepared in `run`. What fails meanwhile is in the report.
+    """Simulate and judge what was prepared in `run` with that code. What fails meanwhile is in the report.
 
     `is_fail_fast` ends the run at the first violation that its streams show. `show` gets a live line a few times a
     second.
@@ -56,10 +58,10 @@ def carry_out(
     started = time.monotonic()
     failure: str | None = None
     try:
-        _execute(run, is_fail_fast=is_fail_fast, show=show)
+        _execute(run, code, is_fail_fast=is_fail_fast, show=show)
         finish(run)
         if is_twice:
-            failure = difference(repeat(run))
+            failure = difference(repeat(run, code))
     except Exception as error:  # noqa: BLE001  Whatever it is, what was recorded is judged.
         failure = told(error, run / RUN_LOG)
     took_s = round(time.monotonic() - started, 3)
@@ -74,7 +76,7 @@ def carry_out(
         ) from error
 
 
-def _execute(run: Path, *, is_fail_fast: bool, show: Callable[[str], None] | None) -> None:
+def _execute(run: Path, code: Code, *, is_fail_fast: bool, show: Callable[[str], None] | None) -> None:
     """Carry the run out, watched as asked."""
     line = LiveLine(run / JOURNAL) if show is not None else None
     first = FirstViolation(run / JOURNAL, read_run_file(run / RUN_FILE)) if is_fail_fast else None
@@ -84,7 +86,7 @@ def _execute(run: Path, *, is_fail_fast: bool, show: Callable[[str], None] | Non
             show(line.text())
         return first is not None and first.look()
 
-    execute(run, watch=None if line is None and first is None else watch)
+    execute(run, code, watch=None if line is None and first is None else watch)
     if first is not None:
         first.close()
 
@@ -242,7 +244,7 @@ def _about(report: Report, run: Path, run_file: RunFile) -> Report:
         report,
         run=str(run),
         cluster=run_file.cluster,
-        code=run_file.code,
+        code=code_in_file(run_file),
         runtime=run_file.runtime,
         seed=run_file.seed,
         bugs=run_file.bugs,

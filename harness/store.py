@@ -50,11 +50,6 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     settle_ns: int = 0
     bounds: Bounds = Bounds()
 
-    @property
-    def code(self) -> str | None:
-        """Where the cluster is, if it is in a file: "/path/to/file.py:Name"."""
-        return None if self.code_sha256 is None else str(self.options.get("cluster"))
-
 
 def create_run(store: Path, test: str, seed: int) -> Path:
     """A new, empty run directory. Raises ScenarioError if the store cannot be written."""

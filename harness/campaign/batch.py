@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from checkers.engine import Engine, LocalEngine
+from harness.consent import Code
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict, worst
 from harness.report.batch_page import Summary, batch_page
@@ -62,6 +63,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     """How to carry a batch out. `time_budget_s`: begin no run after that."""
 
     scenario: Scenario
+    code: Code
     count: int
     jobs: int
     store: Path
@@ -125,8 +127,10 @@ def _submitted(pool: ProcessPoolExecutor, orders: Orders, seeds: Iterable[int]) 
 def _one(orders: Orders, seed: int) -> Report:
     """One run, in a process of the pool."""
     scenario = msgspec.structs.replace(orders.scenario, seed=seed)
-    run, _ = prepare(scenario, orders.store, orders.plan)
-    return carry_out(run, LocalEngine, model=orders.model, is_twice=orders.is_twice, is_fail_fast=orders.fail_fast)
+    run, _ = prepare(scenario, orders.code, orders.store, orders.plan)
+    return carry_out(
+        run, orders.code, LocalEngine, model=orders.model, is_twice=orders.is_twice, is_fail_fast=orders.fail_fast
+    )
 
 
 def _result(future: "Future[Report]") -> Report:

@@ -9,9 +9,10 @@ from rich.console import Console
 
 from harness.cli.output import print_json
 from harness.cli.promises_page import promises_page
+from harness.consent import cluster_names, on_command_line
 from harness.core.errors import ScenarioError
 from harness.core.seams import Cluster
-from harness.registry import cluster_names, load_cluster
+from harness.registry import load_cluster
 from harness.report.screen import plain
 
 
@@ -25,7 +26,7 @@ def clusters(
     """List the clusters: their promises, bugs, workloads and faults."""
     if as_json and as_markdown:
         raise ScenarioError("--json and --markdown exclude each other: choose one")
-    found = [load_cluster(name) for name in dict.fromkeys(names or cluster_names())]
+    found = [load_cluster(on_command_line(name)) for name in dict.fromkeys(names or cluster_names())]
     if as_markdown:
         sys.stdout.write(promises_page(found))
         return 0

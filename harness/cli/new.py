@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 
 import harness.cli.template
+from harness.consent import cluster_names
 from harness.core.errors import ScenarioError
-from harness.registry import cluster_names
 from harness.report.screen import plain
 
 

@@ -4,15 +4,16 @@ A scenario file is a table of the same names (TOML, or JSON): `seed = 7`, `bug =
 store is a scenario file as well: it brings its fault plan along.
 """
 
+import shlex
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from checkers import models
+from harness.consent import Code, consented
 from harness.core.errors import ScenarioError
-from harness.registry import require_consent
-from harness.scenario import RUNTIMES, Runtime, Scenario, known, scenario_file
+from harness.scenario import RUNTIMES, Runtime, Scenario, known, scenario_file, scenario_of
 from harness.store import read_run_file
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
@@ -87,8 +88,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         )
 
 
-def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, Plan | None]:
-    """The options of a scenario file, overruled by those `given`; and the fault plan, if one is prescribed."""
+def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, Code, Plan | None]:
+    """The options of a scenario file, overruled by those `given`; the cluster's code; the fault plan, if prescribed.
+
+    Raises ScenarioError if the file names code in a file, or containers to strike, that `given` does not name as well.
+    """
     options: dict[str, Any] = {}
     plan: Plan | None = None
     if path is not None:
@@ -96,9 +100,7 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, P
         if "options" in options and "schema" in options:
             run = read_run_file(path)
             plan = run.plan
-            if given.get("cluster") is None:
-                require_consent(path, run, None)
-            options = _as_written(msgspec.convert(run.options, Scenario))
+            options = _as_written(scenario_of(run, path))
     for name in options:
         known(name, RunOptions.__struct_fields__, f"option (in {path})")
     chosen = options.pop("option", {}) | _chosen(given)
@@ -116,7 +118,11 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, P
         raise ScenarioError(f"{path or 'the command line'}: {error}") from None
     if merged.plan is not None:
         plan = _plan_file(Path(merged.plan))
-    return merged, plan
+    by = path or Path()
+    if merged.attach is not None and given.get("attach") is None:
+        attach = shlex.quote(merged.attach)
+        raise ScenarioError(f"{by}: strikes the containers of a project: if that may be, add --attach {attach}")
+    return merged, consented(merged.cluster, by, given.get("cluster")), plan
 
 
 def _chosen(given: dict[str, Any]) -> dict[str, str]:

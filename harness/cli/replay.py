@@ -8,13 +8,14 @@ import typer
 from rich.console import Console
 
 from harness.cli.output import print_report, standard_error
-from harness.core.errors import ScenarioError
+from harness.consent import same_again
+from harness.core.errors import HistoryError, ScenarioError
 from harness.core.trace import window
 from harness.core.verdict import Verdict
 from harness.engines import EngineStart
-from harness.registry import require_consent
 from harness.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
 from harness.report.screen import plain
+from harness.scenario import scenario_of
 from harness.single import difference, judge_run
 from harness.store import RUN_FILE, find_run, read_run_file
 
@@ -41,11 +42,13 @@ def replay(
     run_file = read_run_file(folder / RUN_FILE)
     if run_file.runtime != "sim":
         raise ScenarioError(f"{folder}: a run in {run_file.runtime} cannot be repeated exactly; run its plan again")
-    require_consent(folder, run_file, cluster)
+    code = same_again(scenario_of(run_file, folder / RUN_FILE).cluster, folder, cluster)
+    if code.place is not None and run_file.code_sha256 is None:
+        raise HistoryError(f"{folder}: its run.json lacks the hash of its code, which cannot be known to be the same")
     moments = None if trace is None else window(trace)
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start:
-        repetition = repeat(folder, trace=moments)
+        repetition = repeat(folder, code, trace=moments)
         if not quiet:
             _show(screen, folder, repetition)
         if moments is not None:

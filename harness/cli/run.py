@@ -10,6 +10,7 @@ from rich.console import Console
 from harness.campaign.batch import Orders, run_batch
 from harness.cli.options import RunOptions, run_options
 from harness.cli.output import live_line, print_batch, print_report, standard_error
+from harness.consent import Code
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.engines import EngineStart
@@ -55,34 +56,41 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 ) -> int:
     """Run a cluster under faults and judge what happened. The exit code is the verdict's."""
     given = {name: value for name, value in locals().items() if name not in ("scenario", "as_json")}
-    options, prescribed = run_options(scenario, given | {"json": as_json})
+    options, code, prescribed = run_options(scenario, given | {"json": as_json})
     if prescribed is not None and options.runs > 1 and options.plan is None:
         raise ScenarioError("a run.json repeats one run: leave --count out, or take its options without its plan")
     first = options.seed if options.seed is not None else secrets.randbelow(SEED_MAX)
     if options.runs > 1 or options.until_found:
-        return _batch(options, first, prescribed)
-    return _single(options, first, prescribed)
+        return _batch(options, code, first, prescribed)
+    return _single(options, code, first, prescribed)
 
 
-def _single(options: RunOptions, seed: int, plan: Plan | None) -> int:
+def _single(options: RunOptions, code: Code, seed: int, plan: Plan | None) -> int:
     screen = standard_error() if options.json else Console(highlight=False)
-    run, run_file = prepare(options.scenario(seed), Path(options.store), plan)
+    run, run_file = prepare(options.scenario(seed), code, Path(options.store), plan)
     if not options.quiet:
         show_header(screen, header(run_file))
     with EngineStart(options.engine) as start, live_line(is_shown=not options.quiet) as show:
         report = carry_out(
-            run, start.engine, model=options.model, is_twice=options.twice, is_fail_fast=options.fail_fast, show=show
+            run,
+            code,
+            start.engine,
+            model=options.model,
+            is_twice=options.twice,
+            is_fail_fast=options.fail_fast,
+            show=show,
         )
     return print_report(report, as_json=options.json, is_quiet=options.quiet)
 
 
-def _batch(options: RunOptions, first: int, plan: Plan | None) -> int:
+def _batch(options: RunOptions, code: Code, first: int, plan: Plan | None) -> int:
     screen = standard_error() if options.json else Console(highlight=False)
     if not options.quiet:
         line = f"seamark  {options.cluster} {WHERE[options.runtime]}  seeds {first} to {first + options.runs - 1}"
         screen.print(plain(f"{line}  {options.jobs} at a time"))
     orders = Orders(
         scenario=options.scenario(first),
+        code=code,
         count=options.runs,
         jobs=options.jobs,
         store=Path(options.store),

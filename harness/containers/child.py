@@ -1,6 +1,7 @@
 """The child process of a run in containers. It deploys the cluster, carries the test out, and writes the journal.
 
-Run as `python -m harness.containers.child RUN_JSON JOURNAL`. Exits 0 once the footer is written and everything that it
+Run as `python -m harness.containers.child RUN_JSON JOURNAL CLUSTER`, the latter being what the person
+consented to, whatever run.json names. Exits 0 once the footer is written and everything that it
 started is gone. SIGINT and SIGTERM, the latter also when the harness dies, end the run early: faults are undone and the
 containers removed, and what was recorded stays readable.
 """
@@ -16,10 +17,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import docker
-import msgspec
 
 from harness.child import die_with_parent, end_with
 from harness.clients import OpenClient, clients_of_machines, clients_of_services
+from harness.consent import Code, on_command_line
 from harness.containers.collector import Collector
 from harness.containers.control import Hearers, Probes
 from harness.containers.deployment import Deployment, in_thread
@@ -41,8 +42,8 @@ from harness.core.seams import Cluster, MachineCluster, ServiceCluster, Subscrib
 from harness.core.verdict import EXIT_INTERRUPTED
 from harness.interpreter import Interpreter, Runtime
 from harness.journal import JournalWriter
-from harness.registry import code_of, load_cluster
-from harness.scenario import Decided, Scenario, decide, topology
+from harness.registry import load_cluster, module_of
+from harness.scenario import Decided, Scenario, decide, scenario_of, topology
 from harness.store import LOGS, read_run_file
 
 MS: Final = 1_000_000
@@ -101,9 +102,9 @@ class Test:
     """One run, from the deployment to the last record."""
 
     def __init__(
-        self, scenario: Scenario, decided: Decided, clock: WallClock, append: Callable[[Evidence], None]
+        self, scenario: Scenario, code: Code, decided: Decided, clock: WallClock, append: Callable[[Evidence], None]
     ) -> None:
-        self._scenario, self._decided, self._clock = scenario, decided, clock
+        self._scenario, self._code, self._decided, self._clock = scenario, code, decided, clock
         self._failed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._recorder = Recorder(append, self._fail)
         self._collector = Collector(self._recorder.record, clock.now_ns)
@@ -125,7 +126,7 @@ class Test:
         blueprint = Blueprint(
             run_id=self._run_id,
             cluster=cluster,
-            code=code_of(self._scenario.cluster),
+            code=module_of(self._code),
             settings=self._decided.settings,
             seed=self._scenario.seed,
             epoch_ns=self._clock.epoch_ns,
@@ -269,17 +270,18 @@ async def _synced(writer: JournalWriter) -> None:
         await in_thread(writer.sync)
 
 
-async def _main(run_json: Path, journal: Path) -> int:
+async def _main(run_json: Path, journal: Path, code: Code) -> int:
     run = read_run_file(run_json)
-    scenario = msgspec.convert(run.options, Scenario)
-    cluster = load_cluster(scenario.cluster)
+    scenario = scenario_of(run, run_json)
+    cluster = load_cluster(code, run.code_sha256)
     decided = decide(scenario, cluster, run.plan)
     clock = WallClock()
     with JournalWriter(journal) as writer:
         writer.append(Header(SCHEMA, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
         syncing = asyncio.create_task(_synced(writer))
         try:
-            reason = await Test(scenario, decided, clock, writer.append).carry_out(cluster, run_json.parent / LOGS)
+            test = Test(scenario, code, decided, clock, writer.append)
+            reason = await test.carry_out(cluster, run_json.parent / LOGS)
         finally:
             syncing.cancel()
         writer.append(Footer(clock.now_ns(), reason))
@@ -289,11 +291,11 @@ async def _main(run_json: Path, journal: Path) -> int:
 
 def main() -> int:
     """Carry out what a run.json says. An interrupt exits with 130, after everything was removed."""
-    run_json, journal = map(Path, sys.argv[1:])
+    run_json, journal, named = sys.argv[1:]
     die_with_parent(signal.SIGTERM)
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
-        running = loop.create_task(_main(run_json, journal))
+        running = loop.create_task(_main(Path(run_json), Path(journal), on_command_line(named)))
 
         def interrupt() -> None:
             """Once only: a terminal's interrupt is followed by the harness's, and must not stop the clearing up."""

@@ -1,8 +1,9 @@
 """The child process of a simulated run: one thread, no garbage collector. It writes the journal and nothing else.
 
-Run as `python -m harness.simulation.child RUN_JSON JOURNAL [FROM..TO TRACE]`; with the latter it writes a trace of
-those seconds as well. Exits 0 once the footer is written. What goes wrong is
-told on standard error, the last line in one sentence; whatever was recorded until then stays readable.
+Run as `python -m harness.simulation.child RUN_JSON JOURNAL CLUSTER [FROM..TO TRACE]`; with the latter it traces those
+seconds as well. CLUSTER is what the person consented to, whatever run.json names. Exits 0 once the footer is
+written. What goes wrong is told on standard error, the last line in one sentence; whatever was recorded until then
+stays readable.
 """
 
 import gc
@@ -17,6 +18,7 @@ import msgspec
 
 from harness.child import die_with_parent, end_with
 from harness.clients import clients_of_machines
+from harness.consent import on_command_line
 from harness.core.draw import Draw
 from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
 from harness.core.seams import MachineCluster
@@ -24,7 +26,7 @@ from harness.core.trace import window
 from harness.interpreter import Interpreter, Runtime
 from harness.journal import HistoryHash, JournalWriter
 from harness.registry import load_machines
-from harness.scenario import Decided, Scenario, decide
+from harness.scenario import Decided, Scenario, decide, scenario_of
 from harness.simulation.tracer import Tracer
 from harness.simulation.world import World
 from harness.store import read_run_file
@@ -84,12 +86,12 @@ def unseed(history_sha256: str, world: World) -> str:
 
 def main() -> int:
     """Simulate what a run.json says."""
-    run_json, journal, *trace = sys.argv[1:]
+    run_json, journal, named, *trace = sys.argv[1:]
     gc.disable()
     die_with_parent()
     run = read_run_file(Path(run_json))
-    scenario = msgspec.convert(run.options, Scenario)
-    cluster = load_machines(scenario.cluster, run.code_sha256)
+    scenario = scenario_of(run, Path(run_json))
+    cluster = load_machines(on_command_line(named), run.code_sha256)
     decided = decide(scenario, cluster, run.plan)
     history_hash = HistoryHash()
     with JournalWriter(Path(journal)) as writer, _tracer(*trace) as tracer:

@@ -18,6 +18,7 @@ from pathlib import Path
 import docker
 
 import harness.containers.deployment as deployed
+from harness.consent import installed
 from harness.containers.control import Hearers, Probes
 from harness.containers.deployment import Deployment
 from harness.containers.engine import connect
@@ -30,7 +31,7 @@ from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.core.seams import Invocation
 from harness.host.config import DATA_PORT
-from harness.registry import code_of, load_machines
+from harness.registry import load_machines, module_of
 from harness.scenario import Scenario, decide
 
 ROUNDS = 3
@@ -69,11 +70,11 @@ print(statistics.median(took) * 1e6)
 
 def blueprint(cluster: str) -> Blueprint:
     """A deployment of that cluster, for which no fault is planned."""
-    loaded = load_machines(cluster)
+    loaded = load_machines(installed(cluster))
     return Blueprint(
         run_id=secrets.token_hex(4),
         cluster=loaded,
-        code=code_of(cluster),
+        code=module_of(installed(cluster)),
         settings=decide(Scenario(cluster=cluster, seed=1, runtime="docker"), loaded).settings,
         seed=1,
         epoch_ns=time.monotonic_ns(),
@@ -155,7 +156,7 @@ def tell(what: str, took_us: Mapping[str, float]) -> None:
 async def write_us(engine: docker.DockerClient, *, is_direct: bool) -> float:
     """Microseconds (median) of a write, which the primary answers when its backup has it."""
     if is_direct:
-        nodes = [node.id for node in load_machines("tutorial").nodes]
+        nodes = [node.id for node in load_machines(installed("tutorial")).nodes]
         put_peers(lambda wires, node: {peer: (str(peer), DATA_PORT) for peer in nodes if peer != node})
     try:
         async with opened(engine, "tutorial") as each:
@@ -170,8 +171,8 @@ def put_peers(dialled: Callable[..., object]) -> None:
 
 
 async def _write_us(each: Deployment) -> float:
-    cluster = load_machines("tutorial")
-    connection = ContainerNetwork(each.client_ports, code_of("tutorial")).connect("client-0")
+    cluster = load_machines(installed("tutorial"))
+    connection = ContainerNetwork(each.client_ports, module_of(installed("tutorial"))).connect("client-0")
     client = cluster.client(0, connection, blueprint("tutorial").settings)
     took = []
     for number in range(WRITES):

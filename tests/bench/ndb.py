@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.consent import installed
 from harness.core.record import Evidence
 from harness.core.trace import Window
 from harness.journal import HistoryHash, JournalWriter
@@ -35,14 +36,14 @@ def measure(scenario: Scenario, decided: Decided, folder: Path) -> tuple[float, 
             history_hash.add(evidence)
 
         started = time.process_time()
-        _, world = simulate(scenario, load_machines(scenario.cluster), decided, record)
+        _, world = simulate(scenario, load_machines(installed(scenario.cluster)), decided, record)
         return time.process_time() - started, sum(world.handled().values())
 
 
 def messages(scenario: Scenario, decided: Decided, folder: Path) -> int:
     """How many messages the nodes handle in that run."""
     with Tracer(ALWAYS, folder / "trace.jsonl") as tracer:
-        simulate(scenario, load_machines(scenario.cluster), decided, lambda _: None, tracer)
+        simulate(scenario, load_machines(installed(scenario.cluster)), decided, lambda _: None, tracer)
     with (folder / "trace.jsonl").open("rb") as lines:
         return sum(RECEIVED in line for line in lines)
 
@@ -54,7 +55,7 @@ def main() -> None:
     for seed in seeds:
         for epoch_ms in EPOCHS_MS:
             scenario = Scenario(cluster="ndb", seed=seed, time_s=SIMULATED_S, nemesis=())
-            drawn = decide(scenario, load_machines("ndb"))
+            drawn = decide(scenario, load_machines(installed("ndb")))
             parameters = drawn.settings.parameters | {"epoch_ms": epoch_ms}
             decided = msgspec.structs.replace(
                 drawn, settings=msgspec.structs.replace(drawn.settings, parameters=parameters)

@@ -23,6 +23,7 @@ from checkers.stream_sentences import CHECKER as STREAMS
 from checkers.watermark_opinion import CHECKER as OPINIONS
 from checkers.watermark_sentences import CHECKER as WATERMARKS
 from harness.checks import WATERMARKS_LOCKED
+from harness.consent import installed
 from harness.core.record import Footer
 from harness.formats.load import load
 from harness.formats.parquet import write_history
@@ -122,7 +123,7 @@ def cases(bugs: Sequence[str]) -> Iterator[tuple[str, list[tuple[Scenario, Plan 
 
 def recorded(scenario: Scenario, plan: Plan | None, store: Path) -> Path:
     """The run of that scenario, simulated."""
-    run, _ = prepare(scenario, store, plan)
+    run, _ = prepare(scenario, installed(scenario.cluster), store, plan)
     simulated = Simulated(scenario, plan)
     write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
     return run

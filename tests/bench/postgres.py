@@ -23,6 +23,7 @@ from clusters.postgres import Cluster, rows
 from clusters.postgres.client import LEVELS
 from clusters.postgres.service import PRIMARY, USER
 from clusters.postgres.setup import prepare
+from harness.consent import installed
 from harness.containers.child import Test, WallClock
 from harness.core.generator import Context, Generator, Planned
 from harness.core.machine import Settings
@@ -129,7 +130,8 @@ async def measured(clients: int, folder: Path) -> tuple[Tally, Bench]:
     quiet = msgspec.structs.replace(workload, final=EachUntilOk((), 1, 1))
     with JournalWriter(folder / "journal.log") as journal:
         tally = Tally(journal)
-        test = Test(scenario, msgspec.structs.replace(decided, workload=quiet), WallClock(), tally.append)
+        without_final = msgspec.structs.replace(decided, workload=quiet)
+        test = Test(scenario, installed(scenario.cluster), without_final, WallClock(), tally.append)
         await test.carry_out(cluster, folder)
     return tally, found[0]
 

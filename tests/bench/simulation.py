@@ -6,6 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.consent import installed
 from harness.core.record import Evidence
 from harness.journal import HistoryHash, JournalWriter
 from harness.registry import load_machines
@@ -23,7 +24,7 @@ def measure(scenario: Scenario, writer: JournalWriter) -> tuple[float, int]:
         writer.append(evidence)
         history_hash.add(evidence)
 
-    cluster = load_machines(scenario.cluster)
+    cluster = load_machines(installed(scenario.cluster))
     decided = decide(scenario, cluster)
     started = time.perf_counter()
     _, world = simulate(scenario, cluster, decided, record)

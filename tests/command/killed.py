@@ -15,6 +15,7 @@ from types import FrameType
 import harness.running
 import harness.single
 from harness.cli.main import main
+from harness.consent import Code
 
 BROKEN_CHILD = str(Path(__file__).with_name("broken_child.py"))
 CALLS: Counter[str] = Counter()
@@ -32,9 +33,9 @@ def counted(phase: str, count: int) -> None:
 
     execute = harness.running.execute
 
-    def executed(run: Path, *arguments: object, **options: object) -> object:
+    def executed(run: Path, code: Code, **options: object) -> object:
         PHASE[0] = "simulation"
-        took_s = execute(run)
+        took_s = execute(run, code)
         PHASE[0] = "checking"
         return took_s
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.consent import on_command_line
 from harness.registry import load_cluster
 from tests.command.conftest import Seamark
 
@@ -16,7 +17,7 @@ def test_what_is_written_is_a_cluster_under_its_name_and_the_next_command_is_tol
     outcome = seamark("new", "book_shop")
     assert (outcome.code, outcome.err) == (0, "")
     assert "seamark run --cluster book_shop.py:book_shop --runtime docker" in outcome.out
-    cluster = load_cluster(f"{tmp_path / 'book_shop.py'}:book_shop")
+    cluster = load_cluster(on_command_line(f"{tmp_path / 'book_shop.py'}:book_shop"))
     assert (cluster.name, [promise.id for promise in cluster.promises]) == ("book_shop", ["BOOK-SHOP-1"])
     text = (tmp_path / "book_shop.py").read_text(encoding="utf-8")
     assert "yours" not in text.replace("your own", "").replace("yours in its", "")

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from checkers.engine import LocalEngine
+from harness.consent import installed
 from harness.core.record import Complete, Footer, Invoke, StreamEvent
 from harness.formats.parquet import write_history
 from harness.report.model import FindingRow, Report
@@ -45,7 +46,7 @@ class Judged:
 
 def judged(store: Path, nemesis: tuple[str, ...] | None, *bugs: str) -> Judged:
     scenario = Scenario(cluster="tutorial", seed=SEED, time_s=12, nemesis=nemesis, bugs=bugs)
-    run, _ = prepare(scenario, store)
+    run, _ = prepare(scenario, installed(scenario.cluster), store)
     simulated = Simulated(scenario)
     write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
     return Judged(run, simulated, judge_run(run, LocalEngine))

@@ -14,6 +14,7 @@ import pytest
 
 from checkers.engine import LocalEngine
 from clusters.ndb.planted import BUGS
+from harness.consent import installed
 from harness.core.record import Footer
 from harness.formats.parquet import write_history
 from harness.report.model import Report
@@ -74,7 +75,7 @@ class Runs:
 
     def _carried_out(self, plan: Plan, bugs: tuple[str, ...]) -> Judged:
         scenario = Scenario(cluster="ndb", seed=SEED, time_s=8, clients=8, bugs=bugs)
-        run, _ = prepare(scenario, self._store, plan)
+        run, _ = prepare(scenario, installed(scenario.cluster), self._store, plan)
         simulated = Simulated(scenario, plan)
         write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
         return Judged(run, judge_run(run, LocalEngine))

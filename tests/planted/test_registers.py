@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine import LocalEngine
+from harness.consent import installed
 from harness.core.record import Complete, Footer, Invoke
 from harness.formats.parquet import write_history
 from harness.report.model import Report
@@ -21,7 +22,7 @@ def judged(store: Path, seed: int, *bugs: str) -> tuple[Simulated, Report]:
     scenario = Scenario(
         cluster="tutorial", workload="cas-register", seed=seed, time_s=12, nemesis=("partition",), bugs=bugs
     )
-    run, _ = prepare(scenario, store)
+    run, _ = prepare(scenario, installed(scenario.cluster), store)
     simulated = Simulated(scenario)
     write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
     return simulated, judge_run(run, LocalEngine)

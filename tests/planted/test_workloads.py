@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine import LocalEngine
+from harness.consent import installed
 from harness.core.record import Footer
 from harness.formats.parquet import write_history
 from harness.report.model import Report
@@ -41,7 +42,7 @@ def judged(store: Path, cluster: str, workload: str, seed: int, bug: str, *, is_
     if cluster == "ndb":
         plan = plan_from_json((PLANS / f"{bug}.json").read_text(encoding="utf-8"))
         scenario = Scenario(cluster=cluster, workload=workload, seed=seed, time_s=8, clients=8, bugs=bugs)
-    run, _ = prepare(scenario, store, plan)
+    run, _ = prepare(scenario, installed(scenario.cluster), store, plan)
     simulated = Simulated(scenario, plan)
     write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
     return judge_run(run, LocalEngine)

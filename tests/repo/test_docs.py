@@ -19,10 +19,11 @@ from harness.checks import CHECKS
 from harness.cli.contract_words import BOUNDS, CONTRACT
 from harness.cli.main import app
 from harness.cli.promises_page import promises_page
+from harness.consent import GROUP, cluster_names, installed
 from harness.core.draw import Draw
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.seams import Cluster
-from harness.registry import GROUP, cluster_names, load_cluster
+from harness.registry import load_cluster
 from harness.scenario import SECOND, topology
 from nemesis.package import MIN_PACKAGES, PACKAGES
 from nemesis.validation import plan_from_json, validate
@@ -60,7 +61,7 @@ def prose(page: Path) -> str:
 
 
 def clusters() -> list[Cluster]:
-    return [load_cluster(name) for name in cluster_names()]
+    return [load_cluster(installed(name)) for name in cluster_names()]
 
 
 # Links
@@ -159,7 +160,7 @@ def test_the_page_of_promises_says_of_each_what_would_break_it_and_who_says_so()
 
 
 def test_a_promise_that_no_check_looks_for_is_told_so() -> None:
-    cluster = load_cluster("tutorial")
+    cluster = load_cluster(installed("tutorial"))
     cluster.promises = (Promise(id="T-1", text="All is well.", source="docs", forbids=("epoch-fork",)),)
     cluster.stream, cluster.bugs = None, {}
     page = promises_page([cluster])
@@ -193,7 +194,7 @@ def test_the_plans_on_the_page_are_accepted_for_the_tutorial() -> None:
     for text in plans:
         plan = plan_from_json(text)
         assert plan.steps
-        validate(plan, topology(load_cluster("tutorial")), duration_ns=60 * SECOND)
+        validate(plan, topology(load_cluster(installed("tutorial"))), duration_ns=60 * SECOND)
 
 
 def test_the_page_of_faults_has_a_section_on_every_package() -> None:
@@ -221,7 +222,7 @@ def test_the_page_of_faults_tells_the_range_that_is_drawn(
 ) -> None:
     section = FAULTS.read_text(encoding="utf-8").split(f"### {package}\n")[1].split("\n##")[0]
     assert told in " ".join(section.split())
-    small = topology(load_cluster("tutorial"))
+    small = topology(load_cluster(installed("tutorial")))
     lossy = msgspec.structs.replace(small, links={**small.links, ("data", "data"): "datagram"})
     stream = Draw(1).stream("faults")
     strikes = [PACKAGES[package].draw(lossy, stream) for _ in range(4_000)]
@@ -238,7 +239,7 @@ def test_the_page_of_faults_tells_the_range_that_is_drawn(
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def own_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the page's parts are one module, installed as the page says."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "notes.py").write_text("\n\n".join(blocks(OWN, "python")), encoding="utf-8")
@@ -268,18 +269,18 @@ def exit_code(folder: Path, *arguments: str) -> tuple[int, str]:
 ORDERS = ("run", "--cluster", "notes", "--seed", "2", "--time", "10", "--engine", "local", "--quiet")
 
 
-def test_the_cluster_on_the_page_keeps_its_promise(installed: Path) -> None:
-    code, told = exit_code(installed, *ORDERS)
+def test_the_cluster_on_the_page_keeps_its_promise(own_package: Path) -> None:
+    code, told = exit_code(own_package, *ORDERS)
     assert code == 0, told
 
 
-def test_the_bug_on_the_page_is_found(installed: Path) -> None:
-    code, told = exit_code(installed, *ORDERS, "--bug", "early-answer", "--count", "10", "--until-found")
+def test_the_bug_on_the_page_is_found(own_package: Path) -> None:
+    code, told = exit_code(own_package, *ORDERS, "--bug", "early-answer", "--count", "10", "--until-found")
     assert code == 1, told
 
 
-def test_the_cluster_on_the_page_passes_the_type_checker(installed: Path) -> None:
-    mypy, page = ROOT / ".venv" / "bin" / "mypy", installed / "notes.py"
+def test_the_cluster_on_the_page_passes_the_type_checker(own_package: Path) -> None:
+    mypy, page = ROOT / ".venv" / "bin" / "mypy", own_package / "notes.py"
     command = [str(mypy), "--strict", "--no-error-summary", str(page)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("", 0)

@@ -1,5 +1,6 @@
 """Runs of the tutorial in memory: what a child process would record, as a list."""
 
+from harness.consent import installed
 from harness.core.record import Complete, Evidence, Mark, StreamEvent
 from harness.core.seams import MachineCluster
 from harness.journal import history_sha256
@@ -15,7 +16,7 @@ class Simulated:
     """One run: its evidence, how it ended, and its unseed."""
 
     def __init__(self, scenario: Scenario, plan: Plan | None = None, cluster: MachineCluster | None = None) -> None:
-        cluster = cluster or load_machines(scenario.cluster)
+        cluster = cluster or load_machines(installed(scenario.cluster))
         self.evidence: list[Evidence] = []
         self.reason, world = simulate(scenario, cluster, decide(scenario, cluster, plan), self.evidence.append)
         self.unseed = unseed(history_sha256(self.evidence), world)

@@ -16,6 +16,7 @@ import pytest
 from checkers.engine import LocalEngine
 from clusters.ndb.cluster import Ndb
 from clusters.ndb.shape import DATA_NODES, MS
+from harness.consent import installed
 from harness.core.record import Complete, Footer
 from harness.formats.parquet import write_history
 from harness.report.model import Report
@@ -82,7 +83,7 @@ def judged(odd: Odd, store: Path) -> Judged:
     scenario = Scenario(
         cluster="ndb", seed=odd.seed, time_s=odd.time_s, rate=odd.rate, workload=odd.workload, bugs=odd.bugs
     )
-    folder, run_file = prepare(scenario, store, plan)
+    folder, run_file = prepare(scenario, installed(scenario.cluster), store, plan)
     decided = decide(scenario, cluster, plan)
     run_file = msgspec.structs.replace(
         run_file,

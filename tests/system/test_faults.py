@@ -11,6 +11,7 @@ import docker
 import pytest
 
 from clusters.tutorial.messages import Operate
+from harness.consent import installed
 from harness.containers.control import Hearers, Probes
 from harness.containers.deployment import Deployment
 from harness.containers.faults import faults_on_machines
@@ -21,7 +22,7 @@ from harness.containers.site import Holds
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.core.seams import CallFailed
-from harness.registry import code_of, load_machines
+from harness.registry import load_machines, module_of
 from harness.scenario import Scenario, decide, topology
 from nemesis.plan import Effect, Step
 
@@ -40,12 +41,12 @@ class Deployed:
 
     def __init__(self, client: docker.DockerClient) -> None:
         scenario = Scenario(cluster="tutorial", seed=3, runtime="docker")
-        cluster = load_machines("tutorial")
+        cluster = load_machines(installed("tutorial"))
         self.failures: list[str] = []
         blueprint = Blueprint(
             run_id=secrets.token_hex(4),
             cluster=cluster,
-            code=code_of("tutorial"),
+            code=module_of(installed("tutorial")),
             settings=decide(scenario, cluster).settings,
             seed=3,
             epoch_ns=time.monotonic_ns(),

@@ -4,17 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.consent import cluster_names, installed, on_command_line, place_of
 from harness.core.errors import ScenarioError
 from harness.core.seams import is_of_machines, is_of_services
-from harness.registry import (
-    cluster_names,
-    code_of,
-    code_sha256_of,
-    load_cluster,
-    load_machines,
-    place_of,
-    settled_name,
-)
+from harness.registry import code_sha256_of, load_cluster, load_machines, module_of
 
 SYSTEM = """
 from harness.core.seams import Service
@@ -37,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 
 def refusal(name: str, code_sha256: str | None = None) -> str:
     with pytest.raises(ScenarioError) as refused:
-        load_cluster(name, code_sha256)
+        load_cluster(on_command_line(name), code_sha256)
     text = str(refused.value)
     assert "\n" not in text
     return text
@@ -46,14 +39,16 @@ def refusal(name: str, code_sha256: str | None = None) -> str:
 def test_every_installed_cluster_has_all_that_is_asked_of_one() -> None:
     assert {"ndb", "tutorial"} <= set(cluster_names())
     for name in cluster_names():
-        cluster = load_cluster(name)
+        code = installed(name)
+        cluster = load_cluster(code)
         assert is_of_machines(cluster) != is_of_services(cluster)
-        assert (settled_name(name), code_sha256_of(name), place_of(name)) == (name, None, None)
+        assert (code.name, code.place, code_sha256_of(code), place_of(name)) == (name, None, None, None)
+        assert on_command_line(name) == code
 
 
 @pytest.mark.parametrize("name", ["box", "Box", "make"])
 def test_an_instance_and_what_makes_one_are_both_a_cluster(file: Path, name: str) -> None:
-    cluster = load_cluster(f"{file}:{name}")
+    cluster = load_cluster(on_command_line(f"{file}:{name}"))
     assert (cluster.name, is_of_services(cluster)) == ("box", True)
 
 
@@ -66,32 +61,32 @@ def test_a_class_is_called_too_and_its_annotations_can_be_looked_up(file: Path) 
         "from clusters.tutorial import Cluster\nclass Mine(Cluster):\n    name = 'mine'\n",
         encoding="utf-8",
     )
-    assert load_machines(f"{file}:Mine").name == "mine"
-    assert load_machines(f"{file}:Cluster").name == "tutorial"
+    assert load_machines(on_command_line(f"{file}:Mine")).name == "mine"
+    assert load_machines(on_command_line(f"{file}:Cluster")).name == "tutorial"
 
 
 def test_a_file_named_as_a_library_leaves_the_library_alone_and_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "json.py"
     path.write_text(f"import json\nassert json.dumps([1]) == '[1]'\n{SYSTEM}", encoding="utf-8")
-    assert load_cluster(f"{path}:Box").name == "box"
+    assert load_cluster(on_command_line(f"{path}:Box")).name == "box"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_place_is_settled_so_that_it_is_found_from_every_folder(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
-    settled = settled_name("box.py:Box")
+    settled = on_command_line("box.py:Box").name
     assert settled == f"{file.resolve()}:Box"
     monkeypatch.chdir("/")
-    assert load_cluster(settled).name == "box"
+    assert load_cluster(on_command_line(settled)).name == "box"
 
 
 def test_a_file_that_changed_is_refused_only_where_the_former_one_is_asked_for(file: Path) -> None:
     name = f"{file}:Box"
-    before = code_sha256_of(name)
-    assert load_cluster(name, before).name == "box"
+    before = code_sha256_of(on_command_line(name))
+    assert load_cluster(on_command_line(name), before).name == "box"
     file.write_text(SYSTEM + "# changed\n", encoding="utf-8")
     assert f"{file}: has changed since that run" in refusal(name, before)
-    assert load_cluster(name).name == "box"
+    assert load_cluster(on_command_line(name)).name == "box"
 
 
 def test_a_file_that_has_gone_is_named(tmp_path: Path) -> None:
@@ -160,7 +155,7 @@ def test_what_would_fail_later_is_refused_when_it_is_loaded(file: Path, argument
 
 def test_servers_of_others_cannot_be_simulated_and_machines_in_a_file_not_be_put_into_an_image(file: Path) -> None:
     with pytest.raises(ScenarioError, match="made of real servers, which cannot be simulated: use --runtime docker"):
-        load_machines(f"{file}:Box")
+        load_machines(on_command_line(f"{file}:Box"))
     with pytest.raises(ScenarioError, match="not in a node's image"):
-        code_of(f"{file}:Box")
-    assert code_of("tutorial") == "clusters.tutorial:Cluster"
+        module_of(on_command_line(f"{file}:Box"))
+    assert module_of(installed("tutorial")) == "clusters.tutorial:Cluster"

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.consent import installed
 from harness.core.draw import Draw
 from harness.core.errors import ScenarioError
 from harness.core.machine import Context, Durable, Event, Settings, TimerFired
@@ -32,7 +33,7 @@ class Traced:
 
     def __init__(self, path: Path, moments: Window | None) -> None:
         evidence: list[Evidence] = []
-        cluster = load_machines("tutorial")
+        cluster = load_machines(installed("tutorial"))
         decided = decide(SCENARIO, cluster)
         if moments is None:
             _, world = simulate(SCENARIO, cluster, decided, evidence.append)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.consent import installed
 from harness.core.record import MicroOp
 from harness.registry import load_cluster
 from harness.scenario import Scenario, decide
@@ -142,7 +143,7 @@ def test_every_key_is_read_at_the_end(name: str) -> None:
 
 
 def test_each_seed_draws_how_many_keys_and_how_long_transactions_there_are() -> None:
-    cluster = load_cluster("tutorial")
+    cluster = load_cluster(installed("tutorial"))
     shapes = [decide(Scenario(seed=seed), cluster).shape for seed in range(40)]
     assert {shape["key_count"] for shape in shapes} == set(range(6, 13))
     assert {shape["max_txn_length"] for shape in shapes} == set(range(3, 7))

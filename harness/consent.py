@@ -1,0 +1,100 @@
+"""Whose code may be loaded: installed clusters, and the files that this command line names. Nothing else.
+
+A stored run, a scenario file or a history may come from anybody, so what they name is no consent, and what they say of
+themselves is no reason. `Code` is what the loader takes, and only the functions of this file make one.
+"""
+
+import shlex
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from harness.core.errors import ScenarioError
+from harness.scenario import known
+from harness.store import RunFile
+
+GROUP: Final = "seamark.clusters"
+
+
+class Place(NamedTuple):
+    """A name in a Python file. Without a name it stands for the file, whose names are then listed."""
+
+    path: Path
+    name: str
+
+
+class Code(NamedTuple):
+    """The code of a cluster that may be loaded: `place` is where in a file it is, None if it is installed.
+
+    `name` is found from every folder: "ndb", or "/path/to/file.py:Name".
+    """
+
+    name: str
+    place: Place | None
+
+
+def cluster_names() -> tuple[str, ...]:
+    """The names of all installed clusters, in order."""
+    return tuple(sorted(point.name for point in entry_points(group=GROUP)))
+
+
+def entry_point(name: str) -> EntryPoint:
+    """The entry point of an installed cluster."""
+    return next(iter(entry_points(group=GROUP, name=name)))
+
+
+def installed(name: str) -> Code:
+    """The code of an installed cluster. Raises ScenarioError if there is none of that name."""
+    known(name, cluster_names(), "cluster (nor is it a file, as in path/to/file.py:Name)")
+    return Code(name, None)
+
+
+def on_command_line(name: str) -> Code:
+    """The code that a command line of ours names: this is the consent. Raises ScenarioError if there is no such name.
+
+    A child process is told by its own command line, which its parent wrote.
+    """
+    place = place_of(name)
+    if place is None:
+        return installed(name)
+    path = place.path.expanduser()
+    return Code(f"{path.resolve()}:{place.name}", Place(path, place.name))
+
+
+def consented(named: str, by: Path, given: str | None) -> Code:
+    """The code of the cluster that the file `by` names, or of the one `given` on the command line in its stead.
+
+    Raises ScenarioError if the file names code that the command line does not.
+    """
+    if given is not None:
+        return on_command_line(given)
+    if place_of(named) is not None:
+        raise ScenarioError(
+            f"{by}: its cluster is code in a file: if that may be run, add --cluster {shlex.quote(named)}"
+        )
+    return installed(named)
+
+
+def same_again(named: str, by: Path, given: str | None) -> Code:
+    """The code to repeat the run `by` exactly, whose cluster is `named`: as `consented`, and of the same kind.
+
+    A file may have moved since, so that its path may differ: its hash tells whether it is the same.
+    """
+    code = consented(named, by, given)
+    if (code.place is None) != (place_of(named) is None) or (code.place is None and code.name != named):
+        raise ScenarioError(f"{by}: is a run of {named}, and another cluster cannot repeat it: leave out --cluster")
+    return code
+
+
+def code_in_file(run_file: RunFile) -> str | None:
+    """Where the cluster of a run is, as the run says, if it is in a file: "/path/to/file.py:Name"."""
+    named = run_file.options.get("cluster")
+    return named if isinstance(named, str) and place_of(named) is not None else None
+
+
+def place_of(name: str) -> Place | None:
+    """The place in a file that a cluster's name stands for, None if it is no such name. Looks at the name alone."""
+    path, _, attribute = name.rpartition(":")
+    if path.endswith(".py"):
+        return Place(Path(path), attribute)
+    return Place(Path(name), "") if name.endswith(".py") else None
