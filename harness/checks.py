@@ -5,7 +5,6 @@ check is always made, and that of streams wherever there is a contract.
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -55,6 +54,7 @@ from checkers.watermark_steps import NAMES as CUTS
 from checkers.watermark_table import forbidden
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.verdict import Judgement
+from harness.ownership import temporary_folder
 
 LOCKED: Final = "serializability-locked"
 WATERMARKS_LOCKED: Final = "watermark-graph-locked"
@@ -254,8 +254,8 @@ def _by_generation(subject: Subject, judge: _Parts, *, is_locked: bool = False) 
     if all(map(is_whole, chosen)):
         return merged(judge([history]))
     beside = history.parent if os.access(history.parent, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix=".part-", dir=beside, ignore_cleanup_errors=True) as folder:
-        written = [Path(folder, str(part.generation)) for part in chosen]
+    with temporary_folder("part", beside) as folder:
+        written = [folder / str(part.generation) for part in chosen]
         for place, part in zip(written, chosen, strict=True):
             place.mkdir()
             write_part(history, place, part)

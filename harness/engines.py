@@ -1,6 +1,5 @@
 """Starts the engine that judges. Spark's start is hidden behind the run: it begins at once, in a thread."""
 
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -11,7 +10,7 @@ from typing import Literal, Self
 
 from checkers.engine import Engine, LocalEngine
 from harness.core.errors import SeamarkError
-from harness.ownership import folder_prefix
+from harness.ownership import temporary_folder
 
 EngineName = Literal["spark", "local"]
 
@@ -40,10 +39,12 @@ class EngineStart:
         self._master, self._remote, self._also = master, remote, also
         self._is_warmed = is_warmed
         self._started: Future[Engine] = Future()
-        self._folder = tempfile.TemporaryDirectory(prefix=folder_prefix("spark"), ignore_cleanup_errors=True)
+        self._folder = temporary_folder("spark")
+        self._path = Path()
         self._stop: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Self:
+        self._path = self._folder.__enter__()
         if self._name == "local":
             self._started.set_result(LocalEngine())
         else:
@@ -52,7 +53,7 @@ class EngineStart:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._stop()
-        self._folder.cleanup()
+        self._folder.__exit__(None, None, None)
 
     def engine(self) -> Engine:
         """The engine, once it has started. Raises EngineFailed if it did not."""
@@ -62,7 +63,7 @@ class EngineStart:
         try:
             from checkers import spark  # noqa: PLC0415  Only who judges with Spark loads it: it takes half a second.
 
-            session = spark.start_session(Path(self._folder.name), self._master, self._remote, also=self._also)
+            session = spark.start_session(self._path, self._master, self._remote, also=self._also)
             is_here = self._master is None and self._remote is None
             self._stop = partial(spark.stop, session) if is_here else session.stop
             if self._is_warmed:

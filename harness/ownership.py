@@ -1,4 +1,4 @@
-"""Who owns what a harness makes and may leave behind when it is killed: names of folders that tell a dead owner.
+"""Who owns what a harness makes and may leave behind when it is killed: names of files that tell a dead owner.
 
 A process is its boot, its number and the time at which it started: numbers are used again, and after a reboot all of
 them are. `host` keeps machines apart that share one engine, and containers that share one machine.
@@ -6,13 +6,19 @@ them are. `host` keeps machines apart that share one engine, and containers that
 
 import os
 import re
+import secrets
+import shutil
 import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
 
-_FOLDER = re.compile(r"seamark-[a-z]+-([0-9a-f]{8})-([0-9a-f]{8}|none)-(\d+)-(\d+)-")
+_TEMPORARY = re.compile(r"\.?seamark-[a-z.]+-([0-9a-f]{8})-([0-9a-f]{8}|none)-(\d+)-(\d+)-")
 
 
 class Fate(Enum):
@@ -86,15 +92,64 @@ def _start_without_proc(pid: int) -> int | None:
     return 0
 
 
-def folder_prefix(purpose: str) -> str:
-    """How the name of a temporary folder of this process begins, so that `seamark clean` can tell whose it was."""
+@contextmanager
+def temporary_folder(purpose: str, beside: Path | None = None) -> Iterator[Path]:
+    """A new folder that is removed in the end: in the machine's folder for such, or in `beside`.
+
+    What dead processes left behind in the same place is removed first.
+    """
+    place = Path(tempfile.gettempdir()) if beside is None else beside
+    remove_left_behind(place)
+    prefix = temporary_prefix(purpose) if beside is None else f".{temporary_prefix(purpose)}"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def temporary_name(purpose: str) -> str:
+    """A name for a temporary file or folder that nobody else has, and that tells whose it is."""
+    return f".{temporary_prefix(purpose)}{secrets.token_hex(4)}"
+
+
+def remove_left_behind(place: Path) -> tuple[Path, ...]:
+    """What was removed of the temporary files and folders in `place`: those of dead owners, of this user."""
+    removed = []
+    for path in files_left_behind(place):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+        if not path.exists():
+            removed.append(path)
+    return tuple(removed)
+
+
+def files_left_behind(place: Path) -> tuple[Path, ...]:
+    """The temporary files and folders in `place` whose owner is dead, and which are this user's."""
+    try:
+        names = sorted(name for name in os.listdir(place) if temporary_fate(name) is Fate.GONE)
+    except OSError:
+        return ()
+    return tuple(place / name for name in names if _is_own(place / name))
+
+
+def _is_own(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:  # Somebody else removed it.
+        return False
+    return (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)) and found.st_uid == os.getuid()
+
+
+def temporary_prefix(purpose: str) -> str:
+    """How the name of a temporary file or folder of this process begins: whoever sees it can tell whose it is."""
     owner = this_process()
     return f"seamark-{purpose}-{_short(owner.host)}-{owner.boot[:8]}-{owner.pid}-{owner.start}-"
 
 
-def folder_fate(name: str) -> Fate:
-    """What became of the owner of a temporary folder; ELSEWHERE if the name is none that we give."""
-    match = _FOLDER.match(name)
+def temporary_fate(name: str) -> Fate:
+    """What became of the owner of a temporary file or folder; ELSEWHERE if the name is none that we give."""
+    match = _TEMPORARY.match(name)
     if match is None:
         return Fate.ELSEWHERE
     host, boot, pid, start = match.groups()

@@ -1,7 +1,6 @@
 """Repeats a simulated run and compares: the same history hash and unseed, or the first record that differs."""
 
 import contextlib
-import tempfile
 from collections import deque
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -14,6 +13,7 @@ from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Evidence, Footer, Header, Mark, Record
 from harness.core.trace import SECOND, Window
 from harness.journal import HistoryHash, end_after, read_journal
+from harness.ownership import temporary_folder
 from harness.report.trace import Traced, trace_page
 from harness.running import execute
 from harness.stopping import is_stopped
@@ -63,8 +63,8 @@ def repeat(run: Path, code: Code, *, trace: Window | None = None) -> Repetition:
     """
     if trace is not None:
         _require_within(run, trace)
-    with tempfile.TemporaryDirectory(prefix="again-", dir=run) as folder:
-        again, traced = Path(folder) / JOURNAL, Path(folder) / TRACE_FILE
+    with temporary_folder("again", run) as folder:
+        again, traced = folder / JOURNAL, folder / TRACE_FILE
         try:
             _execute_alike(run, code, again, None if trace is None else (trace, traced))
         finally:

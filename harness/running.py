@@ -25,7 +25,17 @@ from harness.formats.parquet import write_history
 from harness.journal import read_journal
 from harness.registry import code_sha256_of, load_cluster, module_of, of_machines, version
 from harness.scenario import Scenario, decide
-from harness.store import HISTORY, JOURNAL, LOGS, RUN_FILE, RunFile, create_run, read_run_file, write_run_file
+from harness.store import (
+    HISTORY,
+    JOURNAL,
+    LOGS,
+    RUN_FILE,
+    RunFile,
+    create_run,
+    one_writer,
+    read_run_file,
+    write_run_file,
+)
 from nemesis.plan import Plan
 
 CHILDREN: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -123,7 +133,8 @@ def execute(
     command = [sys.executable, *CHILDREN[runtime], str(run / RUN_FILE), str(journal or run / JOURNAL), code.name]
     if trace is not None:
         command += map(str, trace)
-    with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
+    log.unlink(missing_ok=True)
+    with log.open("xb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
         try:
             exit_code = _exit_code(child, watch)
             if exit_code is None:
@@ -159,7 +170,8 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def finish(run: Path) -> None:
     """Write the history's Parquet files from the journal."""
-    write_history(read_journal(run / JOURNAL), run / HISTORY)
+    with one_writer(run):
+        write_history(read_journal(run / JOURNAL), run / HISTORY)
 
 
 def versions() -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from harness.core.errors import HistoryError, ScenarioError
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
-from harness.store import RunFile
+from harness.store import RUN_FILE, RunFile, read_plain
 from harness.workloads import WORKLOADS, WorkloadOptions
 from nemesis.package import IN_CONTAINERS, PACKAGES, UNITS, UNITS_IN_CONTAINERS, Topology, draw_plan
 from nemesis.plan import Plan
@@ -138,7 +138,7 @@ def known(name: str, allowed: tuple[str, ...], what: str) -> str:
 def scenario_file(path: Path) -> dict[str, Any]:
     """The options in a TOML or JSON file, names unchecked. Raises ScenarioError if it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = (read_plain(path) if path.name == RUN_FILE else path.read_bytes()).decode()
         options = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None

@@ -1,7 +1,6 @@
 """One run from its scenario to its report: simulate, write the history, judge, put the report beside it."""
 
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from harness.formats.streams import load_stream
 from harness.formats.told import StreamFormat
 from harness.judge import Budget, history_identity, judge, plan_sha256
 from harness.live import LiveLine
-from harness.ownership import folder_prefix
+from harness.ownership import temporary_folder
 from harness.replay import Repetition, repeat
 from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_report, to_json
@@ -104,9 +103,9 @@ def judge_run(
     A run that did not end is vacuous at best; one that the harness itself spoiled is an error at best.
     """
     run_file = read_run_file(run / RUN_FILE)
-    with tempfile.TemporaryDirectory(prefix=folder_prefix("check")) as elsewhere:  # For a store that takes nothing.
+    with temporary_folder("check") as elsewhere:  # For a store that takes nothing.
         try:
-            loaded = load(run, Path(elsewhere))
+            loaded = load(run, elsewhere)
             footer = footer_of(loaded.history)
             if footer is not None and is_stopped(footer):
                 loaded = msgspec.structs.replace(loaded, notes=(*loaded.notes, footer.reason))
@@ -159,11 +158,11 @@ def judge_foreign(
     With `stream` it is a stream alone, which is held to the promises of that format. `command` does the same again.
     Raises ScenarioError if the page cannot be written.
     """
-    with tempfile.TemporaryDirectory(prefix=folder_prefix("check")) as folder:
+    with temporary_folder("check") as folder:
         if stream is None:
-            loaded = load(path, Path(folder), engine)
+            loaded = load(path, folder, engine)
         else:
-            loaded, promised = load_stream(path, Path(folder), stream)
+            loaded, promised = load_stream(path, folder, stream)
         report = judge(loaded, engine(), promised=promised, model=model, budget=budget)
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)

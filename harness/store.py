@@ -3,9 +3,12 @@
 store/<test>/<UTC time>-<seed>/   run.json  journal.log  history/  report.json  report.html  logs/
 """
 
+import fcntl
 import os
+import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +17,7 @@ import msgspec
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json
+from harness.ownership import remove_left_behind, temporary_name
 from nemesis.plan import Plan
 
 JOURNAL: Final = "journal.log"
@@ -21,6 +25,9 @@ HISTORY: Final = "history"
 LOGS: Final = "logs"
 RUN_FILE: Final = "run.json"
 RUN_SCHEMA: Final = 1
+DOCUMENT_MAX: Final = 64 << 20  # Bytes of a run.json or report.json, which are read whole.
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders only: remove it, or copy what it is"
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,12 +78,15 @@ def create_run(store: Path, test: str, seed: int) -> Path:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Make `path` hold `content`: after a crash it has either that, or what it had before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    temporary = path.with_name(temporary_name("file"))
+    try:
+        with os.fdopen(os.open(temporary, _NEW, 0o666), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
@@ -97,9 +107,7 @@ def write_run_file(run: Path, run_file: RunFile) -> None:
 def read_run_file(path: Path) -> RunFile:
     """A run.json. Raises HistoryError that names the file and the field."""
     try:
-        run_file = msgspec.json.decode(path.read_bytes(), type=RunFile)
-    except OSError as error:
-        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+        run_file = msgspec.json.decode(read_plain(path), type=RunFile)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: not a run.json ({error})") from None
     if run_file.schema > RUN_SCHEMA:
@@ -107,17 +115,85 @@ def read_run_file(path: Path) -> RunFile:
     return run_file
 
 
+def read_plain(path: Path) -> bytes:
+    """What a file of a run holds. Raises HistoryError if that is a link, or no file, or too much for its kind."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise HistoryError(f"{path}: {_NOT_PLAIN}")
+            if found.st_size > DOCUMENT_MAX:
+                raise HistoryError(f"{path}: has {found.st_size:,} bytes, the limit is {DOCUMENT_MAX:,}")
+            return file.read()
+    except OSError as error:
+        if path.is_symlink():
+            raise HistoryError(f"{path}: {_NOT_PLAIN}") from None
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def require_plain(folder: Path) -> None:
+    """Raise HistoryError unless all that is in there, at any depth, is a plain file or a folder.
+
+    A run may come from anybody: through a link in it we would read, empty or add to files that are none of its own.
+    """
+    waiting = [folder]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(Path(entry.path))
+                    elif not entry.is_file(follow_symlinks=False):
+                        raise HistoryError(f"{entry.path}: {_NOT_PLAIN}")
+        except OSError as error:
+            raise HistoryError(f"{error.filename}: cannot be read ({error.strerror})") from None
+
+
 def is_run(path: Path) -> bool:
     """Is that a run's directory?"""
     return (path / RUN_FILE).is_file()
 
 
-def find_run(path: Path) -> Path:
-    """The run directory that `path` names: itself, or the one of its run.json. Raises ScenarioError if it is none."""
+def run_at(path: Path) -> Path | None:
+    """The run directory that `path` names, by itself or by its run.json; None if it names something else.
+
+    What dead processes left behind in it is removed. Raises HistoryError if it holds links.
+    """
     folder = path.parent if path.name == RUN_FILE else path
     if not is_run(folder):
-        raise ScenarioError(f"{path}: not a run's directory (no {RUN_FILE} in it); seamark list shows them")
+        return None
+    require_plain(folder)
+    remove_left_behind(folder)
     return folder
+
+
+def find_run(path: Path) -> Path:
+    """The run directory that `path` names, as `run_at`. Raises ScenarioError if it names none."""
+    run = run_at(path)
+    if run is None:
+        raise ScenarioError(f"{path}: not a run's directory (no {RUN_FILE} in it); seamark list shows them")
+    return run
+
+
+@contextmanager
+def one_writer(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes into that folder under this lock, and keep others waiting meanwhile.
+
+    The lock is on the folder itself, so that nothing is left behind. Where a file system has no locks, nobody waits.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def folders_of(store: Path) -> list[Path]:
+    """The store's folder, those of its tests, and those of their runs: where temporary files may be."""
+    below = [path for pattern in ("*", "*/*") for path in sorted(store.glob(pattern))]
+    return [path for path in (store, *below) if path.is_dir() and not path.is_symlink()]
 
 
 def list_runs(store: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from harness.formats.promise_file import Looked, Promised, read_promise_file
 from harness.judge import Budget
 from harness.report.model import Report
 from harness.single import PAGE_FILE, judge_foreign, judge_run, store_report, write_page
-from harness.store import RUN_FILE, is_run
+from harness.store import run_at
 
 
 def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
@@ -51,13 +51,13 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     """Judge what was recorded, without running any of its code. The exit code is the verdict's."""
     _require_one_way(path, engine=engine, is_elsewhere=bool(master) + bool(remote), model=model)
     budget = Budget(check_s=check_timeout)
-    run = path.parent if path.name == RUN_FILE else path
-    _require_foreign(run, promises=promises, stream=stream, model=model)
+    run = run_at(path)
+    _require_foreign(path, run, promises=promises, stream=stream, model=model)
     promised = None if promises is None else promises_in(promises)
     form = None if stream is None else stream_format(stream)
     also = (harness.formats, harness.journal)
     with EngineStart(engine, master=master, remote=remote, also=also, is_warmed=False) as start:
-        if is_run(run):
+        if run is not None:
             report = _of_run(run, start, html, model=model, budget=budget)
         else:
             report = judge_foreign(
@@ -93,11 +93,13 @@ def _require_one_way(path: Path, *, engine: str, is_elsewhere: int, model: str |
         models.canonical(model)
 
 
-def _require_foreign(run: Path, *, promises: Path | None, stream: str | None, model: str | None) -> None:
+def _require_foreign(
+    path: Path, run: Path | None, *, promises: Path | None, stream: str | None, model: str | None
+) -> None:
     """Raise ScenarioError if a run of ours is to be judged by other promises, or a stream by two contracts."""
-    if promises is not None and is_run(run):
+    if promises is not None and run is not None:
         raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
-    if stream is not None and (is_run(run) or run.is_dir()):
+    if stream is not None and (run is not None or path.is_dir()):
         raise ScenarioError("--stream is for one file with a stream from elsewhere; a run has its own contract")
     if stream is not None and (promises is not None or model is not None):
         raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")

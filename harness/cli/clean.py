@@ -1,5 +1,6 @@
-"""`seamark clean`: removes what harnesses that died left behind, here and in the engine."""
+"""`seamark clean`: removes what harnesses that died left behind, here, in the store and in the engine."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,7 +9,9 @@ from rich.console import Console
 from harness.containers.engine import connect
 from harness.containers.images import remove_images
 from harness.containers.sweeper import Swept, sweep, sweep_folders
+from harness.ownership import remove_left_behind
 from harness.report.screen import plain
+from harness.store import folders_of
 
 
 def clean(
@@ -16,8 +19,9 @@ def clean(
         bool, typer.Option("--all", help="Also what other machines made in the same engine, whether they live or not.")
     ] = False,
     images: Annotated[bool, typer.Option("--images", help="Also the images that no container uses.")] = False,
+    store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
 ) -> int:
-    """Remove containers, networks, volumes and temporary folders of runs that have died. Runs that live keep theirs."""
+    """Remove containers, networks, volumes and temporary files of runs that have died. Runs that live keep theirs."""
     console = Console(highlight=False)
 
     def show(swept: tuple[Swept, ...]) -> int:
@@ -26,7 +30,9 @@ def clean(
             console.print(plain(f"removed {each.kind:<10} {each.name}{of_run}"), soft_wrap=True)
         return len(swept)
 
-    removed = show(sweep_folders())  # First: they can be removed without an engine.
+    # Files first: they can be removed without an engine.
+    in_store = (path for folder in folders_of(store) for path in remove_left_behind(folder))
+    removed = show((*sweep_folders(), *(Swept(kind="file", name=str(path), run=None) for path in in_store)))
     engine = connect()
     removed += show(sweep(engine, everything=everything))
     if images:

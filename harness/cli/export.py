@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,7 +17,7 @@ from harness.formats.jsonl import write_jsonl
 from harness.formats.load import Loaded, format_of, load
 from harness.formats.parquet import records_of
 from harness.journal import read_journal
-from harness.ownership import folder_prefix
+from harness.ownership import temporary_folder
 from harness.report.screen import plain
 from harness.store import JOURNAL, RUN_FILE, is_run
 
@@ -34,13 +33,13 @@ def export(
     """Write a history in another format. EDN has operations only: what it leaves out is counted on standard error."""
     if output is not None and output.exists():
         raise ScenarioError(f"{output}: it is there already; choose another file with --output, or remove it")
-    with tempfile.TemporaryDirectory(prefix=folder_prefix("export")) as folder:
+    with temporary_folder("export") as folder:
         # Whatever is wrong with the history is said before anything is written.
-        loaded = load(path, Path(folder), LocalEngine)
+        loaded = load(path, folder, LocalEngine)
         counted = _Counted(_records(path, loaded), is_edn=file_format == "edn")
         write = write_edn_history if counted.is_edn else write_jsonl
         if output is None:
-            written = Path(folder) / "written"
+            written = folder / "written"
             write(counted, written)  # All of it, before the first line goes out.
             with written.open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)

@@ -42,7 +42,7 @@ from harness.containers.engine import connect
 from harness.containers.sweeper import PASSED_OVER
 from harness.core.errors import DeployError
 from harness.core.seams import Service
-from harness.ownership import folder_prefix
+from harness.ownership import temporary_prefix
 from harness.scenario import known
 
 REGISTRY_WITHIN_S = 4
@@ -183,7 +183,7 @@ def _ensure(engine: docker.DockerClient, image: Buildable, way: Way, tell: Tell)
 
 
 def _build(engine: docker.DockerClient, image: Buildable, way: Way, arguments: dict[str, str]) -> None:
-    log = Log(image.name, Path(tempfile.mkdtemp(prefix=folder_prefix("build"))))
+    log = Log(image.name, Path(tempfile.mkdtemp(prefix=temporary_prefix("build"))))
     build = Build(engine=engine, tag=tag_of(image, way), way=way, log=log, labels=labels_of(image, way))
     try:
         match image:

@@ -3,9 +3,6 @@
 Two sweepers at once, or a harness that clears up while we look, are no error: what is gone already is passed over.
 """
 
-import os
-import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +14,7 @@ from docker.errors import APIError, DockerException
 
 from harness.containers.labels import RUN, owner_of
 from harness.core.errors import DeployError
-from harness.ownership import Fate, folder_fate
+from harness.ownership import Fate, files_left_behind, remove_left_behind
 
 PASSED_OVER = {403, 404, 409}  # Still in use by something that another is removing; gone; being removed.
 
@@ -51,26 +48,13 @@ def remove_run(client: docker.DockerClient, run_id: str) -> tuple[Swept, ...]:
 
 def sweep_folders() -> tuple[Swept, ...]:
     """What was removed of temporary folders: those of dead harnesses of this machine and this user."""
-    swept = []
-    for folder in folders_left_behind():
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            swept.append(Swept(kind="folder", name=str(folder), run=None))
-    return tuple(swept)
+    removed = remove_left_behind(Path(tempfile.gettempdir()))
+    return tuple(Swept(kind="folder", name=str(folder), run=None) for folder in removed)
 
 
 def folders_left_behind() -> tuple[Path, ...]:
     """What `sweep_folders` would remove now."""
-    named = sorted(Path(tempfile.gettempdir()).glob("seamark-*"))
-    return tuple(each for each in named if folder_fate(each.name) is Fate.GONE and _is_own_folder(each))
-
-
-def _is_own_folder(path: Path) -> bool:
-    try:
-        found = path.lstat()
-    except FileNotFoundError:  # Another sweeper was faster.
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return files_left_behind(Path(tempfile.gettempdir()))
 
 
 def _owned_by(fates: set[Fate]) -> Callable[[Mapping[str, str]], bool]:

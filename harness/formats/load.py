@@ -23,7 +23,7 @@ from harness.formats.parquet import footer_of, is_history, write_history
 from harness.formats.spread import spread
 from harness.formats.validation import validate
 from harness.journal import MAGIC, read_journal
-from harness.store import HISTORY, JOURNAL, RUN_FILE, is_run
+from harness.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer, require_plain
 
 IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read sooner than further processes have begun.
 _HEAD_BYTES: Final = 4096
@@ -105,6 +105,7 @@ def format_of(path: Path) -> Format:
 def _folder(folder: Path, into: Path) -> Loaded:
     """A run's history, written from its journal if that was not done; or a folder of Parquet files."""
     journal, history = folder / JOURNAL, folder / HISTORY
+    require_plain(folder)
     if is_history(folder):
         return _loaded(folder, "Parquet")
     if not (is_run(folder) or journal.is_file() or is_history(history)):
@@ -123,6 +124,13 @@ def _written(journal: Path, history: Path, elsewhere: Path) -> Path:
 
     A run that died before its journal began has an empty history.
     """
+    with one_writer(history.parent):
+        if is_history(history):
+            return history  # Another process was faster.
+        return _written_anew(journal, history, elsewhere)
+
+
+def _written_anew(journal: Path, history: Path, elsewhere: Path) -> Path:
     for folder in (history, elsewhere):
         try:
             _write(read_journal(journal) if journal.is_file() else iter(()), folder, journal)

@@ -35,6 +35,7 @@ from harness.formats.rows import records_of
 from harness.formats.schema import SCHEMAS, table_of, tables_of
 from harness.formats.tables import read_table, reading
 from harness.journal import HistoryHash
+from harness.ownership import temporary_name
 from harness.store import sync_folder
 
 BATCH_ROWS: Final = 100_000
@@ -92,9 +93,9 @@ class HistoryWriter:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._temporary = folder.with_name(f".{folder.name}.tmp")
-        shutil.rmtree(self._temporary, ignore_errors=True)
-        self._temporary.mkdir(parents=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        self._temporary = folder.with_name(temporary_name(folder.name))
+        self._temporary.mkdir()
         self._tables = {name: _Table(self._temporary, name) for name in SCHEMAS}
         self.names = Names()
         self._operations = Operations(self.names, self.add_chunk)

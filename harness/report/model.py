@@ -12,7 +12,7 @@ import msgspec
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Finding, Verdict
-from harness.store import RUN_FILE
+from harness.store import RUN_FILE, read_plain
 
 REPORT_SCHEMA = 1
 REPORT_FILE = "report.json"
@@ -128,9 +128,9 @@ def to_json(report: Report) -> bytes:
 def read_report(run: Path) -> Report | None:
     """The report in a run's folder, None if it has not been judged. Raises HistoryError if it cannot be read."""
     path = run / REPORT_FILE
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Report)
-    except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        return msgspec.json.decode(read_plain(path), type=Report)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: not a report ({error}); make it again with seamark check {run}") from None

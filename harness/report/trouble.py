@@ -1,5 +1,6 @@
 """What went wrong with the harness itself, in one line; the details go to a log, never to the terminal."""
 
+import os
 import traceback
 from pathlib import Path
 from typing import Final
@@ -23,7 +24,8 @@ def told(error: BaseException, log: Path = ERROR_LOG) -> str:
 def _kept(error: BaseException, log: Path) -> str:
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        with os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write("".join(traceback.format_exception(error)))
     except OSError:
         return f"its details could not be written to {log}"

@@ -12,7 +12,7 @@ import pytest
 
 from harness.containers.labels import PID, START, labels_for, owner_of
 from harness.containers.sweeper import sweep_folders
-from harness.ownership import Fate, Owner, folder_fate, folder_prefix, start_of, this_process
+from harness.ownership import Fate, Owner, start_of, temporary_fate, temporary_prefix, this_process
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def as_owner(pid: int) -> Owner:
 
 
 def new_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix=folder_prefix("build")))
+    return Path(tempfile.mkdtemp(prefix=temporary_prefix("build")))
 
 
 @pytest.fixture
@@ -85,14 +85,14 @@ def test_labels_of_somebody_else_name_no_owner() -> None:
 
 
 def test_a_folder_s_name_tells_its_owner(temporary: Path) -> None:
-    assert folder_fate(new_folder().name) is Fate.ALIVE
+    assert temporary_fate(new_folder().name) is Fate.ALIVE
 
 
 @pytest.mark.parametrize(
     "name", ["seamark-", "seamark-images-0.lock", "seamark-build-1-2-3", "other", "seamark-a-b-c-d-e-f"]
 )
 def test_a_folder_that_we_did_not_name_is_nobody_s(name: str) -> None:
-    assert folder_fate(name) is Fate.ELSEWHERE
+    assert temporary_fate(name) is Fate.ELSEWHERE
 
 
 def test_folders_of_the_dead_are_removed_and_nothing_else(temporary: Path) -> None:
@@ -108,17 +108,16 @@ def test_folders_of_the_dead_are_removed_and_nothing_else(temporary: Path) -> No
     (temporary / f"{dead_name}x").symlink_to(pointed_at)
     (temporary / f"{dead_name}y").write_text("a file", encoding="utf-8")
 
-    assert [Path(each.name) for each in sweep_folders()] == [dead]
+    assert [Path(each.name) for each in sweep_folders()] == [dead, temporary / f"{dead_name}y"]
     assert not dead.exists()
     assert mine.exists()
     assert foreign.exists()
     assert pointed_at.exists()
-    assert (temporary / f"{dead_name}y").exists()
     assert sweep_folders() == ()
 
 
 def test_the_folder_of_an_engine_goes_when_its_harness_was_killed(temporary: Path) -> None:
-    code = "from harness.engines import EngineStart; kept = EngineStart('local'); print(1, flush=True); input()"
+    code = "from harness.engines import EngineStart as E; e = E('local').__enter__(); print(1, flush=True); input()"
     environment = os.environ | {"TMPDIR": str(temporary)}
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment

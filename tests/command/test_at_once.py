@@ -1,0 +1,58 @@
+"""Several commands on one run at the same time, and what killed ones left behind."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.ownership import temporary_name, this_process
+from tests.amount import count
+from tests.command.conftest import Seamark
+
+ROUNDS = count(3)
+
+
+def checked(run: Path) -> tuple[int, str, str]:
+    """The exit code, the verdict and the history's hash of one check in a process of its own."""
+    start = "from harness.cli.entry import main; main()"
+    command = [sys.executable, "-P", "-c", start, "check", str(run), "--engine", "local", "--json"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    report = msgspec.json.decode(done.stdout) if done.stdout else {}
+    return done.returncode, str(report.get("verdict")) + done.stderr.decode(), str(report.get("history_sha256"))
+
+
+def killed(run: Path) -> Path:
+    """The run as it is if it was killed before its history was written."""
+    for path in (run / "history").iterdir():
+        path.unlink()
+    (run / "history").rmdir()
+    (run / "report.json").unlink()
+    return run
+
+
+def test_checks_of_one_killed_run_at_the_same_time_agree(run_copy: Path) -> None:
+    for _ in range(ROUNDS):
+        killed(run_copy)
+        with ThreadPoolExecutor(4) as pool:
+            outcomes = set(pool.map(checked, [run_copy] * 4))
+        assert len(outcomes) == 1
+        assert outcomes.pop()[:2] == (0, "valid")
+        assert [path.name for path in run_copy.iterdir() if "seamark" in path.name] == []
+
+
+@pytest.mark.parametrize("command", ["check", "replay", "clean"])
+def test_what_killed_processes_left_in_a_run_goes_with_the_next_command(
+    seamark: Seamark, run_copy: Path, command: str
+) -> None:
+    mine, dead_start = temporary_name("history"), f"-{this_process().start - 1}-"
+    left = run_copy / mine.replace(f"-{this_process().start}-", dead_start)
+    left.mkdir()
+    (left / "ops.parquet").write_bytes(b"half")
+    (run_copy / temporary_name("file").replace(f"-{this_process().start}-", dead_start)).write_bytes(b"half")
+    (run_copy / mine).mkdir()  # Of a process that lives.
+    arguments = ("--store", run_copy.parent.parent) if command == "clean" else (run_copy, "--engine", "local")
+    seamark(command, *arguments)
+    assert [path.name for path in run_copy.iterdir() if "seamark" in path.name] == [mine]
