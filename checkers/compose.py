@@ -5,8 +5,8 @@ Pure: the promises, what the checkers say, and facts about the run go in; nothin
 *Vacuous* has five clauses; four are of one run (the fifth, d, is of a campaign).
 a) Too few ok operations of some type of the workload, or a fault of a second or more with too few completions.
 b) Planned faults that never began, had no measured effect, or met no operation; some of them are excused, by name.
-c) A purpose of the test with too few witnesses; too few writes of known version order; too few watermarks with a write
-   under them. Other promises with too few witnesses are not exercised, and spoil nothing.
+c) Nothing promised, or a purpose of the test with too few witnesses; too few writes of known version order; too few
+   watermarks with a write under them. Other promises with too few witnesses are not exercised, and spoil nothing.
 e) The final reads or a subscriber's end position are missing, or the run never came to its end.
 A foreign history has no plan: only c counts, with thresholds of one.
 """
@@ -125,29 +125,36 @@ def compose(
     judgements: Sequence[Judgement],
     facts: RunFacts,
     *,
+    of_harness: Sequence[Promise] = (),
     thresholds: Thresholds | None = None,
     models: Mapping[str, frozenset[str]] = NO_MODELS,
 ) -> Composition:
     """One verdict, by precedence: violated, error, vacuous, unknown, valid.
 
+    `of_harness` are promises that every run must keep. They can be violated, but a run that exercised only them is
+    vacuous: nothing that the system promised was tested.
     `models` gives the anomalies of each consistency model that a promise names in `forbids`. Without `thresholds` those
     of `Thresholds` hold, or of `FOREIGN` for a foreign history.
     """
     limits = thresholds or (FOREIGN if facts.is_foreign else Thresholds())
-    states = tuple(_promise_verdict(promise, judgements, limits, models) for promise in promises)
+    own = tuple(_promise_verdict(promise, judgements, limits, models) for promise in promises)
+    states = (*own, *(_promise_verdict(promise, judgements, limits, models) for promise in of_harness))
     idle = idle_faults(facts.faults)
     is_excused = len(idle) * 100 <= limits.excused_percent * len(facts.faults)
-    vacuities = tuple(_vacuities(states, facts, limits, () if is_excused else idle))
+    vacuities = tuple(_vacuities(own, facts, limits, () if is_excused else idle))
     claimed = {finding.fingerprint for state in states for finding in state.findings}
     others = [finding for judgement in judgements for finding in judgement.findings]
+    observations = tuple(finding for finding in others if finding.fingerprint not in claimed)
     verdict, reason = _verdict(states, facts, vacuities)
+    if verdict is not Verdict.INVALID:
+        reason += _unforbidden(observations)
     return Composition(
         verdict=verdict,
         reason=reason,
         promises=states,
         vacuities=vacuities,
         excused=idle if is_excused else (),
-        observations=tuple(finding for finding in others if finding.fingerprint not in claimed),
+        observations=observations,
     )
 
 
@@ -222,7 +229,9 @@ def _too_little_evidence(states: Sequence[PromiseVerdict], facts: RunFacts, limi
         if each.promise.is_purpose and each.state is PromiseState.NOT_EXERCISED:
             text = f"{each.promise.id} was not exercised: {each.reason}"
             yield Vacuity(clause="c", number=each.witnesses, sentence=text)
-    if not any(each.state is not PromiseState.NOT_EXERCISED for each in states):
+    if not states:
+        yield Vacuity(clause="c", number=0, sentence="nothing was promised, so nothing could be broken")
+    elif all(each.state is PromiseState.NOT_EXERCISED for each in states):
         yield Vacuity(clause="c", number=0, sentence="nothing could be judged: no promise was exercised")
     if facts.known_versions * 100 < limits.known_versions_percent * facts.all_versions:
         percent = facts.known_versions * 100 // facts.all_versions
@@ -267,6 +276,13 @@ def _verdict(states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Seque
         Verdict.VALID,
         f"{_count(len(held), 'promise')} held, witnessed {sum(each.witnesses for each in held):,} times{idle}",
     )
+
+
+def _unforbidden(observations: Sequence[Finding]) -> str:
+    """What is added to the reason, so that no green line hides what was seen."""
+    names = sorted({finding.anomaly for finding in observations})
+    what = "anomaly" if len(names) == 1 else "anomalies"
+    return f"; {len(names)} {what} seen that nothing forbids: {', '.join(names)}" if names else ""
 
 
 def _count(number: int, what: str) -> str:

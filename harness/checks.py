@@ -41,6 +41,7 @@ from checkers.explain import Name
 from checkers.generations import merged, restarts
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.operations import Op, operations
+from checkers.models import ALIASES, MODELS
 from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
 from checkers.register_order import ORDER, Order
@@ -52,8 +53,10 @@ from checkers.watermark_opinion import second_opinion
 from checkers.watermark_sentences import CHECKER as WATERMARKS
 from checkers.watermark_steps import NAMES as CUTS
 from checkers.watermark_table import forbidden
+from harness.core.errors import ScenarioError
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.verdict import Judgement
+from harness.formats.promise_file import known_at
 from harness.ownership import temporary_folder
 
 LOCKED: Final = "serializability-locked"
@@ -92,6 +95,25 @@ class Check:
     anomalies: tuple[str, ...]
     judge: Callable[[Subject], Judgement]
     when: When = When.NEEDED
+
+
+def require_known(promises: Sequence[Promise], where: str) -> None:
+    """Raise ScenarioError, which names `where`, if a promise forbids nothing, or something that no check looks for.
+
+    Such a promise could never be broken, and its green row would be a lie.
+    """
+    names = tuple(dict.fromkeys([*(name for check in CHECKS for name in check.anomalies), *MODELS, *ALIASES]))
+    checks = tuple(check.name for check in CHECKS)
+    for number, promise in enumerate(promises):
+        place = f"{where}: promise {promise.id}"
+        if not promise.forbids:
+            raise ScenarioError(f"{place}: it forbids nothing: name anomalies or a consistency model")
+        if promise.id in {each.id for each in promises[:number]}:
+            raise ScenarioError(f"{place}: there is another one of that name")
+        for name in promise.forbids:
+            known_at(place, name, names, "anomaly or consistency model")
+        if promise.check is not None:
+            known_at(place, promise.check, checks, "check")
 
 
 def chosen(subject: Subject) -> tuple[Check, ...]:

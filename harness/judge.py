@@ -22,7 +22,7 @@ from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
 from checkers.register_order import ORDER
-from harness.checks import Subject, anomalies_of, chosen, second_opinions
+from harness.checks import Subject, anomalies_of, chosen, require_known, second_opinions
 from harness.consent import code_in_file
 from harness.containers.lateness import BUSY
 from harness.core.errors import HistoryError
@@ -36,7 +36,7 @@ from harness.formats.promise_file import Promised
 from harness.formats.sight import registers, sighted
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, told
-from harness.store import RunFile
+from harness.store import RUN_FILE, RunFile
 
 SECOND = 1_000_000_000
 LINEARIZABLE = "linearizable"
@@ -77,6 +77,8 @@ def judge(
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
     seen = _seen(loaded.history, model) if run_file is None and promised is None else ()
+    if run_file is not None:
+        require_known(run_file.promises, RUN_FILE)
     promises = seen or _promises(run_file, promised, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
     subject = _subject(loaded, engine, run_file or promised, promises)
@@ -88,7 +90,8 @@ def judge(
         facts = _facts_of_run(run_file, exposure, loaded, judgements, failure)
     else:
         facts = RunFacts(is_foreign=True, error=failure)
-    composition = compose(promises, judgements, facts, models=bound)
+    of_harness = () if run_file is None else (SETTLED,)
+    composition = compose(promises, judgements, facts, of_harness=of_harness, models=bound)
     report = Report(
         verdict=composition.verdict.value,
         exit_code=composition.verdict.exit_code,
@@ -125,7 +128,7 @@ def _promises(run_file: RunFile | None, promised: Promised | None, model: str | 
         text = f"Transactions are {asked}."
         source = "--model" if model else f"the default of --model: {asked}"
         return (Promise(id="MODEL", text=text, source=source, forbids=(asked,), check=TRANSACTIONS),)
-    return (*_asked(run_file.promises, model), SETTLED)
+    return _asked(run_file.promises, model)
 
 
 def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...]:

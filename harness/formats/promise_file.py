@@ -127,9 +127,9 @@ def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Looked]) -> li
         if not promise.forbids:
             raise ScenarioError(f"{place}: it forbids nothing: write the names of anomalies or of a consistency model")
         for name in promise.forbids:
-            _known_at(place, name, forbidden, "anomaly or consistency model")
+            known_at(place, name, forbidden, "anomaly or consistency model")
         if promise.check is not None:
-            _known_at(place, promise.check, tuple(each.check for each in checks), "check")
+            known_at(place, promise.check, tuple(each.check for each in checks), "check")
         if promise.id in {each.id for each in result}:
             raise ScenarioError(f"{place}: there is another promise with the id {promise.id!r}")
         result.append(promise)
@@ -162,10 +162,10 @@ def struct_of(place: str, given: object, kind: type[T]) -> T:
         raise ScenarioError(f"{place}: it is no table of fields")
     fields, hints = msgspec.structs.fields(kind), get_type_hints(kind)
     for name, value in given.items():
-        _known_at(place, name, tuple(field.name for field in fields), "field of it")
+        known_at(place, name, tuple(field.name for field in fields), "field of it")
         choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
         if choices and isinstance(value, str):
-            _known_at(place, value, choices, name)
+            known_at(place, value, choices, name)
     for field in fields:
         if field.required and field.name not in given:
             raise ScenarioError(f"{place}: it has no {field.name}: write {_wanted(field.name, hints[field.name])}")
@@ -175,7 +175,8 @@ def struct_of(place: str, given: object, kind: type[T]) -> T:
         raise ScenarioError(f"{place}: {str(error).replace('$.', '')}") from None
 
 
-def _known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None:
+def known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None:
+    """Raise ScenarioError that names the place, and the nearest of those allowed, unless the name is one of them."""
     try:
         known(name, allowed, what)
     except ScenarioError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.core.record import Json
 from tests.command.conftest import SEED, SMALL, Seamark
 
 IDLE = (
@@ -93,6 +94,80 @@ def test_a_weaker_model_allows_what_a_stronger_one_forbids(seamark: Seamark, tmp
     weak = seamark("check", "skew.edn", "--engine", "local", "--json", "--model", "snapshot-isolation")
     assert (strict.code, weak.code) == (1, 0)
     assert [row["promise"] for row in msgspec.convert(weak.json["findings"], list[dict[str, object]])] in ([], [None])
+
+
+def promising(run: Path, promises: list[dict[str, Json]]) -> None:
+    """Let a stored run have promised that."""
+    content = msgspec.json.decode((run / "run.json").read_bytes(), type=dict[str, Json])
+    (run / "run.json").write_bytes(msgspec.json.encode(content | {"promises": promises}))
+
+
+def promised(run: Path) -> list[dict[str, Json]]:
+    content = msgspec.json.decode((run / "run.json").read_bytes(), type=dict[str, Json])
+    return msgspec.convert(content["promises"], list[dict[str, Json]])
+
+
+PROMISING_NOTHING = """
+from clusters.tutorial import Cluster
+
+class Silent(Cluster):
+    name = "silent"
+    def promised(self, settings):
+        return ()
+"""
+
+
+def test_a_run_that_promised_nothing_is_vacuous_whatever_held(seamark: Seamark, run_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "silent.py").write_text(PROMISING_NOTHING, encoding="utf-8")
+    options = ("--seed", SEED, "--cluster", "silent.py:Silent", *SMALL[2:], "--json")
+    promising(run_copy, [])
+    for outcome in (seamark("check", run_copy, "--engine", "local", "--json"), seamark("run", *options)):
+        assert (outcome.code, outcome.json["clause"]) == (3, "c")
+        assert "nothing was promised, so nothing could be broken" in str(outcome.json["reason"])
+
+
+def test_what_nothing_forbids_is_in_the_verdict_line(seamark: Seamark, tmp_path: Path) -> None:
+    ran = seamark("run", "--seed", "3", *SMALL, "--bug", "late-row", "--json")
+    assert ran.code == 1
+    [run] = (tmp_path / "store" / "tutorial").iterdir()
+    seen = {str(row["anomaly"]) for row in msgspec.convert(ran.json["findings"], list[dict[str, Json]])}
+    kept = [each for each in promised(run) if seen.isdisjoint(msgspec.convert(each["forbids"], list[str]))]
+    promising(run, kept)
+    outcome = seamark("check", run, "--engine", "local", "--json")
+    assert outcome.code in (0, 3)
+    assert f"{len(seen)} anomal" in str(outcome.json["reason"])
+    assert str(outcome.json["reason"]).endswith(f"seen that nothing forbids: {', '.join(sorted(seen))}")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        ({"forbids": ["torn-unit", "silent-gab"]}, "'silent-gab' is no anomaly or consistency model: did you mean"),
+        ({"forbids": []}, "it forbids nothing"),
+        ({"check": "stream"}, "'stream' is no check: did you mean 'streams'?"),
+        ({"id": "TUT-1"}, "there is another one of that name"),
+    ],
+)
+def test_a_promise_that_cannot_be_broken_is_refused(
+    seamark: Seamark, run_copy: Path, tmp_path: Path, spoil: dict[str, Json], told: str
+) -> None:
+    *rest, last = promised(run_copy)
+    promising(run_copy, [*rest, last | spoil])
+    outcome = seamark("check", run_copy, "--engine", "local")
+    assert (outcome.code, outcome.out) == (64, "")
+    assert f"run.json: promise {spoil.get('id', last['id'])}: {told}" in outcome.line
+    fields = ", ".join(
+        f"{name}={tuple(value) if isinstance(value, list) else value!r}" for name, value in spoil.items()
+    )
+    (tmp_path / "spoiled.py").write_text(
+        "import msgspec\nfrom clusters.tutorial import Cluster\nclass Spoiled(Cluster):\n"
+        "    def promised(self, settings):\n        *rest, last = super().promised(settings)\n"
+        f"        return (*rest, msgspec.structs.replace(last, {fields}))\n",
+        encoding="utf-8",
+    )
+    refused = seamark("run", "--cluster", "spoiled.py:Spoiled", "--engine", "local")
+    assert (refused.code, refused.out) == (64, "")
+    assert told in refused.line
 
 
 def test_a_check_that_takes_too_long_is_unknown_and_never_a_pass(run_copy: Path) -> None:

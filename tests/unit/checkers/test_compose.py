@@ -213,6 +213,7 @@ def test_a_finding_beside_a_doubt_is_a_violation() -> None:
 def test_a_finding_that_no_promise_forbids_is_an_observation() -> None:
     result = run(GOOD, judgement(CYCLE, torn_unit=10))
     assert (result.verdict, result.observations) == (Verdict.VALID, (CYCLE,))
+    assert result.reason.endswith("; 1 anomaly seen that nothing forbids: G1c")
     result = run(GOOD, judgement(CYCLE, torn_unit=10), promises=(ATOMIC, SERIAL))
     assert (result.verdict, result.observations) == (Verdict.INVALID, ())
     assert result.reason == "G1c, 1 time: P-2 is violated"
@@ -232,6 +233,23 @@ def test_a_promise_that_names_its_check_hears_no_other(check: str, state: Promis
 
 def test_no_promise_is_no_pass() -> None:
     assert run(promises=()).verdict is Verdict.VACUOUS
+
+
+def test_a_promise_of_the_harness_alone_is_no_pass_and_can_be_violated() -> None:
+    exercised = judgement(torn_unit=50)
+    result = compose((), (exercised,), GOOD, of_harness=(ATOMIC,))
+    assert (result.verdict, result.clause) == (Verdict.VACUOUS, "c")
+    assert result.reason == "c) nothing was promised, so nothing could be broken"
+    assert result.promises[0].state is PromiseState.HOLDS
+    idle = compose((SERIAL,), (exercised,), GOOD, of_harness=(ATOMIC,))
+    assert idle.verdict is Verdict.VACUOUS
+    assert compose((), (judgement(TORN, torn_unit=50),), GOOD, of_harness=(ATOMIC,)).verdict is Verdict.INVALID
+
+
+def test_a_vacuous_run_names_what_was_seen_as_well() -> None:
+    result = compose((), (judgement(CYCLE, TORN, torn_unit=50),), GOOD)
+    assert result.verdict is Verdict.VACUOUS
+    assert result.reason.endswith("; 2 anomalies seen that nothing forbids: G1c, torn-unit")
 
 
 def test_thresholds_can_be_set_but_not_to_nothing() -> None:
