@@ -22,6 +22,7 @@ from checkers import models
 from checkers.names import NAMES
 from harness.child import OWN_MODULE
 from harness.consent import Code, Place, entry_point
+from harness.core.command import seamark
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
 from harness.scenario import known
@@ -96,7 +97,7 @@ def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
     if code_sha256 not in (None, sha256(content).hexdigest()):
         raise ScenarioError(
             f"{path}: has changed since that run, which cannot be repeated exactly; to run its plan with what the file "
-            f"is now: seamark run RUN/run.json --cluster {path}:NAME"
+            f"is now: {seamark('run', 'RUN/run.json', '--cluster', f'{path}:NAME')}"
         )
     loader = _Text(path, content)
     spec = spec_from_loader(f"{OWN_MODULE}{path.stem}", loader, origin=str(path))

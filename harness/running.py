@@ -14,9 +14,11 @@ from types import MappingProxyType
 
 import msgspec
 
+from harness.checks import require_known
 from harness.consent import Code
 from harness.containers.compose import find_project
 from harness.containers.engine import connect
+from harness.core.command import seamark
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.seams import Cluster, is_of_machines
 from harness.core.system import SUBSCRIBER, nothing_to_prepare
@@ -51,7 +53,8 @@ class RunFailed(SeamarkError):
     """The process of a run did not come to its end; what it had recorded is in the run's directory."""
 
     def __init__(self, run: Path, reason: str) -> None:
-        super().__init__(f"{reason} (details in {run / STDERR_LOG}; judge what was recorded: seamark check {run})")
+        judge = seamark("check", run)
+        super().__init__(f"{reason} (details in {run / STDERR_LOG}; judge what was recorded: {judge})")
         self.run = run
 
 
@@ -75,6 +78,8 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
             if scenario.attach is not None:
                 servers = tuple(node.id for node in cluster.nodes if node.role != SUBSCRIBER)
                 find_project(engine, scenario.attach, servers)
+    promises = (*cluster.promised(decided.settings), *decided.workload.promises)
+    require_known(promises, cluster.name)
     run_file = RunFile(
         versions=versions(),
         cluster=cluster.name,
@@ -88,7 +93,7 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
         checks=decided.workload.checks,
         types=decided.workload.types,
         plan=decided.plan,
-        promises=(*cluster.promised(decided.settings), *decided.workload.promises),
+        promises=promises,
         stream=cluster.stream,
         subscribers=tuple(str(node.id) for node in cluster.nodes if node.role == "subscriber"),
         goals=(*cluster.goals, *(f"point:{point}" for point in cluster.points)),

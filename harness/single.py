@@ -9,6 +9,7 @@ import msgspec
 
 from checkers.engine import Engine
 from harness.consent import Code, code_in_file
+from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.record import Footer
 from harness.core.verdict import Verdict
@@ -69,9 +70,9 @@ def carry_out(
         return store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
     except OSError as error:
         said = f"{Verdict(report.verdict).word}, {report.reason}"
+        again = f"make room and judge again: {seamark('check', run)}"
         raise NotStored(
-            f"{run}: the report cannot be stored ({error.strerror}): make room and judge again: seamark check {run}. "
-            f"Today it says {said}"
+            f"{run}: the report cannot be stored ({error.strerror}): {again}. Today it says {said}"
         ) from error
 
 

@@ -1,6 +1,5 @@
 """`seamark check`: judge a stored run, or a history from elsewhere."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,6 +10,7 @@ import harness.journal
 from checkers import models
 from harness.checks import CHECKS, When
 from harness.cli.output import print_report
+from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.engines import EngineStart
 from harness.formats.mapping import stream_format
@@ -107,10 +107,10 @@ def _require_foreign(
 
 def _command(path: Path, **options: Path | str | None) -> str:
     """The command that judges that history again, by the same promises."""
-    words = ["seamark", "check", str(path)]
+    words: list[object] = ["check", path]
     for name, value in options.items():
-        words += [f"--{name}", str(value)] if value is not None else []
-    return shlex.join(words)
+        words += [f"--{name}", value] if value is not None else []
+    return seamark(*words)
 
 
 def promises_in(path: Path) -> Promised:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.cli.output import print_json
+from harness.core.command import seamark
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.report.model import read_report
@@ -45,7 +46,7 @@ def list_runs(
             code = Verdict.ERROR.exit_code
             continue
         if report is None:
-            table.add_row(plain(str(run)), UNJUDGED, plain(f"seamark check {run}"))
+            table.add_row(plain(str(run)), UNJUDGED, plain(seamark("check", run)))
         else:
             word = plain(Verdict(report.verdict).word, STYLES[report.verdict])
             table.add_row(plain(str(run)), word, plain(report.reason))

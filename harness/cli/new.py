@@ -10,6 +10,7 @@ from rich.console import Console
 
 import harness.cli.template
 from harness.consent import cluster_names
+from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.report.screen import plain
 
@@ -32,8 +33,12 @@ def new(
         raise ScenarioError(f"{path}: cannot be written ({error.strerror})") from None
     console = Console(highlight=False)
     console.print(plain(f"wrote {path}: a system under test, which is Redis until you change it"), soft_wrap=True)
-    console.print(plain(f"  run     seamark run --cluster {path}:{name} --runtime docker --time 30"), soft_wrap=True)
-    console.print(plain(f"  look    seamark clusters {path}:{name}"), soft_wrap=True)
+    place = f"{path}:{name}"
+    for label, command in (
+        ("run", seamark("run", "--cluster", place, "--runtime", "docker", "--time", 30)),
+        ("look", seamark("clusters", place)),
+    ):
+        console.print(plain(f"  {label:<8}{command}"), soft_wrap=True)
     return 0
 
 

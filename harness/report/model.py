@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from harness.core.command import seamark
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Finding, Verdict
@@ -88,8 +89,8 @@ def repetition(report: Report) -> str | None:
     """The command that repeats a run: exactly in simulation, elsewhere its plan and workload; None if it was no run."""
     if report.run is None:
         return None
-    command = f"seamark replay {report.run}" if report.runtime == "sim" else f"seamark run {report.run}/{RUN_FILE}"
-    return command if report.code is None else f"{command} --cluster {report.code}"
+    words = ("replay", report.run) if report.runtime == "sim" else ("run", f"{report.run}/{RUN_FILE}")
+    return seamark(*words) if report.code is None else seamark(*words, "--cluster", report.code)
 
 
 def model_ends(report: Report) -> tuple[list[str], list[str]]:
@@ -133,4 +134,4 @@ def read_report(run: Path) -> Report | None:
     try:
         return msgspec.json.decode(read_plain(path), type=Report)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HistoryError(f"{path}: not a report ({error}); make it again with seamark check {run}") from None
+        raise HistoryError(f"{path}: not a report ({error}); make it again with {seamark('check', run)}") from None

@@ -3,12 +3,14 @@
 Text from histories, nodes and plans is shown with control characters made visible, and never read as markup.
 """
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from harness.core.command import seamark
 from harness.core.verdict import Verdict
 from harness.report.model import FindingRow, PromiseRow, Report, allowed_anomalies, model_ends, repetition
 
@@ -60,7 +62,8 @@ def commands(report: Report) -> Commands:
     if command is None:
         return []
     again = f"{command}      {'exact' if report.runtime == 'sim' else 'the same plan and workload'}"
-    return [("open", f"{report.run}/report.html"), ("again", again), ("judge", f"seamark check {report.run}")]
+    page = shlex.quote(f"{report.run}/report.html")
+    return [("open", page), ("again", again), ("judge", seamark("check", report.run))]
 
 
 def _body(report: Report) -> Iterable[Text | Table]:
