@@ -3,7 +3,6 @@
 A build that fails leaves nothing tagged: an engine tags at the end of a build or import. Its log stays in a file.
 """
 
-import fcntl
 import io
 import os
 import subprocess
@@ -13,7 +12,6 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
@@ -21,6 +19,7 @@ from typing import assert_never
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 
+from harness.containers.builders import one_builder
 from harness.containers.catalogue import (
     CONTENT_LABEL,
     IMAGES,
@@ -102,7 +101,7 @@ def _pulled(engine: docker.DockerClient, reference: str) -> str:
 def ensure(engine: docker.DockerClient, image: Image, *, way: Way | None = None, tell: Tell | None = None) -> str:
     """The tag of an image that is there, built if need be. `way` None takes what is there, or else what is in reach."""
     way = way or way_of(engine, image)
-    with _one_builder():
+    with one_builder():
         return _ensure(engine, image, way, tell or (lambda _: None))
 
 
@@ -129,7 +128,7 @@ def is_there(engine: docker.DockerClient, tag: str) -> bool:
 def remove_images(engine: docker.DockerClient, name: str | None = None) -> tuple[str, ...]:
     """The tags that were removed: all of ours (of that name) but those that a container or another image needs."""
     removed = []
-    with _one_builder():
+    with one_builder():
         # The latest comes first: none before what it needs. Those without a tag are what failed builds left.
         for found in engine.images.list(name, filters={"label": CONTENT_LABEL}):
             removed += [tag for tag in found.tags or [str(found.id)] if _is_removed(engine, tag)]
@@ -157,14 +156,6 @@ def _is_in_reach(engine: docker.DockerClient, reference: str) -> bool:
     finally:
         impatient.close()
     return True
-
-
-@contextmanager
-def _one_builder() -> Iterator[None]:
-    """Two harnesses that need the same image build it once: the second finds it there."""
-    with (Path(tempfile.gettempdir()) / f"seamark-images-{os.getuid()}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _ensure(engine: docker.DockerClient, image: Buildable, way: Way, tell: Tell) -> str:
