@@ -23,6 +23,7 @@ from docker.types import LogConfig
 
 from harness.containers import inside
 from harness.containers.compose import Found
+from harness.containers.confinement import confined
 from harness.containers.crew import Crew, NodeContainer, NodeControl
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
@@ -293,6 +294,7 @@ class Deployment:
             sysctls=PROXY_SYSCTLS,
             labels=self._labels,
             log_config=LOGS,
+            **confined(),
             **LIMITS,
         )
         container.start()

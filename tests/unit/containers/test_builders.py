@@ -2,6 +2,7 @@ import fcntl
 import os
 import tempfile
 from pathlib import Path
+from typing import cast
 
 import docker
 import pytest
@@ -29,7 +30,7 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def engine() -> docker.DockerClient:
-    return NoImages()  # type: ignore[return-value]  All that a removal of images asks of an engine.
+    return cast("docker.DockerClient", NoImages())  # All that a removal of images asks of an engine.
 
 
 def refusal(engine: docker.DockerClient) -> str:
