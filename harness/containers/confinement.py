@@ -1,10 +1,13 @@
-"""What a container may do: no capability but those named here, and no new privileges.
+"""What a container may do: no capability but those named here, no new privileges, and no connection to the outside.
 
 Each capability stands beside what fails without it. What a server of others needs beyond `SERVER`, its service names.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
+
+import docker
+from docker.models.networks import Network
 
 from harness.containers.catalogue import IMAGES
 
@@ -18,6 +21,8 @@ SERVER: Final = {
     "SETGID": "gosu, su-exec and setpriv take the group of the server's user",
     "SETUID": "and its user",
 }
+# Replies find no address outside to go to: packets leave under an address of the container, which nobody else knows.
+UNTRANSLATED: Final = {"com.docker.network.bridge.enable_ip_masquerade": "false"}
 
 
 def confined(capabilities: Iterable[str] = ()) -> dict[str, Any]:
@@ -32,3 +37,10 @@ def confined(capabilities: Iterable[str] = ()) -> dict[str, Any]:
 def capabilities_of(image: str, declared: Iterable[str]) -> tuple[str, ...]:
     """Those of a server: our own images begin as the user that they stay, and need none; `declared` are its own."""
     return (*(() if image in IMAGES else SERVER), *declared)
+
+
+def private_network(client: docker.DockerClient, name: str, labels: Mapping[str, str], *, is_internal: bool) -> Network:
+    """A new network. An internal one leads nowhere; but the engine publishes no port of who is in no other."""
+    return client.networks.create(
+        name, driver="bridge", internal=is_internal, options=dict(UNTRANSLATED), labels=dict(labels)
+    )

@@ -1,7 +1,8 @@
 """A cluster in containers: a private network, its nodes in it, and Toxiproxy in every link.
 
-Two networks for each run. Nodes and Toxiproxy share one. Toxiproxy's API listens in the other, where no node is; from
-there it is published, as are the nodes' control channels and the clients' proxies, on loopback only.
+Two networks for each run, neither of which leads to the outside. Nodes and Toxiproxy share one. Toxiproxy's API
+listens in the other, where no node is; from there it is published, as are the nodes' control channels and the clients'
+proxies, on loopback only.
 What the nodes are, machines of ours or servers of others, is a `Crew`'s affair.
 """
 
@@ -23,7 +24,7 @@ from docker.types import LogConfig
 
 from harness.containers import inside
 from harness.containers.compose import Found
-from harness.containers.confinement import confined
+from harness.containers.confinement import confined, private_network
 from harness.containers.crew import Crew, NodeContainer, NodeControl
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
@@ -240,7 +241,9 @@ class Deployment:
     def _network(self, purpose: str) -> Network:
         if self._found and purpose == "nodes":
             return self._found.network
-        return self._client.networks.create(f"{self._prefix}-{purpose}", driver="bridge", labels=self._labels)
+        # What the harness dials must be published. Of servers of others that is Toxiproxy alone.
+        is_internal = purpose == "nodes" and not any(map(self._crew.control_port, self._crew.nodes))
+        return private_network(self._client, f"{self._prefix}-{purpose}", self._labels, is_internal=is_internal)
 
     def _shut(self, node: NodeId, is_down: bool) -> None:
         """Close the doors of a node that is down, or open them again."""

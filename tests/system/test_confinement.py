@@ -1,23 +1,28 @@
-"""What containers of a run may do: no capability but those that `harness.containers.confinement` names."""
+"""What containers of a run may do: no capability but those that `harness.containers.confinement` names, no way out."""
 
 import asyncio
+import secrets
+from collections.abc import Iterator
 
 import docker
 import pytest
 
 from harness.containers import inside
-from harness.containers.confinement import SERVER, confined
+from harness.containers.confinement import SERVER, confined, private_network
 from harness.containers.crew import Crew
+from harness.containers.deployment import Deployment
 from harness.containers.images import image_for
 from harness.containers.labels import labels_for
+from harness.containers.sweeper import remove_run
 from harness.core.machine import NodeId
-from tests.system.confined import deployed, machines, servers
+from tests.system.confined import PORT, deployed, machines, neighbour, servers
 
 pytestmark = pytest.mark.docker
 
 # Linux's numbers of capabilities: include/uapi/linux/capability.h.
 BITS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "SETGID": 6, "SETUID": 7, "NET_ADMIN": 12, "IPC_LOCK": 14}
 N1 = NodeId("n1")
+DIAL = f"timeout 2 bash -c 'exec 3<>/dev/tcp/$0/{PORT}' $0 2>/dev/null && echo connected || echo no connection"
 
 
 def mask(*names: str) -> str:
@@ -96,3 +101,76 @@ def test_a_published_image_s_start_needs_each_capability_that_servers_have(engin
         code, said = started(engine, set(SERVER) - {name})
         assert code != 0, f"it starts without {name} as well"
         assert "ermitted" in said or "denied" in said
+
+
+@pytest.fixture
+def run_id(engine: docker.DockerClient) -> Iterator[str]:
+    name = f"test-{secrets.token_hex(4)}"
+    yield name
+    remove_run(engine, name)
+
+
+def dialled(engine: docker.DockerClient, container: str, host: str) -> str:
+    """What a container says that dials PORT of that host."""
+    return inside.told(engine.api, container, ["bash", "-c", DIAL, host])[1]
+
+
+@pytest.mark.parametrize("crew", [machines("stall"), servers("seamark-node")], ids=["machines", "servers"])
+def test_no_container_of_a_run_comes_to_the_outside_and_one_in_an_ordinary_network_does(
+    engine: docker.DockerClient, crew: Crew, run_id: str
+) -> None:
+    async def look(host: str) -> list[str]:
+        async with deployed(engine, crew) as deployment:
+            names = [*(f"{node}" for node in deployment.nodes), "toxiproxy"]
+            return [dialled(engine, f"seamark-{crew.run_id}-{name}", host) for name in names]
+
+    with neighbour() as outside:
+        labels = labels_for(run_id)
+        network = engine.networks.create(f"seamark-{run_id}", driver="bridge", labels=labels)
+        engine.containers.create(
+            image_for("seamark-node", engine),
+            ["sleep", "60"],
+            name=f"seamark-{run_id}",
+            network=network.name,
+            labels=labels,
+        ).start()
+        assert dialled(engine, f"seamark-{run_id}", outside.host) == "connected"
+        answers = asyncio.run(look(outside.host))
+    assert len(answers) > 1
+    assert set(answers) == {"no connection"}
+
+
+def test_servers_are_in_an_internal_network_and_publish_nothing(engine: docker.DockerClient) -> None:
+    async def look(deployment: Deployment) -> None:
+        (node,) = deployment.nodes.values()
+        node.container.reload()
+        (joined,) = node.container.attrs["NetworkSettings"]["Networks"]
+        assert engine.networks.get(joined).attrs["Internal"] is True
+        assert node.container.ports == {}
+
+    async def test() -> None:
+        async with deployed(engine, servers("seamark-node")) as deployment:
+            await look(deployment)
+
+    asyncio.run(test())
+
+
+def test_the_engine_publishes_no_port_of_who_is_in_an_internal_network_only(
+    engine: docker.DockerClient, run_id: str
+) -> None:
+    """Why the nodes of machines, whose control channels the harness dials, are in no internal network."""
+    published = {}
+    for is_internal in (True, False):
+        name, labels = f"seamark-{run_id}-{is_internal}", labels_for(run_id)
+        network = private_network(engine, name, labels, is_internal=is_internal)
+        container = engine.containers.create(
+            image_for("seamark-node", engine),
+            ["sleep", "60"],
+            network=network.name,
+            labels=labels,
+            ports={"7001/tcp": ("127.0.0.1", 0)},
+        )
+        container.start()
+        container.reload()
+        published[is_internal] = bool(container.ports.get("7001/tcp"))
+    assert published == {True: False, False: True}
