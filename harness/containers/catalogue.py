@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import version
 from pathlib import Path
 from typing import assert_never
 
@@ -67,7 +66,9 @@ class Image:
     packages: tuple[str, ...] = ()  # Debian's, installed either way.
     debian_packages: tuple[str, ...] = ()  # Installed the debian way only: what the published base has already.
     folder: str = ""  # To be made, where it is not yet: handed to the Dockerfile as FOLDER.
-    wheels: tuple[str, ...] = ()  # Requirements of Python packages, unpacked into wheels/ of the Dockerfile's folder.
+    wheels: str = (
+        ""  # The recipe's file of Python packages with hashes, unpacked into wheels/ of the Dockerfile's folder.
+    )
     sources: tuple[str, ...] = ()  # Python files and folders of ours, put into sources/ of the Dockerfile's folder.
 
 
@@ -86,7 +87,7 @@ NODE_BASE = Image(
     recipe="node-base",
     bases=(Base(argument="BASE", published="python:3.11-slim-bookworm", debian=DEBIAN),),
     debian_packages=("python3", "python-is-python3"),
-    wheels=(f"msgspec=={version('msgspec')}",),
+    wheels="wheels.txt",
 )
 NODE = Image(
     name="seamark-node",

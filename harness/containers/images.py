@@ -23,6 +23,7 @@ from harness.containers.builders import one_builder
 from harness.containers.catalogue import (
     CONTENT_LABEL,
     IMAGES,
+    RECIPES,
     Buildable,
     Debootstrap,
     GoProgram,
@@ -188,7 +189,7 @@ def _build(engine: docker.DockerClient, image: Buildable, way: Way, arguments: d
                     arguments["PACKAGES"] = " ".join(packages)
                 if image.folder:
                     arguments["FOLDER"] = image.folder
-                build.dockerfile([*files_of(image), *build.wheels(image.wheels)], arguments)
+                build.dockerfile([*files_of(image), *build.wheels(image)], arguments)
             case _:
                 assert_never(image)
     except (DockerException, OSError) as error:  # The engine refuses or has gone, or there is no space left here.
@@ -239,15 +240,19 @@ class Build:
         )
         return (self.log.folder / program.package.rsplit("/", 1)[1]).read_bytes()
 
-    def wheels(self, requirements: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """The files of Python packages, for the processor of the engine and the Python of the node."""
-        if not requirements:
+    def wheels(self, image: Image) -> Iterator[tuple[str, bytes]]:
+        """The files of Python packages, for the processor of the engine and the Python of the node.
+
+        pip refuses what has none of the hashes that the recipe names.
+        """
+        if not image.wheels:
             return
         machine = MACHINES.get(str(self.engine.version()["Arch"]), "x86_64")
         folder = self.log.folder / "wheels"
         wanted = ["--python-version", "3.11", "--platform", f"manylinux2014_{machine}", "--dest", str(folder)]
-        pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-        run([*pip, *wanted, *requirements], self.log, missing="Python cannot start itself")
+        wanted += ["--requirement", str(RECIPES / image.recipe / image.wheels)]
+        pip = [sys.executable, "-m", "pip", "download", "--require-hashes", "--no-deps", "--only-binary=:all:"]
+        run([*pip, *wanted], self.log, missing="Python cannot start itself")
         for path in sorted(folder.glob("*.whl")):
             with zipfile.ZipFile(path) as wheel:
                 yield from ((f"wheels/{name}", wheel.read(name)) for name in wheel.namelist() if name[-1] != "/")
