@@ -15,9 +15,11 @@ from enum import Enum
 from pathlib import Path
 from typing import assert_never
 
+from harness.containers.pins import pinned
+
 RECIPES = Path(__file__).parent / "recipes"
 ROOT = Path(__file__).resolve().parents[2]  # Of the packages, in a work tree as well as in an installation.
-CONTENT_LABEL, IMAGE_LABEL = "seamark.content", "seamark.image"
+CONTENT_LABEL, IMAGE_LABEL, BASES_LABEL = "seamark.content", "seamark.image", "seamark.bases"
 
 
 class Way(Enum):
@@ -127,14 +129,16 @@ def needs(image: Buildable, way: Way) -> tuple[tuple[str, str | Buildable], ...]
     """What must be there first, each under its argument in the Dockerfile; a string is a published image."""
     if not isinstance(image, Image):
         return ()
-    own = tuple((base.argument, base.published if way is Way.PUBLISHED else base.debian) for base in image.bases)
+    own = tuple(
+        (base.argument, pinned(base.published) if way is Way.PUBLISHED else base.debian) for base in image.bases
+    )
     return own if image.parent is None else (("BASE", image.parent), *own)
 
 
 def published_references(image: Image) -> tuple[str, ...]:
     """The published images on which this one stands when it is built that way."""
     above = () if image.parent is None else published_references(image.parent)
-    return (*above, *(base.published for base in image.bases))
+    return (*above, *(pinned(base.published) for base in image.bases))
 
 
 def tag_of(image: Buildable, way: Way) -> str:

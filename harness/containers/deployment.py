@@ -29,6 +29,7 @@ from harness.containers.crew import Crew, NodeContainer, NodeControl
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
 from harness.containers.links import DOWN, Toxiproxy
+from harness.containers.pins import identity_of
 from harness.containers.site import PAUSED
 from harness.containers.sweeper import remove_run
 from harness.containers.wiring import CLIENT, LOOPBACK, PROXY_API_PORT, PROXY_HOST
@@ -335,6 +336,8 @@ class Deployment:
             text = b""
             with contextlib.suppress(DockerException):
                 text = each.container.logs(timestamps=True)
+                image = str(each.container.attrs["Config"]["Image"])
+                text = f"image: {identity_of(self._client, image)}\n".encode() + text
             with contextlib.suppress(OSError):  # No space is left there; containers are removed all the same.
                 (logs / f"{each.node}.log").write_bytes(text)
         if not self._found:

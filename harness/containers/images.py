@@ -21,6 +21,7 @@ from docker.errors import APIError, DockerException, ImageNotFound
 
 from harness.containers.builders import one_builder
 from harness.containers.catalogue import (
+    BASES_LABEL,
     CONTENT_LABEL,
     IMAGES,
     RECIPES,
@@ -39,6 +40,7 @@ from harness.containers.catalogue import (
 )
 from harness.containers.commands import Log, apt_mirror, run
 from harness.containers.engine import connect
+from harness.containers.pins import identity_of, pinned
 from harness.containers.sweeper import PASSED_OVER
 from harness.core.errors import DeployError
 from harness.core.seams import Service
@@ -46,6 +48,7 @@ from harness.ownership import folder_prefix
 from harness.scenario import known
 
 REGISTRY_WITHIN_S = 4
+BETWEEN_BASES = ", "
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # Docker's names of processors, and those of Python's wheels.
 
 
@@ -58,6 +61,7 @@ class Ready:
     way: Way
     is_new: bool
     seconds: float
+    bases: tuple[str, ...] = ()  # Published images that it stands on, by digest: those of its own Dockerfile.
 
 
 Tell = Callable[[Ready], None]
@@ -77,21 +81,25 @@ def image_of(service: Service, engine: docker.DockerClient) -> str:
     """
     if service.image in IMAGES:
         return ensure(engine, IMAGES[service.image])
-    if service.image and is_there(engine, service.image):
-        return service.image
+    reference = pinned(service.image)
+    if reference and is_there(engine, reference):
+        return reference
     built = of_packages(service.debian_packages, service.folder) if service.debian_packages else None
     is_built = built is not None and any(is_there(engine, tag_of(built, way)) for way in Way)
-    if service.image and not is_built and _is_in_reach(engine, service.image):
-        return _pulled(engine, service.image)
+    if reference and not is_built and _is_in_reach(engine, reference):
+        return _pulled(engine, reference)
     if built is None:
         raise DeployError(
-            f"the image {service.image!r} is not in the engine, and no registry answers for it: docker pull it, docker "
+            f"the image {reference!r} is not in the engine, and no registry answers for it: docker pull it, docker "
             "load it from a file, or let the service name Debian's packages to build it from: debian_packages=(...)"
         )
     return ensure(engine, built)
 
 
 def _pulled(engine: docker.DockerClient, reference: str) -> str:
+    """The reference, after the engine has got the image if it had none."""
+    if is_there(engine, reference):
+        return reference
     try:
         engine.images.pull(reference)
     except DockerException as error:
@@ -162,21 +170,29 @@ def _is_in_reach(engine: docker.DockerClient, reference: str) -> bool:
 def _ensure(engine: docker.DockerClient, image: Buildable, way: Way, tell: Tell) -> str:
     tag = tag_of(image, way)
     if is_there(engine, tag):
-        tell(Ready(name=image.name, tag=tag, way=way, is_new=False, seconds=0.0))
+        there = tuple(str(engine.images.get(tag).labels.get(BASES_LABEL, "")).split(BETWEEN_BASES))
+        tell(Ready(name=image.name, tag=tag, way=way, is_new=False, seconds=0.0, bases=tuple(filter(None, there))))
         return tag
-    arguments = {
-        argument: needed if isinstance(needed, str) else _ensure(engine, needed, way, tell)
-        for argument, needed in needs(image, way)
-    }
+    arguments, bases = {}, []
+    for argument, needed in needs(image, way):
+        if isinstance(needed, str):
+            arguments[argument] = _pulled(engine, needed)
+            bases.append(identity_of(engine, needed))
+        else:
+            arguments[argument] = _ensure(engine, needed, way, tell)
     started = time.monotonic()
-    _build(engine, image, way, arguments)
-    tell(Ready(name=image.name, tag=tag, way=way, is_new=True, seconds=time.monotonic() - started))
+    _build(engine, image, way, arguments, bases)
+    took_s = time.monotonic() - started
+    tell(Ready(name=image.name, tag=tag, way=way, is_new=True, seconds=took_s, bases=tuple(bases)))
     return tag
 
 
-def _build(engine: docker.DockerClient, image: Buildable, way: Way, arguments: dict[str, str]) -> None:
+def _build(
+    engine: docker.DockerClient, image: Buildable, way: Way, arguments: dict[str, str], bases: Sequence[str]
+) -> None:
     log = Log(image.name, Path(tempfile.mkdtemp(prefix=folder_prefix("build"))))
-    build = Build(engine=engine, tag=tag_of(image, way), way=way, log=log, labels=labels_of(image, way))
+    labels = labels_of(image, way) | ({BASES_LABEL: BETWEEN_BASES.join(bases)} if bases else {})
+    build = Build(engine=engine, tag=tag_of(image, way), way=way, log=log, labels=labels)
     try:
         match image:
             case Debootstrap():
