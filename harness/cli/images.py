@@ -35,6 +35,8 @@ def images(
         if ready.tag not in told:
             took = f"built in {ready.seconds:.1f} s" if ready.is_new else "there already"
             console.print(plain(f"{ready.tag:<44} {ready.way.value:<10} {took}"), soft_wrap=True)
+            for base in ready.bases:
+                console.print(plain(f"  on {base}"), soft_wrap=True)
         told[ready.tag] = ready
 
     for image in wanted:

@@ -12,13 +12,14 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import version
 from pathlib import Path
 from typing import assert_never
 
+from harness.containers.pins import pinned
+
 RECIPES = Path(__file__).parent / "recipes"
 ROOT = Path(__file__).resolve().parents[2]  # Of the packages, in a work tree as well as in an installation.
-CONTENT_LABEL, IMAGE_LABEL = "seamark.content", "seamark.image"
+CONTENT_LABEL, IMAGE_LABEL, BASES_LABEL = "seamark.content", "seamark.image", "seamark.bases"
 
 
 class Way(Enum):
@@ -67,7 +68,9 @@ class Image:
     packages: tuple[str, ...] = ()  # Debian's, installed either way.
     debian_packages: tuple[str, ...] = ()  # Installed the debian way only: what the published base has already.
     folder: str = ""  # To be made, where it is not yet: handed to the Dockerfile as FOLDER.
-    wheels: tuple[str, ...] = ()  # Requirements of Python packages, unpacked into wheels/ of the Dockerfile's folder.
+    wheels: str = (
+        ""  # The recipe's file of Python packages with hashes, unpacked into wheels/ of the Dockerfile's folder.
+    )
     sources: tuple[str, ...] = ()  # Python files and folders of ours, put into sources/ of the Dockerfile's folder.
 
 
@@ -86,7 +89,7 @@ NODE_BASE = Image(
     recipe="node-base",
     bases=(Base(argument="BASE", published="python:3.11-slim-bookworm", debian=DEBIAN),),
     debian_packages=("python3", "python-is-python3"),
-    wheels=(f"msgspec=={version('msgspec')}",),
+    wheels="wheels.txt",
 )
 NODE = Image(
     name="seamark-node",
@@ -126,14 +129,16 @@ def needs(image: Buildable, way: Way) -> tuple[tuple[str, str | Buildable], ...]
     """What must be there first, each under its argument in the Dockerfile; a string is a published image."""
     if not isinstance(image, Image):
         return ()
-    own = tuple((base.argument, base.published if way is Way.PUBLISHED else base.debian) for base in image.bases)
+    own = tuple(
+        (base.argument, pinned(base.published) if way is Way.PUBLISHED else base.debian) for base in image.bases
+    )
     return own if image.parent is None else (("BASE", image.parent), *own)
 
 
 def published_references(image: Image) -> tuple[str, ...]:
     """The published images on which this one stands when it is built that way."""
     above = () if image.parent is None else published_references(image.parent)
-    return (*above, *(base.published for base in image.bases))
+    return (*above, *(pinned(base.published) for base in image.bases))
 
 
 def tag_of(image: Buildable, way: Way) -> str:

@@ -1,7 +1,8 @@
 """A cluster in containers: a private network, its nodes in it, and Toxiproxy in every link.
 
-Two networks for each run. Nodes and Toxiproxy share one. Toxiproxy's API listens in the other, where no node is; from
-there it is published, as are the nodes' control channels and the clients' proxies, on loopback only.
+Two networks for each run, neither of which leads to the outside. Nodes and Toxiproxy share one. Toxiproxy's API
+listens in the other, where no node is; from there it is published, as are the nodes' control channels and the clients'
+proxies, on loopback only.
 What the nodes are, machines of ours or servers of others, is a `Crew`'s affair.
 """
 
@@ -23,10 +24,12 @@ from docker.types import LogConfig
 
 from harness.containers import inside
 from harness.containers.compose import Found
+from harness.containers.confinement import confined, private_network
 from harness.containers.crew import Crew, NodeContainer, NodeControl
 from harness.containers.images import image_for
 from harness.containers.labels import RUN, labels_for
 from harness.containers.links import DOWN, Toxiproxy
+from harness.containers.pins import identity_of
 from harness.containers.site import PAUSED
 from harness.containers.sweeper import remove_run
 from harness.containers.wiring import CLIENT, LOOPBACK, PROXY_API_PORT, PROXY_HOST
@@ -239,7 +242,9 @@ class Deployment:
     def _network(self, purpose: str) -> Network:
         if self._found and purpose == "nodes":
             return self._found.network
-        return self._client.networks.create(f"{self._prefix}-{purpose}", driver="bridge", labels=self._labels)
+        # What the harness dials must be published. Of servers of others that is Toxiproxy alone.
+        is_internal = purpose == "nodes" and not any(map(self._crew.control_port, self._crew.nodes))
+        return private_network(self._client, f"{self._prefix}-{purpose}", self._labels, is_internal=is_internal)
 
     def _shut(self, node: NodeId, is_down: bool) -> None:
         """Close the doors of a node that is down, or open them again."""
@@ -293,6 +298,7 @@ class Deployment:
             sysctls=PROXY_SYSCTLS,
             labels=self._labels,
             log_config=LOGS,
+            **confined(),
             **LIMITS,
         )
         container.start()
@@ -330,6 +336,8 @@ class Deployment:
             text = b""
             with contextlib.suppress(DockerException):
                 text = each.container.logs(timestamps=True)
+                image = str(each.container.attrs["Config"]["Image"])
+                text = f"image: {identity_of(self._client, image)}\n".encode() + text
             with contextlib.suppress(OSError):  # No space is left there; containers are removed all the same.
                 (logs / f"{each.node}.log").write_bytes(text)
         if not self._found:

@@ -3,7 +3,6 @@
 A build that fails leaves nothing tagged: an engine tags at the end of a build or import. Its log stays in a file.
 """
 
-import fcntl
 import io
 import os
 import subprocess
@@ -13,7 +12,6 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
@@ -21,9 +19,12 @@ from typing import assert_never
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 
+from harness.containers.builders import one_builder
 from harness.containers.catalogue import (
+    BASES_LABEL,
     CONTENT_LABEL,
     IMAGES,
+    RECIPES,
     Buildable,
     Debootstrap,
     GoProgram,
@@ -39,6 +40,7 @@ from harness.containers.catalogue import (
 )
 from harness.containers.commands import Log, apt_mirror, run
 from harness.containers.engine import connect
+from harness.containers.pins import identity_of, pinned
 from harness.containers.sweeper import PASSED_OVER
 from harness.core.errors import DeployError
 from harness.core.seams import Service
@@ -46,6 +48,7 @@ from harness.ownership import temporary_prefix
 from harness.scenario import known
 
 REGISTRY_WITHIN_S = 4
+BETWEEN_BASES = ", "
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # Docker's names of processors, and those of Python's wheels.
 
 
@@ -58,6 +61,7 @@ class Ready:
     way: Way
     is_new: bool
     seconds: float
+    bases: tuple[str, ...] = ()  # Published images that it stands on, by digest: those of its own Dockerfile.
 
 
 Tell = Callable[[Ready], None]
@@ -77,21 +81,25 @@ def image_of(service: Service, engine: docker.DockerClient) -> str:
     """
     if service.image in IMAGES:
         return ensure(engine, IMAGES[service.image])
-    if service.image and is_there(engine, service.image):
-        return service.image
+    reference = pinned(service.image)
+    if reference and is_there(engine, reference):
+        return reference
     built = of_packages(service.debian_packages, service.folder) if service.debian_packages else None
     is_built = built is not None and any(is_there(engine, tag_of(built, way)) for way in Way)
-    if service.image and not is_built and _is_in_reach(engine, service.image):
-        return _pulled(engine, service.image)
+    if reference and not is_built and _is_in_reach(engine, reference):
+        return _pulled(engine, reference)
     if built is None:
         raise DeployError(
-            f"the image {service.image!r} is not in the engine, and no registry answers for it: docker pull it, docker "
+            f"the image {reference!r} is not in the engine, and no registry answers for it: docker pull it, docker "
             "load it from a file, or let the service name Debian's packages to build it from: debian_packages=(...)"
         )
     return ensure(engine, built)
 
 
 def _pulled(engine: docker.DockerClient, reference: str) -> str:
+    """The reference, after the engine has got the image if it had none."""
+    if is_there(engine, reference):
+        return reference
     try:
         engine.images.pull(reference)
     except DockerException as error:
@@ -102,7 +110,7 @@ def _pulled(engine: docker.DockerClient, reference: str) -> str:
 def ensure(engine: docker.DockerClient, image: Image, *, way: Way | None = None, tell: Tell | None = None) -> str:
     """The tag of an image that is there, built if need be. `way` None takes what is there, or else what is in reach."""
     way = way or way_of(engine, image)
-    with _one_builder():
+    with one_builder():
         return _ensure(engine, image, way, tell or (lambda _: None))
 
 
@@ -129,7 +137,7 @@ def is_there(engine: docker.DockerClient, tag: str) -> bool:
 def remove_images(engine: docker.DockerClient, name: str | None = None) -> tuple[str, ...]:
     """The tags that were removed: all of ours (of that name) but those that a container or another image needs."""
     removed = []
-    with _one_builder():
+    with one_builder():
         # The latest comes first: none before what it needs. Those without a tag are what failed builds left.
         for found in engine.images.list(name, filters={"label": CONTENT_LABEL}):
             removed += [tag for tag in found.tags or [str(found.id)] if _is_removed(engine, tag)]
@@ -159,32 +167,32 @@ def _is_in_reach(engine: docker.DockerClient, reference: str) -> bool:
     return True
 
 
-@contextmanager
-def _one_builder() -> Iterator[None]:
-    """Two harnesses that need the same image build it once: the second finds it there."""
-    with (Path(tempfile.gettempdir()) / f"seamark-images-{os.getuid()}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _ensure(engine: docker.DockerClient, image: Buildable, way: Way, tell: Tell) -> str:
     tag = tag_of(image, way)
     if is_there(engine, tag):
-        tell(Ready(name=image.name, tag=tag, way=way, is_new=False, seconds=0.0))
+        there = tuple(str(engine.images.get(tag).labels.get(BASES_LABEL, "")).split(BETWEEN_BASES))
+        tell(Ready(name=image.name, tag=tag, way=way, is_new=False, seconds=0.0, bases=tuple(filter(None, there))))
         return tag
-    arguments = {
-        argument: needed if isinstance(needed, str) else _ensure(engine, needed, way, tell)
-        for argument, needed in needs(image, way)
-    }
+    arguments, bases = {}, []
+    for argument, needed in needs(image, way):
+        if isinstance(needed, str):
+            arguments[argument] = _pulled(engine, needed)
+            bases.append(identity_of(engine, needed))
+        else:
+            arguments[argument] = _ensure(engine, needed, way, tell)
     started = time.monotonic()
-    _build(engine, image, way, arguments)
-    tell(Ready(name=image.name, tag=tag, way=way, is_new=True, seconds=time.monotonic() - started))
+    _build(engine, image, way, arguments, bases)
+    took_s = time.monotonic() - started
+    tell(Ready(name=image.name, tag=tag, way=way, is_new=True, seconds=took_s, bases=tuple(bases)))
     return tag
 
 
-def _build(engine: docker.DockerClient, image: Buildable, way: Way, arguments: dict[str, str]) -> None:
+def _build(
+    engine: docker.DockerClient, image: Buildable, way: Way, arguments: dict[str, str], bases: Sequence[str]
+) -> None:
     log = Log(image.name, Path(tempfile.mkdtemp(prefix=temporary_prefix("build"))))
-    build = Build(engine=engine, tag=tag_of(image, way), way=way, log=log, labels=labels_of(image, way))
+    labels = labels_of(image, way) | ({BASES_LABEL: BETWEEN_BASES.join(bases)} if bases else {})
+    build = Build(engine=engine, tag=tag_of(image, way), way=way, log=log, labels=labels)
     try:
         match image:
             case Debootstrap():
@@ -197,7 +205,7 @@ def _build(engine: docker.DockerClient, image: Buildable, way: Way, arguments: d
                     arguments["PACKAGES"] = " ".join(packages)
                 if image.folder:
                     arguments["FOLDER"] = image.folder
-                build.dockerfile([*files_of(image), *build.wheels(image.wheels)], arguments)
+                build.dockerfile([*files_of(image), *build.wheels(image)], arguments)
             case _:
                 assert_never(image)
     except (DockerException, OSError) as error:  # The engine refuses or has gone, or there is no space left here.
@@ -248,15 +256,19 @@ class Build:
         )
         return (self.log.folder / program.package.rsplit("/", 1)[1]).read_bytes()
 
-    def wheels(self, requirements: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """The files of Python packages, for the processor of the engine and the Python of the node."""
-        if not requirements:
+    def wheels(self, image: Image) -> Iterator[tuple[str, bytes]]:
+        """The files of Python packages, for the processor of the engine and the Python of the node.
+
+        pip refuses what has none of the hashes that the recipe names.
+        """
+        if not image.wheels:
             return
         machine = MACHINES.get(str(self.engine.version()["Arch"]), "x86_64")
         folder = self.log.folder / "wheels"
         wanted = ["--python-version", "3.11", "--platform", f"manylinux2014_{machine}", "--dest", str(folder)]
-        pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-        run([*pip, *wanted, *requirements], self.log, missing="Python cannot start itself")
+        wanted += ["--requirement", str(RECIPES / image.recipe / image.wheels)]
+        pip = [sys.executable, "-m", "pip", "download", "--require-hashes", "--no-deps", "--only-binary=:all:"]
+        run([*pip, *wanted], self.log, missing="Python cannot start itself")
         for path in sorted(folder.glob("*.whl")):
             with zipfile.ZipFile(path) as wheel:
                 yield from ((f"wheels/{name}", wheel.read(name)) for name in wheel.namelist() if name[-1] != "/")

@@ -7,6 +7,7 @@ from typing import Any, Final
 import docker
 
 from harness.containers.compose import Found
+from harness.containers.confinement import STALL, STALLED_NODE, confined
 from harness.containers.control import ControlLink, Hearers
 from harness.containers.images import image_for
 from harness.containers.struck_clocks import FAKED_CLOCK
@@ -78,7 +79,7 @@ class Machines:
         return {
             "environment": {VARIABLE: encode_config(config)} | (FAKED_CLOCK if "clock" in blueprint.faults else {}),
             "ports": {f"{CONTROL_PORT}/tcp": (LOOPBACK, 0)},
-            "cap_add": ["NET_ADMIN"],
+            **confined(STALLED_NODE if STALL in blueprint.faults else ()),
             **LIMITS,
         }
 

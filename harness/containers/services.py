@@ -2,7 +2,7 @@
 
 They have no control channel. That a server is ready is seen by its answer to a client's first bytes; its clock is read
 by a command in its container. All connections are shared by their two directions, so that partitions are Toxiproxy's
-work; no packet rule, and so no capability, is needed in a container of others.
+work; no packet rule is needed in a container of others. `confinement` says what such a container may do.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from typing import Any, Final
 import docker
 
 from harness.containers.compose import Found, find_project
+from harness.containers.confinement import capabilities_of, confined
 from harness.containers.foreign import Foreign
 from harness.containers.images import image_of
 from harness.containers.struck_clocks import FAKED_CLOCK
@@ -82,6 +83,7 @@ class Services:
             "environment": service.environment | (FAKED_CLOCK if "clock" in self._faults else {}),
             "mem_limit": f"{service.memory_mb}m",
             "pids_limit": _PIDS,
+            **confined(capabilities_of(service.image, service.capabilities)),
         }
 
     def folder(self, node: NodeId) -> str:

@@ -164,7 +164,8 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
 
     `hello` is what probes send: the server must answer with at least a byte. Empty: it speaks first. `folder` is where
     its data is; the container keeps it when its processes are killed. Where neither the engine nor a registry has the
-    image, one is built from `debian_packages`: then `command` is run in it as it stands.
+    image, one is built from `debian_packages`: then `command` is run in it as it stands. `capabilities` are those of
+    Linux that it needs beyond the ones that every such container has: see `harness.containers.confinement`.
     """
 
     image: str = ""  # One of seamark's own (see seamark images), or any that the engine has or can pull.
@@ -175,6 +176,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     memory_mb: int = 512
+    capabilities: tuple[str, ...] = ()  # "IPC_LOCK", ...
 
 
 class ServiceClient(Client, Protocol):

@@ -51,7 +51,7 @@ class Deployed:
             seed=3,
             epoch_ns=time.monotonic_ns(),
             epoch_realtime_ns=time.time_ns(),
-            faults=frozenset(("disk-full", "clock")),
+            faults=frozenset(("clock", "disk-full", "stall")),
         )
         hearers = Hearers(
             take=lambda node, told: None, failed=lambda node, text: self.failures.append(text), probes=Probes()

@@ -179,7 +179,7 @@ def test_the_command_says_of_each_image_what_became_of_it(
 ) -> None:
     tag = image_for("seamark-toxiproxy", engine)
     assert images(["seamark-toxiproxy"]) == 0
-    first, last = capsys.readouterr().out.splitlines()
+    first, *_, last = capsys.readouterr().out.splitlines()
     assert first.split() == [tag, way_of(engine, IMAGES["seamark-toxiproxy"]).value, "there", "already"]
     assert last == "ready: 1; building took 0.0 s"
 

@@ -47,7 +47,7 @@ def test_the_same_content_has_the_same_tag_and_the_two_ways_have_two(recipe: Pat
 def test_whatever_goes_in_changes_the_tag(recipe: Path) -> None:
     plain = image(recipe)
     others = [
-        replace(plain, wheels=("msgspec==0",)),
+        replace(plain, wheels="wheels.txt"),
         replace(plain, bases=(Base(argument="BASE", published="x:2", debian=replace(DEBIAN, release="trixie")),)),
         replace(plain, parent=NODE_BASE, bases=()),
         replace(plain, sources=("harness/__init__.py",)),
@@ -68,7 +68,7 @@ def test_debian_s_packages_count_only_where_they_are_installed(recipe: Path) -> 
 
 def test_a_change_below_changes_what_stands_on_it(recipe: Path) -> None:
     child = replace(image(recipe), bases=(), parent=replace(image(recipe), name="seamark-below"))
-    other = replace(child, parent=replace(image(recipe), name="seamark-below", wheels=("msgspec==0",)))
+    other = replace(child, parent=replace(image(recipe), name="seamark-below", wheels="wheels.txt"))
     assert tags(child).isdisjoint(tags(other))
 
 
@@ -110,6 +110,14 @@ def test_every_image_has_a_recipe_and_the_same_toxiproxy_both_ways() -> None:
         assert "Dockerfile" in dict(files_of(each))
         assert "latest" not in " ".join(published_references(each))
     assert f":{TOXIPROXY_SERVER.version.removeprefix('v')}" in published_references(TOXIPROXY)[0]
+
+
+def test_python_packages_of_a_node_have_the_version_and_the_hashes_of_the_lock() -> None:
+    wheels = dict(files_of(NODE_BASE))[NODE_BASE.wheels].decode()
+    wanted = [line for line in wheels.splitlines() if not line.startswith("#")]
+    lock = (catalogue.ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert f"\n{chr(10).join(wanted)}\n    # via" in lock, "copy what requirements.lock has"
+    assert sum("--hash=sha256:" in line for line in wanted) >= 2
 
 
 def test_recipes_are_installed_with_the_package() -> None:
