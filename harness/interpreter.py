@@ -28,6 +28,7 @@ COMPLETED = "completed"
 QUIET_POLL_NS = 50_000_000
 QUIET_NS = SECOND  # After the last answer, what it set in motion comes to rest before states are dumped.
 LONG_WAIT_NS = SECOND  # With nothing planned: completions end the wait; this asks again, should none come.
+FINAL_TIMEOUT_NS = SECOND  # Of final operations at least: they ask what the system can do, not how patient clients are.
 CALLS_PER_OPERATION = 4  # A client may ask several nodes in turn; beyond this many time-outs it is itself at fault.
 
 
@@ -110,6 +111,7 @@ class Interpreter:
         self._start_ns = self._clock.now_ns()
         self._record(self._mark("final", None))
         self._last_error = None
+        self._timeout_ns = max(self._timeout_ns, FINAL_TIMEOUT_NS)
         if not await self._drive(self._workload.final, deadline_ns=deadline_ns):
             answer = f": the last answer was {self._last_error}" if self._last_error else ""
             return self._stall(f"a final operation had not succeeded{answer}")

@@ -1,7 +1,11 @@
 """The `seamark` command: an installation that cannot even be imported is told in a line, and never with exit 1."""
 
 import os
+import resource
 import sys
+from typing import Final
+
+ADDRESS_SPACE_MIN: Final = 2 << 30  # Bytes. With less, Arrow aborts, crashes or never ends, whichever comes first.
 
 
 def main() -> None:
@@ -10,6 +14,11 @@ def main() -> None:
     The interpreter's own end would take half a second after a large history, for tearing down what the kernel frees at
     once; and a check that took too long may still compute, which would abort it.
     """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE_MIN:
+        line = f"ulimit -v is {limit >> 20} MiB, and Seamark needs {ADDRESS_SPACE_MIN >> 20}, with Spark more: raise it"
+        print(f"seamark: {line}", file=sys.stderr)  # noqa: T201  Its only word.
+        sys.exit(4)
     try:
         from harness.cli import main as command_line  # noqa: PLC0415  What this raises is to be caught.
     except Exception as error:  # noqa: BLE001  A package is missing or broken, whichever.

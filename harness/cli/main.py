@@ -1,18 +1,23 @@
 """The command line. Exit codes: 0 to 4 are verdicts (`harness.core.verdict`), 64 is bad usage, 130 an interrupt.
 
+SIGTERM ends a command as Ctrl-C does, with exit code 143.
 Exit 1 comes from one place only: a report with a finding that breaks a promise, whose verdict a command returns.
 """
 
 import os
+import signal
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import typer
 from typer.exceptions import Abort, TyperException
 
 from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
 from harness.core.errors import ScenarioError, SeamarkError
-from harness.core.verdict import EXIT_INTERRUPTED, EXIT_USAGE, Verdict
+from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.registry import shadowed_package
 from harness.report.screen import visible
 from harness.report.trouble import told
@@ -38,7 +43,8 @@ app.command("clean")(clean.clean)
 
 def main() -> None:
     """Run the command that the arguments name. Raises SystemExit with its code."""
-    code = guarded(lambda: _dispatch(sys.argv[1:]))
+    with _ended_by_sigterm():
+        code = guarded(lambda: _dispatch(sys.argv[1:]))
     try:
         sys.stdout.flush()
     except BrokenPipeError:  # Whoever read us has gone; the verdict stands.
@@ -55,7 +61,8 @@ def guarded(command: Callable[[], int]) -> int:
         stop = "" if message.endswith((".", "?")) else "."
         return _complain(f"{message}{stop} See seamark --help.", EXIT_USAGE)
     except (Abort, KeyboardInterrupt):
-        return _complain("interrupted; what was recorded is kept: see seamark list", EXIT_INTERRUPTED)
+        word, code = ("terminated", EXIT_TERMINATED) if _SIGTERMS else ("interrupted", EXIT_INTERRUPTED)
+        return _complain(f"{word}; what was recorded is kept: see seamark list", code)
     except ScenarioError as error:
         return _complain(str(error), EXIT_USAGE)
     except SeamarkError as error:
@@ -71,10 +78,44 @@ def _dispatch(arguments: list[str]) -> int:
     shadow = shadowed_package()
     if shadow is not None:
         raise ScenarioError(shadow)
+    _require_text(("the folder that this is", os.getcwd()), ("TMPDIR", tempfile.gettempdir()))
+    _require_text(*(("the command line", argument) for argument in arguments))
     code = app(arguments, prog_name="seamark", standalone_mode=False)
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt  # Typer turns it into the code, without a word.
     return code if isinstance(code, int) else 0
+
+
+def _require_text(*named: tuple[str, str]) -> None:
+    """Raise ScenarioError if a name has bytes that are no text here: JSON and Parquet could not hold it."""
+    for place, text in named:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            advice = "use another name"
+            if sys.getfilesystemencoding() != "utf-8":
+                advice = f"file names are {sys.getfilesystemencoding()} here: unset PYTHONUTF8, or set LC_ALL=C.UTF-8"
+            raise ScenarioError(f"{place}: {os.fsencode(text)!r} is no text in UTF-8: {advice}") from None
+
+
+_SIGTERMS: list[int] = []  # What came of them; the first one ends the command.
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does, once: what is being cleared up then is not disturbed by a second one."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        _SIGTERMS.append(number)
+        if len(_SIGTERMS) == 1:
+            raise KeyboardInterrupt
+
+    _SIGTERMS.clear()
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _complain(text: str, code: int) -> int:

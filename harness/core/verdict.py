@@ -41,6 +41,7 @@ _WORDS = {
 }
 EXIT_USAGE = 64
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp
 from harness.formats.edn import one_form, read_edn_with
 from harness.formats.edn_plain import PlainLines
@@ -27,12 +28,14 @@ def write_edn_history(records: Iterable[Evidence], path: Path) -> None:
 
 
 def edn_lines(records: Iterable[Evidence]) -> Iterator[str]:
-    """The lines of such a file, without their ends."""
+    """The lines of such a file, without their ends. Raises HistoryError if an operation ends that never began."""
     asked: dict[int, Invoke] = {}
     index = 0
     for record in records:
         if isinstance(record, Invoke | Complete):
-            invoke = record if isinstance(record, Invoke) else asked.pop(record.index)
+            invoke = record if isinstance(record, Invoke) else asked.pop(record.index, None)
+            if invoke is None:
+                raise HistoryError(f"operation {record.index} completes, and was not invoked before; mend the history")
             if isinstance(record, Invoke):
                 asked[record.index] = record
             yield to_edn(_map(record, invoke, index))

@@ -127,6 +127,9 @@ def _written(journal: Path, history: Path, elsewhere: Path) -> Path:
     with one_writer(history.parent):
         if is_history(history):
             return history  # Another process was faster.
+        if not journal.is_file() and history.is_dir() and any(history.iterdir()):
+            why = f"it lacks ops.parquet or mops.parquet, and there is no {JOURNAL} to write them again from"
+            raise HistoryError(f"{history}: {why}: restore what is missing")
         return _written_anew(journal, history, elsewhere)
 
 

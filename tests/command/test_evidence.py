@@ -103,3 +103,15 @@ def forget_history(run: Path) -> None:
     for file in (run / "history").iterdir():
         file.unlink()
     (run / "history").rmdir()
+
+
+@pytest.mark.parametrize("lost", ["ops", "mops"])
+def test_what_is_left_of_a_history_without_a_journal_is_kept(seamark: Seamark, run_copy: Path, lost: str) -> None:
+    (run_copy / "journal.log").unlink()
+    (run_copy / "history" / f"{lost}.parquet").unlink()
+    before = sorted((run_copy / "history").iterdir())
+    for command in ("check", "export"):
+        outcome = seamark(command, run_copy, *(("--engine", "local") if command == "check" else ()))
+        assert (outcome.code, outcome.out) == (4, "")
+        assert "there is no journal.log to write them again from" in outcome.line
+    assert sorted((run_copy / "history").iterdir()) == before

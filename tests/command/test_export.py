@@ -6,6 +6,7 @@ from harness.core.record import Complete, Invoke
 from harness.formats.exchange import read_edn_history
 from harness.formats.jsonl import read_jsonl
 from harness.formats.parquet import records_of
+from harness.journal import JournalWriter, read_journal
 from tests.command.conftest import Seamark
 
 EDN = """\
@@ -84,3 +85,16 @@ def test_what_cannot_be_exported_is_said_in_a_line(seamark: Seamark, tmp_path: P
         assert (outcome.code, outcome.out) == (code, ""), outcome
         assert told in outcome.line
     assert sorted(path.name for path in tmp_path.iterdir()) == ["h.edn", "there"]
+
+
+def test_a_journal_whose_completion_has_no_invocation_is_named(seamark: Seamark, run_copy: Path) -> None:
+    records = list(read_journal(run_copy / "journal.log"))
+    first = next(each for each in records if isinstance(each, Invoke))
+    (run_copy / "journal.log").unlink()
+    with JournalWriter(run_copy / "journal.log") as writer:
+        for record in records:
+            if record != first:
+                writer.append(record)
+    outcome = seamark("export", run_copy, "--format", "edn")
+    assert (outcome.code, outcome.out) == (4, "")
+    assert f"operation {first.index} completes, and was not invoked before" in outcome.line

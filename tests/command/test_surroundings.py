@@ -1,0 +1,88 @@
+"""Where a command runs: odd names, little memory, a signal. Each ends in one clear line and leaves nothing behind."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command.conftest import SMALL, Seamark
+
+START = "from harness.cli.entry import main; main()"
+RUN = ("run", "--seed", "7", *SMALL, "--quiet")
+
+
+def started(*arguments: str | bytes, cwd: Path, **environment: str) -> subprocess.Popen[bytes]:
+    """`seamark ARGUMENTS` in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", START, *arguments],
+        cwd=cwd,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def line_of(done: subprocess.Popen[bytes]) -> tuple[int, str]:
+    """The exit code, and standard error, which must be one line of ours."""
+    out, err = done.communicate()
+    lines = err.decode().splitlines()
+    assert (out, len(lines)) == (b"", 1), (out, err)
+    assert lines[0].startswith("seamark: ")
+    return done.returncode, lines[0]
+
+
+def test_a_store_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    code, line = line_of(started(*RUN, "--store", b"a\xff", cwd=tmp_path))
+    assert (code, "b'a\\xff' is no text in UTF-8: use another name" in line) == (64, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_the_locale_cannot_name_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    folder = tmp_path / "ü"
+    folder.mkdir()
+    ascii_only = {"PYTHONUTF8": "0", "LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"}
+    code, line = line_of(started(*RUN, cwd=folder, **ascii_only))
+    assert (code, "unset PYTHONUTF8, or set LC_ALL=C.UTF-8" in line) == (64, True)
+    assert list(folder.iterdir()) == []
+    assert line_of(started("check", "nowhere.edn", cwd=folder))[0] == 64  # It is the locale alone.
+
+
+@pytest.mark.parametrize("mebibytes", [150, 360, 1500])
+def test_too_little_address_space_is_told_before_anything_else(tmp_path: Path, mebibytes: int) -> None:
+    code = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({mebibytes << 20},) * 2); {START}"
+    done = subprocess.run([sys.executable, "-P", "-c", code, *RUN], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert done.stderr.decode().startswith(f"seamark: ulimit -v is {mebibytes} MiB, and Seamark needs 2048")
+    assert resource.getrlimit(resource.RLIMIT_AS)[0] != mebibytes << 20
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("--count", "4", "--jobs", "2")])
+def test_sigterm_ends_a_run_with_143_and_keeps_what_was_recorded(
+    seamark: Seamark, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    options = ("run", "--seed", "7", "--cluster", "ndb", "--time", "600", "--engine", "local", "--quiet", *arguments)
+    command = started(*options, cwd=tmp_path, TMPDIR=str(temporary))
+    while not list(tmp_path.glob("store/ndb/*/journal.log")):
+        assert command.poll() is None
+        time.sleep(0.05)
+    command.send_signal(signal.SIGTERM)
+    code, line = line_of(command)
+    assert (code, line) == (143, "seamark: terminated; what was recorded is kept: see seamark list")
+    assert list(temporary.iterdir()) == []
+    runs = list(tmp_path.glob("store/ndb/*"))
+    assert all("seamark" not in path.name for run in runs for path in run.iterdir())
+    assert seamark("check", runs[0], "--engine", "local", "--quiet").code in (1, 3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_client_that_cannot_wait_is_no_finding(seamark: Seamark, seed: int) -> None:
+    outcome = seamark("run", "--seed", seed, *SMALL, "--timeout-ms", "1", "--json")
+    assert (outcome.code in {0, 3}, outcome.json["findings"]) == (True, [])
