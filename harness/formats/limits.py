@@ -46,7 +46,7 @@ _BATCH_BYTES: Final = 64 << 20
 _JSON_GROWTH: Final = 6  # Bytes of JSON for one of msgpack, at most: a control character, or a `false` and its comma.
 _LEVELS_BYTES: Final = 1 << 20  # What a page may hold beside its texts.
 _JSON_COLUMNS: Final = {"json", "value", "invoke_value", "targets", "streams", "handled", "goals"}
-_BY_GROUP: Final = frozenset({"value", "invoke_value"})  # Of operations: checks take them a row group at a time.
+_BY_GROUP: Final = {("ops", "value"), ("ops", "invoke_value")}  # Checks take them a row group at a time.
 _NUMBER_BYTES: Final = 16
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
@@ -117,7 +117,19 @@ class _File(NamedTuple):
 def require_bounded(folder: Path) -> None:
     """Raise HistoryError that names file and limit, unless the tables of a history keep to the limits."""
     for name in SCHEMAS:
-        _require_table(folder / f"{name}.parquet", _BY_GROUP if name == "ops" else frozenset())
+        require_bounded_table(folder / f"{name}.parquet")
+
+
+def require_bounded_table(path: Path) -> None:
+    """Raise HistoryError that names file and limit, unless that table of a history keeps to the limits."""
+    with reading(path), _opened(path, is_stream=False) as opened:
+        parts = defaultdict[int | None, list[_Chunk]](list)
+        for chunk in _chunks(opened):
+            if chunk.is_counted:
+                is_alone = chunk.is_repeated or (path.stem, chunk.name) in _BY_GROUP
+                parts[chunk.group if is_alone else None].append(chunk)
+        for chunks in parts.values():
+            _require_together(opened, chunks)
 
 
 def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -125,16 +137,6 @@ def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
     with reading(path), _opened(path, is_stream=True) as opened:
         for group, rows in enumerate(_stream_batch_rows(opened)):
             yield from opened.file.iter_batches(rows, row_groups=[group], use_threads=False)
-
-
-def _require_table(path: Path, by_group: frozenset[str]) -> None:
-    with reading(path), _opened(path, is_stream=False) as opened:
-        parts = defaultdict[int | None, list[_Chunk]](list)
-        for chunk in _chunks(opened):
-            if chunk.is_counted:
-                parts[chunk.group if chunk.is_repeated or chunk.name in by_group else None].append(chunk)
-        for chunks in parts.values():
-            _require_together(opened, chunks)
 
 
 def _require_together(opened: _File, chunks: list[_Chunk]) -> None:
