@@ -83,15 +83,10 @@ def lists(folder: Path, *, elements: int) -> Path:
 
 def stream(path: Path, *, rows: int, mib: int) -> Path:
     """A change stream of somebody's with one text in all of its rows."""
-    text = pa.array(["a" * (mib * MIB)], pa.string())
-    table = pa.table(
-        {
-            "key": np.arange(rows),
-            "position": np.arange(rows),
-            "value": pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), text),
-        }
-    )
-    pq.write_table(table, path, compression="zstd", store_schema=False)
+    text = pa.array(["a" * (mib * MIB)], pa.large_string())
+    numbers = pa.array(np.zeros(rows, np.int8))
+    table = pa.table({"key": numbers, "position": numbers, "value": pa.DictionaryArray.from_arrays(numbers, text)})
+    pq.write_table(table, path, compression="zstd", store_schema=False, row_group_size=rows)
     return path
 
 
