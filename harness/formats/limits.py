@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from harness.core.errors import HistoryError
 from harness.formats.jsonl import LINE_MAX
-from harness.formats.pages import DELTA_BYTE_ARRAY, DICTIONARY, Page, pages_of
+from harness.formats.pages import DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY, DICTIONARY, Page, pages_of
 from harness.formats.schema import SCHEMAS
 from harness.formats.tables import reading
 from harness.journal import OBJECTS_MAX, RECORD_MAX
@@ -56,7 +56,7 @@ _LESS: Final = "write it with weaker compression"
 class _Chunk(NamedTuple):
     """A column in one row group. `longest` and `expanded` are bounds, in bytes, of one value and of all of them.
 
-    `is_exact` says that `expanded` is no more than what the pages themselves hold.
+    `is_exact` says that `expanded` is no more than what the pages themselves hold, `has_deltas` how some hold texts.
     """
 
     group: int
@@ -217,18 +217,15 @@ def _chunk(
         _require_page(opened, column, page, is_text=not width)
         if width:
             continue
+        has_deltas |= page.encoding in {DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY}
         if page.kind == DICTIONARY:
             dictionary = page.size
         elif page.is_coded:
             expanded += page.values * dictionary
             longest = max(longest, dictionary)
-        elif page.encoding == DELTA_BYTE_ARRAY:  # Each text may begin with all of the one before it.
-            has_deltas, read = True, read + page.size
-            expanded += page.values * read
-            longest = max(longest, read)
-        else:
+        else:  # Of deltas each text may begin with all of the one before it.
             read += page.size
-            expanded += page.size
+            expanded += page.size * (page.values if page.encoding == DELTA_BYTE_ARRAY else 1)
             longest = max(longest, page.size)
     if width:
         longest, expanded, read = width, chunk.num_values * width, chunk.num_values * width
@@ -245,10 +242,11 @@ def _require_page(opened: _File, column: str, page: Page, *, is_text: bool) -> N
 
 def _looked_at(opened: _File, chunk: _Chunk, left: int) -> tuple[int, int]:
     """The true size of all texts of a chunk, and of the longest. Stops where more than `left` bytes are counted."""
-    is_nested = "." in chunk.column
-    rows = max(1, min(BATCH_ROWS, _BATCH_BYTES // chunk.longest)) if is_nested or chunk.has_deltas else BATCH_ROWS
+    is_coded = "." not in chunk.column and not chunk.has_deltas  # Arrow reads no others as dictionaries.
+    rows = BATCH_ROWS if is_coded else max(1, min(BATCH_ROWS, _BATCH_BYTES // chunk.longest))
+    coded = [chunk.column] if is_coded else None
     total = longest = 0
-    with pq.ParquetFile(opened.path, read_dictionary=[chunk.column], page_checksum_verification=True) as file:
+    with pq.ParquetFile(opened.path, read_dictionary=coded, page_checksum_verification=True) as file:
         for batch in file.iter_batches(rows, row_groups=[chunk.group], columns=[chunk.column], use_threads=False):
             for leaf in _leaves(batch.column(0)):
                 texts = leaf.dictionary if isinstance(leaf, pa.DictionaryArray) else leaf

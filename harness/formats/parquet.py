@@ -40,6 +40,7 @@ from harness.journal import HistoryHash
 from harness.store import sync_folder
 
 BATCH_ROWS: Final = 100_000
+_OUR_KEYS: Final = b"seamark."
 _SCHEMA_KEY, _FOOTER_KEY, _HASH_KEY = b"seamark.schema", b"seamark.footer", b"seamark.history_sha256"
 
 
@@ -56,10 +57,14 @@ class _Table:
 
     def add(self, *row: object) -> None:
         """Add one row; cells in the order of the columns."""
-        self._rows.append(row)
+        size = 0
         for place in self._text_columns:
-            self._text_size += len(cast("str", row[place] or ""))
-        if len(self._rows) >= BATCH_ROWS or self._text_size >= GROUP_TEXT_BYTES:
+            size += len(cast("str", row[place] or ""))
+        if self._text_size + size > GROUP_TEXT_BYTES:
+            self._flush()
+        self._text_size += size
+        self._rows.append(row)
+        if len(self._rows) >= BATCH_ROWS:
             self._flush()
 
     def add_table(self, table: pa.Table) -> None:
@@ -100,6 +105,8 @@ class _Table:
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group)
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
+            metadata = file.metadata.metadata or {}
+            writer.add_key_value_metadata({key: metadata[key] for key in metadata if key.startswith(_OUR_KEYS)})
         plain.replace(self.path)
 
     def _flush(self) -> None:

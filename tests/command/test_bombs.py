@@ -1,4 +1,4 @@
-"""Parquet files that are small on disk and huge in memory: `check` and `export` refuse them, in a line and little memory.
+"""Parquet files, small on disk and huge in memory: `check` and `export` refuse them in a line, and in little memory.
 
 What is refused is told by headers, or by texts that are read as dictionaries, so none of it depends on the machine.
 """
