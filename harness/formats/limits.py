@@ -250,7 +250,7 @@ def _looked_at(opened: _File, chunk: _Chunk, left: int) -> tuple[int, int]:
         for batch in file.iter_batches(rows, row_groups=[chunk.group], columns=[chunk.column], use_threads=False):
             for leaf in _leaves(batch.column(0)):
                 texts = leaf.dictionary if isinstance(leaf, pa.DictionaryArray) else leaf
-                lengths = pc.binary_length(texts)
+                lengths = _lengths(texts)
                 _require_texts(opened, chunk, texts, lengths)
                 used = lengths.take(leaf.indices) if isinstance(leaf, pa.DictionaryArray) else lengths
                 total += pc.sum(used, min_count=0).as_py()
@@ -258,6 +258,20 @@ def _looked_at(opened: _File, chunk: _Chunk, left: int) -> tuple[int, int]:
             if total > left:
                 break
     return total, longest
+
+
+def _is_large(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+
+
+def _lengths(texts: pa.Array) -> pa.Array:
+    """How many bytes each of them has. What are texts to Parquet can be numbers to Arrow, which are short."""
+    kind = texts.type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return pc.binary_length(texts.cast(pa.large_binary()))
+    if pa.types.is_string(kind) or pa.types.is_binary(kind) or _is_large(kind):
+        return pc.binary_length(texts)
+    return pa.array([_NUMBER_BYTES] * len(texts), pa.int32())
 
 
 def _leaves(array: pa.Array) -> Iterator[pa.Array]:

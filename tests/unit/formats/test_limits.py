@@ -1,6 +1,7 @@
 """Limits of Parquet files: what is honest passes, however odd; what a limit is passed by is named with it."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,29 @@ def test_rows_of_a_stream_come_in_batches_that_are_bounded_in_bytes(tmp_path: Pa
     assert [len(batch) for batch in stream_batches(path)] == [1] * 10
     pq.write_table(pa.table({"text": ["a"] * 100_000, "n": range(100_000)}), path)
     assert [len(batch) for batch in stream_batches(path)] == [limits.BATCH_ROWS, 100_000 - limits.BATCH_ROWS]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view()]
+)
+def test_texts_of_a_stream_have_any_type(tmp_path: Path, kind: pa.DataType) -> None:
+    path = tmp_path / "s.parquet"
+    for size, count in ((MIB, 100), (65 * MIB, 1)):
+        cells = pa.array(["a" * size] * count).cast(kind)
+        pq.write_table(pa.table({"text": cells, "list": [[1]] * count}), path, compression="zstd", use_dictionary=False)
+        if size > MIB:
+            with pytest.raises(HistoryError, match="the limit is 64 MiB for one text"):
+                list(stream_batches(path))
+        else:
+            assert sum(map(len, stream_batches(path))) == count
+
+
+def test_decimals_and_dictionaries_of_a_stream_are_no_long_texts(tmp_path: Path) -> None:
+    path, count = tmp_path / "s.parquet", 100_000
+    decimals = pa.array([Decimal(number) for number in range(count)], pa.decimal256(60))
+    words = pa.array(["a" * 5_000_000, "b"]).dictionary_encode().take(pa.array([1] * (count - 1) + [0]))
+    pq.write_table(pa.table({"decimal": decimals, "word": words}), path)
+    assert sum(map(len, stream_batches(path))) == count
 
 
 def changed(folder: Path, name: str, column: str, cells: Sequence[Any], *, encoding: str = "", **options: Any) -> Path:
