@@ -6,6 +6,7 @@ and names.parquet holds its JSON. So kernels see integers only, and a plain hist
 
 ops.parquet and mops.parquet are cut into row groups alike: row group i of both is about the same operations, at most
 GROUP_OPS of them with at most GROUP_ELEMENTS elements read. That pair is a *chunk*, the unit that engines distribute.
+The texts of a row group have at most GROUP_TEXT_BYTES, unless one row alone has more.
 """
 
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ NAMED: Final = 1 << 53
 NEVER: Final = np.iinfo(np.int64).max  # The `after` of an operation without a certain end, and any missing position.
 GROUP_OPS: Final = 250_000
 GROUP_ELEMENTS: Final = 4_000_000
+GROUP_TEXT_BYTES: Final = 32 << 20
 
 OK, FAIL, INFO = 0, 1, 2  # Outcomes, as int8.
 READ, APPEND, WRITE = 0, 1, 2  # Micro-operations, as int8.

@@ -11,9 +11,24 @@ from itertools import accumulate, chain
 from operator import attrgetter
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from harness.core.columns import APPEND, FAIL, GROUP_ELEMENTS, GROUP_OPS, INFO, NEVER, OK, READ, WRITE
+from checkers.arrow import integers
+from harness.core.columns import (
+    APPEND,
+    FAIL,
+    GROUP_ELEMENTS,
+    GROUP_OPS,
+    GROUP_TEXT_BYTES,
+    INFO,
+    NEVER,
+    OK,
+    READ,
+    WRITE,
+    Int64s,
+)
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, Json, MicroOp
 from harness.formats.names import Names, json_text
@@ -78,6 +93,31 @@ class Operations:
         rows = sorted(self._rows, key=lambda row: row.invoke.index)
         self._rows, self._elements = [], 0
         self._write(*tables_of_rows(rows, self._names))
+
+
+def pieces(ops: pa.Table, mops: pa.Table) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """A chunk in pieces: the texts of one have at most GROUP_TEXT_BYTES, or it is one operation. Mostly it is whole."""
+    index = integers(ops["index"])
+    first = np.append(np.searchsorted(integers(mops["op"]), index), len(mops))  # Both are in the order of operations.
+    sizes, parts = text_sizes(ops), np.append(0, np.cumsum(text_sizes(mops)))
+    ends = np.cumsum(sizes + parts[first[1:]] - parts[first[:-1]])
+    begin = 0
+    if not len(ops):
+        yield ops, mops
+    while begin < len(ops):
+        most = (ends[begin - 1] if begin else 0) + GROUP_TEXT_BYTES
+        end = max(begin + 1, int(np.searchsorted(ends, most, "right")))
+        yield ops.slice(begin, end - begin), mops.slice(first[begin], first[end] - first[begin])
+        begin = end
+
+
+def text_sizes(table: pa.Table) -> Int64s:
+    """How many bytes the texts of each row have."""
+    sizes = np.zeros(len(table), np.int64)
+    for column in table.columns:
+        if pa.types.is_string(column.type):
+            sizes += integers(pc.binary_length(column), 0)
+    return sizes
 
 
 @contextlib.contextmanager

@@ -8,12 +8,13 @@ footer, if there was one.
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.core.columns import GROUP_TEXT_BYTES
 from harness.core.errors import HistoryError
 from harness.core.record import (
     SCHEMA,
@@ -29,8 +30,9 @@ from harness.core.record import (
     State,
     StreamEvent,
 )
+from harness.formats.limits import require_bounded_table
 from harness.formats.names import Names, json_text
-from harness.formats.operations import Operations, without_collector
+from harness.formats.operations import Operations, pieces, without_collector
 from harness.formats.rows import records_of
 from harness.formats.schema import SCHEMAS, table_of, tables_of
 from harness.formats.tables import read_table, reading
@@ -39,6 +41,7 @@ from harness.ownership import temporary_name
 from harness.store import sync_folder
 
 BATCH_ROWS: Final = 100_000
+_OUR_KEYS: Final = b"seamark."
 _SCHEMA_KEY, _FOOTER_KEY, _HASH_KEY = b"seamark.schema", b"seamark.footer", b"seamark.history_sha256"
 
 
@@ -49,10 +52,18 @@ class _Table:
         self._name, self._rows = name, list[tuple[object, ...]]()
         self.path = folder / f"{name}.parquet"
         self._writer = pq.ParquetWriter(self.path, SCHEMAS[name], compression="zstd", write_page_checksum=True)
+        self._text_columns = [place for place, field in enumerate(SCHEMAS[name]) if field.type == pa.string()]
+        self._text_size = 0
         self.count = 0
 
     def add(self, *row: object) -> None:
         """Add one row; cells in the order of the columns."""
+        size = 0
+        for place in self._text_columns:
+            size += len(cast("str", row[place] or ""))
+        if self._text_size + size > GROUP_TEXT_BYTES:
+            self._flush()
+        self._text_size += size
         self._rows.append(row)
         if len(self._rows) >= BATCH_ROWS:
             self._flush()
@@ -70,6 +81,10 @@ class _Table:
         """Write what is left, and count what can be read."""
         self._flush()
         self._writer.close()
+        try:
+            require_bounded_table(self.path)
+        except HistoryError:  # So alike are its rows that a reader would take it for an attack.
+            self._rewrite()
         sync_folder(self.path)
         found = pq.ParquetFile(self.path, page_checksum_verification=True).metadata.num_rows
         if found != self.count:
@@ -79,7 +94,24 @@ class _Table:
         """Close the file, whatever is in it."""
         self._writer.close()
 
+    def _rewrite(self) -> None:
+        """Write the file again as large as its contents: what was recorded is never refused for its compression."""
+        plain = self.path.with_suffix(".plain")
+        with (
+            pq.ParquetFile(self.path, page_checksum_verification=True) as file,
+            pq.ParquetWriter(
+                plain, file.schema_arrow, compression="none", use_dictionary=False, write_page_checksum=True
+            ) as writer,
+        ):
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group)
+                writer.write_table(table, row_group_size=max(1, table.num_rows))
+            metadata = file.metadata.metadata or {}
+            writer.add_key_value_metadata({key: metadata[key] for key in metadata if key.startswith(_OUR_KEYS)})
+        plain.replace(self.path)
+
     def _flush(self) -> None:
+        self._text_size = 0
         if self._rows:
             rows, self._rows = self._rows, []
             self.add_table(tables_of(rows, self._table, lambda row: f"record {row[0]}"))
@@ -141,8 +173,9 @@ class HistoryWriter:
 
     def add_chunk(self, ops: pa.Table, mops: pa.Table) -> None:
         """Take the next chunk of operations, whose ids are those of `names`. Their hash comes by `add_canonical`."""
-        self._tables["ops"].add_table(ops)
-        self._tables["mops"].add_table(mops)
+        for some_ops, their_mops in pieces(ops, mops):
+            self._tables["ops"].add_table(some_ops)
+            self._tables["mops"].add_table(their_mops)
 
     def add_canonical(self, records: bytes | memoryview) -> None:
         """Take the records of operations that come as chunks into the history's hash."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers import stream_kernel as rules
 from checkers.names import NAMES
@@ -20,6 +19,7 @@ from harness.core.errors import HistoryError
 from harness.core.promises import Promise
 from harness.core.record import Footer, Json, Record, StreamEvent
 from harness.formats.jsonl import json_values
+from harness.formats.limits import stream_batches
 from harness.formats.load import Loaded
 from harness.formats.parquet import write_history
 from harness.formats.positions import Positions
@@ -253,8 +253,8 @@ def _lines(path: Path) -> Iterator[tuple[str, Json]]:
 
 def _rows(path: Path) -> Iterator[tuple[str, Json]]:
     number = 0
-    with reading(path), pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(use_threads=False):
+    with reading(path):
+        for batch in stream_batches(path):
             columns = [
                 column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in batch.columns
             ]

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from harness.core.errors import HistoryError
 from harness.formats.schema import SCHEMAS
 
+ROWS_AT_ONCE: Final = 1_000
 _REASON_MAX: Final = 300
 # What pyarrow raises on damaged files, and what the values that it gives for them lead to.
 _DAMAGE: Final = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, OverflowError, msgspec.MsgspecError)
@@ -21,8 +22,9 @@ def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.
     """One table of a history, whole. Raises HistoryError that names the file."""
     path = folder / f"{name}.parquet"
     with reading(path):
-        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
-        _require_columns(path, columns or SCHEMAS[name].names, table.column_names)
+        needed = columns or SCHEMAS[name].names
+        table = pq.read_table(path, columns=needed, page_checksum_verification=True)
+        _require_columns(path, needed, table.column_names)
         return table
 
 
@@ -32,8 +34,9 @@ def rows_among(folder: Path, name: str, column: str, values: Sequence[int]) -> l
     if not values:
         return []
     with reading(path):
-        table = pq.read_table(path, filters=[(column, "in", list(values))], page_checksum_verification=True)
-        _require_columns(path, SCHEMAS[name].names, table.column_names)
+        needed, filters = SCHEMAS[name].names, [(column, "in", list(values))]
+        table = pq.read_table(path, columns=needed, filters=filters, page_checksum_verification=True)
+        _require_columns(path, needed, table.column_names)
         rows: list[Mapping[str, Any]] = table.to_pylist()
         return rows
 
@@ -58,12 +61,17 @@ def groups_of(folder: Path, name: str, columns: list[str], *, coded: Sequence[st
 
 
 def rows_of(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:
-    """The rows of one table, a row group at a time. Raises HistoryError that names the file."""
+    """The rows of one table, a row group at a time. Raises HistoryError that names the file.
+
+    As Python objects rows take many times their memory, so few of them are made at once.
+    """
     path = folder / f"{name}.parquet"
+    needed = SCHEMAS[name].names
     with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        _require_columns(path, SCHEMAS[name].names, file.schema_arrow.names)
+        _require_columns(path, needed, file.schema_arrow.names)
         for group in range(file.num_row_groups):
-            yield from file.read_row_group(group, use_threads=False).to_pylist()
+            for batch in file.read_row_group(group, columns=needed, use_threads=False).to_batches(ROWS_AT_ONCE):
+                yield from batch.to_pylist()
 
 
 @contextlib.contextmanager

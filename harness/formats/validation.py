@@ -11,6 +11,7 @@
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,11 @@ import pyarrow.parquet as pq
 from checkers.arrow import flags, integers, validity
 from harness.core.columns import INFO, NAMED, NEVER, OK, READ, WRITE, Bools, Int64s
 from harness.core.errors import HistoryError
+from harness.formats.limits import require_bounded
 from harness.formats.names import json_text, json_value
 from harness.formats.rows import faults_and_marks
 from harness.formats.schema import SCHEMAS
-from harness.formats.tables import reading
+from harness.formats.tables import ROWS_AT_ONCE, reading
 
 _AHEAD = 2  # Row groups that wait for their turn, and the threads that decode them.
 _OPS = ["index", "outcome", "after", "invoke_seq", "complete_seq", "is_txn"]
@@ -34,6 +36,7 @@ _WITH_SEQ = ("events", "faults", "probes", "states", "marks")
 def validate(folder: Path) -> None:
     """Raise HistoryError that names the file, unless the rules above hold. Reads a row group at a time."""
     counts = {name: _row_count(folder, name) for name in SCHEMAS}
+    require_bounded(folder)
     limit = NAMED + counts["names"]
     _check_names(folder)
     for _ in faults_and_marks(folder):
@@ -123,7 +126,7 @@ def _check_names(folder: Path) -> None:
         _require(np.array_equal(_ints(names, "id"), expected), path, "names are not numbered in order")
         following += len(names)
         with reading(path):
-            for text in names["json"].to_pylist():
+            for text in chain.from_iterable(batch["json"].to_pylist() for batch in names.to_batches(ROWS_AT_ONCE)):
                 _require(json_text(json_value(text)) == text.encode(), path, f"{text[:60]!r} is no name of ours")
 
 
