@@ -4,7 +4,7 @@ import difflib
 import json
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -13,14 +13,13 @@ from harness.core.errors import HistoryError, ScenarioError
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
-from harness.store import RUN_FILE, RunFile, read_plain
+from harness.store import RUN_FILE, RunFile, Runtime, read_plain
 from harness.workloads import WORKLOADS, WorkloadOptions
 from nemesis.package import IN_CONTAINERS, PACKAGES, UNITS, UNITS_IN_CONTAINERS, Topology, draw_plan
 from nemesis.plan import Plan
 from nemesis.validation import validate
 
 SECOND = 1_000_000_000
-Runtime = Literal["sim", "docker"]
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 UNATTACHED = ("full-disk", "disk-full", "clock", "lost-writes")  # Packages and faults that need a server of ours.
 WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # What a seed draws of WorkloadOptions.

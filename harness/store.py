@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -25,6 +25,7 @@ HISTORY: Final = "history"
 LOGS: Final = "logs"
 RUN_FILE: Final = "run.json"
 RUN_SCHEMA: Final = 1
+Runtime = Literal["sim", "docker"]
 DOCUMENT_MAX: Final = 64 << 20  # Bytes of a run.json or report.json, which are read whole.
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders only: remove it, or copy what it is"
@@ -41,7 +42,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     versions: Mapping[str, str]
     cluster: str
     code_sha256: str | None = None  # Of the file that the cluster is in, if it is in a file.
-    runtime: str
+    runtime: Runtime
     seed: int
     options: dict[str, Json]
     bugs: tuple[str, ...] = ()

@@ -13,8 +13,8 @@ import msgspec
 from checkers import models
 from harness.consent import Code, consented
 from harness.core.errors import ScenarioError
-from harness.scenario import RUNTIMES, Runtime, Scenario, known, scenario_file, scenario_of
-from harness.store import read_run_file
+from harness.scenario import RUNTIMES, Scenario, known, scenario_file, scenario_of
+from harness.store import Runtime, read_run_file
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
 
