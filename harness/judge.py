@@ -77,8 +77,6 @@ def judge(
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
     seen = _seen(loaded.history, model) if run_file is None and promised is None else ()
-    if run_file is not None:
-        require_known(run_file.promises, RUN_FILE)
     promises = seen or _promises(run_file, promised, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
     subject = _subject(loaded, engine, run_file or promised, promises)
@@ -128,6 +126,7 @@ def _promises(run_file: RunFile | None, promised: Promised | None, model: str | 
         text = f"Transactions are {asked}."
         source = "--model" if model else f"the default of --model: {asked}"
         return (Promise(id="MODEL", text=text, source=source, forbids=(asked,), check=TRANSACTIONS),)
+    require_known(run_file.promises, RUN_FILE)
     return _asked(run_file.promises, model)
 
 
