@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checkers.ragged import distinct
-from checkers.stream_blocks import BLOCK_ROWS, pieces
+from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.index import GroupIndex, Places, ascending, codes, count_so_far, expand
+from checkers.columns.runs import distinct
 from checkers.stream_coverage import is_marker
-from checkers.stream_index import GroupIndex, Places, ascending, codes, count_so_far, expand
 from checkers.stream_view import StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
 

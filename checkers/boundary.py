@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from checkers.columns.index import GroupIndex, ascending, codes, count_so_far, max_so_far
+from checkers.columns.runs import distinct, ordered
 from checkers.delivery import Closings, first_of_each
-from checkers.ragged import distinct, ordered
-from checkers.stream_index import GroupIndex, ascending, codes, count_so_far, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, Bools, Int64s
 

@@ -26,8 +26,8 @@ from typing import Final
 import numpy as np
 
 from checkers.acts import Acts, Writers, pairs, read_acts, versions_read
+from checkers.columns.runs import first_of_each
 from checkers.explain import EpochName, Name, epoch_name, number
-from checkers.ragged import first_of_each
 from checkers.versions import Versions
 from harness.core.columns import Bools, Int64s
 from harness.core.promises import Bounds

@@ -9,10 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from checkers import ragged
-from checkers.ragged import distinct, groups, is_ascending, spans
-from checkers.stream_blocks import BLOCK_ROWS, by_part, pieces
-from checkers.stream_index import ascending, codes, first_rows, is_kind, max_so_far
+from checkers.columns import runs
+from checkers.columns.blocks import BLOCK_ROWS, by_part, pieces
+from checkers.columns.index import ascending, codes, first_rows, is_kind, max_so_far
+from checkers.columns.runs import distinct, groups, is_ascending, spans
 from checkers.stream_units import unit_of
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of
@@ -144,7 +144,7 @@ class _Units:
         if view.contract.unit_scope == "partition":
             unit = codes(unit, w.span[e])
         elif is_ascending(unit):
-            unit = np.cumsum(ragged.first_of_each(unit))
+            unit = np.cumsum(runs.first_of_each(unit))
             unit -= 1
         else:
             unit = codes(unit)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from checkers.stream_blocks import BLOCK_ROWS, pieces
+from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.index import GroupIndex, codes, is_kind, max_so_far
 from checkers.stream_coverage import Coverage
-from checkers.stream_index import GroupIndex, codes, is_kind, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import CHECKPOINT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.ragged import expand, spans
+from checkers.columns.runs import expand, spans
 from harness.core.columns import Bools, Int8s, Int64s
 
 Int32s = NDArray[np.int32]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex, codes, is_kind
+from checkers.columns.index import GroupIndex, codes, is_kind
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, END, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 

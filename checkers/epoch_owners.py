@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.arrow import integers
+from checkers.columns.arrow import integers
+from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.index import codes
 from checkers.engine import Engine
 from checkers.evidence import finding
-from checkers.files import DAMAGE, damaged
 from checkers.stream_chunks import merged, placed, read_writes, stream_logs
-from checkers.stream_index import codes
 from checkers.stream_kernel import placement_of
 from harness.core.columns import INFO, NEVER, OK, Int64s
 from harness.core.promises import StreamContract

@@ -24,11 +24,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers.acts import whole_table
-from checkers.arrow import integers
+from checkers.columns.arrow import integers
+from checkers.columns.files import DAMAGE
+from checkers.columns.runs import codes, first_of_each
 from checkers.explain import EpochName, Name, epoch_name, number
-from checkers.files import DAMAGE
 from checkers.generations import Restart, restarts
-from checkers.ragged import codes, first_of_each
 from harness.core.columns import NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow.parquet as pq
 
-from checkers.files import DAMAGE, damaged
+from checkers.columns.files import DAMAGE, damaged
 from harness.core.columns import APPEND, NAMED, NEVER
 from harness.core.record import Json
 from harness.core.verdict import Finding

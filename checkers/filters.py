@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.ragged import distinct
-from checkers.stream_columns import constant
+from checkers.columns.index import GroupIndex, Places, codes, first_rows, is_kind
+from checkers.columns.parts import constant
+from checkers.columns.runs import distinct
 from checkers.stream_coverage import ENDS
-from checkers.stream_index import GroupIndex, Places, codes, first_rows, is_kind
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites
 

@@ -20,8 +20,8 @@ from typing import Final
 import numpy as np
 
 from checkers.acts import Acts, read_acts, versions_read
+from checkers.columns.runs import codes, expand
 from checkers.explain import Name, number
-from checkers.ragged import codes, expand
 from harness.core.columns import APPEND, NEVER, OK, READ, Int64s, Transactions
 from harness.core.verdict import Finding, Judgement
 

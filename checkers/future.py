@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checkers.ragged import is_ascending, ordered
+from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.index import is_kind
+from checkers.columns.runs import is_ascending, ordered
 from checkers.stream_around import Issued, issues_by_writes
-from checkers.stream_blocks import BLOCK_ROWS, pieces
-from checkers.stream_index import is_kind
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, INFO, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from checkers.columns.index import GroupIndex, codes, expand
 from checkers.delivery import first_of_each
-from checkers.stream_index import GroupIndex, codes, expand
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import GAP, NEVER, Int64s

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.arrow import integers
-from checkers.files import DAMAGE
+from checkers.columns.arrow import integers
+from checkers.columns.files import DAMAGE
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement

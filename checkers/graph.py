@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from checkers.columns.runs import codes
 from checkers.cycles import DEPENDENCIES, MISSES, TIMED, WRITES, Cycle, from_least, name, simple, strongest
 from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
 from checkers.models import implied
-from checkers.ragged import codes
 from harness.core.columns import Bools, Int8s, Int64s
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from checkers.columns.index import GroupIndex, codes, count_so_far, is_kind
 from checkers.resumes import Holes
 from checkers.stream_coverage import is_session_marker
-from checkers.stream_index import GroupIndex, codes, count_so_far, is_kind
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 

@@ -17,8 +17,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from checkers.columns.index import GroupIndex, codes, count_so_far, expand, is_kind
 from checkers.stream_coverage import is_marker
-from checkers.stream_index import GroupIndex, codes, count_so_far, expand, is_kind
 from checkers.stream_view import StreamView
 from harness.core.columns import BACKFILL, COMMIT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from checkers.ragged import distinct, first_of_each, ordered
-from checkers.stream_blocks import BLOCK_ROWS
-from checkers.stream_index import GroupIndex, codes, first_rows, max_so_far, segments
+from checkers.columns.blocks import BLOCK_ROWS
+from checkers.columns.index import GroupIndex, codes, first_rows, max_so_far, segments
+from checkers.columns.runs import distinct, first_of_each, ordered
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, Int64s
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
+from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, ROW
 

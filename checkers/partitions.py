@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from checkers.columns.index import GroupIndex, codes, count_so_far, expand, is_kind, max_so_far
 from checkers.stream_coverage import ENDS, is_marker, is_session_marker
-from checkers.stream_index import GroupIndex, codes, count_so_far, expand, is_kind, max_so_far
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, WATERMARK, Int64s
 

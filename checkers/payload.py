@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 
-from checkers.stream_blocks import BLOCK_ROWS, pieces
-from checkers.stream_index import ascending, codes
+from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.index import ascending, codes
 from checkers.stream_units import is_final_only, unit_names
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import FAIL, NEVER, ROW, Bools, Int64s

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from checkers.ragged import distinct
-from checkers.stream_index import GroupIndex, codes, count_so_far
+from checkers.columns.index import GroupIndex, codes, count_so_far
+from checkers.columns.runs import distinct
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import END, NEVER, ROW, Bools, Int64s
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from checkers.arrow import integers
-from checkers.files import DAMAGE, damaged
-from checkers.ragged import first_of_each, ordered
-from checkers.stream_blocks import BLOCK_ROWS
-from checkers.stream_index import Places
+from checkers.columns.arrow import integers
+from checkers.columns.blocks import BLOCK_ROWS
+from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.index import Places
+from checkers.columns.runs import first_of_each, ordered
 from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 

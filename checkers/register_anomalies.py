@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from checkers.ragged import first_of_each
+from checkers.columns.runs import first_of_each
 from checkers.register_order import Circle, Orders, spans_of
 from checkers.register_rows import ABSENT
 from checkers.register_versions import NOBODY, Registers

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from checkers.columns.runs import codes
 from checkers.edges import Int32s
-from checkers.ragged import codes
 from checkers.register_rows import ABSENT, RegisterRows, chosen
 from checkers.sightings import Sighting, seen
 from checkers.versions import Slots

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.columns.runs import expand, ordered
 from checkers.edges import (
     RW,
     RW_BY_PROCESS,
@@ -27,7 +28,6 @@ from checkers.edges import (
     Tail,
     all_edges,
 )
-from checkers.ragged import expand, ordered
 from checkers.register_anomalies import anomalies
 from checkers.register_order import Before, Order, orders
 from checkers.register_rows import RegisterRows

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers import ragged
+from checkers.columns import runs
+from checkers.columns.index import FirstTimes, GroupIndex, Places, codes, expand
+from checkers.columns.runs import distinct
 from checkers.delivery import ALL_CLOSED, Closings, first_of_each
-from checkers.ragged import distinct
-from checkers.stream_index import FirstTimes, GroupIndex, Places, codes, expand
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, Bools, Int64s
@@ -94,7 +94,7 @@ def _starts(view: StreamView) -> Bools:
     """(n,) With which events coverage can begin that is judged here."""
     d = view.deliveries
     opens = np.flatnonzero(d.kind == OPEN)
-    who, subscriber = ragged.codes(d.subscriber[opens])
+    who, subscriber = runs.codes(d.subscriber[opens])
     first = np.empty(len(who), np.int64)
     first[subscriber[::-1]] = opens[::-1]
     result: Bools = d.kind == BACKFILL
@@ -141,7 +141,7 @@ def _by_order(view: StreamView, missing: Ruling, own: _Own) -> _Ordered:
     source = _Source(view)
     group = source.group(d.key[rows], d.span[rows])
     # Of the rows of a key behind one start the highest tells all.
-    pair = codes(group, ragged.codes(since)[1])
+    pair = codes(group, runs.codes(since)[1])
     one = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
     one[pair] = np.arange(len(rows))
     top = np.full(len(one), -1, np.int64)
@@ -233,7 +233,7 @@ def _is_in_snapshot(view: StreamView, own: Int64s, passed: _Passed) -> Bools:
 def _has_earlier(view: StreamView, passed: _Passed) -> Bools:
     """Did the source write the key before the start, if that is a resume?"""
     d, w = view.deliveries, view.writes
-    key, lowest = ragged.codes(w.key[view.expected])
+    key, lowest = runs.codes(w.key[view.expected])
     least = np.full(len(key), NEVER, np.int64)
     np.minimum.at(least, lowest, w.position[view.expected])
     start = d.position[passed.since] + (view.contract.resume == "after")

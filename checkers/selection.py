@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.files import DAMAGE
+from checkers.columns.files import DAMAGE
 from checkers.generations import Members, Restart, members
 from harness.core.columns import INFO, NEVER, READ, Bools
 from harness.core.errors import HistoryError

@@ -146,9 +146,11 @@ def packed(folder: Path, also: Sequence[ModuleType] = ()) -> Path:
 def _files(module: ModuleType) -> Iterator[tuple[str, bytes]]:
     """The files of a package, or of a module, by their names below a folder of packages."""
     source = Path(module.__file__ or "")
-    parent = module.__name__.split(".") if source.name == "__init__.py" else module.__name__.split(".")[:-1]
-    for path in sorted(source.parent.glob("*.py")) if source.name == "__init__.py" else [source]:
-        yield "/".join([*parent, path.name]), path.read_bytes()
+    is_package = source.name == "__init__.py"
+    depth = module.__name__.count(".") + is_package
+    top = source.parents[depth]
+    for path in sorted(source.parent.rglob("*.py")) if is_package else [source]:
+        yield path.relative_to(top).as_posix(), path.read_bytes()
 
 
 class SparkEngine:

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow.parquet as pq
 
-from checkers.arrow import integers
-from checkers.files import DAMAGE, damaged
+from checkers.columns.arrow import integers
+from checkers.columns.files import DAMAGE, damaged
 from checkers.stream_chunks import SourceGroup
 from harness.core.columns import INFO, NEVER, Int64s
 from harness.core.promises import StreamContract

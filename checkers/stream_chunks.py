@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.arrow import integers
-from checkers.files import DAMAGE, damaged
-from checkers.ragged import distinct, first_of_each, is_ascending, ordered
-from checkers.stream_blocks import by_part, taken
-from checkers.stream_columns import Columns, constant
-from checkers.stream_index import Places, ascending, codes, count_so_far, is_kind
+from checkers.columns.arrow import integers
+from checkers.columns.blocks import by_part, taken
+from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.index import Places, ascending, codes, count_so_far, is_kind
+from checkers.columns.parts import Columns, constant
+from checkers.columns.runs import distinct, first_of_each, is_ascending, ordered
 from harness.core.columns import (
     BACKFILL,
     FAIL,

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from checkers.ragged import distinct
-from checkers.stream_index import GroupIndex, Places, is_kind
+from checkers.columns.index import GroupIndex, Places, is_kind
+from checkers.columns.runs import distinct
 from harness.core.columns import CLOSE, END, ERROR, GAP, NEVER, OPEN, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 

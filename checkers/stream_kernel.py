@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from checkers.agreement import Sighted, Views, rows_at, views_of
+from checkers.columns.blocks import BLOCK_ROWS
+from checkers.columns.index import is_kind
+from checkers.columns.runs import distinct, first_of_each, is_ascending
 from checkers.delivery import torn_units
 from checkers.divergence import divergent_duplicates
 from checkers.duplicates import repetitions
@@ -23,12 +26,9 @@ from checkers.owners import zombie_events
 from checkers.partitions import watermarks_above_partitions
 from checkers.payload import phantom_events, wrong_values
 from checkers.prefix import rewritten_offsets
-from checkers.ragged import distinct, first_of_each, is_ascending
 from checkers.real_time import RealTime, read_placed, real_time_order
 from checkers.stream_around import NOTHING_AROUND, Around, read_around
-from checkers.stream_blocks import BLOCK_ROWS
 from checkers.stream_chunks import Placement, StreamLog, told_by
-from checkers.stream_index import is_kind
 from checkers.stream_keys import OfKeys, judged_by_key
 from checkers.stream_ranks import read_beside, reading
 from checkers.stream_view import Ruling, StreamView, announced_view, defect, stream_view

@@ -11,14 +11,14 @@ from functools import partial
 import numpy as np
 
 from checkers.boundary import state_mismatches
+from checkers.columns.blocks import BLOCK_ROWS, Block, blocks, by_part, events_of, writes_of
+from checkers.columns.index import ascending, is_kind
+from checkers.columns.parts import constant
+from checkers.columns.runs import distinct
 from checkers.delivery import Closings, missing_events
 from checkers.filters import Extent, outside_events
 from checkers.order import tied_inversions
-from checkers.ragged import distinct
 from checkers.resumes import Holes, holes
-from checkers.stream_blocks import BLOCK_ROWS, Block, blocks, by_part, events_of, writes_of
-from checkers.stream_columns import constant
-from checkers.stream_index import ascending, is_kind
 from checkers.stream_matches import Matches, matches_of
 from checkers.stream_units import unit_names
 from checkers.stream_view import Ruling, StreamView, stream_view, view_of

@@ -17,15 +17,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers import arrow
-from checkers.arrow import integers
-from checkers.files import DAMAGE, damaged
-from checkers.ragged import common_prefix, distinct, expand, groups
+from checkers.columns import arrow
+from checkers.columns.arrow import integers
+from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.index import Places, ascending, codes
+from checkers.columns.parts import constant
+from checkers.columns.runs import common_prefix, distinct, expand, groups
 from checkers.stream_around import NOTHING_AROUND, Issued, all_readers, readers_of
-from checkers.stream_blocks import BLOCK_ROWS, pieces
 from checkers.stream_chunks import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, told_alone
-from checkers.stream_columns import constant
-from checkers.stream_index import Places, ascending, codes
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
 _GROUPS: Final = 4  # So many row groups of events are read at a time, for to open a file takes as long as a column.

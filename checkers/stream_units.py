@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from checkers import ragged
-from checkers.stream_index import codes, first_rows, is_kind
+from checkers.columns import runs
+from checkers.columns.index import codes, first_rows, is_kind
 from harness.core.columns import BACKFILL, NEVER, OK, ROW, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -21,12 +21,12 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
     is_unit = is_kind(d.kind, (ROW, BACKFILL)) & (d.unit != NEVER)
     rows = np.flatnonzero(is_unit)
     rows = rows[first_rows(d.unit[rows], d.position[rows], d.key[rows], d.ordinal[rows])]
-    units, unit = ragged.codes(d.unit[rows])
+    units, unit = runs.codes(d.unit[rows])
     count = np.bincount(unit, minlength=len(units))
     size = np.zeros(len(units), np.int64)
     np.maximum.at(size, unit, np.where(d.unit_rows[rows] == NEVER, 0, d.unit_rows[rows]))
     last = np.zeros(len(units), np.int64)
-    order = ragged.ordered(d.position[rows])[0]
+    order = runs.ordered(d.position[rows])[0]
     last[unit[order]] = rows[order]
     unseen = np.repeat(last, np.maximum(size - count, 0))
     number = NEVER - 1 - np.arange(len(unseen))  # Apart from every number that a row can have.
@@ -75,7 +75,7 @@ def unit_names(writes: SourceWrites) -> Int64s:
     txn, op = writes.txn, writes.op
     is_same = txn[1:] == txn[:-1]
     is_same &= op[1:] != op[:-1]
-    if not is_same.any() and ragged.is_ascending(txn):
+    if not is_same.any() and runs.is_ascending(txn):
         return txn  # Mostly they count up, and each stands by itself.
     result = txn.copy()
     name = codes(writes.txn)

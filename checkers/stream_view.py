@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from checkers.ragged import ordered
-from checkers.stream_blocks import pieces
+from checkers.columns.blocks import pieces
+from checkers.columns.index import FirstTimes, GroupIndex, codes, expand, first_rows, is_kind, max_so_far, segments
+from checkers.columns.runs import ordered
 from checkers.stream_coverage import Coverage, is_marker, is_session_marker
-from checkers.stream_index import FirstTimes, GroupIndex, codes, expand, first_rows, is_kind, max_so_far, segments
 from checkers.stream_matches import Matches, matches_of
 from checkers.stream_units import announced_writes, is_final_only
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s, SourceWrites

@@ -6,7 +6,7 @@ contract, never assumed. An event is judged by one of S05, S06 and (in `checkers
 
 import numpy as np
 
-from checkers.stream_index import GroupIndex, codes, max_so_far
+from checkers.columns.index import GroupIndex, codes, max_so_far
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Pairs, Ruling, StreamView, pairs_of
 from harness.core.columns import NEVER, ROW, WATERMARK, Bools, Int64s

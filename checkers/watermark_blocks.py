@@ -1,4 +1,4 @@
-"""A long log cut by keys: the edges of one block (checkers/stream_blocks.py), by the rows of the whole log.
+"""A long log cut by keys: the edges of one block (checkers/columns/blocks.py), by the rows of the whole log.
 
 Every edge of a watermark is about one key (checkers/watermark_edges.py, theory of operation), and each block has all
 watermarks, by the same numbers.
@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from checkers import stream_blocks
-from checkers.ragged import distinct, first_of_each
-from checkers.stream_blocks import BLOCK_ROWS, Block, by_part, events_of, writes_of
-from checkers.stream_index import first_rows
+from checkers.columns import blocks as stream_blocks
+from checkers.columns.blocks import BLOCK_ROWS, Block, by_part, events_of, writes_of
+from checkers.columns.index import first_rows
+from checkers.columns.runs import distinct, first_of_each
 from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
 from checkers.watermark_versions import NO_PLACES, UNKNOWN
 from harness.core.columns import Deliveries, Int64s, SourceWrites

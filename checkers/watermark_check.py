@@ -24,10 +24,10 @@ import numpy as np
 
 from checkers import slices
 from checkers.chunks import Chunk, Source, chunks
+from checkers.columns.runs import distinct
 from checkers.edges import Edges, all_edges
 from checkers.engine import Dataset, Engine, Noted
 from checkers.explain import Evidence, Explainer, Name, evidence, longest_reads, number
-from checkers.ragged import distinct
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Meeting, Seen, seen_versions, versions_of
 from checkers.serializability import RESIDUAL_EDGES, processes

@@ -23,9 +23,9 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from checkers.columns.index import is_kind
 from checkers.stream_chunks import merged, placed, placement, read_deliveries, read_writes, stream_logs
 from checkers.stream_coverage import is_marker
-from checkers.stream_index import is_kind
 from checkers.stream_ranks import read_ranked
 from harness.core.columns import (
     BACKFILL,

@@ -20,8 +20,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from checkers.ragged import distinct, first_of_each, ordered
-from checkers.stream_index import GroupIndex, ascending, codes, first_rows, max_so_far
+from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
+from checkers.columns.runs import distinct, first_of_each, ordered
 from checkers.watermark_coverage import Ground, Happenings, happenings, moments
 from checkers.watermark_nodes import Marks, marks_of, units_of
 from checkers.watermark_versions import INITIAL, NO_PLACES, UNKNOWN, KeyOrder, key_order, order_by, shown_writes

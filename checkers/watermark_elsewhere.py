@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.ragged import codes, first_of_each
-from checkers.stream_index import ascending, first_rows
+from checkers.columns.index import ascending, first_rows
+from checkers.columns.runs import codes, first_of_each
 from checkers.watermark_versions import NO_PLACES, UNKNOWN, key_order, shown_writes
 from harness.core.columns import NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract

@@ -13,20 +13,20 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from checkers.arrow import integers
+from checkers.columns.arrow import integers
+from checkers.columns.blocks import Block, by_part
+from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.index import ascending, is_kind
+from checkers.columns.runs import first_of_each
 from checkers.edges import NO_TAIL, OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.engine import Noted
-from checkers.files import DAMAGE, damaged
 from checkers.memory import kept
-from checkers.ragged import first_of_each
 from checkers.register_order import Order
 from checkers.serializability import Summary as PartitionSummary
 from checkers.serializability import summary as partition_summary
 from checkers.shares import Share, infer
 from checkers.sightings import Report
-from checkers.stream_blocks import Block, by_part
 from checkers.stream_chunks import Placement, StreamLog, told_by
-from checkers.stream_index import ascending, is_kind
 from checkers.stream_ranks import read_beside
 from checkers.versions import Inference
 from checkers.watermark_blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.ragged import first_of_each, ordered
-from checkers.stream_index import GroupIndex, codes
+from checkers.columns.index import GroupIndex, codes
+from checkers.columns.runs import first_of_each, ordered
 from harness.core.columns import NEVER, WATERMARK, Deliveries, Int64s
 from harness.core.promises import StreamContract
 

@@ -18,9 +18,9 @@ from operator import or_
 
 import numpy as np
 
-from checkers import ragged
-from checkers.ragged import first_of_each
-from checkers.stream_index import GroupIndex, Places, ascending, codes, is_kind
+from checkers.columns import runs
+from checkers.columns.index import GroupIndex, Places, ascending, codes, is_kind
+from checkers.columns.runs import first_of_each
 from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -74,7 +74,7 @@ def is_committed(writes: SourceWrites) -> Bools:
 
 def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
     """The order of all versions. O(n log n)."""
-    keys, code = ragged.codes(writes.key)
+    keys, code = runs.codes(writes.key)
     committed = is_committed(writes)
     is_listed = committed & (writes.version != NEVER)
     is_placed = committed & ~is_listed & (writes.position != NEVER) & _trusts_positions(contract)
@@ -161,7 +161,7 @@ def _lowest_to_come(owner: Int64s, height: Int64s) -> Int64s:
     """Along the versions of each key the lowest height from there on."""
     if np.all((height[1:] >= height[:-1]) | (owner[1:] != owner[:-1])):
         return height
-    levels, rank = ragged.codes(height)
+    levels, rank = runs.codes(height)
     base = owner * len(levels)
     return levels[np.minimum.accumulate((base + rank)[::-1])[::-1] - base]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from checkers.arrow import integers
+from checkers.columns.arrow import integers
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
 from harness.formats.tables import groups_of, read_table, row_count
 

@@ -53,7 +53,7 @@ OPINIONS = [
 ]
 BOTH = [*LISTS[:-1], *REGISTERS, LISTS[-1]]
 RULES = {
-    "checkers/ragged.py": ["tests/unit/checkers/test_ragged.py", *BOTH],
+    "checkers/columns/runs.py": ["tests/unit/checkers/test_ragged.py", *BOTH],
     "checkers/kernels.py": BOTH,
     "checkers/versions.py": ["tests/unit/checkers/test_slots.py", *LISTS],
     "checkers/anomalies.py": LISTS,

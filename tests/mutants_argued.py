@@ -295,18 +295,21 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "_disordered: len(rows.append_op) + 1  ->  len(rows.append_op) + 2",
     ): "there is room for one append more, which nobody asks for",
     (
-        "checkers/ragged.py",
+        "checkers/columns/runs.py",
         "high - low > _TABLE_SPARSITY * values.size + 1024  ->  high - low >= _TABLE_SPARSITY * values.size + 1024",
     ): COST,
-    ("checkers/ragged.py", "_TABLE_SPARSITY * values.size + 1024  ->  _TABLE_SPARSITY * values.size"): COST,
-    ("checkers/ragged.py", "_TABLE_SPARSITY * values.size + 1024  ->  _TABLE_SPARSITY * values.size + 1025"): COST,
+    ("checkers/columns/runs.py", "_TABLE_SPARSITY * values.size + 1024  ->  _TABLE_SPARSITY * values.size"): COST,
+    (
+        "checkers/columns/runs.py",
+        "_TABLE_SPARSITY * values.size + 1024  ->  _TABLE_SPARSITY * values.size + 1025",
+    ): COST,
     (
         "checkers/real_time.py",
         "_first_end_of_others(ops) < ops.invoke_seq  ->  _first_end_of_others(ops) <= ops.invoke_seq",
     ): "an answer and an invocation are two records of the journal",
-    ("checkers/ragged.py", "high - low + 1  ->  high - low + 2"): "nobody asks for the place behind the last",
-    ("checkers/ragged.py", "common_prefix 1: 'right'  ->  'left'"): COST,
-    ("checkers/ragged.py", "count <= _BYTE  ->  count < _BYTE"): COST,
+    ("checkers/columns/runs.py", "high - low + 1  ->  high - low + 2"): "nobody asks for the place behind the last",
+    ("checkers/columns/runs.py", "common_prefix 1: 'right'  ->  'left'"): COST,
+    ("checkers/columns/runs.py", "count <= _BYTE  ->  count < _BYTE"): COST,
     (
         "checkers/anomalies.py",
         "versions.read_code[plain] * longest + versions.read_length[plain]  ->  "

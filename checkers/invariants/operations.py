@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from checkers.columns.files import damaged
 from checkers.evidence import Dictionary, finding, rows
-from checkers.files import damaged
 from harness.core.columns import APPEND, NEVER, OK, READ
 from harness.core.record import Json
 from harness.core.verdict import Finding

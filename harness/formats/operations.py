@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.arrow import integers
+from checkers.columns.arrow import integers
 from harness.core.columns import (
     APPEND,
     FAIL,

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers import linearizability
-from checkers.files import DAMAGE, damaged
+from checkers.columns.files import DAMAGE, damaged
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.causal import sequence
 from checkers.invariants.log_acts import is_steps

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.arrow import flags, integers, validity
+from checkers.columns.arrow import flags, integers, validity
 from harness.core.columns import INFO, NAMED, NEVER, OK, READ, WRITE, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.formats.limits import require_bounded

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from markupsafe import Markup
 
-from checkers.stream_index import max_so_far
+from checkers.columns.index import max_so_far
 from harness.core.columns import NEVER, Bools, Int64s
 from harness.core.record import Json
 from harness.report.curves import HEIGHT, LINES_MAX, Curve, Plot, line, linear_ticks

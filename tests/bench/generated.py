@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.chunks import select
-from checkers.ragged import expand
+from checkers.columns.runs import expand
 from harness.core.columns import (
     APPEND,
     FAIL,

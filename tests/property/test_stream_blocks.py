@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from checkers.stream_blocks import blocks
+from checkers.columns.blocks import blocks
 from checkers.stream_kernel import Outcome, judged
 from harness.core.promises import StreamContract
 from tests.amount import FIRST_SEED, count

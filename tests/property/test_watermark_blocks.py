@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from checkers.stream_blocks import Block, by_part
+from checkers.columns.blocks import Block, by_part
 from checkers.watermark_blocks import blocks, by_marks, edges_of, once, repeated, words_of
 from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
 from harness.core.columns import Deliveries, Int64s, SourceWrites

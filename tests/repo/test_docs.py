@@ -180,7 +180,7 @@ def test_each_field_and_each_of_its_values_has_words(
 
 
 def test_a_field_that_no_check_reads_is_told_so() -> None:
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "checkers").glob("*.py"))
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "checkers").rglob("*.py"))
     asked = {name for name in CONTRACT if re.search(rf"\bcontract\.{name}\b", code)}
     assert {name for name, words in CONTRACT.items() if words.is_asked} == asked
 

@@ -23,7 +23,7 @@ BANNED = {"asyncio", "socket", "random", "time", "uuid", "threading", "subproces
 MAY = {
     "harness/core/draw.py": {"random"},
     # Who of a task's threads makes a column: it decides nothing that is found.
-    "checkers/stream_columns.py": {"threading"},
+    "checkers/columns/parts.py": {"threading"},
 }
 ONLY_IN = {
     "networkx": "checkers/graph.py",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers import arrow
+from checkers.columns import arrow
 
 small = st.one_of(st.none(), st.integers(-100, 100))
 
@@ -60,7 +60,7 @@ def test_text_is_no_integer() -> None:
 def test_reading_a_chunk_and_sending_a_message_load_neither_pandas_nor_what_searches_cycles() -> None:
     script = (
         "import sys, pyarrow as pa, checkers.serializability\n"
-        "from checkers.arrow import integers, flags, lists\n"
+        "from checkers.columns.arrow import integers, flags, lists\n"
         "integers(pa.nulls(3, pa.int64())); flags(pa.nulls(3, pa.bool_())); lists(pa.nulls(3, pa.list_(pa.int64())))\n"
         "print([name for name in ('pandas', 'networkx', 'scipy') if name in sys.modules])"
     )

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from checkers import ragged
+from checkers.columns import runs as ragged
 from harness.core.columns import Int64s
 
 lists = st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=8)

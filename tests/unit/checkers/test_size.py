@@ -10,7 +10,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from checkers import ragged, slices
+from checkers import slices
+from checkers.columns import runs
 from checkers.edges import Tail, all_edges
 from checkers.engine import LocalEngine
 from checkers.serializability import Options, check
@@ -32,13 +33,13 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def expand(start: Int64s, length: Int64s) -> Int64s:
         counted.append(int(length.sum()))
-        return ragged.expand(start, length)
+        return runs.expand(start, length)
 
     def common_prefix(
         left: Int64s, right: Int64s, *, left_start: Int64s, right_start: Int64s, length: Int64s
     ) -> Int64s:
         counted.append(int(length.sum()))
-        return ragged.common_prefix(left, right, left_start=left_start, right_start=right_start, length=length)
+        return runs.common_prefix(left, right, left_start=left_start, right_start=right_start, length=length)
 
     for name in USERS:
         module = import_module(f"checkers.{name}")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checkers.stream_columns import Columns, constant
+from checkers.columns.parts import Columns, constant
 from harness.core.columns import Int64s
 
 

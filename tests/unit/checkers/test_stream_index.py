@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers import stream_index
-from checkers.stream_index import (
+from checkers.columns import index as stream_index
+from checkers.columns.index import (
     FirstTimes,
     GroupIndex,
     Places,

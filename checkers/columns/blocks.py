@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.ragged import Scalar, distinct, groups
-from checkers.stream_columns import constant
-from checkers.stream_index import is_kind
+from checkers.columns.index import is_kind
+from checkers.columns.parts import constant
+from checkers.columns.runs import Scalar, distinct, groups
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 
 P = TypeVar("P")

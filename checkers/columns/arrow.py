@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from checkers.ragged import expand
+from checkers.columns.runs import expand
 from harness.core.columns import Bools, Int64s
 
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from checkers import ragged
-from checkers.ragged import distinct, first_of_each, is_ascending
+from checkers.columns import runs
+from checkers.columns.runs import distinct, first_of_each, is_ascending
 from harness.core.columns import NEVER, Bools, Int8s, Int64s
 from harness.core.errors import HistoryError
 
@@ -24,7 +24,7 @@ def ascending(*columns: Int64s) -> Int64s:
     """The rows of `columns`, each (n,), in their lexical order, equal ones as they came. O(n log n)."""
     order: Int64s | None = None
     for word in _words(columns):
-        order = ragged.ordered(word)[0] if order is None else order[ragged.ordered(word[order])[0]]
+        order = runs.ordered(word)[0] if order is None else order[runs.ordered(word[order])[0]]
     return np.arange(len(columns[0])) if order is None else order
 
 
@@ -34,10 +34,10 @@ def codes(*columns: Int64s) -> Int64s:
     if not words:
         return np.zeros(len(columns[0]), np.int64)
     if len(words) == 1 and int(words[0].max()) <= 2 * len(words[0]):
-        return ragged.codes(words[0])[1]
+        return runs.codes(words[0])[1]
     changed = np.zeros(len(columns[0]), np.bool_)
     if len(words) == 1:
-        order, inside = ragged.ordered(words[0])
+        order, inside = runs.ordered(words[0])
         changed[1:] = inside[1:] != inside[:-1]
     else:
         order = ascending(*columns)
@@ -95,7 +95,7 @@ def _from_zero(column: Int64s, room: int) -> tuple[Int64s, int]:
             high = int(column[~is_never].max(initial=low)) + 1
             column = np.where(is_never, high, column)
         if (high - low).bit_length() > room:
-            column = ragged.codes(column)[1]
+            column = runs.codes(column)[1]
             low, high = 0, int(column.max())
     numbers = column.astype(np.int64, copy=False)
     return numbers - low if low else numbers, (high - low).bit_length()
@@ -113,7 +113,7 @@ def count_so_far(group: Int64s, flag: Bools) -> Int64s:
         flags = np.sort(group[rows] * len(group) + rows)
         begin = group * len(group)
         return searched(flags, begin + np.arange(len(group)), above=True) - searched(flags, begin)
-    order, inside = ragged.ordered(group)
+    order, inside = runs.ordered(group)
     total = np.cumsum(flag[order])
     result = np.empty(len(order), np.int64)
     result[order] = total - _at_begin(inside, total - flag[order])
@@ -145,7 +145,7 @@ def max_so_far(group: Int64s, height: Int64s) -> Int64s:
     low, span = int(height.min()), int(height.max()) - int(height.min()) + 1
     base = group - group.min()
     if (int(base.max()) + 1) * span > np.iinfo(np.int64).max:
-        levels, rank = ragged.codes(height)
+        levels, rank = runs.codes(height)
         dense = codes(group)
         _require_room(int(dense.max()) + 1, len(levels))
         reached: Int64s = levels[max_so_far(dense, rank)]
@@ -155,7 +155,7 @@ def max_so_far(group: Int64s, height: Int64s) -> Int64s:
     if is_ascending(base):
         result: Int64s = np.maximum.accumulate(level) - base * span + low
         return result
-    order, inside = ragged.ordered(base)
+    order, inside = runs.ordered(base)
     result = np.empty(len(order), np.int64)
     result[order] = np.maximum.accumulate(level[order]) - inside * span + low
     return result
@@ -221,7 +221,7 @@ def searched(values: Int64s, wanted: Int64s, *, above: bool = False) -> Int64s:
     side: Literal["left", "right"] = "right" if above else "left"
     if len(values) < _CACHED or len(wanted) < _CACHED or is_ascending(wanted):
         return np.searchsorted(values, wanted, side)
-    order, inside = ragged.ordered(wanted)
+    order, inside = runs.ordered(wanted)
     result = np.empty(len(wanted), np.int64)
     result[order] = np.searchsorted(values, inside, side)
     return result
@@ -256,7 +256,7 @@ class FirstTimes:
     """When each group was first seen. `group` and `time` are (n,), by time."""
 
     def __init__(self, group: Int64s, time: Int64s) -> None:
-        order, inside = ragged.ordered(group)
+        order, inside = runs.ordered(group)
         is_first = first_of_each(inside)
         self._places = Places(inside[is_first])
         self._times = np.append(time[order[is_first]], NEVER)

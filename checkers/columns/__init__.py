@@ -1,0 +1,1 @@
+"""Columns of numbers: runs of different lengths, indexes, blocks, and files of Arrow. They know no history."""
