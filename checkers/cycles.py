@@ -1,4 +1,4 @@
-"""Cycles of operations, and the names of their classes (checkers/names.py) by the kinds of their steps."""
+"""Cycles of operations, and the names of their classes (checkers/words/anomalies.py) by the kinds of their steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

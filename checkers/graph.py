@@ -1,9 +1,9 @@
 """Cycles of a residual graph, by name: which classes there are, and a short cycle of each. The only user of networkx.
 
-A class is named by its edges (checkers/names.py) and by what closes it: dependencies alone, the order of a process, or
-real time. Whether a class is there is decided by strongly connected components of a graph with just its edges, which
-is the acyclicity test of the models that prohibit it; the search is only for a cycle to show. A class that is implied
-by one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
+A class is named by its edges (checkers/words/anomalies.py) and by what closes it: dependencies alone, the order of a
+process, or real time. Whether a class is there is decided by strongly connected components of a graph with just its
+edges, which is the acyclicity test of the models that prohibit it; the search is only for a cycle to show. A class that
+is implied by one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from checkers.columns.runs import codes
 from checkers.cycles import DEPENDENCIES, MISSES, TIMED, WRITES, Cycle, from_least, name, simple, strongest
 from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
-from checkers.models import implied
+from checkers.words.models import implied
 from harness.core.columns import Bools, Int8s, Int64s
 
 if TYPE_CHECKING:

@@ -26,19 +26,20 @@ from typing import Final
 
 import numpy as np
 
-from checkers import models, slices
+from checkers import slices
 from checkers.chunks import Chunk, Source, load
 from checkers.columns.runs import distinct
 from checkers.edges import Edges, all_edges
 from checkers.engine import Dataset, Engine, Noted
 from checkers.explain import CHECKER, Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.graph import COMPONENTS, Search, residual, search
-from checkers.names import CYCLES, ORDERS, TRANSACTIONAL
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Seen, seen_versions, versions_of
 from checkers.shares import Share, infer, shares
 from checkers.sightings import Example, Report, Sighting, union
 from checkers.versions import Inference
+from checkers.words import models
+from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
 from harness.core.columns import NOTHING, OK, Int64s
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement

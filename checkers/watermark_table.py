@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from checkers.models import prohibited
 from checkers.watermark_steps import G0, G1C, INTERMEDIATE, NONADJACENT, ORDER, SINGLE, SPLIT, TORN
+from checkers.words.models import prohibited
 from harness.core.promises import StreamContract
 
 _WEAKEST: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(

@@ -41,8 +41,6 @@ from checkers.explain import Name
 from checkers.generations import merged, restarts
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.operations import Op, operations
-from checkers.models import ALIASES, MODELS
-from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
 from checkers.register_order import ORDER, Order
 from checkers.selection import is_whole, parts, write_part
@@ -53,6 +51,8 @@ from checkers.watermark_opinion import second_opinion
 from checkers.watermark_sentences import CHECKER as WATERMARKS
 from checkers.watermark_steps import NAMES as CUTS
 from checkers.watermark_table import forbidden
+from checkers.words.anomalies import TRANSACTIONAL
+from checkers.words.models import ALIASES, MODELS
 from harness.core.errors import ScenarioError
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.verdict import Judgement

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import msgspec
 
-from checkers import models
-from checkers.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
 from checkers.engine import Engine
 from checkers.evidence import Dictionary
 from checkers.explain import CHECKER as TRANSACTIONS
-from checkers.names import TRANSACTIONAL
 from checkers.register_models import Register
 from checkers.register_order import ORDER
+from checkers.words import models
+from checkers.words.anomalies import TRANSACTIONAL
+from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
 from harness.checks import Subject, anomalies_of, chosen, require_known, second_opinions
 from harness.consent import code_in_file
 from harness.containers.lateness import BUSY

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from checkers import models
-from checkers.names import NAMES
+from checkers.words import models
+from checkers.words.anomalies import NAMES
 from harness.child import OWN_MODULE
 from harness.consent import Code, Place, entry_point
 from harness.core.command import seamark

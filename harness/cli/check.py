@@ -7,7 +7,7 @@ import typer
 
 import harness.formats
 import harness.journal
-from checkers import models
+from checkers.words import models
 from harness.checks import CHECKS, When
 from harness.cli.output import print_report
 from harness.core.command import seamark

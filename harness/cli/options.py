@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from checkers import models
+from checkers.words import models
 from harness.consent import Code, consented
 from harness.core.errors import ScenarioError
 from harness.scenario import RUNTIMES, Scenario, known, scenario_file, scenario_of

@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from checkers import models
-from checkers.compose import Thresholds
 from checkers.explain import CHECKER as TRANSACTIONS
-from checkers.names import NAMES, TRANSACTIONAL
+from checkers.words import models
+from checkers.words.anomalies import NAMES, TRANSACTIONAL
+from checkers.words.compose import Thresholds
 from harness.checks import CHECKS, When
 from harness.cli.contract_words import BOUNDS, CONTRACT, Words
 from harness.core.machine import Settings

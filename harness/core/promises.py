@@ -8,8 +8,8 @@ import msgspec
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
     """A documented guarantee. A finding quotes it, so that no reader has to look it up.
 
-    `forbids` are the anomalies that would break it, by the names of `checkers/names.py`; the run binds them to checks.
-    `is_purpose`: this promise is what the test is for, so that too few witnesses make the run vacuous.
+    `forbids` are the anomalies that would break it, by the names of `checkers/words/anomalies.py`; the run binds them
+    to checks. `is_purpose`: this promise is what the test is for, so that too few witnesses make the run vacuous.
     """
 
     id: str  # "TUT-3"

@@ -16,10 +16,11 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origi
 
 import msgspec
 
-from checkers import linearizability, models
+from checkers import linearizability
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.register_models import Register
 from checkers.register_order import ORDER, Order
+from checkers.words import models
 from harness.core.errors import ScenarioError
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json

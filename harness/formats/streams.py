@@ -13,8 +13,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from checkers import stream_kernel as rules
-from checkers.names import NAMES
 from checkers.stream_sentences import CHECKER
+from checkers.words.anomalies import NAMES
 from harness.core.errors import HistoryError
 from harness.core.promises import Promise
 from harness.core.record import Footer, Json, Record, StreamEvent

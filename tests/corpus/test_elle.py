@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from checkers import models
 from checkers.chunks import Append, Load, Mop, Operation, Read, Store, to_transactions
 from checkers.edges import all_edges
 from checkers.engine import LocalEngine
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check
 from checkers.shares import infer, shares
+from checkers.words import models
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine import LocalEngine
-from checkers.models import DEFAULT
+from checkers.words.models import DEFAULT
 from harness.cli.check import promises_in
 from harness.core.errors import ScenarioError
 from harness.formats import parquet

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import networkx as nx
 
 from checkers.chunks import Append, Operation, Read
-from checkers.models import implied
+from checkers.words.models import implied
 from harness.core.columns import FAIL, INFO, OK
 
 Labels = dict[tuple[int, int], set[str]]

@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from checkers import models
 from checkers.chunks import Operation, to_transactions
 from checkers.engine import LocalEngine
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check
+from checkers.words import models
 from tests import histories, register_transactions
 from tests.amount import FIRST_SEED, count
 from tests.oracles.serial_orders import has_serial_order

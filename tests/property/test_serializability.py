@@ -7,10 +7,10 @@ import numpy as np
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from checkers import models
 from checkers.chunks import Operation, Source, select, to_transactions
 from checkers.engine import LocalEngine
 from checkers.serializability import Options, check
+from checkers.words import models
 from harness.core.verdict import Judgement
 from tests import histories
 from tests.amount import count

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 import typer.main
 
-from checkers.names import NAMES
+from checkers.words.anomalies import NAMES
 from harness.checks import CHECKS
 from harness.cli.contract_words import BOUNDS, CONTRACT
 from harness.cli.main import app

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from checkers import models
 from checkers.engine import Engine, LocalEngine
 from checkers.explain import number
-from checkers.names import NAMES
+from checkers.words import models
+from checkers.words.anomalies import NAMES
 from harness.checks import CHECKS, LOCKED, Subject, anomalies_of, chosen
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Evidence

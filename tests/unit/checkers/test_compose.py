@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from checkers.compose import (
+from checkers.words.compose import (
     FOREIGN,
     SECOND,
     Composition,

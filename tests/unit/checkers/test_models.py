@@ -2,8 +2,8 @@
 
 import pytest
 
-from checkers import models
-from checkers.names import TRANSACTIONAL
+from checkers.words import models
+from checkers.words.anomalies import TRANSACTIONAL
 from harness.core.errors import ScenarioError
 
 # How many models each anomaly rules out, and which of them are weakest. Cycles of items go by their short names.

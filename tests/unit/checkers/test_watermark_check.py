@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from checkers.names import WATERMARK
 from checkers.watermark_steps import NAMES
 from checkers.watermark_table import forbidden
+from checkers.words.anomalies import WATERMARK
 from tests.unit.checkers.stream_cases import contract
 from tests.unit.checkers.watermark_cases import found, judged
 

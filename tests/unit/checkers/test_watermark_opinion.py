@@ -2,10 +2,10 @@
 
 import pytest
 
-from checkers.names import NAMES
 from checkers.watermark_disputes import SEEN
 from checkers.watermark_opinion import DISPUTED, second_opinion
 from checkers.watermark_residual import COMPONENTS
+from checkers.words.anomalies import NAMES
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from checkers.names import NAMES
+from checkers.words.anomalies import NAMES
 from harness.checks import CHECKS
 from harness.consent import cluster_names, installed
 from harness.core.generator import Context, Planned
