@@ -23,9 +23,9 @@ from checkers.columns.index import GroupIndex, codes, expand, max_so_far
 from checkers.delivery import first_of_each
 from checkers.duplicates import acknowledgements
 from checkers.engine import Engine
-from checkers.evidence import finding, windows
 from checkers.explain import Name, number
-from checkers.stream_chunks import Placement, StreamLog, merged, placed, read_deliveries, read_writes, stream_logs
+from checkers.history.streams import Placement, StreamLog, merged, placed, read_deliveries, read_writes, stream_logs
+from checkers.history.tables import finding, windows
 from checkers.stream_kernel import by_subscriber, placement_of
 from checkers.stream_view import Ruling, StreamView, stream_view
 from harness.core.columns import BACKFILL, NEVER, OPEN, Bools, Int64s

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.chunks import chunks, read_chunk
 from checkers.columns.arrow import integers
 from checkers.columns.files import DAMAGE
 from checkers.columns.runs import codes
+from checkers.history.generation_files import is_locked
+from checkers.history.transactions import chunks, read_chunk
 from checkers.kernels import rows_by_key
-from checkers.selection import is_locked
 from checkers.versions import Versions, resolved
 from harness.core.columns import NEVER, OK, READ, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from checkers.disturbance import LINK_FAULTS, NODE_FAULTS, SLOW_SUBSCRIBER, overlaps
-from checkers.evidence import (
+from checkers.explain import Name, epoch_name, number
+from checkers.history.faults import LINK_FAULTS, NODE_FAULTS, SLOW_SUBSCRIBER, overlaps
+from checkers.history.tables import (
     Dictionary,
     Mark,
     Session,
@@ -38,7 +39,6 @@ from checkers.evidence import (
     transactions,
     windows,
 )
-from checkers.explain import Name, epoch_name, number
 from harness.core.columns import NEVER, OK
 from harness.core.promises import Bounds
 from harness.core.record import Json

@@ -13,7 +13,7 @@ from checkers.columns import runs
 from checkers.columns.blocks import BLOCK_ROWS, by_part, pieces
 from checkers.columns.index import ascending, codes, first_rows, is_kind, max_so_far
 from checkers.columns.runs import distinct, groups, is_ascending, spans
-from checkers.stream_units import unit_of
+from checkers.history.units import unit_of
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s

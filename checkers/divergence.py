@@ -4,7 +4,7 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, codes
 from checkers.columns.runs import distinct
-from checkers.stream_units import is_final_only
+from checkers.history.units import is_final_only
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, ROW, Bools, Int64s
 

@@ -20,8 +20,8 @@ from checkers.columns.arrow import integers
 from checkers.columns.files import DAMAGE, damaged
 from checkers.columns.index import codes
 from checkers.engine import Engine
-from checkers.evidence import finding
-from checkers.stream_chunks import merged, placed, read_writes, stream_logs
+from checkers.history.streams import merged, placed, read_writes, stream_logs
+from checkers.history.tables import finding
 from checkers.stream_kernel import placement_of
 from harness.core.columns import INFO, NEVER, OK, Int64s
 from harness.core.promises import StreamContract

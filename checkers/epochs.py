@@ -28,7 +28,7 @@ from checkers.columns.arrow import integers
 from checkers.columns.files import DAMAGE
 from checkers.columns.runs import codes, first_of_each
 from checkers.explain import EpochName, Name, epoch_name, number
-from checkers.generations import Restart, restarts
+from checkers.history.generations import Restart, restarts
 from harness.core.columns import NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds

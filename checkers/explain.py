@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-from checkers.chunks import Append, Load, Operation, Read, Source, Store, load, select, to_operations
 from checkers.cycles import MISSES, WRITES, Cycle
 from checkers.edges import PROCESS, REALTIME, WR
+from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, load, select, to_operations
 from checkers.register_order import ORDER
 from checkers.register_sentences import RegisterSentences, Seen, Told
 from checkers.sightings import NONE, Example, Sighting

@@ -7,7 +7,7 @@ import numpy as np
 from checkers.columns.blocks import BLOCK_ROWS, pieces
 from checkers.columns.index import is_kind
 from checkers.columns.runs import is_ascending, ordered
-from checkers.stream_around import Issued, issues_by_writes
+from checkers.history.around import Issued, issues_by_writes
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import BACKFILL, INFO, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 

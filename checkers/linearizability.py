@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from checkers.chunks import chunks
 from checkers.engine import Engine
-from checkers.evidence import finding
+from checkers.history.tables import finding
+from checkers.history.transactions import chunks
 from checkers.linearizability_acts import Form, Life, acts_of, form_of, gathered, lives_by_key, registers_of, written
 from checkers.linearizability_intervals import first_misfit, is_linearizable
 from checkers.linearizability_search import Act, Answer, DeadEnd, search

@@ -15,9 +15,9 @@ import msgspec
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.chunks import Chunk
 from checkers.columns.files import DAMAGE, damaged
-from checkers.evidence import Dictionary
+from checkers.history.tables import Dictionary
+from checkers.history.transactions import Chunk
 from checkers.linearizability_search import Act
 from checkers.register_models import FREE, HELD, NOTHING, OPERATIONS, Access, ModelName, Register, Step, json_of, named
 from harness.core.columns import APPEND, FAIL, NEVER, OK, READ

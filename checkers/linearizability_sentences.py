@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.evidence import MS, seconds
+from checkers.history.tables import MS, seconds
 from checkers.linearizability_acts import Deed, Life, registers_of, written
 from checkers.linearizability_search import Act, DeadEnd
 from checkers.register_models import State

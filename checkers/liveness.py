@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from checkers.disturbance import disturbed, is_among, overlaps, span
-from checkers.evidence import (
+from checkers.explain import Name, number
+from checkers.history.faults import disturbed, is_among, overlaps, span
+from checkers.history.intervals import Interval, longest, merged, outside
+from checkers.history.tables import (
     MS,
     Dictionary,
     Sample,
@@ -37,8 +39,6 @@ from checkers.evidence import (
     states,
     windows,
 )
-from checkers.explain import Name, number
-from checkers.intervals import Interval, longest, merged, outside
 from harness.core.columns import OK
 from harness.core.promises import Bounds, StreamContract
 from harness.core.verdict import Finding, Judgement

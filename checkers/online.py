@@ -21,12 +21,12 @@ import numpy as np
 from checkers.columns.index import is_kind
 from checkers.delivery import torn_units
 from checkers.duplicates import duplicate_events
+from checkers.history.streams import NO_WRITES
+from checkers.history.units import unit_of
 from checkers.online_state import NOTHING_CLOSED, closed_up_to, joined, open_part, reopened, taken
 from checkers.order import order_inversions
 from checkers.owners import zombie_events
-from checkers.stream_chunks import NO_WRITES
 from checkers.stream_kernel import BOUNDARY, DUPLICATE, INVERTED, LATE, REGRESS, TORN, ZOMBIE
-from checkers.stream_units import unit_of
 from checkers.stream_view import StreamView, announced_view, defect, stream_view
 from checkers.watermark import late_events, regressions
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s

@@ -6,7 +6,7 @@ import numpy as np
 
 from checkers.columns.blocks import BLOCK_ROWS, pieces
 from checkers.columns.index import ascending, codes
-from checkers.stream_units import is_final_only, unit_names
+from checkers.history.units import is_final_only, unit_names
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import FAIL, NEVER, ROW, Bools, Int64s
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.chunks import Load, Operation, Source, Store, load
 from checkers.columns.runs import first_of_each
+from checkers.history.transactions import Load, Operation, Source, Store, load
 from checkers.register_order import Order, Trust
 from checkers.register_rows import ABSENT, Touches, chosen, register_rows
 from checkers.sightings import Example

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from checkers.evidence import Dictionary, State, finding, states
 from checkers.explain import Name, number
+from checkers.history.tables import Dictionary, State, finding, states
 from checkers.survival import last_members
 from harness.core.promises import Bounds
 from harness.core.verdict import Finding, Judgement

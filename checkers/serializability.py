@@ -27,12 +27,12 @@ from typing import Final
 import numpy as np
 
 from checkers import slices
-from checkers.chunks import Chunk, Source, load
 from checkers.columns.runs import distinct
 from checkers.edges import Edges, all_edges
 from checkers.engine import Dataset, Engine, Noted
 from checkers.explain import CHECKER, Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.graph import COMPONENTS, Search, residual, search
+from checkers.history.transactions import Chunk, Source, load
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Seen, seen_versions, versions_of
 from checkers.shares import Share, infer, shares

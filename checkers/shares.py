@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers import anomalies, kernels
-from checkers.chunks import Source, load
 from checkers.edges import all_edges
+from checkers.history.transactions import Source, load
 from checkers.kernels import KeyRows
 from checkers.register_order import Order
 from checkers.register_rows import RegisterRows, concatenated, parted, register_rows

@@ -41,7 +41,7 @@ def java_options() -> str:
 def write_archive() -> Path | None:
     """Start Spark, let it do what a check does, and keep the classes; where they are, or None if that cannot be."""
     from checkers import spark  # noqa: PLC0415  It imports this module.
-    from checkers.chunks import Append, Operation, Read, to_transactions  # noqa: PLC0415  Likewise.
+    from checkers.history.transactions import Append, Operation, Read, to_transactions  # noqa: PLC0415  Likewise.
     from checkers.serializability import check  # noqa: PLC0415  Likewise.
 
     file = archive()

@@ -20,6 +20,9 @@ from checkers.filters import moved_keys
 from checkers.future import watermarks_from_future
 from checkers.gaps import silent_gaps
 from checkers.handover import hand_over_holes
+from checkers.history.around import NOTHING_AROUND, Around, read_around
+from checkers.history.streams import Placement, StreamLog, told_by
+from checkers.history.version_ranks import read_beside, reading
 from checkers.memory import kept
 from checkers.order import order_inversions
 from checkers.owners import zombie_events
@@ -27,10 +30,7 @@ from checkers.partitions import watermarks_above_partitions
 from checkers.payload import phantom_events, wrong_values
 from checkers.prefix import rewritten_offsets
 from checkers.real_time import RealTime, read_placed, real_time_order
-from checkers.stream_around import NOTHING_AROUND, Around, read_around
-from checkers.stream_chunks import Placement, StreamLog, told_by
 from checkers.stream_keys import OfKeys, judged_by_key
-from checkers.stream_ranks import read_beside, reading
 from checkers.stream_view import Ruling, StreamView, announced_view, defect, stream_view
 from checkers.tail import lost_tails
 from checkers.watermark import regressions

@@ -17,10 +17,10 @@ from checkers.columns.parts import constant
 from checkers.columns.runs import distinct
 from checkers.delivery import Closings, missing_events
 from checkers.filters import Extent, outside_events
+from checkers.history.units import unit_names
 from checkers.order import tied_inversions
 from checkers.resumes import Holes, holes
 from checkers.stream_matches import Matches, matches_of
-from checkers.stream_units import unit_names
 from checkers.stream_view import Ruling, StreamView, stream_view, view_of
 from checkers.watermark import late_events
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.columns.index import ascending, codes, first_rows, is_kind
-from checkers.stream_units import is_final_only, unit_names, unit_of
+from checkers.history.units import is_final_only, unit_names, unit_of
 from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 

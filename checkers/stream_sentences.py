@@ -8,6 +8,7 @@ from typing import Final
 
 from checkers.agreement import Split
 from checkers.explain import Name
+from checkers.history.units import NO_KEY
 from checkers.real_time import Reversal
 from checkers.session_sentences import SENTENCES
 from checkers.stream_kernel import (
@@ -27,7 +28,6 @@ from checkers.stream_kernel import (
     Seen,
     Sight,
 )
-from checkers.stream_units import NO_KEY
 from checkers.stream_words import after, both, shown
 from harness.core.columns import BACKFILL, COMMIT, ROW, WATERMARK
 from harness.core.verdict import Finding

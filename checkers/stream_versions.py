@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, expand, is_kind
-from checkers.stream_units import epoch_of
+from checkers.history.units import epoch_of
 from checkers.stream_view import StreamView
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Int64s
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from checkers.columns.blocks import pieces
 from checkers.columns.index import FirstTimes, GroupIndex, codes, expand, first_rows, is_kind, max_so_far, segments
 from checkers.columns.runs import ordered
+from checkers.history.units import announced_writes, is_final_only
 from checkers.stream_coverage import Coverage, is_marker, is_session_marker
 from checkers.stream_matches import Matches, matches_of
-from checkers.stream_units import announced_writes, is_final_only
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -65,7 +65,7 @@ class StreamView:
 def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> StreamView:
     """The view of one log, in order of receipt, beside its source.
 
-    `writes` have the positions that `checkers.stream_chunks.placed` gives them: what is left without a position is
+    `writes` have the positions that `checkers.history.streams.placed` gives them: what is left without a position is
     left out, and an operation of unclear outcome has one only if it was observed. O(n log n). See also `defect`.
     """
     matches = matches_of(deliveries, writes, contract, has_source=len(writes.op) > 0)

@@ -28,7 +28,7 @@ from pathlib import Path
 from checkers.agreement import splits
 from checkers.engine import Engine
 from checkers.explain import Name, number
-from checkers.stream_chunks import merged, stream_logs
+from checkers.history.streams import merged, stream_logs
 from checkers.stream_kernel import (
     HANDOVER,
     MISSING,

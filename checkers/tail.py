@@ -6,7 +6,7 @@ from checkers.columns.blocks import BLOCK_ROWS, pieces
 from checkers.columns.index import Places, ascending, expand
 from checkers.columns.runs import distinct, groups
 from checkers.delivery import ALL_CLOSED, Part
-from checkers.stream_around import NOT_AT_REST, Around
+from checkers.history.around import NOT_AT_REST, Around
 from checkers.stream_versions import Versions, superseded
 from checkers.stream_view import Ruling, StreamView
 from harness.core.columns import NEVER, OK, Int64s

@@ -23,18 +23,18 @@ from typing import Final
 import numpy as np
 
 from checkers import slices
-from checkers.chunks import Chunk, Source, chunks
 from checkers.columns.runs import distinct
 from checkers.edges import Edges, all_edges
 from checkers.engine import Dataset, Engine, Noted
 from checkers.explain import Evidence, Explainer, Name, evidence, longest_reads, number
+from checkers.history.streams import merged, stream_logs
+from checkers.history.transactions import Chunk, Source, chunks
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Meeting, Seen, seen_versions, versions_of
 from checkers.serializability import RESIDUAL_EDGES, processes
 from checkers.serializability import Summary as PartitionSummary
 from checkers.shares import shares
 from checkers.sightings import union
-from checkers.stream_chunks import merged, stream_logs
 from checkers.versions import Inference
 from checkers.watermark_bounds import Watermarks, joined, nodes_at, nodes_of, numbering
 from checkers.watermark_elsewhere import agreed, may_tell

@@ -24,9 +24,9 @@ from typing import Final, TypeVar
 import numpy as np
 
 from checkers.columns.index import is_kind
-from checkers.stream_chunks import merged, placed, placement, read_deliveries, read_writes, stream_logs
+from checkers.history.streams import merged, placed, placement, read_deliveries, read_writes, stream_logs
+from checkers.history.version_ranks import read_ranked
 from checkers.stream_coverage import is_marker
-from checkers.stream_ranks import read_ranked
 from harness.core.columns import (
     BACKFILL,
     FAIL,

@@ -20,14 +20,14 @@ from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
 from checkers.edges import NO_TAIL, OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.engine import Noted
+from checkers.history.streams import Placement, StreamLog, told_by
+from checkers.history.version_ranks import read_beside
 from checkers.memory import kept
 from checkers.register_order import Order
 from checkers.serializability import Summary as PartitionSummary
 from checkers.serializability import summary as partition_summary
 from checkers.shares import Share, infer
 from checkers.sightings import Report
-from checkers.stream_chunks import Placement, StreamLog, told_by
-from checkers.stream_ranks import read_beside
 from checkers.versions import Inference
 from checkers.watermark_blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of
 from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.chunks import Chunk, Source
 from checkers.columns.arrow import integers
 from checkers.columns.files import DAMAGE, damaged
 from checkers.edges import Int32s
+from checkers.history.transactions import Chunk, Source
 from harness.core.columns import NEVER, OK, READ, Bools, Int64s
 
 NO_NODE = -1

@@ -33,17 +33,17 @@ from checkers import (
     tasks,
     watermark_check,
 )
-from checkers.chunks import chunks
 from checkers.engine import Engine
-from checkers.evidence import Dictionary
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.explain import Name
-from checkers.generations import merged, restarts
+from checkers.history.generation_files import is_whole, parts, write_part
+from checkers.history.generations import merged, restarts
+from checkers.history.tables import Dictionary
+from checkers.history.transactions import chunks
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.operations import Op, operations
 from checkers.register_models import Register
 from checkers.register_order import ORDER, Order
-from checkers.selection import is_whole, parts, write_part
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
 from checkers.watermark_disputes import why

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from checkers.engine import Engine
-from checkers.evidence import Dictionary
 from checkers.explain import CHECKER as TRANSACTIONS
+from checkers.history.tables import Dictionary
 from checkers.register_models import Register
 from checkers.register_order import ORDER
 from checkers.words import models

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from checkers.chunks import Append, Operation, Read
+from checkers.history.transactions import Append, Operation, Read
 from harness.core.columns import FAIL, INFO, NEVER, OK
 
 KEYS = (120, 121, 122)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from checkers.chunks import Load, Mop, Operation, Read, Store
+from checkers.history.transactions import Load, Mop, Operation, Read, Store
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK
 from tests.histories import KEYS, intervals
 

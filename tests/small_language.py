@@ -6,7 +6,7 @@ ok, "!" for fail, "~" for info. "2:ax1" is run by process 2 (without a number ea
 Keys are letters, elements are digits.
 """
 
-from checkers.chunks import Append, Load, Mop, Operation, Read, Store
+from checkers.history.transactions import Append, Load, Mop, Operation, Read, Store
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK
 
 MARKS = {"!": FAIL, "~": INFO}

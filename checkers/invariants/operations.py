@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from checkers.columns.files import damaged
-from checkers.evidence import Dictionary, finding, rows
+from checkers.history.tables import Dictionary, finding, rows
 from harness.core.columns import APPEND, NEVER, OK, READ
 from harness.core.record import Json
 from harness.core.verdict import Finding

@@ -16,8 +16,8 @@ from os import getloadavg, getpid
 from pathlib import Path
 from typing import Final
 
-from checkers.chunks import Chunk, chunks
 from checkers.engine import Engine, LocalEngine
+from checkers.history.transactions import Chunk, chunks
 from checkers.register_order import Order, Trust
 from checkers.serializability import Options, check
 from checkers.spark import SparkEngine

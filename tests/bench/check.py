@@ -15,8 +15,8 @@ from os import getloadavg, getpid
 from pathlib import Path
 from typing import Final
 
-from checkers.chunks import Chunk, chunks
 from checkers.engine import Engine, LocalEngine
+from checkers.history.transactions import Chunk, chunks
 from checkers.serializability import check
 from checkers.spark import SparkEngine, start_session, stop_java, warm_up
 from tests.bench import generated

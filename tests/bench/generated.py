@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.chunks import select
 from checkers.columns.runs import expand
+from checkers.history.transactions import select
 from harness.core.columns import (
     APPEND,
     FAIL,

@@ -7,8 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from checkers.chunks import Chunk, chunks
 from checkers.engine import Engine, LocalEngine
+from checkers.history.transactions import Chunk, chunks
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check
 from checkers.spark import SparkEngine, start_session, warm_up

@@ -10,8 +10,8 @@ from os import getpid
 
 import numpy as np
 
-from checkers.chunks import Source, select
 from checkers.engine import LocalEngine
+from checkers.history.transactions import Source, select
 from checkers.serializability import check
 from harness.core.columns import APPEND, GROUP_ELEMENTS, GROUP_OPS, INFO, NEVER, OK, READ, Int8s, Int64s, Transactions
 from tests.bench import generated

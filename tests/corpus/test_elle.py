@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from checkers.chunks import Append, Load, Mop, Operation, Read, Store, to_transactions
 from checkers.edges import all_edges
 from checkers.engine import LocalEngine
+from checkers.history.transactions import Append, Load, Mop, Operation, Read, Store, to_transactions
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check
 from checkers.shares import infer, shares

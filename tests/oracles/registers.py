@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from checkers.chunks import Load, Operation, Store
+from checkers.history.transactions import Load, Operation, Store
 from checkers.register_order import Order, Trust
 from harness.core.columns import FAIL, NEVER, NOTHING, OK
 from tests.oracles.serializability import Labels

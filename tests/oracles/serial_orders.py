@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 
-from checkers.chunks import Append, Load, Operation, Read, Store
+from checkers.history.transactions import Append, Load, Operation, Read, Store
 from harness.core.columns import FAIL, INFO, NOTHING
 
 State = tuple[tuple[int, tuple[int, ...]], ...]  # Of each key its list; of a register, a list of one or none.

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 
 import networkx as nx
 
-from checkers.chunks import Append, Operation, Read
+from checkers.history.transactions import Append, Operation, Read
 from checkers.words.models import implied
 from harness.core.columns import FAIL, INFO, OK
 

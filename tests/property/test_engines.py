@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from checkers.chunks import Source, chunks, select, to_transactions
 from checkers.edges import Edges, all_edges
 from checkers.engine import Engine, LocalEngine
+from checkers.history.transactions import Source, chunks, select, to_transactions
 from checkers.register_order import ORDER
 from checkers.serializability import Options, check
 from checkers.shares import infer, shares

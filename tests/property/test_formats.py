@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checkers.chunks import chunks, load
+from checkers.history.transactions import chunks, load
 from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, Json, MicroOp, Record
 from harness.formats.exchange import read_edn_history, write_edn_history
 from harness.formats.jsonl import read_jsonl, write_jsonl

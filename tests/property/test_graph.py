@@ -9,7 +9,6 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from checkers import graph
-from checkers.chunks import Operation
 from checkers.cycles import Cycle, name
 from checkers.edges import (
     OPEN_END,
@@ -25,6 +24,7 @@ from checkers.edges import (
     Edges,
 )
 from checkers.graph import residual, search
+from checkers.history.transactions import Operation
 from harness.core.columns import INFO, NEVER, OK
 from tests.amount import count
 from tests.oracles.serializability import Labels, classes_of, weaker, with_time

@@ -8,10 +8,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from checkers.duplicates import duplicate_events
+from checkers.history.streams import NO_WRITES
 from checkers.online import ONLINE, Online, Violation, torn_in, zombies_in
 from checkers.online_state import taken
 from checkers.order import order_inversions
-from checkers.stream_chunks import NO_WRITES
 from checkers.stream_view import defect, stream_view
 from checkers.watermark import late_events, regressions
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from checkers.chunks import Operation, Store, to_transactions
+from checkers.history.transactions import Operation, Store, to_transactions
 from checkers.register_order import Before, Order, Trust, by_commits, by_process, by_reads, by_real_time, orders
 from checkers.register_rows import ABSENT, register_rows
 from checkers.register_versions import Registers, resolved

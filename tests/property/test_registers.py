@@ -5,8 +5,8 @@ from random import Random
 from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
-from checkers.chunks import Operation
 from checkers.engine import LocalEngine
+from checkers.history.transactions import Operation
 from checkers.register_order import Order, Trust
 from checkers.serializability import Options, check
 from harness.core.verdict import Judgement

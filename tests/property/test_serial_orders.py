@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from checkers.chunks import Operation, to_transactions
 from checkers.engine import LocalEngine
+from checkers.history.transactions import Operation, to_transactions
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check
 from checkers.words import models

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.future import watermarks_from_future
+from checkers.history.around import Issued
 from checkers.owners import zombie_events
 from checkers.partitions import watermarks_above_partitions
 from checkers.prefix import rewritten_offsets
 from checkers.real_time import Placed, real_time_order
-from checkers.stream_around import Issued
 from checkers.stream_kernel import RULES, judged
 from harness.core.columns import INFO, NEVER, ROW, WATERMARK
 from harness.core.promises import StreamContract

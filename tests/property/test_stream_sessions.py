@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from checkers.delivery import missing_events
 from checkers.ends import events_after_end
 from checkers.handover import hand_over_holes
+from checkers.history.around import NOTHING_AROUND
 from checkers.resumes import holes
-from checkers.stream_around import NOTHING_AROUND
 from checkers.stream_kernel import RULES, judged
 from checkers.tail import lost_tails
 from harness.core.columns import BACKFILL, ROW

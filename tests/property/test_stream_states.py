@@ -8,7 +8,7 @@ from checkers.agreement import splits, views_of
 from checkers.boundary import state_mismatches
 from checkers.delivery import missing_events
 from checkers.gaps import silent_gaps
-from checkers.stream_chunks import StreamLog
+from checkers.history.streams import StreamLog
 from checkers.stream_kernel import (
     BOUNDARY,
     DUPLICATE,

@@ -10,7 +10,7 @@ from functools import lru_cache
 import pytest
 
 from checkers.agreement import splits
-from checkers.stream_chunks import StreamLog, merged, placed, placement
+from checkers.history.streams import StreamLog, merged, placed, placement
 from checkers.stream_kernel import judged
 from harness.core.columns import BACKFILL, CLOSE, GAP, INFO, NEVER, OPEN, ROW, WATERMARK
 from tests.amount import FIRST_SEED, count

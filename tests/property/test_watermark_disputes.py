@@ -14,8 +14,8 @@ from checkers import streams
 from checkers.agreement import rows_at, splits
 from checkers.engine import LocalEngine
 from checkers.explain import number
+from checkers.history.streams import StreamLog, merged, placed, placement
 from checkers.register_order import Order
-from checkers.stream_chunks import StreamLog, merged, placed, placement
 from checkers.stream_kernel import SPLIT, TORN, judged
 from checkers.stream_sentences import finding
 from checkers.stream_view import stream_view

@@ -15,7 +15,7 @@ import pytest
 
 from checkers import watermark_kernel
 from checkers.engine import LocalEngine
-from checkers.evidence import Dictionary
+from checkers.history.tables import Dictionary
 from checkers.register_order import Order
 from checkers.versions import Inference
 from checkers.watermark_check import Options, check

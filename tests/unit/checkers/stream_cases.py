@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from checkers.agreement import splits
-from checkers.stream_chunks import StreamLog, merged, placed, placement
+from checkers.history.streams import StreamLog, merged, placed, placement
 from checkers.stream_kernel import BOUNDARY, LATE, MISSING, REGRESS, RULES, SPLIT, TORN, Outcome, judged
 from checkers.stream_view import Ruling, StreamView, stream_view
 from harness.core.promises import StreamContract

@@ -6,8 +6,8 @@ import pytest
 
 from checkers.acknowledged import CHECKER, LOST, check, lost_acknowledged
 from checkers.engine import LocalEngine
-from checkers.evidence import Dictionary
 from checkers.explain import number
+from checkers.history.tables import Dictionary
 from checkers.stream_view import Ruling
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
 from harness.formats.parquet import write_history

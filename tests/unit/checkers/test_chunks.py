@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.chunks import chunks, load, read_chunk, select, to_operations, to_transactions
+from checkers.history.transactions import chunks, load, read_chunk, select, to_operations, to_transactions
 from harness.core.errors import HistoryError
 from tests.bench import generated
 from tests.histories import stale

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from checkers.future import watermarks_from_future
-from checkers.stream_around import NOTHING_AROUND, Issued
+from checkers.history.around import NOTHING_AROUND, Issued
 from checkers.stream_view import Ruling
 from harness.core.columns import NEVER
 from tests.unit.checkers.stream_cases import accused, view

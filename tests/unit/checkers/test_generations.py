@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.generations import members, merged, restarts
+from checkers.history.generations import members, merged, restarts
 from harness.core.errors import HistoryError
 from harness.core.record import State
 from harness.core.verdict import Finding, Judgement

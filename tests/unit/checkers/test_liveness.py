@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from checkers import liveness
-from checkers.intervals import longest, merged, outside, total
+from checkers.history.intervals import longest, merged, outside, total
 from harness.core.promises import StreamContract
 from harness.core.verdict import Judgement
 from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies

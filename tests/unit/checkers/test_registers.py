@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.chunks import Load, Operation, Store, to_transactions
 from checkers.engine import LocalEngine
+from checkers.history.transactions import Load, Operation, Store, to_transactions
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check
 from harness.core.columns import NOTHING, OK

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from checkers.chunks import Append, Operation, Read, chunks, read_chunk, to_operations
-from checkers.generations import restarts
-from checkers.selection import Part, is_whole, parts, write_part
+from checkers.history.generation_files import Part, is_whole, parts, write_part
+from checkers.history.generations import restarts
+from checkers.history.transactions import Append, Operation, Read, chunks, read_chunk, to_operations
 from harness.core.columns import INFO, NEVER
 from tests.unit.checkers.epoch_cases import BITS, Story
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from checkers.chunks import Operation, to_transactions
 from checkers.engine import LocalEngine
+from checkers.history.transactions import Operation, to_transactions
 from checkers.serializability import Options, check
 from harness.core.columns import NEVER
 from harness.core.errors import HistoryError

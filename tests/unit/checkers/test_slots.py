@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.chunks import to_transactions
 from checkers.engine import LocalEngine
+from checkers.history.transactions import to_transactions
 from checkers.serializability import check
 from checkers.versions import Slots
 from tests.small_language import concurrent

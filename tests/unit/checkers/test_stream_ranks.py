@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from checkers.stream_chunks import read_writes
-from checkers.stream_ranks import Lists, joined, lists_of, longest, ranked, read_ranked
+from checkers.history.streams import read_writes
+from checkers.history.version_ranks import Lists, joined, lists_of, longest, ranked, read_ranked
 from harness.core.columns import NEVER
 from harness.core.record import Complete, Invoke, Json, MicroOp, Outcome, Record
 from harness.formats.parquet import write_history

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.stream_around import NOTHING_AROUND, read_around
-from checkers.stream_chunks import merged, placed, read_deliveries, read_writes, stream_logs, told_by
-from checkers.stream_ranks import read_ranked, reading
+from checkers.history.around import NOTHING_AROUND, read_around
+from checkers.history.streams import merged, placed, read_deliveries, read_writes, stream_logs, told_by
+from checkers.history.version_ranks import read_ranked, reading
 from harness.core.columns import NEVER, Deliveries, SourceWrites
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine import LocalEngine
-from checkers.evidence import Dictionary
+from checkers.history.tables import Dictionary
 from checkers.streams import check
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent
 from harness.core.verdict import Finding

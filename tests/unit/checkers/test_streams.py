@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from checkers.engine import LocalEngine
-from checkers.evidence import Dictionary
-from checkers.stream_chunks import read_deliveries, read_writes, stream_logs
+from checkers.history.streams import read_deliveries, read_writes, stream_logs
+from checkers.history.tables import Dictionary
 from checkers.stream_kernel import RULES
 from checkers.streams import check
 from harness.core.columns import KINDS, NEVER

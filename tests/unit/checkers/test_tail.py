@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from checkers.delivery import missing_events
-from checkers.stream_around import NOTHING_AROUND
+from checkers.history.around import NOTHING_AROUND
 from checkers.stream_view import Ruling
 from checkers.tail import lost_tails
 from tests.unit.checkers.stream_cases import accused, view

@@ -1,7 +1,7 @@
 """What the check counts, pinned for one history by hand: sizes, edges, witnesses, and what it knows of versions."""
 
-from checkers.chunks import to_transactions
 from checkers.engine import LocalEngine
+from checkers.history.transactions import to_transactions
 from checkers.serializability import check
 from tests.small_language import sequential
 

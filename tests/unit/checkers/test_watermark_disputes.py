@@ -6,7 +6,7 @@ import pytest
 
 from checkers import streams
 from checkers.engine import LocalEngine
-from checkers.stream_chunks import merged, placed, placement
+from checkers.history.streams import merged, placed, placement
 from checkers.watermark_disputes import APART, LOST, OPEN_POSITION, SEEN, SHARED, WHOLE, Definition, why
 from checkers.watermark_steps import NAMES
 from harness.core.verdict import Finding

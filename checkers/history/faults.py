@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from checkers.evidence import Window
-from checkers.intervals import Interval, merged
+from checkers.history.intervals import Interval, merged
+from checkers.history.tables import Window
 from harness.core.columns import NEVER
 
 NODE_FAULTS = ("crash", "lost-writes", "pause", "full-disk", "failover")

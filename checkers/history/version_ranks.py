@@ -24,8 +24,8 @@ from checkers.columns.files import DAMAGE, damaged
 from checkers.columns.index import Places, ascending, codes
 from checkers.columns.parts import constant
 from checkers.columns.runs import common_prefix, distinct, expand, groups
-from checkers.stream_around import NOTHING_AROUND, Issued, all_readers, readers_of
-from checkers.stream_chunks import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, told_alone
+from checkers.history.around import NOTHING_AROUND, Issued, all_readers, readers_of
+from checkers.history.streams import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, told_alone
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
 _GROUPS: Final = 4  # So many row groups of events are read at a time, for to open a file takes as long as a column.

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers.columns.files import DAMAGE
-from checkers.generations import Members, Restart, members
+from checkers.history.generations import Members, Restart, members
 from harness.core.columns import INFO, NEVER, READ, Bools
 from harness.core.errors import HistoryError
 

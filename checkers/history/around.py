@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import DAMAGE, damaged
-from checkers.stream_chunks import SourceGroup
+from checkers.history.streams import SourceGroup
 from harness.core.columns import INFO, NEVER, Int64s
 from harness.core.promises import StreamContract
 
