@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from checkers.columns.runs import distinct, expand, first_of_each
+from checkers.graph.sightings import NONE, Report, Sighting, seen
 from checkers.kernels import KeyRows
-from checkers.sightings import NONE, Report, Sighting, seen
 from checkers.versions import Inference, Versions, inference, resolved
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.edges import OPEN_END, Edges, Int32s
+from checkers.graph.edges import OPEN_END, Edges, Int32s
+from checkers.graph.sightings import Report
 from checkers.kernels import KeyRows
-from checkers.sightings import Report
 from checkers.watermark_kernel import Pairs
 from harness.core.columns import Bools, Int8s, Int64s
 

@@ -8,12 +8,12 @@ from typing import Final, Literal
 
 import numpy as np
 
-from checkers.cycles import MISSES, WRITES, Cycle
-from checkers.edges import PROCESS, REALTIME, WR
+from checkers.graph.classes import MISSES, WRITES, Cycle
+from checkers.graph.edges import PROCESS, REALTIME, WR
+from checkers.graph.sightings import NONE, Example, Sighting
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, load, select, to_operations
 from checkers.register_order import ORDER
 from checkers.register_sentences import RegisterSentences, Seen, Told
-from checkers.sightings import NONE, Example, Sighting
 from checkers.words.anomalies import TRANSACTIONAL
 from harness.core.columns import NAMED, OK, READ, Int64s
 from harness.core.verdict import Finding, Step

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.columns.runs import codes, common_prefix, expand, first_of_each, groups, ordered
-from checkers.edges import OPEN_END, Int32s
+from checkers.graph.edges import OPEN_END, Int32s
+from checkers.graph.sightings import Report, Sighting, seen, union
 from checkers.history.transactions import Source, load
-from checkers.sightings import Report, Sighting, seen, union
 from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
 from harness.core.errors import HistoryError
 

@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 
 from checkers.columns.runs import first_of_each
+from checkers.graph.sightings import Example, Report, Sighting, seen
 from checkers.register_order import Circle, Orders, spans_of
 from checkers.register_rows import ABSENT
 from checkers.register_versions import NOBODY, Registers
-from checkers.sightings import Example, Report, Sighting, seen
 from harness.core.columns import FAIL, OK, Bools
 
 _SHOWN = 8  # So many versions of a circle are told.

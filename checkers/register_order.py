@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
-from checkers.edges import OPEN_END, Int32s
+from checkers.graph.edges import OPEN_END, Int32s
 from checkers.register_rows import ABSENT
 from checkers.register_versions import Registers
 from harness.core.columns import NEVER, OK, Bools, Int64s

@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from checkers.columns.runs import codes
-from checkers.edges import Int32s
+from checkers.graph.edges import Int32s
+from checkers.graph.sightings import Sighting, seen
 from checkers.register_rows import ABSENT, RegisterRows, chosen
-from checkers.sightings import Sighting, seen
 from checkers.versions import Slots
 from harness.core.columns import FAIL, NOTHING, Bools, Int64s
 

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import expand, ordered
-from checkers.edges import (
+from checkers.graph.edges import (
     RW,
     RW_BY_PROCESS,
     RW_BY_REALTIME,
@@ -28,11 +28,11 @@ from checkers.edges import (
     Tail,
     all_edges,
 )
+from checkers.graph.sightings import Report, union
 from checkers.register_anomalies import anomalies
 from checkers.register_order import Before, Order, orders
 from checkers.register_rows import RegisterRows
 from checkers.register_versions import Registers, resolved
-from checkers.sightings import Report, union
 from checkers.versions import Inference
 from harness.core.columns import OK, Bools, Int64s
 

@@ -1,8 +1,8 @@
 """Whether a history of transactions on lists and registers keeps a consistency model, from chunks to findings.
 
 The chain: `kernels` and `register_rows` (each chunk by itself) -> shuffle by key (`shares`) -> `versions`, `registers`
-and what they use (each partition of keys) -> shuffle by slice -> `slices` (a certificate without a search) -> what has
-none, to `graph` (cycles by name) -> `explain`. The driver holds windows, counts and the residual graph, never the
+and what they use (each partition of keys) -> shuffle by slice -> `certificate` (proof without a search) -> what has
+none, to `search` (cycles by name) -> `explain`. The driver holds windows, counts and the residual graph, never the
 history.
 
 Witnesses, by anomaly: how often there was something that could have shown it.
@@ -26,17 +26,17 @@ from typing import Final
 
 import numpy as np
 
-from checkers import slices
 from checkers.columns.runs import distinct
-from checkers.edges import Edges, all_edges
 from checkers.engine import Dataset, Engine, Noted
 from checkers.explain import CHECKER, Evidence, Explainer, Name, evidence, longest_reads, number
-from checkers.graph import COMPONENTS, Search, residual, search
+from checkers.graph import certificate
+from checkers.graph.edges import Edges, all_edges
+from checkers.graph.search import COMPONENTS, Search, residual, search
+from checkers.graph.sightings import Example, Report, Sighting, union
 from checkers.history.transactions import Chunk, Source, load
 from checkers.register_order import ORDER, Order
 from checkers.register_sentences import Seen, seen_versions, versions_of
 from checkers.shares import Share, infer, shares
-from checkers.sightings import Example, Report, Sighting, union
 from checkers.versions import Inference
 from checkers.words import models
 from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
@@ -69,7 +69,7 @@ class Options:
     order: Order = ORDER  # What tells the order of a register's versions.
     nothing: int = NOTHING  # What makes a register, when written, as it was at first.
     is_empty_unknown: bool = False  # Elle's convention: without any dependency there is no verdict.
-    slice_ids: int = slices.SLICE_IDS
+    slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None
     residual_edges: int = RESIDUAL_EDGES
 
@@ -114,7 +114,7 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
     inferred, summaries = noted.items(), noted.notes()
     report = union(one.report for one in summaries)
     last = max((one.last_index for one in summaries), default=0)
-    known = slices.ends([one.open_sources for one in summaries], last=last)
+    known = certificate.ends([one.open_sources for one in summaries], last=last)
     cycles = _cycles(chunks, inferred, known, options)
     findings = _findings(chunks, report, cycles.search, options)
     told = _told([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
@@ -134,7 +134,9 @@ def _inferred(parts: Sequence[Share], *, order: Order) -> Noted[Inference, Summa
 
 def summary(inference: Inference) -> Summary:
     """What the driver must know of one partition."""
-    return Summary(inference.report, inference.left_out, slices.open_sources(inference), slices.last_index(inference))
+    return Summary(
+        inference.report, inference.left_out, certificate.open_sources(inference), certificate.last_index(inference)
+    )
 
 
 def processes(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
@@ -153,14 +155,14 @@ def _op_count(sources: Sequence[Source]) -> int:
     return sum(source.op_count if isinstance(source, Chunk) else len(source.index) for source in sources)
 
 
-def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: slices.Ends, options: Options) -> Cycles:
-    route = partial(slices.route, known=known, slice_ids=options.slice_ids)
+def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certificate.Ends, options: Options) -> Cycles:
+    route = partial(certificate.route, known=known, slice_ids=options.slice_ids)
     slice_count = known.last // options.slice_ids + 1
-    windows = slices.union(inferred.shuffle(route, slices.certify, partitions=slice_count).collect())
+    windows = certificate.union(inferred.shuffle(route, certificate.certify, partitions=slice_count).collect())
     if not len(windows.start):
         return Cycles(Search((), 0, ()), 0, 0, None)
     total, count, windows = _affordable(inferred, windows, known, options.residual_edges)
-    edges = all_edges(inferred.map(partial(slices.inside, windows=windows, known=known)).collect())
+    edges = all_edges(inferred.map(partial(certificate.inside, windows=windows, known=known)).collect())
     nodes = distinct(np.concatenate((edges.source, edges.target)).astype(np.int64))
     parts = chunks.map(partial(processes, op=nodes)).collect()
     op = np.concatenate([op for op, _ in parts])
@@ -170,19 +172,19 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: slices
 
 
 def _affordable(
-    inferred: Dataset[Inference], windows: slices.Windows, known: slices.Ends, limit: int
-) -> tuple[int, int, slices.Windows]:
+    inferred: Dataset[Inference], windows: certificate.Windows, known: certificate.Ends, limit: int
+) -> tuple[int, int, certificate.Windows]:
     """How many residual edges there are, how many of them may be searched, and in which windows: the earliest."""
     total = count = _count(inferred, windows, known)
     while count > limit:
         middle = (windows.start[0] + windows.stop[-1]) // 2
-        windows = slices.before(windows, middle)
+        windows = certificate.before(windows, middle)
         count = _count(inferred, windows, known)
     return total, count, windows
 
 
-def _count(inferred: Dataset[Inference], windows: slices.Windows, known: slices.Ends) -> int:
-    return sum(inferred.map(partial(slices.inside_count, windows=windows, known=known)).collect())
+def _count(inferred: Dataset[Inference], windows: certificate.Windows, known: certificate.Ends) -> int:
+    return sum(inferred.map(partial(certificate.inside_count, windows=windows, known=known)).collect())
 
 
 def _findings(chunks: Dataset[Source], report: Report, found: Search, options: Options) -> list[Finding]:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers import anomalies, kernels
-from checkers.edges import all_edges
+from checkers.graph.edges import all_edges
+from checkers.graph.sightings import Sighting, seen, union
 from checkers.history.transactions import Source, load
 from checkers.kernels import KeyRows
 from checkers.register_order import Order
 from checkers.register_rows import RegisterRows, concatenated, parted, register_rows
 from checkers.register_versions import without
 from checkers.registers import infer_registers
-from checkers.sightings import Sighting, seen, union
 from checkers.versions import Inference
 from harness.core.columns import NOTHING, Bools, Int64s
 

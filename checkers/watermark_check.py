@@ -1,7 +1,7 @@
 """Whether every watermark is a consistent cut: the dependency graph of the transactions, with watermarks as readers.
 
 The chain: `watermark_kernel` (each stream by itself, from rows to edges; each chunk of transactions as in
-`serializability`) -> shuffle by key -> shuffle by slice -> `slices` (a certificate without a search) -> what has none,
+`serializability`) -> shuffle by key -> shuffle by slice -> `certificate` (proof without a search) -> what has none,
 to `watermark_classes`. No timestamp of the system is needed, but for where sessions begin, what a cut by position
 closes, and the order of versions where reads do not show it. The driver holds windows, counts, and some numbers for
 each watermark, never a row; four numbers for each version that only subscribers order (`watermark_elsewhere`).
@@ -22,11 +22,12 @@ from typing import Final
 
 import numpy as np
 
-from checkers import slices
 from checkers.columns.runs import distinct
-from checkers.edges import Edges, all_edges
 from checkers.engine import Dataset, Engine, Noted
 from checkers.explain import Evidence, Explainer, Name, evidence, longest_reads, number
+from checkers.graph import certificate
+from checkers.graph.edges import Edges, all_edges
+from checkers.graph.sightings import union
 from checkers.history.streams import merged, stream_logs
 from checkers.history.transactions import Chunk, Source, chunks
 from checkers.register_order import ORDER, Order
@@ -34,7 +35,6 @@ from checkers.register_sentences import Meeting, Seen, seen_versions, versions_o
 from checkers.serializability import RESIDUAL_EDGES, processes
 from checkers.serializability import Summary as PartitionSummary
 from checkers.shares import shares
-from checkers.sightings import union
 from checkers.versions import Inference
 from checkers.watermark_bounds import Watermarks, joined, nodes_at, nodes_of, numbering
 from checkers.watermark_elsewhere import agreed, may_tell
@@ -75,7 +75,7 @@ class Options:
     name: Name = number
     order: Order = ORDER
     nothing: int = NOTHING
-    slice_ids: int = slices.SLICE_IDS
+    slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None  # None: as many as there is work for.
     residual_edges: int = RESIDUAL_EDGES
 
@@ -150,7 +150,7 @@ class _Check:
         clients = self._inferred()
         noted = self.held.map(partial(asked, places=self.places)).keep().beside(clients)
         inferred, summaries = noted.items(), noted.notes()
-        ends = slices.ends([one.open_sources for one in summaries], last=max(one.last_index for one in summaries))
+        ends = certificate.ends([one.open_sources for one in summaries], last=max(one.last_index for one in summaries))
         windows = self._windows(inferred, ends)
         found, unknown = Found(), dict[str, str]()
         if len(windows.start):
@@ -238,17 +238,19 @@ class _Check:
         """All edges of streams, also those that no certificate asks for."""
         return self.held.map(partial(numbered, places=self.places))
 
-    def _windows(self, inferred: Dataset[Inference], ends: slices.Ends) -> slices.Windows:
-        send = partial(slices.route, known=ends, slice_ids=self.options.slice_ids)
+    def _windows(self, inferred: Dataset[Inference], ends: certificate.Ends) -> certificate.Windows:
+        send = partial(certificate.route, known=ends, slice_ids=self.options.slice_ids)
         count = ends.last // self.options.slice_ids + 1
-        return slices.union(inferred.shuffle(send, slices.certify, partitions=count).collect())
+        return certificate.union(inferred.shuffle(send, certificate.certify, partitions=count).collect())
 
-    def _residual(self, inferred: Dataset[Inference], windows: slices.Windows, ends: slices.Ends) -> Edges | int:
+    def _residual(
+        self, inferred: Dataset[Inference], windows: certificate.Windows, ends: certificate.Ends
+    ) -> Edges | int:
         """The edges that no certificate covers; how many there are, if they are too many."""
-        count = sum(inferred.map(partial(slices.inside_count, windows=windows, known=ends)).collect())
+        count = sum(inferred.map(partial(certificate.inside_count, windows=windows, known=ends)).collect())
         if count > self.options.residual_edges:
             return count
-        return all_edges(inferred.map(partial(slices.inside, windows=windows, known=ends)).collect())
+        return all_edges(inferred.map(partial(certificate.inside, windows=windows, known=ends)).collect())
 
     def _details(self, op: Int64s, mark: Int64s) -> list[Detail]:
         look = partial(details, contract=self.contract, known=self.known, begin=self.places.begin, op=op, mark=mark)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-from checkers.edges import PROCESS, REALTIME, RW, WR, WW
+from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW
 from checkers.watermark_steps import (
     CHAIN,
     FORK,

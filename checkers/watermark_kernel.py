@@ -1,7 +1,7 @@
 """What each task of the watermark graph does: a stream's log beside its source, from files to edges and back to events.
 
 Edges with watermarks stand beside the partitions in which those of the clients are inferred, so that one certificate
-covers both (checkers/slices.py).
+covers both (checkers/graph/certificate.py).
 """
 
 from collections import Counter
@@ -18,8 +18,9 @@ from checkers.columns.blocks import Block, by_part
 from checkers.columns.files import DAMAGE, damaged
 from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
-from checkers.edges import NO_TAIL, OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.engine import Noted
+from checkers.graph.edges import NO_TAIL, OPEN_END, Edges, Int32s, Tail, all_edges
+from checkers.graph.sightings import Report
 from checkers.history.streams import Placement, StreamLog, told_by
 from checkers.history.version_ranks import read_beside
 from checkers.memory import kept
@@ -27,7 +28,6 @@ from checkers.register_order import Order
 from checkers.serializability import Summary as PartitionSummary
 from checkers.serializability import summary as partition_summary
 from checkers.shares import Share, infer
-from checkers.sightings import Report
 from checkers.versions import Inference
 from checkers.watermark_blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of
 from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks
@@ -211,9 +211,10 @@ def asked(item: Derived, *, places: Placed) -> Noted[Inference, PartitionSummary
 def numbered(item: Derived, *, places: Placed, is_whole: bool = True) -> Inference:
     """The edges of one log by number, chains included.
 
-    Without `is_whole` without those that real time implies, by rule 2 of checkers/slices.py: into a watermark, if the
-    operation had ended before it; and out of one, if the operation begins behind the first end among all that the
-    watermark leads to, by which it has to end. The edge to that end stays: so ends, and windows, come out the same.
+    Without `is_whole` without those that real time implies, by rule 2 of checkers/graph/certificate.py: into a
+    watermark, if the operation had ended before it; and out of one, if the operation begins behind the first end among
+    all that the watermark leads to, by which it has to end. The edge to that end stays: so ends, and windows, come out
+    the same.
     """
     node = places.node[places.begin[item.part.number] :]
     ops = np.arange(max(int(pairs.op.max(initial=-1)) for pairs in (item.into, item.out)) + 1)

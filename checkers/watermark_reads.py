@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import DAMAGE, damaged
-from checkers.edges import Int32s
+from checkers.graph.edges import Int32s
 from checkers.history.transactions import Chunk, Source
 from harness.core.columns import NEVER, OK, READ, Bools, Int64s
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import codes
-from checkers.edges import OPEN_END, RW, WR, WW, Edges
+from checkers.graph.edges import OPEN_END, RW, WR, WW, Edges
 from checkers.watermark_bounds import Watermarks, chain_pairs
 from checkers.watermark_classes import classes, is_circular
 from checkers.watermark_kernel import Detail, Placed

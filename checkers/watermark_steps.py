@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from checkers.edges import PROCESS, REALTIME, RW, WR
+from checkers.graph.edges import PROCESS, REALTIME, RW, WR
 from harness.core.columns import Int64s
 
-IN, OUT, CHAIN = 512, 1024, 2048  # Kinds of steps beside those of checkers/edges.py.
+IN, OUT, CHAIN = 512, 1024, 2048  # Kinds of steps beside those of checkers/graph/edges.py.
 READS: Final = -2  # From here on down, the chain of a read that is one with watermarks.
 THROUGH: Final = IN | OUT | CHAIN
 ORDER, INTERMEDIATE, TORN, SPLIT, FORK = ("order", "intermediate", "torn", "split", "fork")

@@ -7,7 +7,7 @@ from itertools import count, pairwise
 
 import numpy as np
 
-from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
+from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
 from checkers.watermark_steps import (
     CHAIN,
     FORK,

@@ -2,8 +2,8 @@
 
 `python -m tests.mutants checkers/watermark.py -- tests/unit/checkers tests/property/test_streams.py`
 `python -m tests.mutants` takes rules of the transactional check and of streams, with their tests: 1,500 mutants, an
-hour. `python -m tests.mutants 2/5` takes the second of each five of them, `python -m tests.mutants checkers/slices.py`
-one of these files.
+hour. `python -m tests.mutants 2/5` takes the second of each five of them, `python -m tests.mutants
+checkers/graph/certificate.py` one of these files.
 
 Mutants: a comparison becomes its neighbour (< and <=) or its opposite; `and` and `or`, minimum and maximum change
 places; a flag is inverted; `not` and `~` are dropped; a sum becomes a difference, and a bound moves by one; a search
@@ -58,11 +58,11 @@ RULES = {
     "checkers/versions.py": ["tests/unit/checkers/test_slots.py", *LISTS],
     "checkers/anomalies.py": LISTS,
     "checkers/blobs.py": ["tests/unit/checkers/test_blobs.py"],
-    "checkers/slices.py": ["tests/unit/checkers/test_slices.py", *BOTH],
+    "checkers/graph/certificate.py": ["tests/unit/checkers/test_slices.py", *BOTH],
     "checkers/serializability.py": BOTH,
-    "checkers/edges.py": ["tests/unit/checkers/test_edges.py", *BOTH],
-    "checkers/graph.py": ["tests/property/test_graph.py", *BOTH],
-    "checkers/cycles.py": ["tests/unit/checkers/test_cycles.py", "tests/property/test_graph.py", *BOTH],
+    "checkers/graph/edges.py": ["tests/unit/checkers/test_edges.py", *BOTH],
+    "checkers/graph/search.py": ["tests/property/test_graph.py", *BOTH],
+    "checkers/graph/classes.py": ["tests/unit/checkers/test_cycles.py", "tests/property/test_graph.py", *BOTH],
     "checkers/register_order.py": ["tests/property/test_register_order.py", *REGISTERS],
     "checkers/registers.py": REGISTERS,
     "checkers/resumes.py": ["tests/unit/checkers/test_resumes.py", SESSIONS],

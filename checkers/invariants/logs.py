@@ -20,8 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.edges import OPEN_END, WR, WW, Edges
-from checkers.graph import residual, search
+from checkers.graph.edges import OPEN_END, WR, WW, Edges
+from checkers.graph.search import residual, search
 from checkers.invariants.log_acts import Logs, Message, by_key, logs_of
 from checkers.invariants.operations import Op, Trouble, findings, listed, shown
 from harness.core.columns import INFO, OK

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from checkers.edges import Edges, all_edges
 from checkers.engine import Engine, LocalEngine
+from checkers.graph.edges import Edges, all_edges
 from checkers.history.transactions import Source, chunks, select, to_transactions
 from checkers.register_order import ORDER
 from checkers.serializability import Options, check

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from checkers import graph
-from checkers.cycles import Cycle, name
-from checkers.edges import (
+from checkers.graph import search as graph
+from checkers.graph.classes import Cycle, name
+from checkers.graph.edges import (
     OPEN_END,
     PROCESS,
     REALTIME,
@@ -23,7 +23,7 @@ from checkers.edges import (
     WW_BY_REALTIME,
     Edges,
 )
-from checkers.graph import residual, search
+from checkers.graph.search import residual, search
 from checkers.history.transactions import Operation
 from harness.core.columns import INFO, NEVER, OK
 from tests.amount import count

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import networkx as nx
 import numpy as np
 
-from checkers.edges import OPEN_END, RW, WR, WW
+from checkers.graph.edges import OPEN_END, RW, WR, WW
 from checkers.watermark_steps import CHAIN, IN, OUT, Component, Step
 from harness.core.columns import NEVER, OK
 from tests.oracles.watermark_graph import Cuts

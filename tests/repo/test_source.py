@@ -26,7 +26,7 @@ MAY = {
     "checkers/columns/parts.py": {"threading"},
 }
 ONLY_IN = {
-    "networkx": "checkers/graph.py",
+    "networkx": "checkers/graph/search.py",
     "pyspark": "checkers/spark.py",
     "docker": "harness/containers/",
     "toxiproxy": "harness/containers/links.py",

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from checkers.blobs import blob_of, narrow
-from checkers.edges import OPEN_END, Edges
+from checkers.graph.edges import OPEN_END, Edges
 from checkers.history.transactions import to_transactions
 from checkers.kernels import rows_by_key
 from checkers.watermark_kernel import Pairs

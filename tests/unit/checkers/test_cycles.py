@@ -2,8 +2,8 @@
 
 import pytest
 
-from checkers.cycles import Cycle, from_least, name, simple, strongest
-from checkers.edges import (
+from checkers.graph.classes import Cycle, from_least, name, simple, strongest
+from checkers.graph.edges import (
     PROCESS,
     REALTIME,
     RW,

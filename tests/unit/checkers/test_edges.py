@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.edges import RW, Tail
+from checkers.graph.edges import RW, Tail
 
 Row = tuple[int, int]  # group, operation
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=8, unique=True).map(sorted)

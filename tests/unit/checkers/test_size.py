@@ -10,19 +10,28 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from checkers import slices
 from checkers.columns import runs
-from checkers.edges import Tail, all_edges
 from checkers.engine import LocalEngine
+from checkers.graph import certificate
+from checkers.graph.edges import Tail, all_edges
+from checkers.graph.sightings import Report
 from checkers.serializability import Options, check
-from checkers.sightings import Report
 from checkers.versions import Inference
 from harness.core.columns import Int64s
 from harness.core.verdict import Judgement
 from tests.bench.skew import Shape, cut, endless, hot_key, long_transactions, read_once, storm, unseen_storm
 
 ENGINE = LocalEngine(1)
-USERS = ("kernels", "versions", "anomalies", "slices", "edges", "register_order", "register_rows", "registers")
+USERS = (
+    "kernels",
+    "versions",
+    "anomalies",
+    "graph.certificate",
+    "graph.edges",
+    "register_order",
+    "register_rows",
+    "registers",
+)
 CHUNKS = 4
 
 
@@ -81,19 +90,19 @@ def missed(count: int) -> Inference:
 
 
 def test_appends_that_all_readers_missed_are_not_paired_with_them_on_the_way_to_slices(work: list[int]) -> None:
-    known = slices.ends([], last=3_999)
-    shares = dict(slices.route(missed(2_000), known=known, slice_ids=slices.SLICE_IDS))
+    known = certificate.ends([], last=3_999)
+    shares = dict(certificate.route(missed(2_000), known=known, slice_ids=certificate.SLICE_IDS))
     assert (shares[0].windows.start.tolist(), shares[0].windows.stop.tolist()) == ([0], [4_000])
     assert sum(work) < 2_000  # Of four million pairs.
 
 
 @pytest.mark.parametrize(("stop", "expected"), [(40, 20 * 20), (30, 20 * 10), (15, 0)])
 def test_pairs_inside_of_a_window_are_counted_without_being_made(work: list[int], stop: int, expected: int) -> None:
-    known = slices.ends([], last=39)
-    windows = slices.Windows(np.array([0]), np.array([stop]))
-    assert slices.inside_count(missed(20), windows=windows, known=known) == expected
+    known = certificate.ends([], last=39)
+    windows = certificate.Windows(np.array([0]), np.array([stop]))
+    assert certificate.inside_count(missed(20), windows=windows, known=known) == expected
     assert not work
-    assert len(slices.inside(missed(20), windows=windows, known=known).source) == expected
+    assert len(certificate.inside(missed(20), windows=windows, known=known).source) == expected
 
 
 def test_work_grows_with_micro_operations_and_not_with_their_number_in_one_transaction(work: list[int]) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers import slices
-from checkers.edges import OPEN_END, RW, WW, Edges, Tail
-from checkers.sightings import Report
+from checkers.graph import certificate
+from checkers.graph.edges import OPEN_END, RW, WW, Edges, Tail
+from checkers.graph.sightings import Report
 from checkers.versions import Inference
 
 Node = tuple[int, int]  # index, end
@@ -26,18 +26,18 @@ def inference(nodes: list[Node], pairs: list[tuple[int, int]]) -> Inference:
     return Inference(edges, Tail(*[nothing] * 6), Report((), Counter()), ())
 
 
-def windows(inferred: Inference, slice_ids: int) -> slices.Windows:
-    known = slices.ends([slices.open_sources(inferred)], last=slices.last_index(inferred))
-    mailboxes: dict[int, list[slices.SliceShare]] = {}
-    for number, share in slices.route(inferred, known=known, slice_ids=slice_ids):
+def windows(inferred: Inference, slice_ids: int) -> certificate.Windows:
+    known = certificate.ends([certificate.open_sources(inferred)], last=certificate.last_index(inferred))
+    mailboxes: dict[int, list[certificate.SliceShare]] = {}
+    for number, share in certificate.route(inferred, known=known, slice_ids=slice_ids):
         mailboxes.setdefault(number, []).append(share)
-    return slices.union([slices.certify(shares) for shares in mailboxes.values()])
+    return certificate.union([certificate.certify(shares) for shares in mailboxes.values()])
 
 
-def residual_nodes(inferred: Inference, found: slices.Windows) -> set[int]:
-    known = slices.ends([slices.open_sources(inferred)], last=slices.last_index(inferred))
-    edges = slices.inside(inferred, windows=found, known=known)
-    assert len(edges.source) == slices.inside_count(inferred, windows=found, known=known)
+def residual_nodes(inferred: Inference, found: certificate.Windows) -> set[int]:
+    known = certificate.ends([certificate.open_sources(inferred)], last=certificate.last_index(inferred))
+    edges = certificate.inside(inferred, windows=found, known=known)
+    assert len(edges.source) == certificate.inside_count(inferred, windows=found, known=known)
     return set(edges.source.tolist()) | set(edges.target.tolist())
 
 
@@ -103,14 +103,14 @@ def test_the_tail_is_written_out_where_real_time_does_not_imply_it() -> None:
         np.array([1, 3, 6, 6], np.int32),
     )
     inferred = Inference(inference([(0, 1)], []).edges, tail, Report((), Counter()), ())
-    nobody = slices.ends([], last=9)
-    shares = [share for _, share in slices.route(inferred, known=nobody, slice_ids=100)]
+    nobody = certificate.ends([], last=9)
+    shares = [share for _, share in certificate.route(inferred, known=nobody, slice_ids=100)]
     routed = {pair for one in shares for pair in zip(one.edges.source.tolist(), one.edges.target.tolist(), strict=True)}
     # 2 -> 0 and 4 -> 0, 4 -> 1 contradict real time: the window of the first stands for both.
     assert routed == {(2, 1), (2, 3), (4, 3)}
-    found = slices.union([one.windows for one in shares])
+    found = certificate.union([one.windows for one in shares])
     assert (found.start.tolist(), found.stop.tolist()) == ([0], [5])
-    everything = slices.inside(inferred, windows=slices.Windows(np.array([0]), np.array([9])), known=nobody)
+    everything = certificate.inside(inferred, windows=certificate.Windows(np.array([0]), np.array([9])), known=nobody)
     assert len(everything.source) == len(readers) * len(writers)
     assert set(everything.kinds.tolist()) == {RW}
 
@@ -118,8 +118,8 @@ def test_the_tail_is_written_out_where_real_time_does_not_imply_it() -> None:
 def test_an_end_far_beyond_the_last_index_costs_nothing() -> None:
     far = OPEN_END - 1
     ring = inference([(0, far), (1, far)], [(0, 1), (1, 0)])
-    known = slices.ends([], last=slices.last_index(ring))
-    assert len(list(slices.route(ring, known=known, slice_ids=1))) == 2
+    known = certificate.ends([], last=certificate.last_index(ring))
+    assert len(list(certificate.route(ring, known=known, slice_ids=1))) == 2
     assert windows(ring, 1).start.tolist() == [0]
 
 
@@ -139,9 +139,9 @@ class World:
         tail = Tail(*[column for group, op in columns for column in (group, op, end[op])])
         return Inference(inference(self.nodes, self.pairs).edges, tail, Report((), Counter()), ())
 
-    def known(self) -> slices.Ends:
+    def known(self) -> certificate.Ends:
         op, end = np.array(sorted(self.given.items()), np.int64).reshape(-1, 2).T
-        return slices.Ends(op, end, slices.last_index(self.inference()))
+        return certificate.Ends(op, end, certificate.last_index(self.inference()))
 
     def end(self, node: int) -> int:
         return self.given.get(node, self.nodes[node][1])
@@ -173,7 +173,7 @@ def worlds(draw: st.DrawFn) -> World:
     return World(nodes=list(enumerate(ends)), given=given, pairs=pairs, readers=readers, writers=writers)
 
 
-def points(found: slices.Windows) -> set[int]:
+def points(found: certificate.Windows) -> set[int]:
     """The indexes in some windows."""
     pairs = zip(found.start.tolist(), found.stop.tolist(), strict=True)
     return {at for start, stop in pairs for at in range(start, min(stop, HORIZON))}
@@ -186,7 +186,7 @@ def test_a_slice_gets_the_edges_of_its_time_that_real_time_neither_implies_nor_c
 ) -> None:
     known = world.known()
     routed, windowed = set[tuple[int, int, int]](), set[int]()
-    for number, share in slices.route(world.inference(), known=known, slice_ids=slice_ids):
+    for number, share in certificate.route(world.inference(), known=known, slice_ids=slice_ids):
         columns = (share.edges.source.tolist(), share.edges.target.tolist())
         routed |= {(number, source, target) for source, target in zip(*columns, strict=True)}
         windowed |= points(share.windows)
@@ -211,33 +211,33 @@ def test_the_residual_graph_has_the_edges_between_nodes_that_touch_a_window(
     world: World, spans: list[tuple[int, int]]
 ) -> None:
     start, length = np.array(spans, np.int64).reshape(-1, 2).T
-    found, known = slices.union([slices.Windows(start, start + length)]), world.known()
-    edges = slices.inside(world.inference(), windows=found, known=known)
+    found, known = certificate.union([certificate.Windows(start, start + length)]), world.known()
+    edges = certificate.inside(world.inference(), windows=found, known=known)
     left = sorted(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
     met = [(one, other) for group, one in world.readers for beside, other in world.writers if group == beside]
     is_near = [bool(world.lifetime(node) & points(found)) for node, _ in world.nodes]
     wanted = [pair for pair in [*world.pairs, *world.tail_pairs()] if all(is_near[node] for node in pair)]
     assert left == sorted(wanted)
     to_itself = sum(one == other and is_near[one] for one, other in met)  # Who reads and writes: it is counted,
-    count = slices.inside_count(world.inference(), windows=found, known=known)
+    count = certificate.inside_count(world.inference(), windows=found, known=known)
     assert count == len(wanted) + to_itself  # and not made.
 
 
 def test_of_windows_what_lies_below_a_bound_is_kept_and_nothing_empty() -> None:
-    found = slices.Windows(np.array([0, 4, 9]), np.array([2, 8, 10]))
+    found = certificate.Windows(np.array([0, 4, 9]), np.array([2, 8, 10]))
     for bound, wanted in ((3, [(0, 2)]), (4, [(0, 2)]), (6, [(0, 2), (4, 6)]), (9, [(0, 2), (4, 8)])):
-        cut = slices.before(found, bound)
+        cut = certificate.before(found, bound)
         assert list(zip(cut.start.tolist(), cut.stop.tolist(), strict=True)) == wanted
 
 
 def test_who_must_end_where_it_begins_has_no_moment() -> None:
     edges = inference([(0, 1), (1, 1)], [(0, 1)]).edges
-    assert slices.certify([slices.SliceShare(edges, slices.union([]))]).start.tolist() == [1]
+    assert certificate.certify([certificate.SliceShare(edges, certificate.union([]))]).start.tolist() == [1]
 
 
 def test_an_operation_without_an_end_ends_by_the_least_end_of_its_successors() -> None:
     inferred = inference(
         [(0, OPEN_END), (1, 9), (2, 5), (3, OPEN_END), (4, OPEN_END)], [(3, 0), (0, 1), (0, 2), (3, 4)]
     )
-    known = slices.ends([slices.open_sources(inferred)], last=4)
+    known = certificate.ends([certificate.open_sources(inferred)], last=4)
     assert (known.op.tolist(), known.end.tolist()) == ([0, 3], [5, 5])

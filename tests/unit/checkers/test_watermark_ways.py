@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
+from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
 from checkers.watermark_classes import classes
 from checkers.watermark_steps import IN, OUT, Component, Step
 

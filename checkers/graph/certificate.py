@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import codes, expand, first_of_each, groups, meets, merged, ordered
-from checkers.edges import OPEN_END, Edges, Int32s, Tail, all_edges
+from checkers.graph.edges import OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.versions import Inference
 from harness.core.columns import Bools, Int64s
 

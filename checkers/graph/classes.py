@@ -7,7 +7,7 @@ from operator import or_
 from types import MappingProxyType
 from typing import Final
 
-from checkers.edges import (
+from checkers.graph.edges import (
     PROCESS,
     REALTIME,
     RW,

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.columns.runs import codes
-from checkers.cycles import DEPENDENCIES, MISSES, TIMED, WRITES, Cycle, from_least, name, simple, strongest
-from checkers.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
+from checkers.graph.classes import DEPENDENCIES, MISSES, TIMED, WRITES, Cycle, from_least, name, simple, strongest
+from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
 from checkers.words.models import implied
 from harness.core.columns import Bools, Int8s, Int64s
 
