@@ -22,7 +22,7 @@ import numpy as np
 from checkers.columns.index import GroupIndex, codes, expand, max_so_far
 from checkers.delivery import first_of_each
 from checkers.duplicates import acknowledgements
-from checkers.engine import Engine
+from checkers.engine.datasets import Engine
 from checkers.explain import Name, number
 from checkers.history.streams import Placement, StreamLog, merged, placed, read_deliveries, read_writes, stream_logs
 from checkers.history.tables import finding, windows

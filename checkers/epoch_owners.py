@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from checkers.columns.arrow import integers
 from checkers.columns.files import DAMAGE, damaged
 from checkers.columns.index import codes
-from checkers.engine import Engine
+from checkers.engine.datasets import Engine
 from checkers.history.streams import merged, placed, read_writes, stream_logs
 from checkers.history.tables import finding
 from checkers.stream_kernel import placement_of

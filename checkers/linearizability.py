@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from checkers.engine import Engine
+from checkers.engine.datasets import Engine
 from checkers.history.tables import finding
 from checkers.history.transactions import chunks
 from checkers.linearizability_acts import Form, Life, acts_of, form_of, gathered, lives_by_key, registers_of, written

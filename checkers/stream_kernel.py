@@ -16,6 +16,7 @@ from checkers.delivery import torn_units
 from checkers.divergence import divergent_duplicates
 from checkers.duplicates import repetitions
 from checkers.ends import events_after_end
+from checkers.engine.memory import kept
 from checkers.filters import moved_keys
 from checkers.future import watermarks_from_future
 from checkers.gaps import silent_gaps
@@ -23,7 +24,6 @@ from checkers.handover import hand_over_holes
 from checkers.history.around import NOTHING_AROUND, Around, read_around
 from checkers.history.streams import Placement, StreamLog, told_by
 from checkers.history.version_ranks import read_beside, reading
-from checkers.memory import kept
 from checkers.order import order_inversions
 from checkers.owners import zombie_events
 from checkers.partitions import watermarks_above_partitions

@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 
 from checkers.agreement import splits
-from checkers.engine import Engine
+from checkers.engine.datasets import Engine
 from checkers.explain import Name, number
 from checkers.history.streams import merged, stream_logs
 from checkers.stream_kernel import (

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import distinct
-from checkers.engine import Dataset, Engine, Noted
+from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.explain import Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, all_edges

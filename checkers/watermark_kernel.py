@@ -18,12 +18,12 @@ from checkers.columns.blocks import Block, by_part
 from checkers.columns.files import DAMAGE, damaged
 from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
-from checkers.engine import Noted
+from checkers.engine.datasets import Noted
+from checkers.engine.memory import kept
 from checkers.graph.edges import NO_TAIL, OPEN_END, Edges, Int32s, Tail, all_edges
 from checkers.graph.sightings import Report
 from checkers.history.streams import Placement, StreamLog, told_by
 from checkers.history.version_ranks import read_beside
-from checkers.memory import kept
 from checkers.register_order import Order
 from checkers.serializability import Summary as PartitionSummary
 from checkers.serializability import summary as partition_summary

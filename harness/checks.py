@@ -30,10 +30,10 @@ from checkers import (
     serializability,
     streams,
     survival,
-    tasks,
     watermark_check,
 )
-from checkers.engine import Engine
+from checkers.engine import tasks
+from checkers.engine.datasets import Engine
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.explain import Name
 from checkers.history.generation_files import is_whole, parts, write_part

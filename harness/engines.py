@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Literal, Self
 
-from checkers.engine import Engine, LocalEngine
+from checkers.engine.datasets import Engine, LocalEngine
 from harness.core.errors import SeamarkError
 from harness.ownership import temporary_folder
 
@@ -61,7 +61,7 @@ class EngineStart:
 
     def _start(self) -> None:
         try:
-            from checkers import spark  # noqa: PLC0415  Only who judges with Spark loads it: it takes half a second.
+            from checkers.engine import spark  # noqa: PLC0415  Only who judges with Spark loads it: it takes half a second.
 
             session = spark.start_session(self._path, self._master, self._remote, also=self._also)
             is_here = self._master is None and self._remote is None

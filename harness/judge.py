@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from checkers.engine import Engine
+from checkers.engine.datasets import Engine
 from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.history.tables import Dictionary
 from checkers.register_models import Register

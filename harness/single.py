@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from checkers.engine import Engine
+from checkers.engine.datasets import Engine
 from harness.consent import Code, code_in_file
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError

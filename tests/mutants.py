@@ -57,7 +57,7 @@ RULES = {
     "checkers/kernels.py": BOTH,
     "checkers/versions.py": ["tests/unit/checkers/test_slots.py", *LISTS],
     "checkers/anomalies.py": LISTS,
-    "checkers/blobs.py": ["tests/unit/checkers/test_blobs.py"],
+    "checkers/engine/wire.py": ["tests/unit/checkers/test_blobs.py"],
     "checkers/graph/certificate.py": ["tests/unit/checkers/test_slices.py", *BOTH],
     "checkers/serializability.py": BOTH,
     "checkers/graph/edges.py": ["tests/unit/checkers/test_edges.py", *BOTH],

@@ -278,10 +278,10 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "there is room for one subscriber more, which nobody is",
     ("checkers/online_state.py", "later >= 0  ->  later > 0"): "what comes later is never the first event",
     (
-        "checkers/blobs.py",
+        "checkers/engine/wire.py",
         "int(length.min(initial=0, where=~is_open)) - 1  ->  int(length.min(initial=0, where=~is_open)) - 2",
     ): "a number that is no length, as well",
-    ("checkers/blobs.py", "False  ->  True"): COST,
+    ("checkers/engine/wire.py", "False  ->  True"): COST,
     (
         "checkers/anomalies.py",
         "int(versions.read_length.max(initial=0)) + 1  ->  int(versions.read_length.max(initial=0)) + 2",

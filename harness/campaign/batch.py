@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from checkers.engine import Engine, LocalEngine
+from checkers.engine.datasets import Engine, LocalEngine
 from harness.consent import Code
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict, worst

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from harness.cli.output import standard_error
 from harness.core.errors import ScenarioError
 from harness.core.record import Complete, Evidence, Fault, Footer, Header, Invoke, Record

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from checkers.engine import Engine
+from checkers.engine.datasets import Engine
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Fault, Footer, Record
 from harness.formats.edn_whole import NotInParts, write_in_parts

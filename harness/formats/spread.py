@@ -12,7 +12,7 @@ from itertools import islice
 from multiprocessing import get_context
 from typing import Final, TypeVar
 
-from checkers.engine import Engine
+from checkers.engine.datasets import Engine
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -16,11 +16,11 @@ from os import getloadavg, getpid
 from pathlib import Path
 from typing import Final
 
-from checkers.engine import Engine, LocalEngine
+from checkers.engine.datasets import Engine, LocalEngine
+from checkers.engine.spark import SparkEngine
 from checkers.history.transactions import Chunk, chunks
 from checkers.register_order import Order, Trust
 from checkers.serializability import Options, check
-from checkers.spark import SparkEngine
 from harness.formats.load import load
 from tests.bench import formats, generated
 from tests.bench.check import check_command, spark

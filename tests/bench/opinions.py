@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from checkers.cuts import CHECKER as CUTS
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.stream_sentences import CHECKER as STREAMS
 from checkers.watermark_opinion import CHECKER as OPINIONS
 from checkers.watermark_sentences import CHECKER as WATERMARKS

@@ -10,7 +10,7 @@ from os import getpid
 
 import numpy as np
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Source, select
 from checkers.serializability import check
 from harness.core.columns import APPEND, GROUP_ELEMENTS, GROUP_OPS, INFO, NEVER, OK, READ, Int8s, Int64s, Transactions

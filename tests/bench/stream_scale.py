@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from checkers import streams, watermark_check
 from checkers.columns.runs import expand, ordered
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.watermark_steps import NAMES
 from harness.core.columns import APPEND, GROUP_OPS, KINDS, NEVER, OK, OPEN, READ, ROW, WATERMARK, Int64s
 from harness.core.promises import StreamContract

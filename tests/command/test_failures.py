@@ -117,7 +117,7 @@ def test_a_store_that_takes_nothing_any_more_is_an_error(
 def test_an_engine_that_does_not_start_is_an_error_with_a_way_out(
     seamark: Seamark, monkeypatch: pytest.MonkeyPatch, run_copy: Path
 ) -> None:
-    monkeypatch.setattr("checkers.spark.start_session", raises)
+    monkeypatch.setattr("checkers.engine.spark.start_session", raises)
     outcome = seamark("check", run_copy)
     assert_one_line(outcome, told="--engine local")
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import all_edges
 from checkers.history.transactions import Append, Load, Mop, Operation, Read, Store, to_transactions
 from checkers.register_order import ORDER, Order, Trust

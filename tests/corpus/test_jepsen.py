@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.invariants import causal, counter, forks, ids, queues, sets
 from checkers.invariants.counter import bounds, counters
 from checkers.invariants.operations import operations

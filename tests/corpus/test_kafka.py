@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.invariants import logs
 from checkers.invariants.operations import operations
 from harness.core.verdict import Judgement

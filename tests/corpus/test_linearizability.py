@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.linearizability import ANOMALIES, check
 from checkers.register_models import Register
 from harness.core.verdict import Judgement

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.streams import check
 from harness.core.promises import StreamContract
 from harness.core.record import Evidence

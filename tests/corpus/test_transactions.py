@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.words.models import DEFAULT
 from harness.cli.check import promises_in
 from harness.core.errors import ScenarioError

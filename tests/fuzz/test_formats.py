@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from harness.core.errors import HistoryError
 from harness.core.record import (
     SCHEMA,

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from harness.consent import installed
 from harness.core.record import Complete, Footer, Invoke, StreamEvent
 from harness.formats.parquet import write_history

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from clusters.ndb.planted import BUGS
 from harness.consent import installed
 from harness.core.record import Footer

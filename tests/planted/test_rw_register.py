@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from harness.consent import installed
 from harness.core.record import Footer
 from harness.formats.parquet import write_history

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.streams import check
 from clusters.tutorial.feed import Feed
 from clusters.tutorial.messages import Watermark

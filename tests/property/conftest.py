@@ -7,7 +7,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 import tests
-from checkers.spark import SparkEngine, start_session, warm_up
+from checkers.engine.spark import SparkEngine, start_session, warm_up
 
 
 @pytest.fixture(scope="session")

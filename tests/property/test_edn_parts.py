@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from checkers.spark import SparkEngine
+from checkers.engine.spark import SparkEngine
 from harness.formats import operations, stitching
 from harness.formats.edn_part import Digest, Part, digest_of
 from harness.formats.edn_whole import NotInParts, write_in_parts

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from checkers.engine import Engine, LocalEngine
+from checkers.engine.datasets import Engine, LocalEngine
+from checkers.engine.spark import SparkEngine
 from checkers.graph.edges import Edges, all_edges
 from checkers.history.transactions import Source, chunks, select, to_transactions
 from checkers.register_order import ORDER
 from checkers.serializability import Options, check
 from checkers.shares import infer, shares
-from checkers.spark import SparkEngine
 from checkers.versions import Inference
 from tests import histories, register_transactions
 from tests.bench import generated

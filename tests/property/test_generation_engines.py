@@ -6,9 +6,9 @@ from random import Random
 import msgspec
 import pytest
 
-from checkers import tasks
-from checkers.engine import Engine, LocalEngine
-from checkers.spark import SparkEngine
+from checkers.engine import tasks
+from checkers.engine.datasets import Engine, LocalEngine
+from checkers.engine.spark import SparkEngine
 from harness.checks import chosen
 from harness.core.record import Complete, Evidence
 from harness.core.verdict import Judgement

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.linearizability import Limits, check, judged, witness_count
 from checkers.linearizability_acts import Deed, Form, Life, acts_of
 from checkers.linearizability_intervals import first_misfit, is_linearizable

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
+from checkers.engine.spark import SparkEngine
 from checkers.linearizability import Limits, check
 from checkers.linearizability_acts import Deed
 from checkers.register_models import Register
-from checkers.spark import SparkEngine
 from harness.core.record import Json
 from harness.formats.parquet import write_history
 from tests.register_histories import correct, records, spoiled

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation
 from checkers.register_order import Order, Trust
 from checkers.serializability import Options, check

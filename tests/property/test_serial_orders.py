@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation, to_transactions
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check

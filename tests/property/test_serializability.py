@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation, Source, select, to_transactions
 from checkers.serializability import Options, check
 from checkers.words import models

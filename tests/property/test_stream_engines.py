@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from checkers.agreement import splits
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
+from checkers.engine.spark import SparkEngine
 from checkers.history.streams import StreamLog
-from checkers.spark import SparkEngine
 from checkers.stream_kernel import SPLIT, judged
 from checkers.streams import check
 from harness.core.columns import FAIL, KINDS, NEVER, OK

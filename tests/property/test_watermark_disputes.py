@@ -12,7 +12,7 @@ import pytest
 
 from checkers import streams
 from checkers.agreement import rows_at, splits
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.explain import number
 from checkers.history.streams import StreamLog, merged, placed, placement
 from checkers.register_order import Order

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
+from checkers.engine.spark import SparkEngine
 from checkers.register_order import Order
-from checkers.spark import SparkEngine
 from checkers.watermark_check import Options, check
 from checkers.watermark_steps import NAMES
 from harness.core.columns import NEVER

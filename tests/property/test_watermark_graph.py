@@ -14,7 +14,7 @@ import networkx as nx
 import pytest
 
 from checkers import watermark_kernel
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.tables import Dictionary
 from checkers.register_order import Order
 from checkers.versions import Inference

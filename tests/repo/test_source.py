@@ -27,7 +27,7 @@ MAY = {
 }
 ONLY_IN = {
     "networkx": "checkers/graph/search.py",
-    "pyspark": "checkers/spark.py",
+    "pyspark": "checkers/engine/spark.py",
     "docker": "harness/containers/",
     "toxiproxy": "harness/containers/links.py",
 }

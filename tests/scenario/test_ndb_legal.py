@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from clusters.ndb.cluster import Ndb
 from harness.core.machine import Settings
 from harness.core.record import Footer, Mark, State, StreamEvent

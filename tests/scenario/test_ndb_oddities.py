@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from clusters.ndb.cluster import Ndb
 from clusters.ndb.shape import DATA_NODES, MS
 from harness.consent import installed

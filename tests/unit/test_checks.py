@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from checkers.engine import Engine, LocalEngine
+from checkers.engine.datasets import Engine, LocalEngine
 from checkers.explain import number
 from checkers.words import models
 from checkers.words.anomalies import NAMES

@@ -6,7 +6,7 @@ from random import Random
 import msgspec
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from harness import checks
 from harness.containers.lateness import BUSY
 from harness.core.promises import Bounds, Promise

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkers.acknowledged import CHECKER, LOST, check, lost_acknowledged
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.explain import number
 from checkers.history.tables import Dictionary
 from checkers.stream_view import Ruling

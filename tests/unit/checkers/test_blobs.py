@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from checkers.blobs import blob_of, narrow
+from checkers.engine.wire import blob_of, narrow
 from checkers.graph.edges import OPEN_END, Edges
 from checkers.history.transactions import to_transactions
 from checkers.kernels import rows_by_key

@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.linearizability import NON_LINEARIZABLE, Limits, check
 from checkers.linearizability_acts import Form, form_of
 from checkers.register_models import Register

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from checkers.memory import kept
+from checkers.engine.memory import kept
 
 MB = 1 << 20
 PIECE_MB = 100

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Load, Operation, Store, to_transactions
 from checkers.register_order import ORDER, Order, Trust
 from checkers.serializability import Options, check

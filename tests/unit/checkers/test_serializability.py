@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation, to_transactions
 from checkers.serializability import Options, check
 from harness.core.columns import NEVER

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from checkers.columns import runs
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.graph import certificate
 from checkers.graph.edges import Tail, all_edges
 from checkers.graph.sightings import Report

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import checkers
 import harness.formats
 import harness.journal
-from checkers.spark import packed
+from checkers.engine.spark import packed
 
 
 def test_the_package_holds_the_kernels_and_the_core_and_is_named_by_them(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.tables import Dictionary
 from checkers.streams import check
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.streams import read_deliveries, read_writes, stream_logs
 from checkers.history.tables import Dictionary
 from checkers.stream_kernel import RULES

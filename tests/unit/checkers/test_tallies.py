@@ -1,6 +1,6 @@
 """What the check counts, pinned for one history by hand: sizes, edges, witnesses, and what it knows of versions."""
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import to_transactions
 from checkers.serializability import check
 from tests.small_language import sequential

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from checkers import tasks
-from checkers.engine import Engine, LocalEngine
+from checkers.engine import tasks
+from checkers.engine.datasets import Engine, LocalEngine
 from harness.core.errors import HistoryError
 from harness.core.verdict import Judgement
 from tests.bench import generated

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from checkers.watermark_check import Options, check
 from checkers.watermark_steps import NAMES
 from harness.core.columns import KINDS, NEVER

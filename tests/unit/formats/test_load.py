@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, MicroOp
 from harness.formats.edn_whole import write_in_parts

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine import LocalEngine
+from checkers.engine.datasets import LocalEngine
 from harness.core.record import Json
 from harness.formats.jepsen import records_of_maps
 from harness.formats.load import Loaded

@@ -25,9 +25,9 @@ from pyspark.sql import DataFrame, SparkSession
 import checkers
 import checkers.serializability
 import harness.core
-from checkers import spark_classes
-from checkers.blobs import blob_of
-from checkers.engine import Dataset, Noted
+from checkers.engine import spark_classes
+from checkers.engine.datasets import Dataset, Noted
+from checkers.engine.wire import blob_of
 
 T = TypeVar("T")
 M = TypeVar("M")
@@ -226,7 +226,7 @@ def _local_settings(work_dir: Path, java_options: str) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
         "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {java_options}",
         # This file: it has imported all that kernels need when it forks a worker.
-        "spark.python.daemon.module": "checkers.spark",
+        "spark.python.daemon.module": "checkers.engine.spark",
     }
 
 

@@ -1,8 +1,8 @@
 """An archive of Java's classes as Spark needs them: with it Spark starts in half of the time.
 
-Run: python -m checkers.spark_classes. Java writes the archive when it ends, and takes 160 MB for it. It belongs to one
-Java and one PySpark, and lies in the environment of this Python. Java itself holds it against its classes, and goes on
-without it if it does not fit.
+Run: python -m checkers.engine.spark_classes. Java writes the archive when it ends, and takes 160 MB for it. It belongs
+to one Java and one PySpark, and lies in the environment of this Python. Java itself holds it against its classes, and
+goes on without it if it does not fit.
 """
 
 import os
@@ -40,7 +40,7 @@ def java_options() -> str:
 
 def write_archive() -> Path | None:
     """Start Spark, let it do what a check does, and keep the classes; where they are, or None if that cannot be."""
-    from checkers import spark  # noqa: PLC0415  It imports this module.
+    from checkers.engine import spark  # noqa: PLC0415  It imports this module.
     from checkers.history.transactions import Append, Operation, Read, to_transactions  # noqa: PLC0415  Likewise.
     from checkers.serializability import check  # noqa: PLC0415  Likewise.
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import pyarrow.parquet as pq
 
 from checkers.columns.files import DAMAGE, damaged
-from checkers.engine import Engine, LocalEngine
+from checkers.engine.datasets import Engine, LocalEngine
 from harness.core.verdict import Judgement
 
 VALUES_OF_A_TASK: Final = 100_000  # A second of one core, and some tens of megabytes.

@@ -1,4 +1,5 @@
-"""Where kernels run: in the threads of this process, or on Spark (checkers/spark.py). Both give the same results.
+"""Where kernels run: in the threads of this process, or on Spark (checkers/engine/spark.py). Both give the same
+results.
 
 A `Dataset` is a collection that lives with its engine; only what is collected comes to the caller.
 """
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from os import cpu_count
 from typing import Generic, Protocol, TypeVar
 
-from checkers.memory import one_heap
+from checkers.engine.memory import one_heap
 
 T = TypeVar("T")
 M = TypeVar("M")

@@ -1,0 +1,1 @@
+"""Where kernels run, in threads or on Spark, and how messages travel between them."""
