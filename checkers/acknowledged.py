@@ -23,11 +23,11 @@ from checkers.columns.index import GroupIndex, codes, expand, max_so_far
 from checkers.delivery import first_of_each
 from checkers.duplicates import acknowledgements
 from checkers.engine.datasets import Engine
-from checkers.explain import Name, number
 from checkers.history.streams import Placement, StreamLog, merged, placed, read_deliveries, read_writes, stream_logs
 from checkers.history.tables import finding, windows
 from checkers.stream_kernel import by_subscriber, placement_of
 from checkers.stream_view import Ruling, StreamView, stream_view
+from checkers.transactions.sentences import Name, number
 from harness.core.columns import BACKFILL, NEVER, OPEN, Bools, Int64s
 from harness.core.promises import StreamContract
 from harness.core.verdict import Finding, Judgement

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from checkers.explain import Name, number
 from checkers.history.faults import LINK_FAULTS, overlaps
 from checkers.history.tables import Dictionary, State, Transaction, Window, finding, states, transactions, windows
+from checkers.transactions.sentences import Name, number
 from harness.core.columns import NEVER, OK
 from harness.core.promises import Bounds
 from harness.core.verdict import Finding, Judgement

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from checkers.explain import Name, epoch_name, number
 from checkers.history.faults import LINK_FAULTS, NODE_FAULTS, SLOW_SUBSCRIBER, overlaps
 from checkers.history.tables import (
     Dictionary,
@@ -39,6 +38,7 @@ from checkers.history.tables import (
     transactions,
     windows,
 )
+from checkers.transactions.sentences import Name, epoch_name, number
 from harness.core.columns import NEVER, OK
 from harness.core.promises import Bounds
 from harness.core.record import Json

@@ -25,10 +25,10 @@ from typing import Final
 
 import numpy as np
 
-from checkers.acts import Acts, Writers, pairs, read_acts, versions_read
 from checkers.columns.runs import first_of_each
-from checkers.explain import EpochName, Name, epoch_name, number
-from checkers.versions import Versions
+from checkers.transactions.acts import Acts, Writers, pairs, read_acts, versions_read
+from checkers.transactions.list_versions import Versions
+from checkers.transactions.sentences import EpochName, Name, epoch_name, number
 from harness.core.columns import Bools, Int64s
 from harness.core.promises import Bounds
 from harness.core.verdict import Finding, Judgement

@@ -23,12 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.acts import whole_table
 from checkers.columns.arrow import integers
 from checkers.columns.files import DAMAGE
 from checkers.columns.runs import codes, first_of_each
-from checkers.explain import EpochName, Name, epoch_name, number
 from checkers.history.generations import Restart, restarts
+from checkers.transactions.acts import whole_table
+from checkers.transactions.sentences import EpochName, Name, epoch_name, number
 from harness.core.columns import NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds

@@ -19,9 +19,9 @@ from typing import Final
 
 import numpy as np
 
-from checkers.acts import Acts, read_acts, versions_read
 from checkers.columns.runs import codes, expand
-from checkers.explain import Name, number
+from checkers.transactions.acts import Acts, read_acts, versions_read
+from checkers.transactions.sentences import Name, number
 from harness.core.columns import APPEND, NEVER, OK, READ, Int64s, Transactions
 from harness.core.verdict import Finding, Judgement
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from checkers.explain import Name, number
 from checkers.history.faults import disturbed, is_among, overlaps, span
 from checkers.history.intervals import Interval, longest, merged, outside
 from checkers.history.tables import (
@@ -39,6 +38,7 @@ from checkers.history.tables import (
     states,
     windows,
 )
+from checkers.transactions.sentences import Name, number
 from harness.core.columns import OK
 from harness.core.promises import Bounds, StreamContract
 from harness.core.verdict import Finding, Judgement

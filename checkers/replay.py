@@ -15,9 +15,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-from checkers.explain import Name, epoch_name
 from checkers.history.generations import Restart, restarts
 from checkers.history.tables import Dictionary, State, Transaction, rows, transactions
+from checkers.transactions.sentences import Name, epoch_name
 from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.promises import Bounds
 

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Final
 
 from checkers.agreement import Split
-from checkers.explain import Name
 from checkers.history.units import NO_KEY
 from checkers.real_time import Reversal
 from checkers.session_sentences import SENTENCES
@@ -29,6 +28,7 @@ from checkers.stream_kernel import (
     Sight,
 )
 from checkers.stream_words import after, both, shown
+from checkers.transactions.sentences import Name
 from harness.core.columns import BACKFILL, COMMIT, ROW, WATERMARK
 from harness.core.verdict import Finding
 

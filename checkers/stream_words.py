@@ -1,7 +1,7 @@
 """The words that sentences about streams share."""
 
-from checkers.explain import Name
 from checkers.stream_kernel import Example, Missed, Sight
+from checkers.transactions.sentences import Name
 
 SECOND = 1_000_000_000
 

@@ -27,7 +27,6 @@ from pathlib import Path
 
 from checkers.agreement import splits
 from checkers.engine.datasets import Engine
-from checkers.explain import Name, number
 from checkers.history.streams import merged, stream_logs
 from checkers.stream_kernel import (
     HANDOVER,
@@ -44,6 +43,7 @@ from checkers.stream_kernel import (
     sights,
 )
 from checkers.stream_sentences import CHECKER, finding, reversal_finding, split_finding
+from checkers.transactions.sentences import Name, number
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Judgement

@@ -1,7 +1,7 @@
 """Whether every watermark is a consistent cut: the dependency graph of the transactions, with watermarks as readers.
 
 The chain: `watermark_kernel` (each stream by itself, from rows to edges; each chunk of transactions as in
-`serializability`) -> shuffle by key -> shuffle by slice -> `certificate` (proof without a search) -> what has none,
+`transactions.check`) -> shuffle by key -> shuffle by slice -> `certificate` (proof without a search) -> what has none,
 to `watermark_classes`. No timestamp of the system is needed, but for where sessions begin, what a cut by position
 closes, and the order of versions where reads do not show it. The driver holds windows, counts, and some numbers for
 each watermark, never a row; four numbers for each version that only subscribers order (`watermark_elsewhere`).
@@ -24,18 +24,18 @@ import numpy as np
 
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
-from checkers.explain import Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, all_edges
 from checkers.graph.sightings import union
 from checkers.history.streams import merged, stream_logs
 from checkers.history.transactions import Chunk, Source, chunks
-from checkers.register_order import ORDER, Order
-from checkers.register_sentences import Meeting, Seen, seen_versions, versions_of
-from checkers.serializability import RESIDUAL_EDGES, processes
-from checkers.serializability import Summary as PartitionSummary
-from checkers.shares import shares
-from checkers.versions import Inference
+from checkers.transactions.check import RESIDUAL_EDGES, processes
+from checkers.transactions.check import Summary as PartitionSummary
+from checkers.transactions.list_versions import Inference
+from checkers.transactions.partition import shares
+from checkers.transactions.register_order import ORDER, Order
+from checkers.transactions.register_sentences import Meeting, Seen, seen_versions, versions_of
+from checkers.transactions.sentences import Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.watermark_bounds import Watermarks, joined, nodes_at, nodes_of, numbering
 from checkers.watermark_elsewhere import agreed, may_tell
 from checkers.watermark_kernel import (

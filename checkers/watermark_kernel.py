@@ -24,11 +24,11 @@ from checkers.graph.edges import NO_TAIL, OPEN_END, Edges, Int32s, Tail, all_edg
 from checkers.graph.sightings import Report
 from checkers.history.streams import Placement, StreamLog, told_by
 from checkers.history.version_ranks import read_beside
-from checkers.register_order import Order
-from checkers.serializability import Summary as PartitionSummary
-from checkers.serializability import summary as partition_summary
-from checkers.shares import Share, infer
-from checkers.versions import Inference
+from checkers.transactions.check import Summary as PartitionSummary
+from checkers.transactions.check import summary as partition_summary
+from checkers.transactions.list_versions import Inference
+from checkers.transactions.partition import Share, infer
+from checkers.transactions.register_order import Order
 from checkers.watermark_blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of
 from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks
 from checkers.watermark_edges import Links

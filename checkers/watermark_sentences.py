@@ -5,9 +5,9 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 
-from checkers.explain import Explainer, Name
 from checkers.graph.classes import Cycle
 from checkers.graph.edges import PROCESS, REALTIME
+from checkers.transactions.sentences import Explainer, Name
 from checkers.watermark_bounds import Watermarks
 from checkers.watermark_residual import Told
 from checkers.watermark_steps import CHAIN, IN, OUT, THROUGH, Step

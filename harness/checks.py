@@ -27,15 +27,12 @@ from checkers import (
     linearizability,
     liveness,
     replicas,
-    serializability,
     streams,
     survival,
     watermark_check,
 )
 from checkers.engine import tasks
 from checkers.engine.datasets import Engine
-from checkers.explain import CHECKER as TRANSACTIONS
-from checkers.explain import Name
 from checkers.history.generation_files import is_whole, parts, write_part
 from checkers.history.generations import merged, restarts
 from checkers.history.tables import Dictionary
@@ -43,9 +40,12 @@ from checkers.history.transactions import chunks
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.operations import Op, operations
 from checkers.register_models import Register
-from checkers.register_order import ORDER, Order
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
+from checkers.transactions import check as serializability
+from checkers.transactions.register_order import ORDER, Order
+from checkers.transactions.sentences import CHECKER as TRANSACTIONS
+from checkers.transactions.sentences import Name
 from checkers.watermark_disputes import why
 from checkers.watermark_opinion import second_opinion
 from checkers.watermark_sentences import CHECKER as WATERMARKS

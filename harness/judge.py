@@ -15,10 +15,10 @@ from pathlib import Path
 import msgspec
 
 from checkers.engine.datasets import Engine
-from checkers.explain import CHECKER as TRANSACTIONS
 from checkers.history.tables import Dictionary
 from checkers.register_models import Register
-from checkers.register_order import ORDER
+from checkers.transactions.register_order import ORDER
+from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.anomalies import TRANSACTIONAL
 from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose

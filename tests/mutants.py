@@ -54,17 +54,17 @@ OPINIONS = [
 BOTH = [*LISTS[:-1], *REGISTERS, LISTS[-1]]
 RULES = {
     "checkers/columns/runs.py": ["tests/unit/checkers/test_ragged.py", *BOTH],
-    "checkers/kernels.py": BOTH,
-    "checkers/versions.py": ["tests/unit/checkers/test_slots.py", *LISTS],
-    "checkers/anomalies.py": LISTS,
+    "checkers/transactions/list_rows.py": BOTH,
+    "checkers/transactions/list_versions.py": ["tests/unit/checkers/test_slots.py", *LISTS],
+    "checkers/transactions/list_anomalies.py": LISTS,
     "checkers/engine/wire.py": ["tests/unit/checkers/test_blobs.py"],
     "checkers/graph/certificate.py": ["tests/unit/checkers/test_slices.py", *BOTH],
-    "checkers/serializability.py": BOTH,
+    "checkers/transactions/check.py": BOTH,
     "checkers/graph/edges.py": ["tests/unit/checkers/test_edges.py", *BOTH],
     "checkers/graph/search.py": ["tests/property/test_graph.py", *BOTH],
     "checkers/graph/classes.py": ["tests/unit/checkers/test_cycles.py", "tests/property/test_graph.py", *BOTH],
-    "checkers/register_order.py": ["tests/property/test_register_order.py", *REGISTERS],
-    "checkers/registers.py": REGISTERS,
+    "checkers/transactions/register_order.py": ["tests/property/test_register_order.py", *REGISTERS],
+    "checkers/transactions/register_edges.py": REGISTERS,
     "checkers/resumes.py": ["tests/unit/checkers/test_resumes.py", SESSIONS],
     "checkers/handover.py": ["tests/unit/checkers/test_handover.py", SESSIONS],
     "checkers/real_time.py": [

@@ -6,58 +6,64 @@ COST: Final = "only the cost differs"
 WIDER: Final = "windows may be wider, and are never narrower: more is searched, and the same is found"
 ARGUED: Final[dict[tuple[str, str], str]] = {
     (
-        "checkers/kernels.py",
+        "checkers/transactions/list_rows.py",
         "np.cumsum(is_first) - 1  ->  np.cumsum(is_first)",
     ): "groups are numbered from 1: they are at most half as many as rows, so that there is room",
     (
-        "checkers/kernels.py",
+        "checkers/transactions/list_rows.py",
         "mops.owner * max(1, len(mops.keys)) + mops.code  ->  mops.owner * max(1, len(mops.keys)) - mops.code",
     ): "one number for each transaction and key as well, and whoever compares two of them asks only if they are equal",
     (
-        "checkers/kernels.py",
+        "checkers/transactions/list_rows.py",
         "np.cumsum(is_first) - 1  ->  np.cumsum(is_first) - 2",
     ): "the first group is kept behind all others, where there is room, and found there",
     (
-        "checkers/kernels.py",
+        "checkers/transactions/list_rows.py",
         "np.cumsum(first_of_each(repeated.group)) - 1  ->  np.cumsum(first_of_each(repeated.group))",
     ): "groups are numbered from 1, as above",
     (
-        "checkers/kernels.py",
+        "checkers/transactions/list_rows.py",
         "_repeated: True  ->  False",
     ): "the last micro-operation of all, alone with its key, is looked at like a group, and nothing follows from one",
     (
-        "checkers/kernels.py",
+        "checkers/transactions/list_rows.py",
         "place < last[group]  ->  place <= last[group]",
     ): "the last append of a group is no read, so no read has its place",
-    ("checkers/kernels.py", "reader < append  ->  reader <= append"): "a read and an append are never at one place",
     (
-        "checkers/versions.py",
+        "checkers/transactions/list_rows.py",
+        "reader < append  ->  reader <= append",
+    ): "a read and an append are never at one place",
+    (
+        "checkers/transactions/list_versions.py",
         "float(width.sum(dtype=np.float64)) <= _TABLE_SPARSITY * code.size + 1024  ->  "
         "float(width.sum(dtype=np.float64)) < _TABLE_SPARSITY * code.size + 1024",
     ): COST,
     (
-        "checkers/versions.py",
+        "checkers/transactions/list_versions.py",
         "_TABLE_SPARSITY * code.size + 1024  ->  _TABLE_SPARSITY * code.size",
     ): COST,
     (
-        "checkers/versions.py",
+        "checkers/transactions/list_versions.py",
         "_TABLE_SPARSITY * code.size + 1024  ->  _TABLE_SPARSITY * code.size + 1025",
     ): COST,
     (
-        "checkers/versions.py",
+        "checkers/transactions/list_versions.py",
         "if not len(code):\n    return np.empty(0, np.int64)  ->  pass",
     ): COST,
-    ("checkers/versions.py", "len(self.keys) + 1  ->  len(self.keys) + 2"): "nobody asks for the key behind the last",
     (
-        "checkers/versions.py",
+        "checkers/transactions/list_versions.py",
+        "len(self.keys) + 1  ->  len(self.keys) + 2",
+    ): "nobody asks for the key behind the last",
+    (
+        "checkers/transactions/list_versions.py",
         "self.longest >= 0  ->  self.longest > 0",
     ): "list 0 begins at 0, as what is not there does",
     (
-        "checkers/versions.py",
+        "checkers/transactions/list_versions.py",
         "_find_writers: self.slots.count + 1  ->  self.slots.count + 2",
     ): "nobody asks for the slot between",
     (
-        "checkers/versions.py",
+        "checkers/transactions/list_versions.py",
         "_find_order: self.slots.count + 1  ->  self.slots.count + 2",
     ): "nobody asks for the slot between",
     (
@@ -75,47 +81,47 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/graph/search.py",
         "len(self.source) <= _PATH_EDGES  ->  len(self.source) < _PATH_EDGES",
     ): COST,
-    ("checkers/registers.py", "readers.count[group] > 0  ->  readers.count[group] >= 0"): COST,
+    ("checkers/transactions/register_edges.py", "readers.count[group] > 0  ->  readers.count[group] >= 0"): COST,
     (
-        "checkers/registers.py",
+        "checkers/transactions/register_edges.py",
         "given.earlier < registers.count  ->  given.earlier <= registers.count",
     ): "of one register, writers of what comes after nothing stand in the tail twice: only the cost differs",
     (
-        "checkers/serializability.py",
+        "checkers/transactions/check.py",
         "if not len(windows.start):\n    return Cycles(Search((), 0, ()), 0, 0, None)  ->  pass",
     ): COST,
     (
-        "checkers/serializability.py",
+        "checkers/transactions/check.py",
         "if not report.sightings and (not found.named):\n    return []  ->  pass",
     ): COST,
     (
-        "checkers/register_order.py",
+        "checkers/transactions/register_order.py",
         "if not len(one.earlier) or not len(other.earlier):\n"
         "    return other if not len(one.earlier) else one  ->  pass",
     ): COST,
     (
-        "checkers/register_order.py",
+        "checkers/transactions/register_order.py",
         "process * max(1, len(registers.keys)) + registers.touch_code[rows]  ->  "
         "process * max(1, len(registers.keys)) - registers.touch_code[rows]",
     ): "one number for each process and register as well",
     (
-        "checkers/register_order.py",
+        "checkers/transactions/register_order.py",
         "not len(one.earlier) or not len(other.earlier)  ->  not len(one.earlier) and (not len(other.earlier))",
     ): COST,
     (
-        "checkers/register_order.py",
+        "checkers/transactions/register_order.py",
         "by_real_time 1: following >= 0  ->  following > 0",
     ): "the first in the order of ends is the next of nobody",
     (
-        "checkers/register_order.py",
+        "checkers/transactions/register_order.py",
         "by_real_time 2: following >= 0  ->  following > 0",
     ): "the first in the order of ends is the next of nobody",
     (
-        "checkers/register_order.py",
+        "checkers/transactions/register_order.py",
         "met[candidate] >= left[waiting]  ->  met[candidate] > left[waiting]",
     ): "more pairs are kept between near ones, and the same are reached: only the cost differs",
     (
-        "checkers/register_order.py",
+        "checkers/transactions/register_order.py",
         "met >= 0  ->  met > 0",
     ): "before the first operation began nobody had ended, so what only it met comes after nothing",
     (
@@ -123,7 +129,7 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "len(self.source) <= _PATH_EDGES  ->  len(self.source) > _PATH_EDGES",
     ): "the same classes are found; the example of one may be longer, and a large graph costs more",
     (
-        "checkers/serializability.py",
+        "checkers/transactions/check.py",
         "set(models.ruled_out([finding.anomaly])) <= broken  ->  set(models.ruled_out([finding.anomaly])) < broken",
     ): "the cycle that it restates is of a class that rules out more",
     ("checkers/graph/search.py", "8 + high - low  ->  8 + high + low"): COST,
@@ -283,15 +289,15 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "a number that is no length, as well",
     ("checkers/engine/wire.py", "False  ->  True"): COST,
     (
-        "checkers/anomalies.py",
+        "checkers/transactions/list_anomalies.py",
         "int(versions.read_length.max(initial=0)) + 1  ->  int(versions.read_length.max(initial=0)) + 2",
     ): "there is room for one length more, which no read has",
     (
-        "checkers/anomalies.py",
+        "checkers/transactions/list_anomalies.py",
         "int(version.max(initial=0)) + 1  ->  int(version.max(initial=0)) + 2",
     ): "a number between is no version's",
     (
-        "checkers/anomalies.py",
+        "checkers/transactions/list_anomalies.py",
         "_disordered: len(rows.append_op) + 1  ->  len(rows.append_op) + 2",
     ): "there is room for one append more, which nobody asks for",
     (
@@ -311,22 +317,25 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ("checkers/columns/runs.py", "common_prefix 1: 'right'  ->  'left'"): COST,
     ("checkers/columns/runs.py", "count <= _BYTE  ->  count < _BYTE"): COST,
     (
-        "checkers/anomalies.py",
+        "checkers/transactions/list_anomalies.py",
         "versions.read_code[plain] * longest + versions.read_length[plain]  ->  "
         "versions.read_code[plain] * longest - versions.read_length[plain]",
     ): "one number for each version as well, and below those of what was seen in no order",
     (
-        "checkers/anomalies.py",
+        "checkers/transactions/list_anomalies.py",
         "np.concatenate(([-1], last_ok[:-1]))[hit] + 1  ->  np.concatenate(([-1], last_ok[:-1]))[hit]",
     ): "where an ok one stands no failed one does, so that the next failed one is the same",
-    ("checkers/anomalies.py", "len(odd.read) + 1  ->  len(odd.read) + 2"): "nobody asks for the bound behind the last",
+    (
+        "checkers/transactions/list_anomalies.py",
+        "len(odd.read) + 1  ->  len(odd.read) + 2",
+    ): "nobody asks for the bound behind the last",
     ("checkers/graph/certificate.py", "known.last // slice_ids + 1  ->  known.last // slice_ids + 2"): COST,
     (
-        "checkers/serializability.py",
+        "checkers/transactions/check.py",
         "known.last // options.slice_ids + 1  ->  known.last // options.slice_ids + 2",
     ): COST,
     (
-        "checkers/serializability.py",
+        "checkers/transactions/check.py",
         "known.last // options.slice_ids + 1  ->  known.last // options.slice_ids",
     ): "threads do not ask how many slices there are; Spark, whose tests are not among those of a mutant, fails with 0",
 }

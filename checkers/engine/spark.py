@@ -23,7 +23,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 
 import checkers
-import checkers.serializability
+import checkers.transactions.check
 import harness.core
 from checkers.engine import spark_classes
 from checkers.engine.datasets import Dataset, Noted

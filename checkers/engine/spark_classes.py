@@ -42,7 +42,7 @@ def write_archive() -> Path | None:
     """Start Spark, let it do what a check does, and keep the classes; where they are, or None if that cannot be."""
     from checkers.engine import spark  # noqa: PLC0415  It imports this module.
     from checkers.history.transactions import Append, Operation, Read, to_transactions  # noqa: PLC0415  Likewise.
-    from checkers.serializability import check  # noqa: PLC0415  Likewise.
+    from checkers.transactions.check import check  # noqa: PLC0415  Likewise.
 
     file = archive()
     if file is None or " " in str(file) or not os.access(sys.prefix, os.W_OK):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from checkers.graph.edges import OPEN_END, Edges, Int32s
 from checkers.graph.sightings import Report
-from checkers.kernels import KeyRows
+from checkers.transactions.list_rows import KeyRows
 from checkers.watermark_kernel import Pairs
 from harness.core.columns import Bools, Int8s, Int64s
 

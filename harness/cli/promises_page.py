@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from checkers.explain import CHECKER as TRANSACTIONS
+from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.anomalies import NAMES, TRANSACTIONAL
 from checkers.words.compose import Thresholds

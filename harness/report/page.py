@@ -19,7 +19,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from checkers.explain import epoch_name
+from checkers.transactions.sentences import epoch_name
 from harness.containers.lateness import BUSY
 from harness.core.errors import HistoryError
 from harness.core.record import Json

@@ -19,8 +19,8 @@ from typing import Final
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine
 from checkers.history.transactions import Chunk, chunks
-from checkers.register_order import Order, Trust
-from checkers.serializability import Options, check
+from checkers.transactions.check import Options, check
+from checkers.transactions.register_order import Order, Trust
 from harness.formats.load import load
 from tests.bench import formats, generated
 from tests.bench.check import check_command, spark

@@ -18,7 +18,7 @@ from typing import Final
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine, start_session, stop_java, warm_up
 from checkers.history.transactions import Chunk, chunks
-from checkers.serializability import check
+from checkers.transactions.check import check
 from tests.bench import generated
 from tests.bench.generated import Shape
 from tests.bench.watched import Watch, watched

@@ -10,8 +10,8 @@ from pathlib import Path
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine, start_session, warm_up
 from checkers.history.transactions import Chunk, chunks
-from checkers.register_order import ORDER, Order, Trust
-from checkers.serializability import Options, check
+from checkers.transactions.check import Options, check
+from checkers.transactions.register_order import ORDER, Order, Trust
 from tests.bench import generated
 
 SIZES = (10_000, 100_000, 1_000_000)

@@ -12,7 +12,7 @@ import numpy as np
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Source, select
-from checkers.serializability import check
+from checkers.transactions.check import check
 from harness.core.columns import APPEND, GROUP_ELEMENTS, GROUP_OPS, INFO, NEVER, OK, READ, Int8s, Int64s, Transactions
 from tests.bench import generated
 from tests.bench.watched import Watch

@@ -72,7 +72,9 @@ def test_a_simulation_that_ends_without_a_word_is_no_pass(seamark: Seamark, monk
     assert (outcome.code, outcome.json["incomplete"]) == (3, True)
 
 
-@pytest.mark.parametrize("name", ["harness.single.finish", "checkers.serializability.check", "checkers.streams.check"])
+@pytest.mark.parametrize(
+    "name", ["harness.single.finish", "checkers.transactions.check.check", "checkers.streams.check"]
+)
 def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -13,9 +13,9 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import all_edges
 from checkers.history.transactions import Append, Load, Mop, Operation, Read, Store, to_transactions
-from checkers.register_order import ORDER, Order, Trust
-from checkers.serializability import Options, check
-from checkers.shares import infer, shares
+from checkers.transactions.check import Options, check
+from checkers.transactions.partition import infer, shares
+from checkers.transactions.register_order import ORDER, Order, Trust
 from checkers.words import models
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK
 from harness.core.record import Json

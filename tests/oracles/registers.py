@@ -7,7 +7,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from checkers.history.transactions import Load, Operation, Store
-from checkers.register_order import Order, Trust
+from checkers.transactions.register_order import Order, Trust
 from harness.core.columns import FAIL, NEVER, NOTHING, OK
 from tests.oracles.serializability import Labels
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from checkers import cuts, epochs, freshness
-from checkers.acts import Acts, read_acts
+from checkers.transactions.acts import Acts, read_acts
 from harness.core.promises import Bounds
 from harness.core.record import Complete, Evidence, MicroOp
 from harness.formats.parquet import write_history

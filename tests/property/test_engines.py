@@ -10,10 +10,10 @@ from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine
 from checkers.graph.edges import Edges, all_edges
 from checkers.history.transactions import Source, chunks, select, to_transactions
-from checkers.register_order import ORDER
-from checkers.serializability import Options, check
-from checkers.shares import infer, shares
-from checkers.versions import Inference
+from checkers.transactions.check import Options, check
+from checkers.transactions.list_versions import Inference
+from checkers.transactions.partition import infer, shares
+from checkers.transactions.register_order import ORDER
 from tests import histories, register_transactions
 from tests.bench import generated
 from tests.property.test_serializability import randomness

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation
-from checkers.register_order import Order, Trust
-from checkers.serializability import Options, check
+from checkers.transactions.check import Options, check
+from checkers.transactions.register_order import Order, Trust
 from harness.core.verdict import Judgement
 from tests import register_transactions as histories
 from tests.amount import count

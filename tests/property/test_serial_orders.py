@@ -12,8 +12,8 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation, to_transactions
-from checkers.register_order import ORDER, Order, Trust
-from checkers.serializability import Options, check
+from checkers.transactions.check import Options, check
+from checkers.transactions.register_order import ORDER, Order, Trust
 from checkers.words import models
 from tests import histories, register_transactions
 from tests.amount import FIRST_SEED, count

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation, Source, select, to_transactions
-from checkers.serializability import Options, check
+from checkers.transactions.check import Options, check
 from checkers.words import models
 from harness.core.verdict import Judgement
 from tests import histories

@@ -13,12 +13,12 @@ import pytest
 from checkers import streams
 from checkers.agreement import rows_at, splits
 from checkers.engine.datasets import LocalEngine
-from checkers.explain import number
 from checkers.history.streams import StreamLog, merged, placed, placement
-from checkers.register_order import Order
 from checkers.stream_kernel import SPLIT, TORN, judged
 from checkers.stream_sentences import finding
 from checkers.stream_view import stream_view
+from checkers.transactions.register_order import Order
+from checkers.transactions.sentences import number
 from checkers.watermark_check import Options, check
 from checkers.watermark_disputes import SEEN, Definition, why
 from checkers.watermark_opinion import second_opinion

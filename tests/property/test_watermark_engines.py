@@ -7,7 +7,7 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.spark import SparkEngine
-from checkers.register_order import Order
+from checkers.transactions.register_order import Order
 from checkers.watermark_check import Options, check
 from checkers.watermark_steps import NAMES
 from harness.core.columns import NEVER

@@ -16,8 +16,8 @@ import pytest
 from checkers import watermark_kernel
 from checkers.engine.datasets import LocalEngine
 from checkers.history.tables import Dictionary
-from checkers.register_order import Order
-from checkers.versions import Inference
+from checkers.transactions.list_versions import Inference
+from checkers.transactions.register_order import Order
 from checkers.watermark_check import Options, check
 from checkers.watermark_classes import classes
 from checkers.watermark_edges import node_pairs

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from checkers.engine.datasets import Engine, LocalEngine
-from checkers.explain import number
+from checkers.transactions.sentences import number
 from checkers.words import models
 from checkers.words.anomalies import NAMES
 from harness.checks import CHECKS, LOCKED, Subject, anomalies_of, chosen

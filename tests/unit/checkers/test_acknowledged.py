@@ -6,9 +6,9 @@ import pytest
 
 from checkers.acknowledged import CHECKER, LOST, check, lost_acknowledged
 from checkers.engine.datasets import LocalEngine
-from checkers.explain import number
 from checkers.history.tables import Dictionary
 from checkers.stream_view import Ruling
+from checkers.transactions.sentences import number
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
 from harness.formats.parquet import write_history
 from tests.unit.checkers.stream_cases import contract, view

@@ -59,7 +59,7 @@ def test_text_is_no_integer() -> None:
 
 def test_reading_a_chunk_and_sending_a_message_load_neither_pandas_nor_what_searches_cycles() -> None:
     script = (
-        "import sys, pyarrow as pa, checkers.serializability\n"
+        "import sys, pyarrow as pa, checkers.transactions.check\n"
         "from checkers.columns.arrow import integers, flags, lists\n"
         "integers(pa.nulls(3, pa.int64())); flags(pa.nulls(3, pa.bool_())); lists(pa.nulls(3, pa.list_(pa.int64())))\n"
         "print([name for name in ('pandas', 'networkx', 'scipy') if name in sys.modules])"

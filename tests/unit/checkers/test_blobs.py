@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from checkers.engine.wire import blob_of, narrow
 from checkers.graph.edges import OPEN_END, Edges
 from checkers.history.transactions import to_transactions
-from checkers.kernels import rows_by_key
+from checkers.transactions.list_rows import rows_by_key
 from checkers.watermark_kernel import Pairs
 from tests import histories
 from tests.bench import generated

@@ -6,8 +6,8 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Load, Operation, Store, to_transactions
-from checkers.register_order import ORDER, Order, Trust
-from checkers.serializability import Options, check
+from checkers.transactions.check import Options, check
+from checkers.transactions.register_order import ORDER, Order, Trust
 from harness.core.columns import NOTHING, OK
 from harness.core.verdict import Finding, Judgement
 from tests.bench import generated

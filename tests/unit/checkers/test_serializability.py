@@ -7,7 +7,7 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation, to_transactions
-from checkers.serializability import Options, check
+from checkers.transactions.check import Options, check
 from harness.core.columns import NEVER
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement

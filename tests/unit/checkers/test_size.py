@@ -15,22 +15,22 @@ from checkers.engine.datasets import LocalEngine
 from checkers.graph import certificate
 from checkers.graph.edges import Tail, all_edges
 from checkers.graph.sightings import Report
-from checkers.serializability import Options, check
-from checkers.versions import Inference
+from checkers.transactions.check import Options, check
+from checkers.transactions.list_versions import Inference
 from harness.core.columns import Int64s
 from harness.core.verdict import Judgement
 from tests.bench.skew import Shape, cut, endless, hot_key, long_transactions, read_once, storm, unseen_storm
 
 ENGINE = LocalEngine(1)
 USERS = (
-    "kernels",
-    "versions",
-    "anomalies",
+    "transactions.list_rows",
+    "transactions.list_versions",
+    "transactions.list_anomalies",
     "graph.certificate",
     "graph.edges",
-    "register_order",
-    "register_rows",
-    "registers",
+    "transactions.register_order",
+    "transactions.register_rows",
+    "transactions.register_edges",
 )
 CHUNKS = 4
 

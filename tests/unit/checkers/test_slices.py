@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from checkers.graph import certificate
 from checkers.graph.edges import OPEN_END, RW, WW, Edges, Tail
 from checkers.graph.sightings import Report
-from checkers.versions import Inference
+from checkers.transactions.list_versions import Inference
 
 Node = tuple[int, int]  # index, end
 HORIZON = 20  # Beyond all indexes, and all ends but those far away.

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import to_transactions
-from checkers.serializability import check
-from checkers.versions import Slots
+from checkers.transactions.check import check
+from checkers.transactions.list_versions import Slots
 from tests.small_language import concurrent
 
 near, far = st.integers(0, 6), st.sampled_from([0, 1, 5, 1 << 20, (1 << 20) + 1, 1 << 40, 1 << 53])

@@ -2,7 +2,7 @@
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import to_transactions
-from checkers.serializability import check
+from checkers.transactions.check import check
 from tests.small_language import sequential
 
 HISTORY = sequential(

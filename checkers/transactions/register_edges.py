@@ -29,11 +29,11 @@ from checkers.graph.edges import (
     all_edges,
 )
 from checkers.graph.sightings import Report, union
-from checkers.register_anomalies import anomalies
-from checkers.register_order import Before, Order, orders
-from checkers.register_rows import RegisterRows
-from checkers.register_versions import Registers, resolved
-from checkers.versions import Inference
+from checkers.transactions.list_versions import Inference
+from checkers.transactions.register_anomalies import anomalies
+from checkers.transactions.register_order import Before, Order, orders
+from checkers.transactions.register_rows import RegisterRows
+from checkers.transactions.register_versions import Registers, resolved
 from harness.core.columns import OK, Bools, Int64s
 
 # A version with r readers and w later writers has r times w edges; these are written out up to so many times r + w.

@@ -13,8 +13,8 @@ import numpy as np
 from checkers.columns.runs import codes
 from checkers.graph.edges import Int32s
 from checkers.graph.sightings import Sighting, seen
-from checkers.register_rows import ABSENT, RegisterRows, chosen
-from checkers.versions import Slots
+from checkers.transactions.list_versions import Slots
+from checkers.transactions.register_rows import ABSENT, RegisterRows, chosen
 from harness.core.columns import FAIL, NOTHING, Bools, Int64s
 
 NOBODY = -1

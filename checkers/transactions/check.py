@@ -1,9 +1,9 @@
 """Whether a history of transactions on lists and registers keeps a consistency model, from chunks to findings.
 
-The chain: `kernels` and `register_rows` (each chunk by itself) -> shuffle by key (`shares`) -> `versions`, `registers`
-and what they use (each partition of keys) -> shuffle by slice -> `certificate` (proof without a search) -> what has
-none, to `search` (cycles by name) -> `explain`. The driver holds windows, counts and the residual graph, never the
-history.
+The chain: `list_rows` and `register_rows` (each chunk by itself) -> shuffle by key (`partition`) -> `list_versions`,
+`register_edges` and what they use (each partition of keys) -> shuffle by slice -> `certificate` (proof without a
+search) -> what has none, to `search` (cycles by name) -> `sentences`. The driver holds windows, counts and the residual
+graph, never the history.
 
 Witnesses, by anomaly: how often there was something that could have shown it.
 - internal: reads of a key that their transaction had touched before. future-read: reads before an own append.
@@ -28,16 +28,16 @@ import numpy as np
 
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
-from checkers.explain import CHECKER, Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, all_edges
 from checkers.graph.search import COMPONENTS, Search, residual, search
 from checkers.graph.sightings import Example, Report, Sighting, union
 from checkers.history.transactions import Chunk, Source, load
-from checkers.register_order import ORDER, Order
-from checkers.register_sentences import Seen, seen_versions, versions_of
-from checkers.shares import Share, infer, shares
-from checkers.versions import Inference
+from checkers.transactions.list_versions import Inference
+from checkers.transactions.partition import Share, infer, shares
+from checkers.transactions.register_order import ORDER, Order
+from checkers.transactions.register_sentences import Seen, seen_versions, versions_of
+from checkers.transactions.sentences import CHECKER, Evidence, Explainer, Name, evidence, longest_reads, number
 from checkers.words import models
 from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
 from harness.core.columns import NOTHING, OK, Int64s

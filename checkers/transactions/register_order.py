@@ -26,8 +26,8 @@ import numpy as np
 
 from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
 from checkers.graph.edges import OPEN_END, Int32s
-from checkers.register_rows import ABSENT
-from checkers.register_versions import Registers
+from checkers.transactions.register_rows import ABSENT
+from checkers.transactions.register_versions import Registers
 from harness.core.columns import NEVER, OK, Bools, Int64s
 
 _HIGH: Final = 32  # A register in the high half and an index in the low one make one ascending column.

@@ -6,9 +6,9 @@ import numpy as np
 
 from checkers.columns.runs import first_of_each
 from checkers.graph.sightings import Example, Report, Sighting, seen
-from checkers.register_order import Circle, Orders, spans_of
-from checkers.register_rows import ABSENT
-from checkers.register_versions import NOBODY, Registers
+from checkers.transactions.register_order import Circle, Orders, spans_of
+from checkers.transactions.register_rows import ABSENT
+from checkers.transactions.register_versions import NOBODY, Registers
 from harness.core.columns import FAIL, OK, Bools
 
 _SHOWN = 8  # So many versions of a circle are told.

@@ -12,8 +12,8 @@ from checkers.columns.files import DAMAGE
 from checkers.columns.runs import codes
 from checkers.history.generation_files import is_locked
 from checkers.history.transactions import chunks, read_chunk
-from checkers.kernels import rows_by_key
-from checkers.versions import Versions, resolved
+from checkers.transactions.list_rows import rows_by_key
+from checkers.transactions.list_versions import Versions, resolved
 from harness.core.columns import NEVER, OK, READ, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
 

@@ -21,7 +21,7 @@ import numpy as np
 from checkers.columns.runs import codes, first_of_each, groups, ordered
 from checkers.graph.edges import OPEN_END, Int32s
 from checkers.graph.sightings import Report, Sighting, seen, union
-from checkers.kernels import partition_of
+from checkers.transactions.list_rows import partition_of
 from harness.core.columns import NEVER, NOTHING, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
 
 ABSENT: Final = -2  # In place of a value: the transaction did not read, or write, the register.

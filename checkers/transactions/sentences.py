@@ -12,8 +12,8 @@ from checkers.graph.classes import MISSES, WRITES, Cycle
 from checkers.graph.edges import PROCESS, REALTIME, WR
 from checkers.graph.sightings import NONE, Example, Sighting
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, load, select, to_operations
-from checkers.register_order import ORDER
-from checkers.register_sentences import RegisterSentences, Seen, Told
+from checkers.transactions.register_order import ORDER
+from checkers.transactions.register_sentences import RegisterSentences, Seen, Told
 from checkers.words.anomalies import TRANSACTIONAL
 from harness.core.columns import NAMED, OK, READ, Int64s
 from harness.core.verdict import Finding, Step
@@ -202,7 +202,7 @@ class Explainer:
         return Told(sentence, (self._reader[example.key],) if anomaly == "dirty-update" else ())
 
     def _sentence(self, anomaly: str, example: Example, operation: Operation) -> str:
-        """The sentence about a list. Each takes what its example holds (checkers/anomalies.py)."""
+        """The sentence about a list. Each takes what its example holds (checkers/transactions/list_anomalies.py)."""
         op, other = f"T{example.op}", f"T{example.other}"
         key = self._name(example.key)
         element = self._name(example.element) if example.element != NONE else "nothing"

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers import anomalies, kernels
 from checkers.graph.edges import all_edges
 from checkers.graph.sightings import Sighting, seen, union
 from checkers.history.transactions import Source, load
-from checkers.kernels import KeyRows
-from checkers.register_order import Order
-from checkers.register_rows import RegisterRows, concatenated, parted, register_rows
-from checkers.register_versions import without
-from checkers.registers import infer_registers
-from checkers.versions import Inference
+from checkers.transactions import list_anomalies, list_rows
+from checkers.transactions.list_rows import KeyRows
+from checkers.transactions.list_versions import Inference
+from checkers.transactions.register_edges import infer_registers
+from checkers.transactions.register_order import Order
+from checkers.transactions.register_rows import RegisterRows, concatenated, parted, register_rows
+from checkers.transactions.register_versions import without
 from harness.core.columns import NOTHING, Bools, Int64s
 
 
@@ -32,10 +32,10 @@ class Share:
 def shares(source: Source, *, partitions: int, nothing: int = NOTHING) -> Iterator[tuple[int, Share]]:
     """The chunk's share of each partition. To write `nothing` is to make a register as it was at first.
 
-    Raises HistoryError like `kernels.rows_by_key`.
+    Raises HistoryError like `list_rows.rows_by_key`.
     """
     transactions = load(source)
-    lists = kernels.rows_by_key(transactions, partitions=partitions)
+    lists = list_rows.rows_by_key(transactions, partitions=partitions)
     registers = register_rows(transactions, nothing=nothing)
     if not len(registers.touches.op):
         yield from ((number, Share(rows, None)) for number, rows in lists)
@@ -48,14 +48,14 @@ def infer(parts: Sequence[Share], *, order: Order) -> Inference:
     """All that follows from all shares of one partition. Of a key that is used in both ways nothing follows."""
     registers = [part.registers for part in parts if part.registers is not None]
     if not registers:
-        return anomalies.infer([part.lists for part in parts])
-    lists, rows = kernels.concatenated([part.lists for part in parts]), concatenated(registers)
+        return list_anomalies.infer([part.lists for part in parts])
+    lists, rows = list_rows.concatenated([part.lists for part in parts]), concatenated(registers)
     list_keys = np.unique(np.concatenate((lists.list_key, lists.append_key)))
     mixed = np.intersect1d(list_keys, _written_keys(rows))
     duplicate = _mixed(lists, mixed)
     if len(mixed):
-        lists = kernels.subset(lists, ~np.isin(lists.list_key, mixed), ~np.isin(lists.append_key, mixed))
-    return _both(anomalies.infer([lists]), infer_registers(without(rows, list_keys), order), duplicate)
+        lists = list_rows.subset(lists, ~np.isin(lists.list_key, mixed), ~np.isin(lists.append_key, mixed))
+    return _both(list_anomalies.infer([lists]), infer_registers(without(rows, list_keys), order), duplicate)
 
 
 def _written_keys(rows: RegisterRows) -> Int64s:

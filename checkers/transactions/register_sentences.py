@@ -10,8 +10,8 @@ import numpy as np
 from checkers.columns.runs import first_of_each
 from checkers.graph.sightings import Example
 from checkers.history.transactions import Load, Operation, Source, Store, load
-from checkers.register_order import Order, Trust
-from checkers.register_rows import ABSENT, Touches, chosen, register_rows
+from checkers.transactions.register_order import Order, Trust
+from checkers.transactions.register_rows import ABSENT, Touches, chosen, register_rows
 from harness.core.columns import FAIL, NEVER, NOTHING, OK, Int64s
 
 Name = Callable[[int], str]
