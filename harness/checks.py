@@ -24,7 +24,6 @@ from checkers import (
     epoch_owners,
     epochs,
     freshness,
-    linearizability,
     liveness,
     replicas,
     streams,
@@ -39,7 +38,8 @@ from checkers.history.tables import Dictionary
 from checkers.history.transactions import chunks
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.operations import Op, operations
-from checkers.register_models import Register
+from checkers.linearizability import check as linearizability
+from checkers.linearizability.models import Register
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
 from checkers.transactions import check as serializability

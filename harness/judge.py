@@ -16,7 +16,7 @@ import msgspec
 
 from checkers.engine.datasets import Engine
 from checkers.history.tables import Dictionary
-from checkers.register_models import Register
+from checkers.linearizability.models import Register
 from checkers.transactions.register_order import ORDER
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models

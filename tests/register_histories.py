@@ -3,7 +3,7 @@
 import json
 from random import Random
 
-from checkers.linearizability_acts import Deed
+from checkers.linearizability.deeds import Deed
 from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.record import Complete, Evidence, Invoke, Json
 from tests.oracles.linearizability import IMPOSSIBLE, apply

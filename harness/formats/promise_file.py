@@ -3,8 +3,8 @@
 `model` is a consistency model, [versions] says what orders the values of registers in transactions, [register] how
 registers are to be read, which must then be linearizable, [stream] is the contract of a change stream, [bounds] the
 numbers to judge by, and each [[promise]] says what must not happen. The fields are those of `harness.core.promises`,
-`checkers.register_models` and `checkers.transactions.register_order`. A mistake is one line that says where it is and
-what to write instead.
+`checkers.linearizability.models` and `checkers.transactions.register_order`. A mistake is one line that says where it
+is and what to write instead.
 """
 
 import tomllib
@@ -16,8 +16,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origi
 
 import msgspec
 
-from checkers import linearizability
-from checkers.register_models import Register
+from checkers.linearizability import check as linearizability
+from checkers.linearizability.models import Register
 from checkers.transactions.register_order import ORDER, Order
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models

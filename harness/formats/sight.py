@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers import linearizability
 from checkers.columns.files import DAMAGE, damaged
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.causal import sequence
 from checkers.invariants.log_acts import is_steps
 from checkers.invariants.operations import collection, pairs
-from checkers.linearizability_acts import form_of
-from checkers.register_models import Register
+from checkers.linearizability import check as linearizability
+from checkers.linearizability.deeds import form_of
+from checkers.linearizability.models import Register
 from harness.core.columns import OK
 from harness.core.promises import Promise
 from harness.core.record import Json

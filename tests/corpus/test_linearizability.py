@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.linearizability import ANOMALIES, check
-from checkers.register_models import Register
+from checkers.linearizability.check import ANOMALIES, check
+from checkers.linearizability.models import Register
 from harness.core.verdict import Judgement
 from harness.formats import parquet
 from harness.formats.load import Loaded, load

@@ -6,7 +6,7 @@ An operation is a `Deed`; nothing of how the checker sees it is used but that.
 import json
 from collections.abc import Iterator, Sequence
 
-from checkers.linearizability_acts import Deed
+from checkers.linearizability.deeds import Deed
 from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.record import Json
 

@@ -10,12 +10,12 @@ from random import Random
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.linearizability import Limits, check, judged, witness_count
-from checkers.linearizability_acts import Deed, Form, Life, acts_of
-from checkers.linearizability_intervals import first_misfit, is_linearizable
-from checkers.linearizability_search import Answer, search
-from checkers.linearizability_sentences import problem_of
-from checkers.register_models import OneRegister, Register, model_of
+from checkers.linearizability.check import Limits, check, judged, witness_count
+from checkers.linearizability.deeds import Deed, Form, Life, acts_of
+from checkers.linearizability.intervals import first_misfit, is_linearizable
+from checkers.linearizability.models import OneRegister, Register, model_of
+from checkers.linearizability.search import Answer, search
+from checkers.linearizability.sentences import problem_of
 from harness.core.record import Json
 from harness.formats import parquet
 from harness.formats.parquet import write_history

@@ -7,9 +7,9 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.spark import SparkEngine
-from checkers.linearizability import Limits, check
-from checkers.linearizability_acts import Deed
-from checkers.register_models import Register
+from checkers.linearizability.check import Limits, check
+from checkers.linearizability.deeds import Deed
+from checkers.linearizability.models import Register
 from harness.core.record import Json
 from harness.formats.parquet import write_history
 from tests.register_histories import correct, records, spoiled

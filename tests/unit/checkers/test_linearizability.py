@@ -6,9 +6,9 @@ from typing import Literal
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.linearizability import NON_LINEARIZABLE, Limits, check
-from checkers.linearizability_acts import Form, form_of
-from checkers.register_models import Register
+from checkers.linearizability.check import NON_LINEARIZABLE, Limits, check
+from checkers.linearizability.deeds import Form, form_of
+from checkers.linearizability.models import Register
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Invoke, MicroOp, Outcome
 from harness.core.verdict import Judgement

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from checkers.linearizability_search import Act, needed
+from checkers.linearizability.search import Act, needed
 from harness.core.columns import NEVER
 
 _BEFORE_ALL: Final = -1

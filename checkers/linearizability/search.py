@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from checkers.register_models import Model, State, Step
+from checkers.linearizability.models import Model, State, Step
 from harness.core.columns import NEVER
 
 TAIL_SHOWN: Final = 4

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.history.tables import MS, seconds
-from checkers.linearizability_acts import Deed, Life, registers_of, written
-from checkers.linearizability_search import Act, DeadEnd
-from checkers.register_models import State
+from checkers.linearizability.deeds import Deed, Life, registers_of, written
+from checkers.linearizability.models import State
+from checkers.linearizability.search import Act, DeadEnd
 from harness.core.columns import FAIL, NEVER
 
 _SHOWN: Final = 4  # Of states, and of operations; the rest is counted.

@@ -18,8 +18,19 @@ import pyarrow.parquet as pq
 from checkers.columns.files import DAMAGE, damaged
 from checkers.history.tables import Dictionary
 from checkers.history.transactions import Chunk
-from checkers.linearizability_search import Act
-from checkers.register_models import FREE, HELD, NOTHING, OPERATIONS, Access, ModelName, Register, Step, json_of, named
+from checkers.linearizability.models import (
+    FREE,
+    HELD,
+    NOTHING,
+    OPERATIONS,
+    Access,
+    ModelName,
+    Register,
+    Step,
+    json_of,
+    named,
+)
+from checkers.linearizability.search import Act
 from harness.core.columns import APPEND, FAIL, NEVER, OK, READ
 from harness.core.errors import HistoryError
 

@@ -2,7 +2,7 @@
 each comes between its invocation and its answer? What is unclear may come at any time after its invocation, or never;
 what certainly failed never comes.
 
-The chain: `linearizability_acts` (each chunk by itself) -> shuffle by key -> for each register the test by intervals
+The chain: `deeds` (each chunk by itself) -> shuffle by key -> for each register the test by intervals
 where values are written once, else a search -> what a short search left open is searched again, and shares the
 configurations that a whole history may take. What is open then is unknown, and says how far the search came.
 
@@ -23,11 +23,11 @@ from typing import Final
 from checkers.engine.datasets import Engine
 from checkers.history.tables import finding
 from checkers.history.transactions import chunks
-from checkers.linearizability_acts import Form, Life, acts_of, form_of, gathered, lives_by_key, registers_of, written
-from checkers.linearizability_intervals import first_misfit, is_linearizable
-from checkers.linearizability_search import Act, Answer, DeadEnd, search
-from checkers.linearizability_sentences import Problem, problem_of, sentence
-from checkers.register_models import Model, OneRegister, Register, model_of
+from checkers.linearizability.deeds import Form, Life, acts_of, form_of, gathered, lives_by_key, registers_of, written
+from checkers.linearizability.intervals import first_misfit, is_linearizable
+from checkers.linearizability.models import Model, OneRegister, Register, model_of
+from checkers.linearizability.search import Act, Answer, DeadEnd, search
+from checkers.linearizability.sentences import Problem, problem_of, sentence
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 

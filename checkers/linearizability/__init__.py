@@ -1,0 +1,1 @@
+"""Whether each register of a history is linearizable. Begin at check.py."""
