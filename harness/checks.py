@@ -15,21 +15,7 @@ from typing import Final, assert_never
 
 import msgspec
 
-from checkers import (
-    acknowledged,
-    authority,
-    causes,
-    cuts,
-    durability,
-    epoch_owners,
-    epochs,
-    freshness,
-    liveness,
-    replicas,
-    streams,
-    survival,
-    watermark_check,
-)
+from checkers import acknowledged, epoch_owners, streams, watermark_check
 from checkers.engine import tasks
 from checkers.engine.datasets import Engine
 from checkers.history.generation_files import is_whole, parts, write_part
@@ -40,6 +26,7 @@ from checkers.invariants import bank, causal, counter, forks, ids, logs, monoton
 from checkers.invariants.operations import Op, operations
 from checkers.linearizability import check as linearizability
 from checkers.linearizability.models import Register
+from checkers.state import authority, causes, cuts, durability, epochs, freshness, liveness, replicas, survival
 from checkers.stream_kernel import RULES
 from checkers.stream_sentences import CHECKER as STREAMS
 from checkers.transactions import check as serializability

@@ -17,8 +17,8 @@ from typing import Final
 
 import msgspec
 
-from checkers.cuts import CHECKER as CUTS
 from checkers.engine.datasets import LocalEngine
+from checkers.state.cuts import CHECKER as CUTS
 from checkers.stream_sentences import CHECKER as STREAMS
 from checkers.watermark_opinion import CHECKER as OPINIONS
 from checkers.watermark_sentences import CHECKER as WATERMARKS

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checkers import cuts, epochs, freshness
+from checkers.state import cuts, epochs, freshness
 from checkers.transactions.acts import Acts, read_acts
 from harness.core.promises import Bounds
 from harness.core.record import Complete, Evidence, MicroOp

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from checkers import authority, durability, survival
+from checkers.state import authority, durability, survival
 from harness.core.record import Outcome
 from tests.amount import FIRST_SEED, count
 from tests.unit.checkers.run_cases import BOUNDS, GROUPS, Run, anomalies, epoch

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers import authority
+from checkers.state import authority
 from harness.core.verdict import Judgement
 from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies, epoch
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from checkers import cuts
-from checkers.cuts import NOT_CLOSED
+from checkers.state import cuts
+from checkers.state.cuts import NOT_CLOSED
 from harness.core.verdict import Judgement
 from tests.unit.checkers.epoch_cases import BOUNDS, Story, name
 

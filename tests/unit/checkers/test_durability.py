@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from checkers import durability
+from checkers.state import durability
 from harness.core.errors import HistoryError
 from harness.core.verdict import Judgement
 from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies, counts, epoch

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from checkers import epochs
-from checkers.epochs import DOUBLE, SHAPE
+from checkers.state import epochs
+from checkers.state.epochs import DOUBLE, SHAPE
 from harness.core.promises import Bounds
 from harness.core.verdict import Judgement
 from tests.unit.checkers.epoch_cases import BOUNDS, Epoch, Story, name

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from checkers import freshness
-from checkers.freshness import STALE
+from checkers.state import freshness
+from checkers.state.freshness import STALE
 from harness.core.verdict import Judgement
 from tests.unit.checkers.epoch_cases import Story, name
 

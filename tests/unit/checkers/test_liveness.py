@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from checkers import liveness
 from checkers.history.intervals import longest, merged, outside, total
+from checkers.state import liveness
 from harness.core.promises import StreamContract
 from harness.core.verdict import Judgement
 from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from checkers import replicas
+from checkers.state import replicas
 from harness.core.verdict import Judgement
 from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies, epoch
 

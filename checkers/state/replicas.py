@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from checkers.history.tables import Dictionary, State, finding, states
-from checkers.survival import last_members
+from checkers.state.survival import last_members
 from checkers.transactions.sentences import Name, number
 from harness.core.promises import Bounds
 from harness.core.verdict import Finding, Judgement

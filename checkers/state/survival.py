@@ -16,7 +16,19 @@ from typing import Final
 
 from checkers.history.faults import LINK_FAULTS, NODE_FAULTS
 from checkers.history.tables import Dictionary, State, Window, finding, phases, rows, states, windows
-from checkers.replay import Claims, Content, Element, Fate, Groups, Sight, is_fractured, restored, sights, told, wrong
+from checkers.state.expected import (
+    Claims,
+    Content,
+    Element,
+    Fate,
+    Groups,
+    Sight,
+    is_fractured,
+    restored,
+    sights,
+    told,
+    wrong,
+)
 from checkers.transactions.sentences import Name, number
 from harness.core.columns import OK, READ
 from harness.core.promises import Bounds

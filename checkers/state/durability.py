@@ -20,7 +20,19 @@ from checkers.history.faults import SLOW_SUBSCRIBER, disturbed
 from checkers.history.generations import Restart
 from checkers.history.intervals import Interval, outside, total
 from checkers.history.tables import Dictionary, Sample, finding, samples, seconds, states, windows
-from checkers.replay import Claims, Content, Element, Fate, Groups, Sight, is_fractured, restored, sights, told, wrong
+from checkers.state.expected import (
+    Claims,
+    Content,
+    Element,
+    Fate,
+    Groups,
+    Sight,
+    is_fractured,
+    restored,
+    sights,
+    told,
+    wrong,
+)
 from checkers.transactions.sentences import Name, number
 from harness.core.promises import Bounds
 from harness.core.verdict import Finding, Judgement

@@ -1,0 +1,1 @@
+"""Whether what nodes hold and report agrees with what was acknowledged: restarts, replicas, epochs, progress."""
