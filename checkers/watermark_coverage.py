@@ -12,7 +12,7 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, expand, first_rows, is_kind
 from checkers.columns.runs import first_of_each, ordered
-from checkers.stream_coverage import ENDS, is_marker
+from checkers.streams.coverage import ENDS, is_marker
 from checkers.watermark_nodes import WHOLE, Marks
 from checkers.watermark_versions import UNKNOWN, KeyOrder, states_at
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites

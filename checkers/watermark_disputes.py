@@ -26,7 +26,7 @@ import numpy as np
 from checkers.columns.index import is_kind
 from checkers.history.streams import merged, placed, placement, read_deliveries, read_writes, stream_logs
 from checkers.history.version_ranks import read_ranked
-from checkers.stream_coverage import is_marker
+from checkers.streams.coverage import is_marker
 from harness.core.columns import (
     BACKFILL,
     FAIL,

@@ -15,7 +15,7 @@ from typing import Final, assert_never
 
 import msgspec
 
-from checkers import acknowledged, epoch_owners, streams, watermark_check
+from checkers import watermark_check
 from checkers.engine import tasks
 from checkers.engine.datasets import Engine
 from checkers.history.generation_files import is_whole, parts, write_part
@@ -27,8 +27,11 @@ from checkers.invariants.operations import Op, operations
 from checkers.linearizability import check as linearizability
 from checkers.linearizability.models import Register
 from checkers.state import authority, causes, cuts, durability, epochs, freshness, liveness, replicas, survival
-from checkers.stream_kernel import RULES
-from checkers.stream_sentences import CHECKER as STREAMS
+from checkers.streams import check as streams
+from checkers.streams.rules.logs import epoch_fork
+from checkers.streams.rules.sessions import acknowledged
+from checkers.streams.sentences import CHECKER as STREAMS
+from checkers.streams.task import RULES
 from checkers.transactions import check as serializability
 from checkers.transactions.register_order import ORDER, Order
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
@@ -232,7 +235,7 @@ def _acknowledged(subject: Subject) -> Judgement:
 
 
 def _epoch_owners(subject: Subject) -> Judgement:
-    return _in_a_task(subject, partial(epoch_owners.check, subject.history, subject.contract))
+    return _in_a_task(subject, partial(epoch_fork.check, subject.history, subject.contract))
 
 
 def _linearizability(subject: Subject) -> Judgement:
@@ -293,7 +296,7 @@ CHECKS: Final = (
     Check(WATERMARKS, CUTS, _watermarks, When.CONTRACT),
     Check(WATERMARKS_LOCKED, CUTS, _watermarks_locked, When.NAMED),
     Check(acknowledged.CHECKER, acknowledged.ANOMALIES, _acknowledged, When.NAMED),
-    Check(epoch_owners.CHECKER, epoch_owners.ANOMALIES, _epoch_owners, When.NAMED),
+    Check(epoch_fork.CHECKER, epoch_fork.ANOMALIES, _epoch_owners, When.NAMED),
     Check(freshness.CHECKER, freshness.ANOMALIES, _freshness),
     Check(cuts.CHECKER, cuts.ANOMALIES, _cuts),
     Check(epochs.CHECKER, epochs.ANOMALIES, _whole(epochs.check)),

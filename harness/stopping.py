@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.online import ONLINE, Online, Violation
-from checkers.stream_sentences import CHECKER
+from checkers.streams.online import ONLINE, Online, Violation
+from checkers.streams.sentences import CHECKER
 from harness.core.columns import KINDS, NEVER, Deliveries
 from harness.core.promises import Promise, StreamContract
 from harness.core.record import Evidence, Footer, Header, Mark, Record, StreamEvent

@@ -1,9 +1,9 @@
 """Breaks a file on purpose, in one place after the other, and shows which breaks no test notices.
 
-`python -m tests.mutants checkers/watermark.py -- tests/unit/checkers tests/property/test_streams.py`
-`python -m tests.mutants` takes rules of the transactional check and of streams, with their tests: 1,500 mutants, an
-hour. `python -m tests.mutants 2/5` takes the second of each five of them, `python -m tests.mutants
-checkers/graph/certificate.py` one of these files.
+`python -m tests.mutants checkers/streams/rules/watermarks/late_event.py -- tests/unit/checkers
+tests/property/test_streams.py` `python -m tests.mutants` takes rules of the transactional check and of streams, with
+their tests: 1,500 mutants, an hour. `python -m tests.mutants 2/5` takes the second of each five of them, `python -m
+tests.mutants checkers/graph/certificate.py` one of these files.
 
 Mutants: a comparison becomes its neighbour (< and <=) or its opposite; `and` and `or`, minimum and maximum change
 places; a flag is inverted; `not` and `~` are dropped; a sum becomes a difference, and a bound moves by one; a search
@@ -65,17 +65,20 @@ RULES = {
     "checkers/graph/classes.py": ["tests/unit/checkers/test_cycles.py", "tests/property/test_graph.py", *BOTH],
     "checkers/transactions/register_order.py": ["tests/property/test_register_order.py", *REGISTERS],
     "checkers/transactions/register_edges.py": REGISTERS,
-    "checkers/resumes.py": ["tests/unit/checkers/test_resumes.py", SESSIONS],
-    "checkers/handover.py": ["tests/unit/checkers/test_handover.py", SESSIONS],
-    "checkers/real_time.py": [
+    "checkers/streams/rules/sessions/resume_hole.py": ["tests/unit/checkers/test_resumes.py", SESSIONS],
+    "checkers/streams/rules/sessions/hand_over_hole.py": ["tests/unit/checkers/test_handover.py", SESSIONS],
+    "checkers/streams/rules/logs/real_time_order.py": [
         "tests/unit/checkers/test_real_time.py",
         "tests/unit/checkers/test_stream_positions.py",
         "tests/property/test_stream_logs.py",
     ],
-    "checkers/online.py": ONLINE,
-    "checkers/online_state.py": ONLINE,
-    "checkers/acknowledged.py": ["tests/unit/checkers/test_acknowledged.py", "tests/property/test_acknowledged.py"],
-    "checkers/epoch_owners.py": ["tests/unit/checkers/test_epoch_owners.py"],
+    "checkers/streams/online.py": ONLINE,
+    "checkers/streams/online_state.py": ONLINE,
+    "checkers/streams/rules/sessions/acknowledged.py": [
+        "tests/unit/checkers/test_acknowledged.py",
+        "tests/property/test_acknowledged.py",
+    ],
+    "checkers/streams/rules/logs/epoch_fork.py": ["tests/unit/checkers/test_epoch_owners.py"],
     "checkers/watermark_disputes.py": OPINIONS,
     "checkers/watermark_opinion.py": OPINIONS,
     "checkers/watermark_elsewhere.py": [

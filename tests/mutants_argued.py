@@ -197,52 +197,64 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/graph/certificate.py",
         "_backward: 'right'  ->  'left'",
     ): "who ended as a reader began makes the same window as an edge does",
-    ("checkers/real_time.py", "False  ->  True"): "how many threads read a file, changes nothing of what they read",
     (
-        "checkers/handover.py",
+        "checkers/streams/rules/logs/real_time_order.py",
+        "False  ->  True",
+    ): "how many threads read a file, changes nothing of what they read",
+    (
+        "checkers/streams/rules/sessions/hand_over_hole.py",
         "if len(rows) == 0 and len(holes.backfills.watermark) == 0:\n    return Ruling.nothing()  ->  pass",
     ): "without rows of snapshots and holes behind them there is nothing to put together, and the same comes of it",
     (
-        "checkers/handover.py",
+        "checkers/streams/rules/sessions/hand_over_hole.py",
         "int(what.max(initial=-1)) + 1  ->  int(what.max(initial=-1)) + 2",
     ): "there is room for one value more, which nobody has",
     (
-        "checkers/handover.py",
+        "checkers/streams/rules/sessions/hand_over_hole.py",
         "int(part.max()) + 1  ->  int(part.max()) + 2",
     ): "there is room for one part more, of nobody",
-    ("checkers/handover.py", "mark < own[-1]  ->  mark <= own[-1]"): "a watermark is no row of a snapshot",
-    ("checkers/handover.py", "np.arange(len(part)) < mark  ->  np.arange(len(part)) <= mark"): "a watermark is no row",
     (
-        "checkers/resumes.py",
+        "checkers/streams/rules/sessions/hand_over_hole.py",
+        "mark < own[-1]  ->  mark <= own[-1]",
+    ): "a watermark is no row of a snapshot",
+    (
+        "checkers/streams/rules/sessions/hand_over_hole.py",
+        "np.arange(len(part)) < mark  ->  np.arange(len(part)) <= mark",
+    ): "a watermark is no row",
+    (
+        "checkers/streams/rules/sessions/resume_hole.py",
         "np.arange(len(view.session)) < last[view.session]  ->  np.arange(len(view.session)) <= last[view.session]",
     ): "a gap is no row, and only rows are asked about",
     (
-        "checkers/resumes.py",
+        "checkers/streams/rules/sessions/resume_hole.py",
         "int(view.session.max(initial=-1)) + 1  ->  int(view.session.max(initial=-1)) + 2",
     ): "there is room for one session more, which nobody has",
     (
-        "checkers/resumes.py",
+        "checkers/streams/rules/sessions/resume_hole.py",
         "int(self._known.max(initial=-1)) + 1  ->  int(self._known.max(initial=-1)) + 2",
     ): "there is room for one key more, and no row has the name NEVER",
     (
-        "checkers/resumes.py",
+        "checkers/streams/rules/sessions/resume_hole.py",
         "int(what.max(initial=-1)) + 1  ->  int(what.max(initial=-1)) + 2",
     ): "there is room for one value more, which nobody has",
-    ("checkers/epoch_owners.py", "False  ->  True"): "how many threads read a file, changes nothing of what they read",
     (
-        "checkers/acknowledged.py",
+        "checkers/streams/rules/logs/epoch_fork.py",
+        "False  ->  True",
+    ): "how many threads read a file, changes nothing of what they read",
+    (
+        "checkers/streams/rules/sessions/acknowledged.py",
         "reached[opens] > d.position[opens]  ->  reached[opens] >= d.position[opens]",
     ): "between an opening and an acknowledgement of its own position lies no write: only the cost differs",
     (
-        "checkers/acknowledged.py",
+        "checkers/streams/rules/sessions/acknowledged.py",
         "d.position[opened] < d.position[ack]  ->  d.position[opened] <= d.position[ack]",
     ): "between an opening and an acknowledgement of its own position lies no write: only the cost differs",
     (
-        "checkers/acknowledged.py",
+        "checkers/streams/rules/sessions/acknowledged.py",
         "is_apart & (d.position[opened] < d.position[ack])  ->  is_apart | (d.position[opened] < d.position[ack])",
     ): "what opens a session is its first event, so that acknowledgements before it are all of others",
     (
-        "checkers/acknowledged.py",
+        "checkers/streams/rules/sessions/acknowledged.py",
         "d.seq < crash  ->  d.seq <= crash",
     ): "a crash and an acknowledgement are two records of the journal",
     ("checkers/watermark_disputes.py", "row.at > mark.at  ->  row.at >= mark.at"): "a watermark is no row",
@@ -264,25 +276,25 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/watermark_disputes.py",
         "shown & (deliveries.key != NEVER)  ->  shown | (deliveries.key != NEVER)",
     ): "events of other keys are looked at as well, and tell nothing: only the cost differs",
-    ("checkers/online.py", "if len(writes.op) == 0:\n    return set()  ->  pass"): COST,
+    ("checkers/streams/online.py", "if len(writes.op) == 0:\n    return set()  ->  pass"): COST,
     (
-        "checkers/online.py",
+        "checkers/streams/online.py",
         "if contract.epochs != 'owners' or contract.position == 'epoch':\n    return set()  ->  pass",
     ): COST,
     (
-        "checkers/online.py",
+        "checkers/streams/online.py",
         "contract.epochs != 'owners' or contract.position == 'epoch'  ->  "
         "contract.epochs != 'owners' and contract.position == 'epoch'",
     ): COST,
     (
-        "checkers/online.py",
+        "checkers/streams/online.py",
         "d.position[rows] > floor  ->  d.position[rows] >= floor",
     ): "what is held at the floor was judged when it came, and is not told again",
     (
-        "checkers/online_state.py",
+        "checkers/streams/online_state.py",
         "int(d.subscriber.max(initial=0)) + 1  ->  int(d.subscriber.max(initial=0)) + 2",
     ): "there is room for one subscriber more, which nobody is",
-    ("checkers/online_state.py", "later >= 0  ->  later > 0"): "what comes later is never the first event",
+    ("checkers/streams/online_state.py", "later >= 0  ->  later > 0"): "what comes later is never the first event",
     (
         "checkers/engine/wire.py",
         "int(length.min(initial=0, where=~is_open)) - 1  ->  int(length.min(initial=0, where=~is_open)) - 2",
@@ -310,7 +322,7 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "_TABLE_SPARSITY * values.size + 1024  ->  _TABLE_SPARSITY * values.size + 1025",
     ): COST,
     (
-        "checkers/real_time.py",
+        "checkers/streams/rules/logs/real_time_order.py",
         "_first_end_of_others(ops) < ops.invoke_seq  ->  _first_end_of_others(ops) <= ops.invoke_seq",
     ): "an answer and an invocation are two records of the journal",
     ("checkers/columns/runs.py", "high - low + 1  ->  high - low + 2"): "nobody asks for the place behind the last",

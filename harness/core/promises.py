@@ -37,7 +37,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     """How a change stream is to be read. No default hides a choice that has lost data before: `closed` and `cut`.
 
-    The fields are parameters of the rules S01 to S28, for which see `checkers/streams.py`.
+    The fields are parameters of the rules S01 to S28, for which see `checkers/streams/check.py`.
     """
 
     closed: Literal["<", "<="]  # Does watermark w promise the events at w?

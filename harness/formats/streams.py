@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from checkers import stream_kernel as rules
-from checkers.stream_sentences import CHECKER
+from checkers.streams import task as rules
+from checkers.streams.sentences import CHECKER
 from checkers.words.anomalies import NAMES
 from harness.core.errors import HistoryError
 from harness.core.promises import Promise

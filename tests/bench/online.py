@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from checkers.online import Online
-from checkers.online_state import joined, taken
+from checkers.streams.online import Online
+from checkers.streams.online_state import joined, taken
 from harness.core.columns import NEVER, OPEN, ROW, Deliveries
 from tests.bench.streams import CONTRACT, source, stream
 

@@ -19,7 +19,7 @@ import msgspec
 
 from checkers.engine.datasets import LocalEngine
 from checkers.state.cuts import CHECKER as CUTS
-from checkers.stream_sentences import CHECKER as STREAMS
+from checkers.streams.sentences import CHECKER as STREAMS
 from checkers.watermark_opinion import CHECKER as OPINIONS
 from checkers.watermark_sentences import CHECKER as WATERMARKS
 from harness.checks import WATERMARKS_LOCKED

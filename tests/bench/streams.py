@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 
-from checkers.delivery import missing_events, torn_units
-from checkers.stream_view import stream_view
-from checkers.watermark import late_events, regressions
+from checkers.streams.rules.watermarks.late_event import late_events, regressions
+from checkers.streams.rules.watermarks.missing_event import missing_events, torn_units
+from checkers.streams.view import stream_view
 from harness.core.columns import NEVER, OK, OPEN, ROW, WATERMARK, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 

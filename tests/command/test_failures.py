@@ -73,7 +73,7 @@ def test_a_simulation_that_ends_without_a_word_is_no_pass(seamark: Seamark, monk
 
 
 @pytest.mark.parametrize(
-    "name", ["harness.single.finish", "checkers.transactions.check.check", "checkers.streams.check"]
+    "name", ["harness.single.finish", "checkers.transactions.check.check", "checkers.streams.check.check"]
 )
 def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -99,7 +99,7 @@ def test_a_report_page_that_fails_leaves_no_report_that_says_otherwise(
 def test_a_finding_outranks_a_check_that_fails(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("checkers.streams.check", raises)
+    monkeypatch.setattr("checkers.streams.check.check", raises)
     lossy = ("--cluster", "tutorial", "--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--seed", "1")
     outcome = seamark("run", *lossy, "--engine", "local", "--json")
     assert (outcome.code, outcome.json["verdict"]) == (1, "invalid")

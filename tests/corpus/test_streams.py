@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.streams import check
+from checkers.streams.check import check
 from harness.core.promises import StreamContract
 from harness.core.record import Evidence
 from harness.core.verdict import Judgement

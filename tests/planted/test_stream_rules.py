@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.streams import check
+from checkers.streams.check import check
 from clusters.tutorial.feed import Feed
 from clusters.tutorial.messages import Watermark
 from clusters.tutorial.promises import STREAM

@@ -7,13 +7,13 @@ import numpy as np
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from checkers.duplicates import duplicate_events
 from checkers.history.streams import NO_WRITES
-from checkers.online import ONLINE, Online, Violation, torn_in, zombies_in
-from checkers.online_state import taken
-from checkers.order import order_inversions
-from checkers.stream_view import defect, stream_view
-from checkers.watermark import late_events, regressions
+from checkers.streams.online import ONLINE, Online, Violation, torn_in, zombies_in
+from checkers.streams.online_state import taken
+from checkers.streams.rules.events.duplicate_event import duplicate_events
+from checkers.streams.rules.events.order_inversion import order_inversions
+from checkers.streams.rules.watermarks.late_event import late_events, regressions
+from checkers.streams.view import defect, stream_view
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries
 from harness.core.promises import StreamContract
 from tests.amount import count

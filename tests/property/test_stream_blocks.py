@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from checkers.columns.blocks import blocks
-from checkers.stream_kernel import Outcome, judged
+from checkers.streams.task import Outcome, judged
 from harness.core.promises import StreamContract
 from tests.amount import FIRST_SEED, count
 from tests.property.test_stream_logs import spoiled as logs_spoiled

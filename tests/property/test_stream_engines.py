@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from checkers.agreement import splits
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.spark import SparkEngine
 from checkers.history.streams import StreamLog
-from checkers.stream_kernel import SPLIT, judged
-from checkers.streams import check
+from checkers.streams.check import check
+from checkers.streams.rules.logs.split_view import splits
+from checkers.streams.task import SPLIT, judged
 from harness.core.columns import FAIL, KINDS, NEVER, OK
 from harness.core.promises import StreamContract
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent

@@ -5,10 +5,10 @@ from dataclasses import replace
 from hypothesis import assume, event, example, given
 from msgspec import structs
 
-from checkers.duplicates import confirmed_again, duplicate_events, repetitions
-from checkers.order import order_inversions
-from checkers.payload import phantom_events, wrong_values
-from checkers.stream_view import defect
+from checkers.streams.rules.events.duplicate_event import confirmed_again, duplicate_events, repetitions
+from checkers.streams.rules.events.order_inversion import order_inversions
+from checkers.streams.rules.events.wrong_value import phantom_events, wrong_values
+from checkers.streams.view import defect
 from harness.core.columns import NEVER, OPEN
 from harness.core.draw import Draw
 from harness.core.promises import StreamContract

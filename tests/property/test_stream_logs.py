@@ -7,13 +7,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.future import watermarks_from_future
 from checkers.history.around import Issued
-from checkers.owners import zombie_events
-from checkers.partitions import watermarks_above_partitions
-from checkers.prefix import rewritten_offsets
-from checkers.real_time import Placed, real_time_order
-from checkers.stream_kernel import RULES, judged
+from checkers.streams.rules.logs.real_time_order import Placed, real_time_order
+from checkers.streams.rules.logs.rewritten_offset import rewritten_offsets
+from checkers.streams.rules.logs.zombie import zombie_events
+from checkers.streams.rules.watermarks.watermark_above_partitions import watermarks_above_partitions
+from checkers.streams.rules.watermarks.watermark_from_future import watermarks_from_future
+from checkers.streams.task import RULES, judged
 from harness.core.columns import INFO, NEVER, ROW, WATERMARK
 from harness.core.promises import StreamContract
 from tests.amount import count

@@ -6,13 +6,13 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from checkers.delivery import missing_events
-from checkers.ends import events_after_end
-from checkers.handover import hand_over_holes
 from checkers.history.around import NOTHING_AROUND
-from checkers.resumes import holes
-from checkers.stream_kernel import RULES, judged
-from checkers.tail import lost_tails
+from checkers.streams.rules.sessions.event_after_end import events_after_end
+from checkers.streams.rules.sessions.hand_over_hole import hand_over_holes
+from checkers.streams.rules.sessions.lost_tail import lost_tails
+from checkers.streams.rules.sessions.resume_hole import holes
+from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.task import RULES, judged
 from harness.core.columns import BACKFILL, ROW
 from harness.core.promises import StreamContract
 from tests.amount import count

@@ -3,9 +3,9 @@
 import msgspec
 from hypothesis import assume, example, given, settings
 
-from checkers.divergence import divergent_duplicates
-from checkers.filters import moved_keys, outside_events
-from checkers.stream_view import defect
+from checkers.streams.rules.events.divergent_duplicate import divergent_duplicates
+from checkers.streams.rules.sessions.outside_filter import moved_keys, outside_events
+from checkers.streams.view import defect
 from harness.core.promises import StreamContract
 from tests.amount import count
 from tests.oracles import stream_shapes

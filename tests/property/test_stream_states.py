@@ -4,12 +4,12 @@ from collections import Counter
 
 from hypothesis import assume, given
 
-from checkers.agreement import splits, views_of
-from checkers.boundary import state_mismatches
-from checkers.delivery import missing_events
-from checkers.gaps import silent_gaps
 from checkers.history.streams import StreamLog
-from checkers.stream_kernel import (
+from checkers.streams.rules.logs.split_view import splits, views_of
+from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.rules.watermarks.silent_gap import silent_gaps
+from checkers.streams.rules.watermarks.state_mismatch import state_mismatches
+from checkers.streams.task import (
     BOUNDARY,
     DUPLICATE,
     INVERTED,
@@ -25,7 +25,7 @@ from checkers.stream_kernel import (
     WRONG,
     judged,
 )
-from checkers.stream_view import defect
+from checkers.streams.view import defect
 from harness.core.promises import StreamContract
 from tests.amount import FIRST_SEED, count
 from tests.oracles import stream_states

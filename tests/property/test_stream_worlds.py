@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import pytest
 
-from checkers.agreement import splits
 from checkers.history.streams import StreamLog, merged, placed, placement
-from checkers.stream_kernel import judged
+from checkers.streams.rules.logs.split_view import splits
+from checkers.streams.task import judged
 from harness.core.columns import BACKFILL, CLOSE, GAP, INFO, NEVER, OPEN, ROW, WATERMARK
 from tests.amount import FIRST_SEED, count
 from tests.oracles.watermark_classes import Named, components, level, names

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from checkers.delivery import missing_events, torn_units
-from checkers.stream_view import StreamView, defect, stream_view
-from checkers.watermark import late_events, regressions
+from checkers.streams.rules.watermarks.late_event import late_events, regressions
+from checkers.streams.rules.watermarks.missing_event import missing_events, torn_units
+from checkers.streams.view import StreamView, defect, stream_view
 from harness.core.promises import StreamContract
 from tests.amount import count
 from tests.oracles.streams import Oracle

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from checkers import streams
-from checkers.agreement import rows_at, splits
 from checkers.engine.datasets import LocalEngine
 from checkers.history.streams import StreamLog, merged, placed, placement
-from checkers.stream_kernel import SPLIT, TORN, judged
-from checkers.stream_sentences import finding
-from checkers.stream_view import stream_view
+from checkers.streams import check as streams
+from checkers.streams.rules.logs.split_view import rows_at, splits
+from checkers.streams.sentences import finding
+from checkers.streams.task import SPLIT, TORN, judged
+from checkers.streams.view import stream_view
 from checkers.transactions.register_order import Order
 from checkers.transactions.sentences import number
 from checkers.watermark_check import Options, check

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from checkers.agreement import splits
 from checkers.history.streams import StreamLog, merged, placed, placement
-from checkers.stream_kernel import BOUNDARY, LATE, MISSING, REGRESS, RULES, SPLIT, TORN, Outcome, judged
-from checkers.stream_view import Ruling, StreamView, stream_view
+from checkers.streams.rules.logs.split_view import splits
+from checkers.streams.task import BOUNDARY, LATE, MISSING, REGRESS, RULES, SPLIT, TORN, Outcome, judged
+from checkers.streams.view import Ruling, StreamView, stream_view
 from harness.core.promises import StreamContract
 from tests.stream_language import deliveries_of, events, source_of, writes
 

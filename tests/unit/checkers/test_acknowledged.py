@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from checkers.acknowledged import CHECKER, LOST, check, lost_acknowledged
 from checkers.engine.datasets import LocalEngine
 from checkers.history.tables import Dictionary
-from checkers.stream_view import Ruling
+from checkers.streams.rules.sessions.acknowledged import CHECKER, LOST, check, lost_acknowledged
+from checkers.streams.view import Ruling
 from checkers.transactions.sentences import number
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
 from harness.formats.parquet import write_history

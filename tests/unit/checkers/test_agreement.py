@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.agreement import splits, views_of
+from checkers.streams.rules.logs.split_view import splits, views_of
 from tests.unit.checkers.stream_cases import EPOCHS, accused, view
 
 SPLIT = ["split-view"]

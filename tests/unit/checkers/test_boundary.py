@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.boundary import state_mismatches
+from checkers.streams.rules.watermarks.state_mismatch import state_mismatches
 from tests.unit.checkers.stream_cases import EPOCHS, accused, shown, view
 
 MISMATCH = "state-mismatch"

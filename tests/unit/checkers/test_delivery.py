@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.delivery import missing_events, torn_units
-from checkers.stream_view import defect, stream_view
+from checkers.streams.rules.watermarks.missing_event import missing_events, torn_units
+from checkers.streams.view import defect, stream_view
 from harness.core.columns import NEVER
 from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import contract, found, outcome, view

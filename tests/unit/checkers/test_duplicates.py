@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.duplicates import confirmed_again, duplicate_events
+from checkers.streams.rules.events.duplicate_event import confirmed_again, duplicate_events
 from tests.unit.checkers.stream_cases import EPOCHS, accused, shown, view
 
 DUPLICATE = ["duplicate-event"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.ends import events_after_end
+from checkers.streams.rules.sessions.event_after_end import events_after_end
 from tests.unit.checkers.stream_cases import accused, shown, view
 
 ENDED = ["event-after-end"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
-from checkers.epoch_owners import CHECKER, FORK, Acts, check, forks
+from checkers.streams.rules.logs.epoch_fork import CHECKER, FORK, Acts, check, forks
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Judgement

@@ -2,8 +2,8 @@
 
 import pytest
 
-from checkers.divergence import divergent_duplicates
-from checkers.filters import moved_keys, outside_events
+from checkers.streams.rules.events.divergent_duplicate import divergent_duplicates
+from checkers.streams.rules.sessions.outside_filter import moved_keys, outside_events
 from tests.unit.checkers.stream_cases import EPOCHS, accused, view
 
 OUTSIDE, MOVED, DIVERGENT = ["outside-filter"], ["moved-key"], ["divergent-duplicate"]

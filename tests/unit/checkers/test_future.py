@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from checkers.future import watermarks_from_future
 from checkers.history.around import NOTHING_AROUND, Issued
-from checkers.stream_view import Ruling
+from checkers.streams.rules.watermarks.watermark_from_future import watermarks_from_future
+from checkers.streams.view import Ruling
 from harness.core.columns import NEVER
 from tests.unit.checkers.stream_cases import accused, view
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from checkers.delivery import missing_events
-from checkers.gaps import silent_gaps
+from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.rules.watermarks.silent_gap import silent_gaps
 from tests.unit.checkers.stream_cases import EPOCHS, accused, view
 
 ONE = "ok@4 x=1"

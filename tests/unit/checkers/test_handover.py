@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.delivery import missing_events
-from checkers.handover import hand_over_holes
-from checkers.resumes import holes
-from checkers.stream_view import Ruling, stream_view
+from checkers.streams.rules.sessions.hand_over_hole import hand_over_holes
+from checkers.streams.rules.sessions.resume_hole import holes
+from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.view import Ruling, stream_view
 from harness.core.columns import NEVER
 from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import accused, contract, shown, view

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from checkers.online import Online
-from checkers.online_state import joined, taken
+from checkers.streams.online import Online
+from checkers.streams.online_state import joined, taken
 from harness.core.columns import NEVER, OPEN, ROW, Deliveries
 from harness.core.promises import StreamContract
 from tests.bench.streams import source, stream

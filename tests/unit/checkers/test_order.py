@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.order import order_inversions
+from checkers.streams.rules.events.order_inversion import order_inversions
 from tests.unit.checkers.stream_cases import EPOCHS, accused, shown, view
 
 INVERTED = ["order-inversion"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.payload import phantom_events, wrong_values
+from checkers.streams.rules.events.wrong_value import phantom_events, wrong_values
 from tests.unit.checkers.stream_cases import EPOCHS, accused, view
 
 PHANTOM, WRONG = ["phantom-event"], ["wrong-value"]

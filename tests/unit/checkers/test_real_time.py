@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkers.history.streams import read_writes
-from checkers.real_time import read_placed, real_time_order
+from checkers.streams.rules.logs.real_time_order import read_placed, real_time_order
 from harness.core.columns import NEVER
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record

@@ -2,9 +2,9 @@
 
 import pytest
 
-from checkers.delivery import missing_events
-from checkers.resumes import holes
-from checkers.stream_view import Ruling
+from checkers.streams.rules.sessions.resume_hole import holes
+from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.view import Ruling
 from tests.unit.checkers.stream_cases import accused, shown, view
 
 HOLE = ["resume-hole"]

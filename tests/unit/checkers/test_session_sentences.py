@@ -2,9 +2,9 @@
 
 import pytest
 
-from checkers.real_time import Reversal
-from checkers.session_sentences import SENTENCES
-from checkers.stream_sentences import finding, reversal_finding
+from checkers.streams.rules.logs.real_time_order import Reversal
+from checkers.streams.sentences import finding, reversal_finding
+from checkers.streams.session_sentences import SENTENCES
 from harness.core.verdict import Finding
 from tests.stream_language import key_of
 from tests.unit.checkers.stream_cases import outcome

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from checkers.owners import zombie_events
-from checkers.partitions import watermarks_above_partitions
-from checkers.prefix import rewritten_offsets
-from checkers.real_time import Placed, RealTime, real_time_order
+from checkers.streams.rules.logs.real_time_order import Placed, RealTime, real_time_order
+from checkers.streams.rules.logs.rewritten_offset import rewritten_offsets
+from checkers.streams.rules.logs.zombie import zombie_events
+from checkers.streams.rules.watermarks.watermark_above_partitions import watermarks_above_partitions
 from tests.unit.checkers.stream_cases import accused, contract, shown, view
 
 ABOVE, ZOMBIE, REWRITTEN = ["watermark-above-partitions"], ["zombie"], ["rewritten-offset"]

@@ -6,7 +6,7 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.tables import Dictionary
-from checkers.streams import check
+from checkers.streams.check import check
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent
 from harness.core.verdict import Finding
 from harness.formats.parquet import write_history

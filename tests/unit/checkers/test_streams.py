@@ -8,8 +8,8 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from checkers.history.streams import read_deliveries, read_writes, stream_logs
 from checkers.history.tables import Dictionary
-from checkers.stream_kernel import RULES
-from checkers.streams import check
+from checkers.streams.check import check
+from checkers.streams.task import RULES
 from harness.core.columns import KINDS, NEVER
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent

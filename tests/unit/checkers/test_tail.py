@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.delivery import missing_events
 from checkers.history.around import NOTHING_AROUND
-from checkers.stream_view import Ruling
-from checkers.tail import lost_tails
+from checkers.streams.rules.sessions.lost_tail import lost_tails
+from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.view import Ruling
 from tests.unit.checkers.stream_cases import accused, view
 
 LOST = ["lost-tail"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.watermark import late_events, regressions
+from checkers.streams.rules.watermarks.late_event import late_events, regressions
 from tests.unit.checkers.stream_cases import found, outcome, shown, view
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from checkers import streams
 from checkers.engine.datasets import LocalEngine
 from checkers.history.streams import merged, placed, placement
+from checkers.streams import check as streams
 from checkers.watermark_disputes import APART, LOST, OPEN_POSITION, SEEN, SHARED, WHOLE, Definition, why
 from checkers.watermark_steps import NAMES
 from harness.core.verdict import Finding

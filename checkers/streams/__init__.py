@@ -1,0 +1,1 @@
+"""Whether a change stream kept its contract. Begin at check.py."""

@@ -1,0 +1,1 @@
+"""Rules about events: their order, repetitions and values."""

@@ -1,0 +1,159 @@
+"""S03: an event comes once where the stream promises so, and not again once the source knows that it was kept."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.index import GroupIndex, codes, is_kind, max_so_far
+from checkers.streams.coverage import Coverage
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import CHECKPOINT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
+
+
+def duplicate_events(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
+    """Rows that came before, by identity and value, where `delivery` and `replay` do not allow that.
+
+    At least once: a session repeats nothing, unless `replay` is session, and a later one only what was not confirmed
+    (`confirmed_again`). Exactly or at most once: a session repeats nothing, and where watermarks bind more than a
+    session, neither do those of one subscriber. What a session itself asked for, by opening at a position below it, may
+    come again. One identity with two values is no repetition: it is S04's, or that of two units to which the system
+    gave one position. A witness is a first delivery behind which its session (its subscriber, where sessions are judged
+    together) received more. O(n log n).
+    """
+    d, contract = view.deliveries, view.contract
+    if contract.delivery == "at-least-once" and contract.replay == "session":
+        return Ruling.nothing()
+    is_joint = contract.delivery != "at-least-once" and contract.wm_scope != "session"
+    group = d.subscriber if is_joint else view.session
+
+    rows, last, once = _repeated_rows(view), _last_heard(view, group, block_rows), 0
+    goes_on = rows < last[group[rows]]
+    for piece in pieces(len(d.kind), block_rows):
+        alone = np.flatnonzero((d.kind[piece] == ROW) & ~view.is_phantom[piece] & ~view.is_repeated[piece])
+        once += int(np.count_nonzero(alone + piece.start < last[group[piece][alone]]))
+
+    own = _previous(codes(view.session[rows], view.identity[rows], d.value[rows]), rows)
+    other = _previous(codes(group[rows], view.identity[rows], d.value[rows]), rows)
+    repeated = np.flatnonzero(other >= 0)
+    is_broken = ~_is_asked(view, rows[repeated], own[repeated])
+    broken = repeated[is_broken]
+    return Ruling(
+        watermark=rows[broken],
+        row=np.where(own[broken] >= 0, own[broken], other[broken]),
+        write=np.full(len(broken), -1, np.int64),
+        witnesses=once + int(np.count_nonzero(goes_on[other < 0])),
+        legal=len(repeated) - len(broken),
+    )
+
+
+def repetitions(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
+    """All of S03: what `duplicate_events` and `confirmed_again` find, by time."""
+    found, more = duplicate_events(view, block_rows=block_rows), confirmed_again(view)
+    watermark = np.append(found.watermark, more.watermark)
+    order = np.argsort(watermark, kind="stable")
+    return Ruling(
+        watermark=watermark[order],
+        row=np.append(found.row, more.row)[order],
+        write=np.append(found.write, more.write)[order],
+        witnesses=found.witnesses + more.witnesses,
+        legal=found.legal,
+    )
+
+
+def confirmed_again(view: StreamView) -> Ruling:
+    """Rows that an earlier session of their subscriber had received, and that a checkpoint before their session held.
+
+    Only where `delivery` is at least once and `resumes_behind_checkpoint`, and only of sessions with an `open`, as what
+    another one had asked for is not known. A checkpoint holds what is at its position with `resume: after`, and not
+    with `at`. A witness is the first delivery of such a row, if a later session received anything. O(n log n).
+    """
+    d, contract = view.deliveries, view.contract
+    if contract.delivery != "at-least-once" or not contract.resumes_behind_checkpoint:
+        return Ruling.nothing()
+    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
+    own = _previous(codes(view.session[rows], view.identity[rows], d.value[rows]), rows)
+    other = _previous(codes(d.subscriber[rows], view.identity[rows], d.value[rows]), rows)
+    opened = _since_open(view)
+    again = np.flatnonzero((own < 0) & (other >= 0) & (opened[rows] >= 0))
+    again = again[_is_confirmed(view, rows[again], opened[rows[again]])]
+    again = again[~_is_asked(view, rows[again], own[again])]
+
+    last = _last_open(view, opened)[d.subscriber[rows]]
+    first = np.flatnonzero((other < 0) & (rows < last))
+    witnesses = np.count_nonzero(_is_confirmed(view, rows[first], last[first]))
+    return Ruling.of_events(rows[again], other[again], witnesses=int(witnesses))
+
+
+def acknowledgements(view: StreamView) -> Int64s:
+    """The checkpoints with a position, of a whole stream or of a partition."""
+    d = view.deliveries
+    return np.flatnonzero((d.kind == CHECKPOINT) & (d.position != NEVER) & (d.key == NEVER))
+
+
+def _is_confirmed(view: StreamView, rows: Int64s, time: Int64s) -> Bools:
+    """Is each row held by a checkpoint that its subscriber recorded before that time?"""
+    d, held = view.deliveries, np.zeros(len(rows), np.bool_)
+    acks = acknowledgements(view)
+    spans = [d.span[rows]]
+    if view.contract.is_position_global:
+        spans.append(np.full(len(rows), -1))
+    for span in spans:
+        group = codes(np.append(d.subscriber[acks], d.subscriber[rows]), np.append(d.span[acks], span))
+        of_ack, of_row = group[: len(acks)], group[len(acks) :]
+        place = GroupIndex(of_ack, acks, np.arange(len(acks))).last_before(of_row, time)
+        highest = np.append(max_so_far(of_ack, d.position[acks]), -1)[place]
+        held |= d.position[rows] <= highest if view.contract.resume == "after" else d.position[rows] < highest
+    return held
+
+
+def _since_open(view: StreamView) -> Int64s:
+    """The row with which the session of each row began, -1 unless that is an `open`."""
+    d = view.deliveries
+    _, first, of_row = np.unique(view.session, return_index=True, return_inverse=True)
+    result: Int64s = np.where(d.kind[first] == OPEN, first, -1)[of_row]
+    return result
+
+
+def _last_open(view: StreamView, opened: Int64s) -> Int64s:
+    """For each subscriber the last `open` of a session that received anything, -1 without one."""
+    d = view.deliveries
+    heard = np.flatnonzero(((d.kind == ROW) | (d.kind == WATERMARK)) & (opened >= 0))
+    result = np.full(int(d.subscriber.max(initial=-1)) + 1, -1, np.int64)
+    np.maximum.at(result, d.subscriber[heard], opened[heard])
+    return result
+
+
+def _is_asked(view: StreamView, rows: Int64s, previous: Int64s) -> Bools:
+    """Did each row's session open below its position, since the row `previous` (-1: none) of the same session?
+
+    A gap takes back nothing of what was asked for, nor does the end of one partition for a row that names none.
+    """
+    d = view.deliveries
+    without_gaps = replace(d, kind=np.where(d.kind == GAP, CHECKPOINT, d.kind).astype(np.int8))
+    asked = Coverage(without_gaps, view.session, np.zeros(len(d.kind), np.bool_), view.contract)
+    # To `Coverage` any partition may be that of a row without one, which would accuse where nobody knows: so such rows
+    # stand here in a partition that no event names.
+    span = np.where(d.span[rows] < 0, d.span.max(initial=0) + 1, d.span[rows])
+    covered = asked.at(view.session[rows], d.key[rows], span, rows)
+    return covered.reaches(d.position[rows]) & (covered.since > previous)
+
+
+def _previous(group: Int64s, rows: Int64s) -> Int64s:
+    """For each of `rows`, by time, the last one of its group before it, -1 if there is none."""
+    return GroupIndex(group, rows, rows).last_before(group, rows)
+
+
+def _repeated_rows(view: StreamView) -> Int64s:
+    """The rows whose identity another event has, phantoms left out."""
+    return np.flatnonzero((view.deliveries.kind == ROW) & view.is_repeated & ~view.is_phantom)
+
+
+def _last_heard(view: StreamView, group: Int64s, block_rows: int) -> Int64s:
+    """The last row or watermark that each group received, -1 without one."""
+    d = view.deliveries
+    last = np.full(int(group.max(initial=-1)) + 1, -1, np.int64)
+    for piece in pieces(len(group), block_rows):
+        heard = np.flatnonzero(is_kind(d.kind[piece], (ROW, WATERMARK)))
+        last[group[piece][heard]] = heard + piece.start  # Ascending: the last one stays.
+    return last

@@ -1,0 +1,182 @@
+"""What an event shows was written: S11 phantom-event, S12 wrong-value."""
+
+from functools import partial
+
+import numpy as np
+
+from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.index import ascending, codes
+from checkers.history.units import is_final_only, unit_names
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import FAIL, NEVER, ROW, Bools, Int64s
+
+WITH_NUMBER = ["key", "value", "ordinal"]
+
+
+def phantom_events(view: StreamView) -> Ruling:
+    """S11: events of values that nobody wrote to their key, or only operations that certainly failed.
+
+    A value that an operation of unclear outcome wrote is none. Nothing is said without a source, or where the system
+    makes events of its own (`system_events`). A witness is an event of a key of which the source refused a write.
+    """
+    d, w = view.deliveries, view.writes
+    rows = np.flatnonzero(view.is_phantom)
+    failed = np.flatnonzero(w.outcome == FAIL)
+    what = codes(np.append(d.key[rows], w.key[failed]), np.append(d.value[rows], w.value[failed]))
+    place = _last_place(what[len(rows) :], what[: len(rows)])
+    write = np.where(place >= 0, np.append(failed, -1)[place], -1)
+    is_event = np.zeros(len(d.kind), np.bool_)
+    is_event[view.first] = np.isin(d.key[view.first], w.key[failed]) & (not view.contract.system_events)
+    is_event[rows] = True
+    return Ruling(watermark=rows, row=np.full(len(rows), -1, np.int64), write=write, witnesses=int(is_event.sum()))
+
+
+def wrong_values(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
+    """S12: rows of a write that is known by something else than its value, with a value that it did not write.
+
+    What a row stands for is told by the unit that it names, where the source knows it; else by its identity, unless
+    that consists of the value; else by the value, which then must be the last that its operation wrote to the key, if
+    only that is sent (`unit_rows: final`). Values that nobody wrote are S11's, unless the row names its unit. A witness
+    is a row that was compared, and could have failed. O(n log n).
+    """
+    d, w = view.deliveries, view.writes
+    if len(w.op) == 0 or view.contract.system_events:
+        return Ruling.nothing()
+    name, is_final = _names(view), _are_final(view)
+    counts, parts = [], []
+    for piece in pieces(len(d.kind), block_rows):
+        is_meant = (d.kind[piece] == ROW) & ~view.is_phantom[piece] & (d.value[piece] != NEVER)
+        rows = piece.start + np.flatnonzero(is_meant)
+        is_right = _are_right(view, rows, name, is_final)
+        counts.append(int(is_right.sum()))
+        parts.append(rows[~is_right])
+    rows = np.concatenate([np.zeros(0, np.int64), *parts])
+    write, is_compared, is_wrong = _nothing(rows)
+    if len(rows):  # Mostly a few: what follows looks for each of them in the whole source.
+        finals = np.flatnonzero(is_final)
+        for judge in (partial(_by_unit, name=name), _by_identity, _by_value):
+            rest = np.flatnonzero(~is_compared)
+            write[rest], is_compared[rest], is_wrong[rest] = judge(view, rows[rest], finals)
+    wrong = rows[is_wrong]
+    none = np.full(len(wrong), -1, np.int64)
+    witnesses = sum(counts) + int(is_compared.sum())
+    return Ruling(watermark=wrong, row=none, write=write[is_wrong], witnesses=witnesses)
+
+
+def _names(view: StreamView) -> Int64s | None:
+    """By which names rows tell of the source's units; None if they do not."""
+    if view.contract.atomic_unit != "transaction":
+        return None
+    name = unit_names(view.writes)
+    return name if np.any(name != NEVER) else None
+
+
+def _are_final(view: StreamView) -> Bools:
+    """The rows of the source that may be sent: all, or of each operation and key the last, that may have happened."""
+    w = view.writes
+    result: Bools = w.outcome != FAIL
+    if view.contract.unit_rows == "final":
+        possible = np.flatnonzero(result)
+        order = possible[ascending(w.op[possible], w.key[possible], w.ordinal[possible])]
+        result[order] = np.diff(codes(w.op[order], w.key[order]), append=-1) != 0
+    return result
+
+
+def _are_right(view: StreamView, rows: Int64s, name: Int64s | None, is_final: Bools) -> Bools:
+    """Which rows show the value of a write that was found already, of the unit that they name, or by their identity:
+    these were compared, and nothing can be wrong.
+    """
+    d, w = view.deliveries, view.writes
+    by_identity = view.contract.identity != "position+key+value"
+    result = np.zeros(len(rows), np.bool_)
+    shown = np.flatnonzero(view.match[rows] >= 0)
+    rows = rows[shown]
+    write = view.expected[view.match[rows]]
+    is_right: Bools = d.value[rows] == w.value[write]
+    if name is None:
+        is_right &= by_identity
+    else:
+        unit = d.unit[rows]
+        is_right &= np.where(unit == NEVER, by_identity, (unit == name[write]) & is_final[write])
+    result[shown] = is_right
+    return result
+
+
+Compared = tuple[Int64s, Bools, Bools]  # For each row: the write that it stands for (-1), was it compared, is it wrong?
+
+
+def _by_unit(view: StreamView, rows: Int64s, finals: Int64s, *, name: Int64s | None) -> Compared:
+    """By the unit that a row names: its value must be one that may be sent of it."""
+    d, w = view.deliveries, view.writes
+    write, is_compared, is_wrong = _nothing(rows)
+    rest = np.flatnonzero(d.unit[rows] != NEVER)
+    if name is None or not len(rest):
+        return write, is_compared, is_wrong
+    unit, key, value = d.unit[rows[rest]], d.key[rows[rest]], d.value[rows[rest]]
+    named = np.flatnonzero((name != NEVER) & (w.outcome != FAIL))
+    of_unit = _matching([unit], [name[named]], named)
+    of_key = _matching([unit, key], [name[finals], w.key[finals]], finals)
+    of_value = _matching([unit, key, value], [name[finals], w.key[finals], w.value[finals]], finals)
+    write[rest] = np.where(of_key >= 0, of_key, of_unit)
+    is_compared[rest] = of_unit >= 0
+    is_wrong[rest] = is_compared[rest] & (of_value < 0)
+    return write, is_compared, is_wrong
+
+
+def _by_identity(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
+    """By position, key, and number in the unit: some write there, or of unknown position, must have that value."""
+    d, w, contract = view.deliveries, view.writes, view.contract
+    if contract.identity == "position+key+value":
+        return _nothing(rows)
+    place = view.match[rows]
+    write = np.where(place >= 0, np.append(view.expected, -1)[place], -1)
+    is_compared = write >= 0
+    is_wrong = is_compared & (np.append(w.value, NEVER)[write] != d.value[rows])
+    if not is_wrong.any():
+        return write, is_compared, is_wrong
+    asked, unplaced = rows[is_wrong], finals[w.position[finals] == NEVER]
+    names = ["key", "value"] if is_final_only(contract) or contract.identity == "position+key" else WITH_NUMBER
+
+    def matching(names: list[str], source: Int64s) -> Int64s:
+        return _matching([getattr(d, n)[asked] for n in names], [getattr(w, n)[source] for n in names], source)
+
+    is_wrong[is_wrong] = (matching([*names, "position"], finals) < 0) & (matching(names, unplaced) < 0)
+    return write, is_compared, is_wrong
+
+
+def _by_value(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
+    """By a value that just one operation wrote to the key, among others: only the last of them may be sent."""
+    d, w = view.deliveries, view.writes
+    if view.contract.identity != "position+key+value" or view.contract.unit_rows == "each":
+        return _nothing(rows)
+    possible = np.flatnonzero(w.outcome != FAIL)
+    what = codes(w.key[possible], w.value[possible])
+    sole = possible[np.bincount(what)[what] == 1] if len(what) else possible
+    owner = _matching([d.key[rows], d.value[rows]], [w.key[sole], w.value[sole]], sole)
+    op = np.append(w.op, NEVER)[owner]
+    final = _matching([op, d.key[rows]], [w.op[finals], w.key[finals]], finals)
+    pair = codes(w.op[possible], w.key[possible])
+    several = possible[np.bincount(pair)[pair] > 1] if len(pair) else possible
+    is_compared = (owner >= 0) & (np.append(w.position, NEVER)[owner] == d.position[rows])
+    is_compared &= _matching([op, d.key[rows]], [w.op[several], w.key[several]], several) >= 0
+    return final, is_compared, is_compared & (final != owner)
+
+
+def _nothing(rows: Int64s) -> Compared:
+    no = np.zeros(len(rows), np.bool_)
+    return np.full(len(rows), -1, np.int64), no, no.copy()
+
+
+def _matching(wanted: list[Int64s], columns: list[Int64s], source: Int64s) -> Int64s:
+    """For each wanted row of columns the last of `source` whose columns are the same, -1 if there is none."""
+    n = len(wanted[0])
+    what = codes(*(np.append(left, right) for left, right in zip(wanted, columns, strict=True)))
+    place = _last_place(what[n:], what[:n])
+    return np.where(place >= 0, np.append(source, -1)[place], -1)
+
+
+def _last_place(code: Int64s, wanted: Int64s) -> Int64s:
+    """For each wanted code its last place in `code`, -1 if it is not there."""
+    places = np.full(int(max(code.max(initial=-1), wanted.max(initial=-1))) + 1, -1, np.int64)
+    places[code] = np.arange(len(code))
+    return places[wanted]

@@ -1,0 +1,133 @@
+"""S18 epoch-fork: an epoch has one owner, so whoever else acts in it acts against it.
+
+Where the contract says that an operation's node owned the log that it wrote to, in the operation's epoch (`owners:
+nodes`). An act is a write that certainly happened: its node, its epoch and its log are known. A log is a partition, or
+the whole stream where positions are global. Each epoch of a log is reported once, by its first act and the first of
+another node. A witness is a change of the owner, between epochs with acts, whose old owner answered something that was
+invoked after the new one's first act: so it lived, and could have acted. Not judged: who acted without writing.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from checkers.columns.arrow import integers
+from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.index import codes
+from checkers.engine.datasets import Engine
+from checkers.history.streams import merged, placed, read_writes, stream_logs
+from checkers.history.tables import finding
+from checkers.streams.task import placement_of
+from harness.core.columns import INFO, NEVER, OK, Int64s
+from harness.core.promises import StreamContract
+from harness.core.verdict import Judgement
+
+CHECKER: Final = "epoch-owners"
+FORK: Final = "epoch-fork"
+ANOMALIES: Final = (FORK,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acts:
+    """Operations that certainly wrote, n of them, by index; `last` has the last operation that each node answered."""
+
+    op: Int64s  # (n,)
+    node: Int64s
+    epoch: Int64s
+    last: Int64s  # (nodes,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forks:
+    """Acts that do not belong: the first one of another node in each epoch of a log, beside the epoch's first act.
+
+    Both are places among the acts, by time of the later one.
+    """
+
+    act: Int64s
+    owner: Int64s
+    witnesses: int
+
+
+def check(history: Path, contract: StreamContract | None, engine: Engine) -> Judgement:
+    """Who acted in whose epoch, in that history. Raises HistoryError if it is damaged."""
+    if contract is None or contract.owners == "unknown":
+        return Judgement(checker=CHECKER, findings=(), witnesses={})
+    acts, names = _acts(history)
+    op, node, epoch = acts.op, acts.node, acts.epoch
+    found = forks(acts, _logs(history, contract, engine, op))
+    if not len(found.act):
+        return Judgement(checker=CHECKER, findings=(), witnesses={FORK: found.witnesses})
+    act, owner = int(found.act[0]), int(found.owner[0])
+    who, whose, when = names[int(node[act])], names[int(node[owner])], int(epoch[act])
+    told = finding(
+        CHECKER,
+        FORK,
+        f"{who} wrote in epoch {when} (operation {op[act]}), in which {whose} had written before it (operation "
+        f"{op[owner]}): an epoch has one owner.",
+        facts=(when, whose, who, int(op[owner]), int(op[act])),
+        count=len(found.act),
+        ops=(int(op[owner]), int(op[act])),
+    )
+    return Judgement(checker=CHECKER, findings=(told,), witnesses={FORK: found.witnesses})
+
+
+def forks(acts: Acts, log: Int64s) -> Forks:
+    """Those of n acts whose node does not own their epoch; `log` (n,) is -1 where it is not known. O(n log n)."""
+    node, epoch = acts.node, acts.epoch
+    known = np.flatnonzero(log >= 0)
+    order = known[np.lexsort((known, epoch[known], log[known]))]
+    owned = codes(log[order], epoch[order])
+    heads = order[np.flatnonzero(np.diff(owned, prepend=-1))]
+    owner = heads[owned]
+    foreign = np.flatnonzero(node[order] != node[owner])
+    earliest = foreign[np.unique(owned[foreign], return_index=True)[1]]
+    by_time = earliest[np.argsort(order[earliest], kind="stable")]
+    old, new = heads[:-1], heads[1:]
+    is_change = (log[old] == log[new]) & (node[old] != node[new])
+    is_alive = acts.last[node[old]] > acts.op[new]
+    return Forks(
+        act=order[by_time],
+        owner=owner[by_time],
+        witnesses=int(np.count_nonzero(is_change & is_alive)) + len(by_time),
+    )
+
+
+def _acts(history: Path) -> tuple[Acts, list[str]]:
+    """The acts of a history, and the names of the nodes."""
+    path = history / "ops.parquet"
+    try:
+        table = pq.read_table(
+            path, columns=["index", "outcome", "node", "epoch"], page_checksum_verification=True, use_threads=False
+        )
+    except DAMAGE as problem:
+        raise damaged(path, problem) from problem
+    names = sorted(name for name in pc.unique(table["node"]).to_pylist() if name is not None)
+    node = integers(pc.index_in(table["node"], value_set=pa.array(names, pa.string())), -1)
+    op, outcome, epoch = integers(table["index"], 0), integers(table["outcome"], INFO), integers(table["epoch"], NEVER)
+    last = np.full(len(names), -1, np.int64)
+    np.maximum.at(last, node[node >= 0], op[node >= 0])
+    is_act = (outcome == OK) & (node >= 0) & (epoch != NEVER) & np.isin(op, read_writes(history).op)
+    order = np.flatnonzero(is_act)[np.argsort(op[is_act])]
+    return Acts(op=op[order], node=node[order], epoch=epoch[order], last=last), names
+
+
+def _logs(history: Path, contract: StreamContract, engine: Engine, op: Int64s) -> Int64s:
+    """The log that each operation wrote to: 0, or its partition; -1 if it wrote to several, or nobody knows."""
+    if contract.is_position_global:
+        return np.zeros(len(op), np.int64)
+    told = engine.over(stream_logs(history, contract)).map(placement_of).collect()
+    if not told:
+        return np.full(len(op), -1, np.int64)
+    writes = placed(read_writes(history), merged(told))
+    least, most = np.full(len(op), NEVER, np.int64), np.full(len(op), -1, np.int64)
+    mine = np.flatnonzero(np.isin(writes.op, op))
+    place = np.searchsorted(op, writes.op[mine])
+    np.minimum.at(least, place, writes.span[mine])
+    np.maximum.at(most, place, writes.span[mine])
+    return np.where(least == most, most, -1)

@@ -1,0 +1,31 @@
+"""S17 zombie: who no longer owns a log puts nothing into it."""
+
+import numpy as np
+
+from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import NEVER, ROW
+
+
+def zombie_events(view: StreamView) -> Ruling:
+    """S17: rows that an older owner put into a log behind what a newer one had put there.
+
+    Where events name the epoch of the owner (`epochs`), and by the order of the source's log, not that of receipt: what
+    the old one had put in before, may be delivered after the change. Each row is reported once. A witness is a change
+    of the owner, in a log of which both put something in. O(n log n).
+    """
+    d, contract = view.deliveries, view.contract
+    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.epoch != NEVER))
+    if contract.epochs != "owners" or contract.position == "epoch":
+        rows = rows[:0]
+    span = np.zeros(len(d.kind), np.int64) if contract.is_position_global else d.span
+    rows = rows[first_rows(span[rows], d.position[rows], d.epoch[rows], view.identity[rows])]
+    # At one position nobody knows who came first, so there the newest epoch stands last.
+    rows = rows[ascending(span[rows], d.position[rows], d.epoch[rows])]
+    log, epoch = codes(span[rows]), d.epoch[rows]
+    reached = max_so_far(log, epoch)
+    broken = np.flatnonzero(epoch < reached)
+    newer = GroupIndex(log, epoch, rows).first(log[broken], reached[broken])
+    order = np.argsort(rows[broken], kind="stable")
+    changes = int(codes(log, epoch).max(initial=-1)) - int(log.max(initial=-1))
+    return Ruling.of_events(rows[broken][order], newer[order], witnesses=changes)

@@ -1,0 +1,1 @@
+"""Rules about sessions: what they cover, where they begin, resume and end."""

@@ -1,0 +1,202 @@
+"""S21: what a subscriber acknowledged upstream, it holds after its crash: the source need not send it ever again.
+
+Two events show it, where the contract says that they mean this (`acknowledged: held`): a `checkpoint`, recorded when
+its position is acknowledged upstream; and the `open` with which a later session begins, whose position is what the
+subscriber's durable state holds. A position holds what is at it with `resume: after`, and not with `at`.
+
+A violation is a committed write that the acknowledging session covered, which the acknowledged position holds and the
+later opening does not. Each is reported once for each subscriber. Not judged: sessions that begin with a snapshot, for
+what it holds they got anew; reopenings inside a session; positions of different partitions. A witness is an opening
+with a position, before which the subscriber crashed, and before that acknowledged a write which it had been sent.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from checkers.columns.index import GroupIndex, codes, expand, max_so_far
+from checkers.engine.datasets import Engine
+from checkers.history.streams import Placement, StreamLog, merged, placed, read_deliveries, read_writes, stream_logs
+from checkers.history.tables import finding, windows
+from checkers.streams.rules.events.duplicate_event import acknowledgements
+from checkers.streams.rules.watermarks.missing_event import first_of_each
+from checkers.streams.task import by_subscriber, placement_of
+from checkers.streams.view import Ruling, StreamView, stream_view
+from checkers.transactions.sentences import Name, number
+from harness.core.columns import BACKFILL, NEVER, OPEN, Bools, Int64s
+from harness.core.promises import StreamContract
+from harness.core.verdict import Finding, Judgement
+
+CHECKER: Final = "acknowledgements"
+LOST: Final = "lost-acknowledged"
+ANOMALIES: Final = (LOST,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """The first write that a subscriber no longer holds, and how many there are. `told` are journal positions."""
+
+    subscriber: str
+    session: int
+    acknowledged: int
+    begun: int
+    op: int
+    key: int
+    value: int
+    position: int
+    told: tuple[int, int]
+    count: int
+
+
+def check(history: Path, contract: StreamContract | None, engine: Engine, name: Name = number) -> Judgement:
+    """What the subscribers of that history kept of what they acknowledged. Raises HistoryError if it is damaged."""
+    if contract is None or contract.acknowledged == "unknown":
+        return Judgement(checker=CHECKER, findings=(), witnesses={})
+    logs = engine.over(stream_logs(history, contract))
+    known = merged(told) if (told := logs.map(placement_of).collect()) else None
+    found = [] if known is None else logs.map(partial(_judged, contract=contract, known=known)).collect()
+    return Judgement(
+        checker=CHECKER,
+        findings=tuple(_finding(lost, name) for each, _ in found for lost in each),
+        witnesses={LOST: sum(count for _, count in found)},
+    )
+
+
+def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling:
+    """S21 over one log. `crashes` are journal positions by subscriber. The rule's event is the opening, its row the
+    acknowledgement. O(n log n), and for each opening below an acknowledgement the writes between.
+    """
+    d = view.deliveries
+    openings, every = _openings(view), acknowledgements(view)
+    opens, acks = _below(view, openings, every)
+    low, high = d.position[opens], d.position[acks]
+    index = GroupIndex(np.zeros(len(view.expected), np.int64), view.writes.position[view.expected])
+    is_behind = view.contract.resume == "after"
+    none = np.zeros(len(opens), np.int64)
+    pair, place = expand(index.place(none, low, above=is_behind), index.place(none, high, above=is_behind))
+    candidate = index.rows[place]
+    kept = np.flatnonzero(_is_meant(view, opens[pair], acks[pair], candidate))
+    pair, candidate = pair[kept], candidate[kept]
+    chosen = first_of_each(codes(d.subscriber[opens[pair]], candidate), opens[pair])
+    pair, candidate = pair[chosen], candidate[chosen]
+    return Ruling(
+        watermark=opens[pair],
+        row=acks[pair],
+        write=view.expected[candidate],
+        witnesses=sum(_is_witness(view, row, every, crashes) for row in openings.tolist()),
+    )
+
+
+def _openings(view: StreamView) -> Int64s:
+    """The rows with which sessions begin at a known position, and not with a snapshot."""
+    d = view.deliveries
+    first = np.unique(view.session, return_index=True)[1]
+    is_opening = (d.kind[first] == OPEN) & (d.position[first] != NEVER)
+    is_opening &= ~np.isin(view.session[first], view.session[d.kind == BACKFILL])
+    return np.sort(first[is_opening])
+
+
+def _below(view: StreamView, opens: Int64s, acks: Int64s) -> tuple[Int64s, Int64s]:
+    """Openings with each acknowledgement of an earlier session of the same subscriber that is above them."""
+    d = view.deliveries
+    everything = np.sort(np.append(opens, acks))
+    height = np.where(np.isin(everything, acks), d.position[everything], -1)
+    reached = np.zeros(len(d.kind), np.int64)
+    reached[everything] = max_so_far(d.subscriber[everything], height)
+    low = opens[reached[opens] > d.position[opens]]  # None, in most logs.
+    by_time = GroupIndex(d.subscriber[acks], acks, acks)
+    who = d.subscriber[low]
+    pair, place = expand(by_time.place(who, np.zeros(len(low), np.int64)), by_time.place(who, low))
+    opened, ack = low[pair], by_time.rows[place]
+    is_apart = view.session[opened] != view.session[ack]
+    kept = is_apart & (d.position[opened] < d.position[ack])
+    return opened[kept], ack[kept]
+
+
+def _is_meant(view: StreamView, opens: Int64s, acks: Int64s, candidate: Int64s) -> Bools:
+    """Are these writes of what the acknowledging session covered, and of what the opening is about?"""
+    d, w = view.deliveries, view.writes
+    write = view.expected[candidate]
+    key, span, position = w.key[write], w.span[write], w.position[write]
+    result = view.coverage.at(view.session[acks], key, span, acks).reaches(position)
+    result &= (d.span[acks] < 0) | (d.span[acks] == span)
+    result &= (d.key[opens] == NEVER) | (d.key[opens] == key)
+    result &= (d.span[opens] < 0) | (d.span[opens] == span)
+    if not view.contract.is_position_global:
+        result &= d.span[opens] == d.span[acks]
+    return result
+
+
+def _is_witness(view: StreamView, opened: int, acks: Int64s, crashes: dict[int, list[int]]) -> bool:
+    """Did the subscriber, before a crash before that opening, acknowledge a write that it had been sent?"""
+    d = view.deliveries
+    who = int(d.subscriber[opened])
+    crash = max((seq for seq in crashes.get(who, []) if seq <= d.seq[opened]), default=None)
+    if crash is None:
+        return False
+    acks = acks[(d.subscriber[acks] == who) & (d.seq[acks] < crash)]
+    if not len(acks):
+        return False
+    ack = acks[np.argmax(d.position[acks])]
+    sent = np.flatnonzero((view.session == view.session[ack]) & (view.match >= 0) & (d.seq < crash))
+    position = view.writes.position[view.expected[view.match[sent]]]
+    is_held = position <= d.position[ack] if view.contract.resume == "after" else position < d.position[ack]
+    sent = sent[is_held]
+    every = np.ones(len(sent), np.int64)
+    return bool(np.any(_is_meant(view, opened * every, ack * every, view.match[sent])))
+
+
+def _judged(log: StreamLog, contract: StreamContract, known: Placement) -> tuple[list[Lost], int]:
+    """The first loss of each subscriber of a log, and the witnesses."""
+    folder = Path(log.directory)
+    view = stream_view(read_deliveries(log), placed(read_writes(folder), known), contract)
+    ruling = lost_acknowledged(view, _crashes(folder, log.subscribers))
+    return list(_losses(view, ruling, log.subscribers)), ruling.witnesses
+
+
+def _losses(view: StreamView, ruling: Ruling, subscribers: Sequence[str]) -> Iterator[Lost]:
+    d, w = view.deliveries, view.writes
+    for mine in by_subscriber(view, ruling):
+        opened, ack, write = (int(column[mine[0]]) for column in (ruling.watermark, ruling.row, ruling.write))
+        yield Lost(
+            subscriber=subscribers[int(d.subscriber[opened])],
+            session=int(d.session[opened]),
+            acknowledged=int(d.position[ack]),
+            begun=int(d.position[opened]),
+            op=int(w.op[write]),
+            key=int(w.key[write]),
+            value=int(w.value[write]),
+            position=int(w.position[write]),
+            told=(int(d.seq[ack]), int(d.seq[opened])),
+            count=len(mine),
+        )
+
+
+def _crashes(history: Path, subscribers: Sequence[str]) -> dict[int, list[int]]:
+    """When each subscriber crashed, as journal positions; only crashes that had an effect."""
+    crashes = [window for window in windows(history) if window.kind == "crash" and window.effect]
+    return {
+        place: [window.begin_seq for window in crashes if name in window.targets]
+        for place, name in enumerate(subscribers)
+    }
+
+
+def _finding(lost: Lost, name: Name) -> Finding:
+    what = f"{name(lost.key)}'s {name(lost.value)} at position {lost.position} (operation {lost.op})"
+    return msgspec.structs.replace(
+        finding(
+            CHECKER,
+            LOST,
+            f"{lost.subscriber} acknowledged position {lost.acknowledged}, and began session {lost.session} with what "
+            f"it holds up to {lost.begun}: {what} is gone, and the source need not send it again.",
+            facts=(lost.subscriber, lost.session, lost.acknowledged, lost.begun, name(lost.key), name(lost.value)),
+            count=lost.count,
+            ops=(lost.op,),
+        ),
+        events=lost.told,
+    )

@@ -1,0 +1,139 @@
+"""S25 hand-over-hole: what a snapshot lacks, and what it brings back. The holes behind it are found with S13's."""
+
+import numpy as np
+
+from checkers.columns.index import GroupIndex, codes, count_so_far, is_kind
+from checkers.streams.coverage import is_session_marker
+from checkers.streams.rules.sessions.resume_hole import Holes
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
+
+
+def hand_over_holes(view: StreamView, holes: Holes) -> Ruling:
+    """S25: faults of a snapshot at p (the position of its rows), and of the stream behind it.
+
+    1. A write behind p that never came (`holes`).
+    2. A row that shows an older version than the newest at or below p; where watermarks are exclusive, below p.
+    3. A key that was there at p, and is not in a snapshot that holds every key (`backfill`), once a watermark closes p.
+       A key whose newest value is null is gone. Nothing is said of keys with a write of unknown position.
+    4. A row that comes for the first time behind a newer event of its key, and does not show what that shows, in a
+       stream in which a key's events are in order: it overwrites what is newer.
+    Each key is reported once a session. A witness is a key in a snapshot that the source wrote behind it, and each key
+    that was asked for in (3).
+    """
+    d, w = view.deliveries, view.writes
+    rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER) & ~view.is_phantom)
+    if len(rows) == 0 and len(holes.backfills.watermark) == 0:
+        return Ruling.nothing()
+    stale, newest = _stale(view, rows)
+    lacking_mark, lacking_write, asked = _lacking(view, rows)
+    overwriting, newer = _overwriting(view, rows)
+    behind = holes.backfills
+    mark = np.concatenate((behind.watermark, stale, lacking_mark, overwriting))
+    row = np.concatenate((behind.row, stale, np.full(len(lacking_mark), -1), newer))
+    write = np.concatenate((behind.write, newest, lacking_write, np.full(len(overwriting), -1)))
+    key = np.where(write >= 0, np.append(w.key, 0)[write], d.key[mark])
+    order = np.lexsort((row, mark))
+    _, first = np.unique(codes(view.session[mark], key)[order], return_index=True)
+    chosen = order[np.sort(first)]
+    written = _written_behind(view, rows)
+    return Ruling(
+        watermark=mark[chosen],
+        row=row[chosen],
+        write=write[chosen],
+        witnesses=len(np.unique(codes(view.session[rows[written]], d.key[rows[written]]))) + asked,
+    )
+
+
+def _stale(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
+    """Rows with an older version than the newest at their position, and that."""
+    d, w, e = view.deliveries, view.writes, view.expected
+    possible = np.flatnonzero(w.outcome != FAIL)
+    what = codes(np.append(d.key[rows], w.key[possible]), np.append(d.value[rows], w.value[possible]))
+    shown, written = what[: len(rows)], what[len(rows) :]
+    owner = np.full(int(what.max(initial=-1)) + 1, -1, np.int64)
+    owner[written] = possible
+    owner[np.bincount(written, minlength=len(owner)) > 1] = -1
+    write = owner[shown]
+    is_known = (write >= 0) & (d.value[rows] != NEVER)
+    is_known &= np.append(w.position, NEVER)[write] != NEVER
+    rows, write = rows[is_known], write[is_known]
+    newest = _newest(view, d.key[rows], d.position[rows])
+    is_stale = (newest >= 0) & (np.append(w.position[e], -1)[newest] > w.position[write])
+    return rows[is_stale], e[newest[is_stale]]
+
+
+def _newest(view: StreamView, key: Int64s, position: Int64s) -> Int64s:
+    """The place in `expected` of each key's newest write at that position, as far as snapshots have it; -1."""
+    w, e = view.writes, view.expected
+    line = codes(np.append(w.key[e], key))
+    index = GroupIndex(line[: len(e)], w.position[e])
+    return index.last_before(line[len(e) :], position, or_equal=view.contract.closed == "<=")
+
+
+def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
+    """Watermarks that close whole snapshots, and the newest write of each key that these lack; and the keys asked for.
+
+    Of each part of a session between two of its markers, if an `open` of everything began it.
+    """
+    d, w, e = view.deliveries, view.writes, view.expected
+    none = np.zeros(0, np.int64)
+    if view.contract.backfill != "whole" or len(e) == 0 or len(rows) == 0:
+        return none, none, 0
+    part = codes(view.session, count_so_far(view.session, is_session_marker(d)))
+    begins = np.zeros(int(part.max()) + 1, np.bool_)
+    begins[part[(d.kind == OPEN) & is_session_marker(d)]] = True
+    keys = np.setdiff1d(w.key[e], w.key[(w.outcome != FAIL) & (w.position == NEVER)])
+    found: list[tuple[int, int]] = []
+    asked = 0
+    for each in np.unique(part[rows]).tolist():
+        own = rows[part[rows] == each]
+        position = int(d.position[own[0]])
+        mark = _closing(view, part == each, position)
+        if not begins[each] or np.any(d.position[own] != position) or mark < own[-1]:
+            continue
+        newest = _newest(view, keys, np.full(len(keys), position))
+        was_there = newest[(newest >= 0) & (np.append(w.value[e], NEVER)[newest] != NEVER)]
+        is_row = is_kind(d.kind, (ROW, BACKFILL)) & (part == each) & (np.arange(len(part)) < mark)
+        lacks = was_there[~np.isin(w.key[e[was_there]], d.key[is_row])]
+        asked += len(was_there)
+        found += [(mark, write) for write in e[lacks].tolist()]
+    pairs = np.array(found, np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1], asked
+
+
+def _closing(view: StreamView, is_meant: Bools, position: int) -> int:
+    """The first of those watermarks of the whole stream that closes the position; -1."""
+    d = view.deliveries
+    is_mark = is_meant & (d.kind == WATERMARK) & (d.span < 0) & ~view.is_regress
+    is_mark &= (d.position > position) | ((d.position == position) & (view.contract.closed == "<="))
+    rows = np.flatnonzero(is_mark)
+    return int(rows[0]) if len(rows) else -1
+
+
+def _overwriting(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
+    """First deliveries behind a newer event of their key since the last marker of the session, and that event."""
+    d = view.deliveries
+    if view.contract.order_key == "none":
+        return rows[:0], rows[:0]
+    part = count_so_far(view.session, is_kind(d.kind, (OPEN, GAP)))
+    what = codes(view.session[rows], view.identity[rows], d.value[rows])
+    _, first = np.unique(what, return_index=True)
+    rows = rows[np.sort(first)]
+    events = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
+    n = len(rows)
+    line = codes(
+        *(np.append(column[rows], column[events]) for column in (view.session, part, d.key)),
+    )
+    last = GroupIndex(line[n:], events, events).last_before(line[:n], rows)
+    is_older = (last >= 0) & (d.position[last] > d.position[rows]) & (d.value[last] != d.value[rows])
+    return rows[is_older], last[is_older]
+
+
+def _written_behind(view: StreamView, rows: Int64s) -> Bools:
+    """Did the source write the key of each row behind its position?"""
+    d, w, e = view.deliveries, view.writes, view.expected
+    line = codes(np.append(w.key[e], d.key[rows]))
+    index = GroupIndex(line[: len(e)], w.position[e])
+    result: Bools = index.first(line[len(e) :], d.position[rows], above=True) >= 0
+    return result

@@ -1,0 +1,136 @@
+"""S14 lost-tail: when all has come to rest, what was committed has arrived."""
+
+import numpy as np
+
+from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.index import Places, ascending, expand
+from checkers.columns.runs import distinct, groups
+from checkers.history.around import NOT_AT_REST, Around
+from checkers.streams.rules.watermarks.missing_event import ALL_CLOSED, Part
+from checkers.streams.supersession import Versions, superseded
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import NEVER, OK, Int64s
+
+
+def lost_tails(view: StreamView, missing: Ruling, around: Around, *, block_rows: int = BLOCK_ROWS) -> Ruling:
+    """S14: expected writes that a live subscriber's session covered at the end, and that never reached the subscriber.
+
+    Said only where all had come to rest: the contract says so (`tail`), and then every committed write counts; or the
+    run waited for it, and then those count that had been answered before it began to wait. Those which a watermark
+    closed are S09's (`missing`). A session is live if it did not end. The rule's event is the session's last. A witness
+    is a live subscriber whose session covers a certain write that began when no fault was in force any more.
+    O(n log n), and for each subscriber what the source wrote behind its start.
+    """
+    is_settled = view.contract.tail == "settled"
+    if view.contract.delivery == "at-most-once" or not (is_settled or around.settled_seq != NOT_AT_REST):
+        return Ruling.nothing()
+    limit = NEVER if is_settled else around.settled_seq
+    ends = _ends(view, block_rows)
+    parts = _parts(view, _lacking(view, ends, block_rows), block_rows)
+    found = [_lost(view, missing, ends, part, limit) for part in parts]
+    last, place = (np.concatenate([part[at] for part in found]) for at in range(2))
+    order = ascending(last, place)
+    witnesses = _witnesses(view, ends, limit, around.healed_seq, block_rows)
+    return Ruling(
+        watermark=last[order],
+        row=np.full(len(order), -1, np.int64),
+        write=view.expected[place[order]],
+        witnesses=len(distinct(np.append(witnesses, last))),
+    )
+
+
+def _ends(view: StreamView, block_rows: int) -> Int64s:
+    """The last row of each subscriber, by subscriber."""
+    who = view.deliveries.subscriber
+    ends = np.full(int(who.max(initial=-1)) + 1, -1, np.int64)
+    for piece in pieces(len(who), block_rows):
+        ends[who[piece]] = np.arange(piece.start, piece.stop)
+    return ends[ends >= 0]
+
+
+def _lacking(view: StreamView, ends: Int64s, block_rows: int) -> Int64s:
+    """The expected writes, as places, that some subscriber was never shown: mostly few, and only they may be lost."""
+    who, count = view.deliveries.subscriber, len(view.expected)
+    of_who = Places(who[ends])
+    came = np.zeros((len(ends), count + 1), np.bool_)  # The last is for rows that show none.
+    for piece in pieces(len(who), block_rows):
+        came[of_who.of(who[piece]), view.match[piece]] = True
+    return np.flatnonzero(~came[:, :count].all(axis=0))
+
+
+def _parts(view: StreamView, places: Int64s, block_rows: int) -> list[Part]:
+    """Those expected writes, so many at a time, beside the rows that show them. O(n)."""
+    is_meant = np.zeros(len(view.expected) + 1, np.bool_)
+    is_meant[places] = True
+    shown = [piece.start + np.flatnonzero(is_meant[view.match[piece]]) for piece in pieces(len(view.match), block_rows)]
+    rows = np.concatenate([np.zeros(0, np.int64), *shown])
+    count = len(places) // block_rows + 1
+    of_part = groups(Places(places).of(view.match[rows]) // block_rows, count)
+    return [
+        Part(places[at * block_rows : (at + 1) * block_rows], rows[own])
+        for at, own in zip(range(count), of_part, strict=True)
+    ]
+
+
+def _lost(view: StreamView, missing: Ruling, ends: Int64s, part: Part, limit: int) -> tuple[Int64s, Int64s]:
+    """Of those expected writes the lost ones, each with the last row of who lost it."""
+    last, place = _owed(view, ends, _counted(view, part.place, limit))
+    lost = _never_came(view, missing, last, place, part.shown)
+    return last[lost], place[lost]
+
+
+def _witnesses(view: StreamView, ends: Int64s, limit: int, healed_seq: int, block_rows: int) -> Int64s:
+    """The last rows of those whose session covers a certain write that began when no fault was in force any more."""
+    w, left = view.writes, ends
+    # What was written last began last: mostly the first look is enough.
+    for piece in reversed(list(pieces(len(view.expected), block_rows))):
+        write = view.expected[piece]
+        is_late = (w.outcome[write] == OK) & (w.invoke_seq[write] > healed_seq)
+        late = _counted(view, piece.start + np.flatnonzero(is_late), limit)
+        left = left[~np.isin(left, _owed(view, left, late)[0])]
+        if len(left) == 0:
+            break
+    result: Int64s = ends[~np.isin(ends, left)]
+    return result
+
+
+def _counted(view: StreamView, places: Int64s, limit: int) -> Int64s:
+    """Those of these expected writes that had certainly been answered before `limit`; if that is NEVER, all."""
+    if limit == NEVER:
+        return places
+    w, write = view.writes, view.expected[places]
+    result: Int64s = places[(w.outcome[write] == OK) & (w.complete_seq[write] < limit)]
+    return result
+
+
+def _owed(view: StreamView, ends: Int64s, places: Int64s) -> tuple[Int64s, Int64s]:
+    """The last rows of subscribers, each with each of those expected writes that its session covers, as its place."""
+    w = view.writes
+    owner, place = expand(np.zeros(len(ends), np.int64), np.full(len(ends), len(places)))
+    last, place = ends[owner], places[place]
+    write = view.expected[place]
+    now = np.full(len(owner), len(view.session), np.int64)
+    covered = view.coverage.at(view.session[last], w.key[write], w.span[write], now)
+    is_owed = covered.reaches(w.position[write])
+    return last[is_owed], place[is_owed]
+
+
+def _never_came(view: StreamView, missing: Ruling, last: Int64s, place: Int64s, shown: Int64s) -> Int64s:
+    """Which of these writes the subscriber never had, nor anything in their place, and no watermark spoke of.
+
+    `shown` are the rows that show any of them.
+    """
+    d, who = view.deliveries, view.deliveries.subscriber
+    absent = view.first_times(who, shown).at(view.of_write(who[last], place)) == NEVER
+    blamed = view.of_write(d.subscriber[missing.watermark], np.searchsorted(view.expected, missing.write))
+    absent &= ~np.isin(view.of_write(who[last], place), blamed)
+    left = np.flatnonzero(absent)
+    is_replaced = superseded(
+        view,
+        Versions.of_expected(view, place[left]),
+        group=who,
+        watermark=last[left],
+        height=np.full(len(left), ALL_CLOSED),
+        before=np.full(len(left), NEVER),
+    )
+    return left[~is_replaced]

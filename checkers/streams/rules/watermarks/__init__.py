@@ -1,0 +1,1 @@
+"""Rules about watermarks: what may follow them, and what must have come before."""

@@ -1,0 +1,71 @@
+"""S22: what a stream with gap markers lost, it says."""
+
+import numpy as np
+
+from checkers.columns.index import GroupIndex, codes, expand
+from checkers.streams.rules.watermarks.missing_event import first_of_each
+from checkers.streams.supersession import Versions, superseded
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import GAP, NEVER, Int64s
+
+
+def silent_gaps(view: StreamView, missing: Ruling) -> Ruling:
+    """Positions of lost events that no marker named before a watermark of the session closed them.
+
+    `missing` are the violations of S09, which spares what a marker covers. A marker that names its first position
+    covers nothing below it: what lies between the last watermark before it and that position is lost in silence, too.
+    Each position is reported once a session. Witnesses are the gap markers, and these losses.
+    """
+    if not view.contract.has_gap_marker:
+        none = np.zeros(0, np.int64)
+        return Ruling(watermark=none, row=none, write=none, witnesses=0)
+    jumped = _jumped(view)
+    watermark = np.concatenate((missing.watermark, jumped[0]))
+    write = np.concatenate((missing.write, jumped[1]))
+    chosen = first_of_each(codes(view.session[watermark], view.writes.position[write]), watermark)
+    return Ruling(
+        watermark=watermark[chosen],
+        row=np.full(len(chosen), -1, np.int64),
+        write=write[chosen],
+        witnesses=int(np.count_nonzero(view.deliveries.kind == GAP)) + len(chosen),
+    )
+
+
+def _jumped(view: StreamView) -> tuple[Int64s, Int64s]:
+    """Watermarks, and the writes that they close, between the watermark before a marker and the marker's position.
+
+    Execution: watermark 4; a marker says that position 9 and what follows may be missing; the session opens again at
+    12, and announces 13. A write at 7 that never came was neither closed before the marker nor covered by it.
+    """
+    d, w = view.deliveries, view.writes
+    is_closed_at = view.contract.closed == "<="
+    gaps = np.flatnonzero((d.kind == GAP) & (d.key == NEVER) & (d.span < 0) & (d.position != NEVER))
+    marks = view.lanes.rows[d.span[view.lanes.rows] < 0]
+    by_time = GroupIndex(view.session[marks], marks, marks)
+    by_height = GroupIndex(view.session[marks], d.position[marks], marks)
+    last = by_time.last_before(view.session[gaps], gaps)
+    low = np.where(last >= 0, np.append(d.position, 0)[last], -1)
+    closed = np.zeros(len(view.expected), np.int64)
+    index = GroupIndex(closed, w.position[view.expected])
+    begin = index.place(np.zeros_like(gaps), low, above=is_closed_at)
+    owner, place = expand(begin, index.place(np.zeros_like(gaps), d.position[gaps]))
+    gap, candidate = gaps[owner], index.rows[place]
+    write = view.expected[candidate]
+    covered = view.coverage.at(view.session[gap], w.key[write], w.span[write], gap)
+    is_lost = covered.reaches(w.position[write])
+    is_lost &= view.first_times(view.scope).at(view.of_write(view.scope[gap], candidate)) == NEVER
+    gap, write, candidate = gap[is_lost], write[is_lost], candidate[is_lost]
+    session = view.session[gap]
+    closing = by_height.place(session, w.position[write], above=not is_closed_at)
+    closing = np.maximum(closing, by_time.place(session, gap))  # The order is the same: no watermark went back.
+    is_announced = closing < by_time.place(session + 1, np.full(len(session), -1))
+    watermark, write, candidate = by_time.rows[closing[is_announced]], write[is_announced], candidate[is_announced]
+    is_replaced = superseded(
+        view,
+        Versions.of_expected(view, candidate),
+        group=view.scope,
+        watermark=watermark,
+        height=d.position[watermark],
+        before=np.full(len(watermark), NEVER),
+    )
+    return watermark[~is_replaced], write[~is_replaced]

@@ -1,0 +1,82 @@
+"""S19: what a subscriber has built at a watermark is what the source had there."""
+
+import numpy as np
+
+from checkers.columns.index import GroupIndex, ascending, codes, count_so_far, max_so_far
+from checkers.columns.runs import distinct, ordered
+from checkers.streams.rules.watermarks.missing_event import Closings, first_of_each
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import NEVER, Bools, Int64s
+
+UNKNOWN = -1  # Below every version.
+
+
+def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruling:
+    """S19, by fold: at a watermark the newest row of a key shows an older version than the source had closed by then.
+
+    The newest row has the highest position that the watermark closes; of several there, the one that came last for the
+    first time. Older and newer is what the source's own order of the key's versions says (`version`), not what
+    positions do. Keys of which a closed write was missing or late are S09's, S05's and S06's, and are left out; so are
+    those of which one position's rows first came in two sessions: a replay may have shown them in their order. Each key
+    is reported once a session. A witness is a watermark that newly closes a version of a key behind another, in one
+    live coverage, where the ranks of all are known. O(n log n).
+    """
+    lanes, w, closed = view.lanes, view.writes, closings or Closings.of(view)
+    position = w.position[view.expected]
+    candidate, place, arrival = closed.candidate, closed.place, closed.arrival
+    group = codes(closed.lane, w.key[view.expected[candidate]])
+
+    is_explained = np.zeros(int(group.max(initial=-1)) + 1, np.bool_)
+    is_explained[group[arrival > lanes.rows[place]]] = True
+    # Mostly all that a lane closes of a key came in one session, and positions need no look.
+    mixed = np.flatnonzero(_are_of_two_sessions(view, group, arrival))
+    tie = codes(group[mixed], position[candidate[mixed]])
+    is_explained[group[mixed[_are_of_two_sessions(view, tie, arrival[mixed])]]] = True
+    kept = np.flatnonzero(~is_explained[group])
+    order = kept[_in_order(group[kept], place[kept], position[candidate[kept]], arrival[kept])]
+    group, candidate, place, arrival = group[order], candidate[order], place[order], arrival[order]
+
+    version = w.version[view.expected[candidate]]
+    rank = np.where(version == NEVER, UNKNOWN, version)
+    newest = max_so_far(group, rank)
+    is_last = (np.diff(group, append=-1) != 0) | (np.diff(place, append=-1) != 0)
+    is_stale = is_last & (rank != UNKNOWN) & (rank < newest)
+    is_sure = count_so_far(group, rank == UNKNOWN) == 0
+    is_witness = is_last & is_sure & (np.diff(group, prepend=-1) == 0)
+
+    stale = np.flatnonzero(is_stale)
+    watermark = lanes.rows[place[stale]]
+    stale = stale[first_of_each(codes(view.session[watermark], w.key[view.expected[candidate[stale]]]), watermark)]
+    told = lanes.rows[distinct(place[is_witness])]
+    of_stale = np.flatnonzero(np.isin(group, group[stale])) if len(stale) else stale
+    index = GroupIndex(group[of_stale], rank[of_stale], candidate[of_stale])
+    missed = index.first(group[stale], newest[stale])
+    return Ruling(
+        watermark=lanes.rows[place[stale]],
+        row=arrival[stale],
+        write=view.expected[missed],
+        witnesses=len(told),
+        told=told,
+    )
+
+
+def _in_order(group: Int64s, place: Int64s, position: Int64s, arrival: Int64s) -> Int64s:
+    """The rows by their group, and inside it by the other columns; like that those of a group mostly stand already."""
+    order, inside = ordered(group)
+    falls = np.zeros(max(0, len(order) - 1), np.bool_)
+    for column in (arrival[order], position[order], place[order]):
+        falls &= column[1:] == column[:-1]
+        falls |= column[1:] < column[:-1]
+    falls &= inside[1:] == inside[:-1]
+    return ascending(group, place, position, arrival) if falls.any() else order
+
+
+def _are_of_two_sessions(view: StreamView, tie: Int64s, arrival: Int64s) -> Bools:
+    """For each arrival (NEVER: none): did others of its tie come in another session?"""
+    session = np.append(view.session, -1)[np.where(arrival == NEVER, -1, arrival)]
+    low = np.full(int(tie.max(initial=-1)) + 1, NEVER, np.int64)
+    high = np.full(len(low), -1, np.int64)
+    np.minimum.at(low, tie, session)
+    np.maximum.at(high, tie, session)
+    result: Bools = (low < high)[tie]
+    return result

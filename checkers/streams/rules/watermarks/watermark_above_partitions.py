@@ -1,0 +1,65 @@
+"""S15 watermark-above-partitions: the watermark of the whole is not above that of a part."""
+
+import numpy as np
+
+from checkers.columns.index import GroupIndex, codes, count_so_far, expand, is_kind, max_so_far
+from checkers.streams.coverage import ENDS, is_marker, is_session_marker
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import NEVER, OPEN, WATERMARK, Int64s
+
+NOT_COUNTED = -1
+
+
+def watermarks_above_partitions(view: StreamView) -> Ruling:
+    """S15: watermarks of the whole stream above what the session had been told of one of its partitions.
+
+    By receipt, so only where the contract says that the one is made of the others, as the session is told of them
+    (`is_whole_least`); and only where watermarks move without writes, for else a partition that is idle bounds nothing.
+    A partition counts from its first watermark on, or from where it was opened, at that position; until a marker ends
+    it. What a marker of the whole session, or a gap, has interrupted, counts from its next watermark. A witness is a
+    watermark of the whole in a session of which two partitions count, with different watermarks. O(n log n), and the
+    watermarks of the whole times the partitions of their session.
+    """
+    d, contract = view.deliveries, view.contract
+    marks = np.flatnonzero((d.kind == WATERMARK) & (d.span < 0) & ~view.is_regress)
+    if not contract.is_whole_least or contract.wm_idle != "moves" or not contract.is_position_global:
+        return Ruling.nothing()
+    owner, last, height = _levels_at(view, marks)
+    lowest, highest = np.full(len(marks), NEVER, np.int64), np.full(len(marks), NOT_COUNTED, np.int64)
+    np.minimum.at(lowest, owner, height)
+    np.maximum.at(highest, owner, height)
+    is_above = d.position[marks] > lowest
+    order = np.lexsort((last, height, owner))
+    _, first = np.unique(owner[order], return_index=True)
+    shown = np.full(len(marks), -1, np.int64)
+    shown[owner[order][first]] = last[order][first]
+    witnesses = int(np.count_nonzero(is_above | (lowest < highest)))
+    return Ruling.of_events(marks[is_above], shown[is_above], witnesses=witnesses)
+
+
+def _levels_at(view: StreamView, marks: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """For each of `marks` the partitions that count: its place there, the row that says how far each is, and that."""
+    d = view.deliveries
+    is_part = (d.span >= 0) & (d.key == NEVER) & ((d.kind == WATERMARK) | is_marker(d))
+    rows = np.flatnonzero(is_part)
+    lane = codes(view.session[rows], d.span[rows])
+    begun = count_so_far(view.session, is_session_marker(d))
+    height = _heights(view, rows, codes(lane, begun[rows], count_so_far(lane, is_marker(d)[rows])))
+    _, first = np.unique(lane, return_index=True)
+    session = view.session[rows[first]]  # Of each lane; lanes stand by session.
+    begin, end = (np.searchsorted(session, view.session[marks], side) for side in ("left", "right"))
+    owner, wanted = expand(begin, end)
+    place = GroupIndex(lane, rows).last_before(wanted, marks[owner])
+    owner, place = owner[place >= 0], place[place >= 0]
+    counts = (height[place] != NOT_COUNTED) & (begun[rows[place]] == begun[marks[owner]])
+    return owner[counts], rows[place[counts]], height[place[counts]]
+
+
+def _heights(view: StreamView, rows: Int64s, segment: Int64s) -> Int64s:
+    """How far a partition is at each of `rows`; a segment goes from one of its markers to the next."""
+    d = view.deliveries
+    says = (d.kind[rows] == WATERMARK) | ((d.kind[rows] == OPEN) & (d.position[rows] != NEVER))
+    height = max_so_far(segment, np.where(says, d.position[rows], NOT_COUNTED))
+    _, first = np.unique(segment, return_index=True)
+    is_over = is_kind(d.kind[rows[first]], ENDS)
+    return np.where(is_over[segment], NOT_COUNTED, height)

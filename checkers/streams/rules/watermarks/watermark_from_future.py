@@ -1,0 +1,133 @@
+"""S08 watermark-from-future: a watermark speaks of what there is, and of nothing that has yet to begin."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.index import is_kind
+from checkers.columns.runs import is_ascending, ordered
+from checkers.history.around import Issued, issues_by_writes
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import BACKFILL, INFO, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
+
+COUNTED = ("offset", "revision", "epoch")  # Positions that count by one.
+
+
+def watermarks_from_future(view: StreamView, readers: Issued, *, block_rows: int = BLOCK_ROWS) -> Ruling:
+    """S08: watermarks above all that can have been there when they were received.
+
+    Where positions follow a clock that compares with the harness's (`clock_error_ns`), a watermark may be ahead of this
+    by the error, and no more. Where they follow the writes, and watermarks rest without any (`wm_idle`), one may not
+    pass all positions of operations invoked before it was received; an exclusive one may be just above the last, if
+    positions count by one. What a session began with, and what had been delivered, was there as well. Nothing is said
+    before the first operation with a position has ended, for nobody knows where the source began; nor while one without
+    a position may have taken any: until an operation with one has begun behind its end, where positions obey real time.
+    A witness is a watermark that was compared. O(n log n).
+    """
+    if view.contract.follows_clock:
+        return _ahead_of_clock(view)
+    is_exclusive = view.contract.closed == "<"
+    if not issues_by_writes(view.contract) or (is_exclusive and view.contract.position not in COUNTED):
+        return Ruling.nothing()
+    return _ahead_of_writes(view, readers, int(is_exclusive), block_rows)
+
+
+def _ahead_of_clock(view: StreamView) -> Ruling:
+    error_ns = view.contract.clock_error_ns
+    if error_ns is None:
+        return Ruling.nothing()
+    d, marks = view.deliveries, _marks(view)
+    return Ruling.of_events(marks[d.position[marks] > d.ns[marks] + error_ns], witnesses=len(marks))
+
+
+def _ahead_of_writes(view: StreamView, readers: Issued, step: int, block_rows: int) -> Ruling:
+    d, marks = view.deliveries, _marks(view)
+    issued, order = _by_start(_all_issued(view, readers))
+    before = np.searchsorted(issued.invoke_seq, d.seq[marks])
+
+    def received(piece: slice) -> Int64s:
+        is_told = is_kind(d.kind[piece], (ROW, BACKFILL, OPEN)) & (d.position[piece] != NEVER)
+        return np.where(is_told, d.position[piece], -1)
+
+    top = _highest_of_first(lambda piece: _heights(issued.position[piece]), before, block_rows)
+    top = np.maximum(top, _highest_of_first(received, marks + 1, block_rows))
+    first_end = issued.complete_seq.min(initial=NEVER, where=issued.position != NEVER)
+    is_known = (d.seq[marks] > first_end) & ~_may_be_more(view, issued, d.seq[marks])
+    broken = np.flatnonzero(is_known & (d.position[marks] > top + step))
+    return Ruling(
+        watermark=marks[broken],
+        row=np.full(len(broken), -1, np.int64),
+        write=_highest(issued, order, before[broken], len(view.writes.op)),
+        witnesses=int(is_known.sum()),
+    )
+
+
+def _marks(view: StreamView) -> Int64s:
+    return np.flatnonzero((view.deliveries.kind == WATERMARK) & ~view.is_regress)
+
+
+def _all_issued(view: StreamView, readers: Issued) -> Issued:
+    """The operations of all writes, a row for each write, and behind them those that wrote nothing."""
+    w = view.writes
+    ended = np.where(w.outcome == INFO, NEVER, w.complete_seq) if np.any(w.outcome == INFO) else w.complete_seq
+    if len(readers.position) == 0:
+        return Issued(invoke_seq=w.invoke_seq, complete_seq=ended, position=w.position)
+    return Issued(
+        invoke_seq=np.append(w.invoke_seq, readers.invoke_seq),
+        complete_seq=np.append(ended, readers.complete_seq),
+        position=np.append(w.position, readers.position),
+    )
+
+
+def _by_start(issued: Issued) -> tuple[Issued, Int64s | None]:
+    """The operations as they began, and which these are; None: as they stand, which takes no memory."""
+    if is_ascending(issued.invoke_seq):
+        return issued, None
+    order, invoke_seq = ordered(issued.invoke_seq)
+    return Issued(
+        invoke_seq=invoke_seq, complete_seq=issued.complete_seq[order], position=issued.position[order]
+    ), order
+
+
+def _heights(position: Int64s) -> Int64s:
+    """Positions, -1 for what has none."""
+    return np.where(position == NEVER, -1, position)
+
+
+def _highest_of_first(heights: Callable[[slice], Int64s], counts: Int64s, block_rows: int) -> Int64s:
+    """The highest of the first so many heights, for each of these `counts`, which ascend; -1 for none."""
+    result = np.full(len(counts), -1, np.int64)
+    reached = -1
+    for piece in pieces(int(counts.max(initial=0)), block_rows):
+        height = heights(piece)
+        height[0] = max(reached, int(height[0]))
+        np.maximum.accumulate(height, out=height)
+        asked = slice(*np.searchsorted(counts, (piece.start, piece.stop), "right"))
+        result[asked] = height[counts[asked] - piece.start - 1]
+        reached = int(height[-1])
+    return result
+
+
+def _may_be_more(view: StreamView, issued: Issued, seq: Int64s) -> Bools:
+    """At each of those places: may an operation of unknown position have one above all that are known?"""
+    is_placed = issued.position != NEVER
+    unplaced = np.flatnonzero(~is_placed)
+    if not len(unplaced):
+        return np.zeros(len(seq), np.bool_)
+    begun = issued.invoke_seq[unplaced]
+    bounded = np.zeros(0, np.int64)
+    if view.contract.realtime != "none":
+        starts = issued.invoke_seq[is_placed]
+        bounded = np.sort(np.append(starts, NEVER)[np.searchsorted(starts, issued.complete_seq[unplaced], "right")])
+    result: Bools = np.searchsorted(begun, seq) > np.searchsorted(bounded, seq)
+    return result
+
+
+def _highest(issued: Issued, order: Int64s | None, before: Int64s, writes: int) -> Int64s:
+    """Of the first `before` (m,) operations the highest, as a row of the source; -1 if that wrote nothing."""
+    height = _heights(issued.position[: before.max(initial=0)])
+    reached = np.maximum.accumulate(height)
+    chosen = np.maximum.accumulate(np.where(height == reached, np.arange(len(height)), 0))[before - 1]
+    row = chosen if order is None else order[chosen]
+    return np.where(row < writes, row, -1)

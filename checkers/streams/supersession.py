@@ -1,0 +1,71 @@
+"""Supersession: where a stream may skip versions of a key, a newer one stands for those that never came."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.columns.index import GroupIndex, codes, expand, is_kind
+from checkers.history.units import epoch_of
+from checkers.streams.view import StreamView
+from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """Versions of keys, as arrays (m,)."""
+
+    key: Int64s
+    position: Int64s
+    ordinal: Int64s
+    epoch: Int64s
+
+    @classmethod
+    def of_events(cls, view: StreamView, rows: Int64s) -> "Versions":
+        """Those that events show."""
+        d = view.deliveries
+        return cls(
+            key=d.key[rows],
+            position=d.position[rows],
+            ordinal=d.ordinal[rows],
+            epoch=epoch_of(d, view.contract)[rows],
+        )
+
+    @classmethod
+    def of_expected(cls, view: StreamView, places: Int64s) -> "Versions":
+        """Those of expected writes."""
+        w, write = view.writes, view.expected[places]
+        return cls(
+            key=w.key[write],
+            position=w.position[write],
+            ordinal=w.ordinal[write],
+            epoch=epoch_of(w, view.contract)[write],
+        )
+
+
+def superseded(
+    view: StreamView, versions: Versions, *, group: Int64s, watermark: Int64s, height: Int64s, before: Int64s
+) -> Bools:
+    """Which of m versions had a newer one of their key delivered in their place, as the contract permits.
+
+    It must have arrived before the row `before` (m,), in the group (n,) to which the row `watermark` (m,) belongs, and
+    a watermark of that `height` (m,) must close it. Ask for the few that would else be violations: the cost is that of
+    the newer versions of each, up to its watermark.
+    """
+    result = np.zeros(len(watermark), np.bool_)
+    if view.contract.versions == "every" or len(watermark) == 0:
+        return result
+    rows = np.flatnonzero(is_kind(view.deliveries.kind, (ROW, BACKFILL)) & ~view.is_phantom)
+    shown = Versions.of_events(view, rows)
+    parts = [np.append(group[rows], group[watermark]), np.append(shown.key, versions.key)]
+    if view.contract.versions == "latest-per-epoch":
+        parts.append(np.append(shown.epoch, versions.epoch))
+    line = codes(*parts)
+    index = GroupIndex(line[: len(rows)], shown.position)
+    wanted = line[len(rows) :]
+    end = index.place(wanted, height, above=view.contract.closed == "<=")
+    asked, place = expand(index.place(wanted, versions.position), end)
+    newer = index.rows[place]
+    is_newer = shown.position[newer] > versions.position[asked]
+    is_newer |= (shown.ordinal[newer] > versions.ordinal[asked]) & (shown.ordinal[newer] != NEVER)
+    result[asked[is_newer & (rows[newer] < before[asked])]] = True
+    return result

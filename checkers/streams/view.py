@@ -1,0 +1,303 @@
+"""A stream beside its source, prepared for the rules: scopes, first deliveries, expected writes, and lanes.
+
+The words. An *event* is a row or a backfill row. Its *identity* is what the contract says makes two events the same. A
+*scope* is how far a watermark's promise reaches (`wm_scope`). A *lane* is the watermarks of one session and partition
+between two markers of the session: inside it coverage changes only by a key's first row, and positions never fall,
+because watermarks that went back are left out. Times are row numbers of the log: the order of receipt.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec.structs import replace
+
+from checkers.columns.blocks import pieces
+from checkers.columns.index import FirstTimes, GroupIndex, codes, expand, first_rows, is_kind, max_so_far, segments
+from checkers.columns.runs import ordered
+from checkers.history.units import announced_writes, is_final_only
+from checkers.streams.coverage import Coverage, is_marker, is_session_marker
+from checkers.streams.matches import Matches, matches_of
+from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.promises import StreamContract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamView:
+    """What every rule needs, n rows of the log and e expected writes."""
+
+    deliveries: Deliveries
+    writes: SourceWrites
+    contract: StreamContract
+    coverage: Coverage
+    session: Int64s  # (n,) dense ids of (subscriber, session)
+    scope: Int64s  # (n,)
+    is_regress: Bools  # (n,) watermarks below an earlier one of their scope and partition
+    is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
+    identity: Int64s  # (n,) by what the contract says makes two events the same
+    is_repeated: Bools  # (n,) events whose identity another event has
+    first: Int64s  # rows: the first delivery of each identity in each scope, phantoms left out
+    expected: Int64s  # (e,) rows of `writes` for which the stream owes an event
+    match: Int64s  # (n,) the place in `expected` of the write that an event shows, -1: none
+    lanes: "Lanes"
+
+    def first_times(self, group: Int64s, rows: Int64s | None = None) -> FirstTimes:
+        """When each expected write was first delivered in each group, (n,); ask by `of_write`. `rows` hold all that is
+        asked for, ascending; without them all are taken.
+        """
+        rows = np.flatnonzero(self.match >= 0) if rows is None else rows
+        return FirstTimes(self.of_write(group[rows], self.match[rows]), rows)
+
+    def firsts(self, group: Int64s) -> Int64s:
+        """The rows with the first delivery of each identity in each group (n,), phantoms left out."""
+        is_event = is_kind(self.deliveries.kind, (ROW, BACKFILL))
+        rows = np.flatnonzero(is_event & ~self.is_phantom)
+        return rows[_are_first(group, self.identity, self.is_repeated, rows)]
+
+    def new_rows(self) -> Int64s:
+        """The rows, snapshots left out, among the `firsts` of their session."""
+        return np.flatnonzero(self.coverage.begins & (self.deliveries.kind == ROW))
+
+    def of_write(self, group: Int64s, place: Int64s) -> Int64s:
+        """One number for a group and a place in `expected`."""
+        return group * (len(self.expected) + 1) + place
+
+
+def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> StreamView:
+    """The view of one log, in order of receipt, beside its source.
+
+    `writes` have the positions that `checkers.history.streams.placed` gives them: what is left without a position is
+    left out, and an operation of unclear outcome has one only if it was observed. O(n log n). See also `defect`.
+    """
+    matches = matches_of(deliveries, writes, contract, has_source=len(writes.op) > 0)
+    return view_of(deliveries, writes, contract, matches)
+
+
+def view_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, matches: Matches) -> StreamView:
+    """The view of a log whose matches are known. O(n), and what is repeated is sorted."""
+    session = codes(deliveries.subscriber, deliveries.session)
+    scope = _scopes(deliveries, session, contract)
+    identity, is_repeated = matches.identity, matches.is_repeated
+    rows = np.flatnonzero(is_kind(deliveries.kind, (ROW, BACKFILL)) & ~matches.is_phantom)
+    begins = deliveries.kind == BACKFILL
+    begins[rows] |= _are_first(session, identity, is_repeated, rows)
+    is_regress = _regressions(deliveries, scope)
+    is_used = (deliveries.kind == WATERMARK) & ~is_regress
+    return StreamView(
+        deliveries=deliveries,
+        writes=writes,
+        contract=contract,
+        coverage=Coverage(deliveries, session, begins, contract),
+        session=session,
+        scope=scope,
+        is_regress=is_regress,
+        is_phantom=matches.is_phantom,
+        identity=identity,
+        is_repeated=is_repeated,
+        first=rows[_are_first(scope, identity, is_repeated, rows)],
+        expected=matches.expected,
+        match=matches.match,
+        lanes=lanes_of(deliveries, session, scope, np.flatnonzero(is_used), deliveries.position),
+    )
+
+
+def announced_view(deliveries: Deliveries, contract: StreamContract) -> StreamView:
+    """The view of a log whose source is not known, beside the units that its rows name.
+
+    Rows that name none are events like others, whose writes nobody knows: they begin coverage, and supersede.
+    """
+    unknown = replace(contract, system_events=("whatever names no unit",))
+    return stream_view(deliveries, announced_writes(deliveries), unknown)
+
+
+def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
+    """Why these deliveries cannot be judged under this contract, None if they can."""
+    is_final = is_final_only(contract)
+    if contract.identity == "position+key" and not is_final:
+        return "identity by position and key needs `unit_rows: final` and one unit for each position"
+    needed: list[tuple[tuple[int, ...], Bools, str]] = [
+        ((ROW, WATERMARK), deliveries.position == NEVER, "position"),
+        ((ROW, BACKFILL), deliveries.key == NEVER, "key"),
+    ]
+    if contract.identity == "position+key+ordinal" and not is_final:
+        needed.append(((ROW,), deliveries.ordinal == NEVER, "number in its unit"))
+    if contract.wm_scope == "partition" and np.any(deliveries.span >= 0):
+        needed.append(((ROW, BACKFILL, WATERMARK), deliveries.span < 0, "partition"))
+    for kinds, lacks, name in needed:
+        lacking = np.flatnonzero(is_kind(deliveries.kind, kinds) & lacks)
+        if len(lacking):
+            seq = int(deliveries.seq[lacking[0]])
+            return f"the event at journal position {seq}, and {len(lacking) - 1} more, came without {name}"
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What a rule found: v violations by time of their watermark, as rows of the log and of the source.
+
+    `watermark` (v,) is the row of the promise that was broken; of a rule without watermarks, the event that broke it.
+    `row` (v,) is the event that shows it, -1 if none does: the late event, the earlier watermark, an event of the torn
+    unit that had arrived, the event before this one. `write` (v,) is the row of the source that is missed, or with
+    which the event was compared, -1 for rules that look at the stream alone. `witnesses` counts what could have shown
+    it, and `legal` what looks like it and is allowed. Where several keys may have one witness, `told` has those that
+    `witnesses` counts, as rows of the log.
+    """
+
+    watermark: Int64s
+    row: Int64s
+    write: Int64s
+    witnesses: int
+    legal: int = 0
+    told: Int64s | None = None
+
+    @classmethod
+    def of_events(
+        cls,
+        event: Int64s,
+        other: Int64s | None = None,
+        *,
+        witnesses: int,
+        legal: int = 0,
+        told: Int64s | None = None,
+    ) -> "Ruling":
+        """Violations that events show, beside other events where there are such; no write has to do with them."""
+        none = np.full(len(event), -1, np.int64)
+        row = none if other is None else other
+        return cls(watermark=event, row=row, write=none, witnesses=witnesses, legal=legal, told=told)
+
+    @classmethod
+    def nothing(cls) -> "Ruling":
+        """What a rule says that the contract does not ask for."""
+        return cls.of_events(np.zeros(0, np.int64), witnesses=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lanes:
+    """The lanes of a view: l lanes of k watermarks. Lane i has those at rows[begin[i]:begin[i + 1]], by time."""
+
+    rows: Int64s  # (k,) rows of the log; a *place* is a place in here
+    height: Int64s  # (k,) their positions, never falling inside a lane
+    begin: Int64s  # (l + 1,)
+    session: Int64s  # (l,)
+    span: Int64s  # (l,) -1: the watermarks of the whole stream
+    scope: Int64s  # (l,)
+    low: Int64s  # (l,) no key is covered here from a lower position than this one
+    last: Int64s  # (l,) the row of the last watermark
+    by_time: GroupIndex  # (k,) finds places
+    by_height: GroupIndex
+
+    def top(self) -> Int64s:
+        """(l,) The highest position that each lane announces."""
+        return self.height[self.begin[1:] - 1]
+
+
+def lanes_of(deliveries: Deliveries, session: Int64s, scope: Int64s, rows: Int64s, height: Int64s) -> Lanes:
+    """The lanes that the watermarks `rows` (k,) make; `height` (n,) are their positions."""
+    lane = codes(session[rows], deliveries.span[rows], segments(session, is_marker(deliveries), rows))
+    order, _ = ordered(lane)  # The rows ascend.
+    rows, lane = rows[order], lane[order]
+    begin = np.flatnonzero(np.diff(lane, prepend=-1))
+    places = np.arange(len(rows))
+    return Lanes(
+        rows=rows,
+        height=height[rows],
+        begin=np.append(begin, len(rows)),
+        session=session[rows[begin]],
+        span=deliveries.span[rows[begin]],
+        scope=scope[rows[begin]],
+        low=_lowest_starts(deliveries, session, rows[begin]),
+        last=rows[np.append(begin[1:], len(rows))[: len(begin)] - 1],
+        by_time=GroupIndex(lane, rows, places),
+        by_height=GroupIndex(lane, height[rows], places),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairs:
+    """Which positions a lane's watermarks speak for: arrays (p,), one for each lane and candidate."""
+
+    lane: Int64s
+    candidate: Int64s
+    opens: Int64s  # The first place of the lane at which the candidate's key was covered; always before `end`.
+    end: Int64s  # The place behind the lane's last.
+
+    def only(self, which: Bools) -> "Pairs":
+        """Those of them."""
+        if which.all():
+            return self
+        return Pairs(
+            lane=self.lane[which], candidate=self.candidate[which], opens=self.opens[which], end=self.end[which]
+        )
+
+
+def pairs_of(
+    view: StreamView,
+    lanes: Lanes,
+    *,
+    key: Int64s,
+    span: Int64s,
+    position: Int64s,
+    scope: Int64s | None,
+    high: Int64s,
+) -> Pairs:
+    """Every lane with every candidate up to position `high` (l,) of which it speaks.
+
+    A lane speaks of a candidate if it is of its partition (or of the whole stream), covers its key at its last
+    watermark, and began behind its position. `scope` None: each lane with the candidates of all scopes.
+    """
+    group = np.zeros(len(key), np.int64) if scope is None else scope
+    wanted = np.zeros(len(lanes.last), np.int64) if scope is None else lanes.scope
+    index = GroupIndex(group, position)
+    lane, place = expand(index.place(wanted, lanes.low), index.place(wanted, high, above=True))
+    candidate = index.rows[place]
+    if np.any(lanes.span >= 0):
+        speaks = (lanes.span[lane] < 0) | (lanes.span[lane] == span[candidate])
+        lane, candidate = lane[speaks], candidate[speaks]
+    covered = view.coverage.at(lanes.session[lane], key[candidate], span[candidate], lanes.last[lane])
+    is_in = covered.reaches(position[candidate])
+    since = covered.since
+    if not is_in.all():
+        lane, candidate, since = lane[is_in], candidate[is_in], since[is_in]
+    opens = lanes.begin[lane]
+    late = np.flatnonzero(since >= lanes.rows[opens])  # Mostly coverage begins before the lane.
+    opens[late] = lanes.by_time.place(lane[late], since[late], above=True)
+    return Pairs(lane=lane, candidate=candidate, opens=opens, end=lanes.begin[lane + 1])
+
+
+def _are_first(group: Int64s, identity: Int64s, is_repeated: Bools, rows: Int64s) -> Bools:
+    """Which of `rows`, which ascend, show an identity for the first time in their group."""
+    is_first = ~is_repeated[rows]
+    again = np.flatnonzero(~is_first)
+    is_first[again[first_rows(group[rows[again]], identity[rows[again]])]] = True
+    return is_first
+
+
+def _scopes(deliveries: Deliveries, session: Int64s, contract: StreamContract) -> Int64s:
+    match contract.wm_scope:
+        case "session":
+            return session
+        case "subscriber":
+            return deliveries.subscriber
+        case "partition":
+            return deliveries.span + 1
+        case "global":
+            return np.zeros(len(session), np.int64)
+
+
+def _regressions(deliveries: Deliveries, scope: Int64s) -> Bools:
+    rows = np.flatnonzero(deliveries.kind == WATERMARK)
+    reached = max_so_far(codes(scope[rows], deliveries.span[rows]), deliveries.position[rows])
+    result = np.zeros(len(scope), np.bool_)
+    result[rows] = deliveries.position[rows] < reached
+    return result
+
+
+def _lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int64s:
+    """For each of `rows` the lowest position from which, since its session's last marker of all keys, coverage can
+    begin.
+    """
+    flag = is_session_marker(deliveries)
+    low = np.full(int(session.max(initial=0)) + 2 + int(np.count_nonzero(flag)), NEVER, np.int64)
+    for piece in pieces(len(session)):
+        begins = np.flatnonzero(is_kind(deliveries.kind[piece], (OPEN, ROW, BACKFILL))) + piece.start
+        np.minimum.at(low, segments(session, flag, begins), deliveries.position[begins])
+    return low[segments(session, flag, rows)]
