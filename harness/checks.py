@@ -15,7 +15,6 @@ from typing import Final, assert_never
 
 import msgspec
 
-from checkers import watermark_check
 from checkers.engine import tasks
 from checkers.engine.datasets import Engine
 from checkers.history.generation_files import is_whole, parts, write_part
@@ -36,11 +35,12 @@ from checkers.transactions import check as serializability
 from checkers.transactions.register_order import ORDER, Order
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.transactions.sentences import Name
-from checkers.watermark_disputes import why
-from checkers.watermark_opinion import second_opinion
-from checkers.watermark_sentences import CHECKER as WATERMARKS
-from checkers.watermark_steps import NAMES as CUTS
-from checkers.watermark_table import forbidden
+from checkers.watermarks import check as watermark_check
+from checkers.watermarks.cycles.forbidden import forbidden
+from checkers.watermarks.cycles.steps import NAMES as CUTS
+from checkers.watermarks.disputes import why
+from checkers.watermarks.second_opinion import second_opinion
+from checkers.watermarks.sentences import CHECKER as WATERMARKS
 from checkers.words.anomalies import TRANSACTIONAL
 from checkers.words.models import ALIASES, MODELS
 from harness.core.errors import ScenarioError

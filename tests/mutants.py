@@ -79,9 +79,9 @@ RULES = {
         "tests/property/test_acknowledged.py",
     ],
     "checkers/streams/rules/logs/epoch_fork.py": ["tests/unit/checkers/test_epoch_owners.py"],
-    "checkers/watermark_disputes.py": OPINIONS,
-    "checkers/watermark_opinion.py": OPINIONS,
-    "checkers/watermark_elsewhere.py": [
+    "checkers/watermarks/disputes.py": OPINIONS,
+    "checkers/watermarks/second_opinion.py": OPINIONS,
+    "checkers/watermarks/order_elsewhere.py": [
         "tests/unit/checkers/test_watermark_elsewhere.py",
         "tests/property/test_watermark_graph.py",
     ],

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from checkers.graph.edges import OPEN_END, Edges, Int32s
 from checkers.graph.sightings import Report
 from checkers.transactions.list_rows import KeyRows
-from checkers.watermark_kernel import Pairs
+from checkers.watermarks.task import Pairs
 from harness.core.columns import Bools, Int8s, Int64s
 
 Ints = NDArray[np.signedinteger[Any]]

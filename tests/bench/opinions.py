@@ -20,8 +20,8 @@ import msgspec
 from checkers.engine.datasets import LocalEngine
 from checkers.state.cuts import CHECKER as CUTS
 from checkers.streams.sentences import CHECKER as STREAMS
-from checkers.watermark_opinion import CHECKER as OPINIONS
-from checkers.watermark_sentences import CHECKER as WATERMARKS
+from checkers.watermarks.second_opinion import CHECKER as OPINIONS
+from checkers.watermarks.sentences import CHECKER as WATERMARKS
 from harness.checks import WATERMARKS_LOCKED
 from harness.consent import installed
 from harness.core.record import Footer

@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers import watermark_check
 from checkers.columns.runs import expand, ordered
 from checkers.engine.datasets import LocalEngine
 from checkers.streams import check as streams
-from checkers.watermark_steps import NAMES
+from checkers.watermarks import check as watermark_check
+from checkers.watermarks.cycles.steps import NAMES
 from harness.core.columns import APPEND, GROUP_OPS, KINDS, NEVER, OK, OPEN, READ, ROW, WATERMARK, Int64s
 from harness.core.promises import StreamContract
 from harness.formats.schema import SCHEMAS

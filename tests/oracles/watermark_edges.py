@@ -54,7 +54,7 @@ class PlacedCuts(Cuts):
 
 
 def all_pairs(world: World) -> tuple[Pairs, Pairs, Pairs]:
-    """In edges, out edges and chain edges, by the numbers of checkers/watermark_edges.py."""
+    """In edges, out edges and chain edges, by the numbers of checkers/watermarks/edges.py."""
     cuts, writes = PlacedCuts(world), world.writes
     base = max((w.op for w in writes), default=-1) + 1
     number = {mark: base + place for place, mark in enumerate(cuts.marks)}

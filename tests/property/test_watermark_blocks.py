@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from checkers.columns.blocks import Block, by_part
-from checkers.watermark_blocks import blocks, by_marks, edges_of, once, repeated, words_of
-from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
+from checkers.watermarks.blocks import blocks, by_marks, edges_of, once, repeated, words_of
+from checkers.watermarks.edges import Links, WatermarkEdges, watermark_edges
 from harness.core.columns import Deliveries, Int64s, SourceWrites
 from tests.amount import FIRST_SEED, count
 from tests.property.test_watermark_graph import broken, observed, spoiled

@@ -19,10 +19,10 @@ from checkers.streams.task import SPLIT, TORN, judged
 from checkers.streams.view import stream_view
 from checkers.transactions.register_order import Order
 from checkers.transactions.sentences import number
-from checkers.watermark_check import Options, check
-from checkers.watermark_disputes import SEEN, Definition, why
-from checkers.watermark_opinion import second_opinion
-from checkers.watermark_steps import NAMES
+from checkers.watermarks.check import Options, check
+from checkers.watermarks.cycles.steps import NAMES
+from checkers.watermarks.disputes import SEEN, Definition, why
+from checkers.watermarks.second_opinion import second_opinion
 from harness.core.verdict import Finding
 from harness.formats.parquet import write_history
 from tests.amount import FIRST_SEED, count

@@ -8,8 +8,8 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.spark import SparkEngine
 from checkers.transactions.register_order import Order
-from checkers.watermark_check import Options, check
-from checkers.watermark_steps import NAMES
+from checkers.watermarks.check import Options, check
+from checkers.watermarks.cycles.steps import NAMES
 from harness.core.columns import NEVER
 from harness.formats.parquet import write_history
 from tests.amount import FIRST_SEED, count

@@ -13,17 +13,17 @@ import msgspec
 import networkx as nx
 import pytest
 
-from checkers import watermark_kernel
 from checkers.engine.datasets import LocalEngine
 from checkers.history.tables import Dictionary
 from checkers.transactions.list_versions import Inference
 from checkers.transactions.register_order import Order
-from checkers.watermark_check import Options, check
-from checkers.watermark_classes import classes
-from checkers.watermark_edges import node_pairs
-from checkers.watermark_elsewhere import agreed, may_tell, places, received
-from checkers.watermark_kernel import Derived, Placed, numbered
-from checkers.watermark_steps import NAMES, implies, name_of
+from checkers.watermarks import task as watermark_kernel
+from checkers.watermarks.check import Options, check
+from checkers.watermarks.cycles.classes import classes
+from checkers.watermarks.cycles.steps import NAMES, implies, name_of
+from checkers.watermarks.edges import node_pairs
+from checkers.watermarks.order_elsewhere import agreed, may_tell, places, received
+from checkers.watermarks.task import Derived, Placed, numbered
 from harness.core.columns import NEVER, WATERMARK
 from harness.core.verdict import Finding, Judgement
 from harness.formats.parquet import write_history

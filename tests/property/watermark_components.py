@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 
 from checkers.graph.edges import OPEN_END, RW, WR, WW
-from checkers.watermark_steps import CHAIN, IN, OUT, Component, Step
+from checkers.watermarks.cycles.steps import CHAIN, IN, OUT, Component, Step
 from harness.core.columns import NEVER, OK
 from tests.oracles.watermark_graph import Cuts
 from tests.oracles.watermark_source import Chain, Edge, Node, World

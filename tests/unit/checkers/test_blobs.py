@@ -12,7 +12,7 @@ from checkers.engine.wire import blob_of, narrow
 from checkers.graph.edges import OPEN_END, Edges
 from checkers.history.transactions import to_transactions
 from checkers.transactions.list_rows import rows_by_key
-from checkers.watermark_kernel import Pairs
+from checkers.watermarks.task import Pairs
 from tests import histories
 from tests.bench import generated
 from tests.property.test_serializability import randomness

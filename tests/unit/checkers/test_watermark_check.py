@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from checkers.watermark_steps import NAMES
-from checkers.watermark_table import forbidden
+from checkers.watermarks.cycles.forbidden import forbidden
+from checkers.watermarks.cycles.steps import NAMES
 from checkers.words.anomalies import WATERMARK
 from tests.unit.checkers.stream_cases import contract
 from tests.unit.checkers.watermark_cases import found, judged

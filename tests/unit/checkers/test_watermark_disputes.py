@@ -7,8 +7,8 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from checkers.history.streams import merged, placed, placement
 from checkers.streams import check as streams
-from checkers.watermark_disputes import APART, LOST, OPEN_POSITION, SEEN, SHARED, WHOLE, Definition, why
-from checkers.watermark_steps import NAMES
+from checkers.watermarks.cycles.steps import NAMES
+from checkers.watermarks.disputes import APART, LOST, OPEN_POSITION, SEEN, SHARED, WHOLE, Definition, why
 from harness.core.verdict import Finding
 from harness.formats.parquet import write_history
 from tests.stream_language import deliveries_of, events, source_of, writes

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from checkers.watermark_edges import node_pairs, watermark_edges
-from checkers.watermark_versions import key_order, shown_writes, states_at
+from checkers.watermarks.edges import node_pairs, watermark_edges
+from checkers.watermarks.versions import key_order, shown_writes, states_at
 from harness.core.columns import NEVER
 from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import contract

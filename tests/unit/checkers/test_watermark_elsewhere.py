@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.watermark_elsewhere import Received, agreed, may_tell, places, received
+from checkers.watermarks.order_elsewhere import Received, agreed, may_tell, places, received
 from harness.core.columns import NEVER, SourceWrites
 from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import contract

@@ -2,9 +2,9 @@
 
 import pytest
 
-from checkers.watermark_disputes import SEEN
-from checkers.watermark_opinion import DISPUTED, second_opinion
-from checkers.watermark_residual import COMPONENTS
+from checkers.watermarks.components import COMPONENTS
+from checkers.watermarks.disputes import SEEN
+from checkers.watermarks.second_opinion import DISPUTED, second_opinion
 from checkers.words.anomalies import NAMES
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement

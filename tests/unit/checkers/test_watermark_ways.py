@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
-from checkers.watermark_classes import classes
-from checkers.watermark_steps import IN, OUT, Component, Step
+from checkers.watermarks.cycles.classes import classes
+from checkers.watermarks.cycles.steps import IN, OUT, Component, Step
 
 MARK = 3
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from checkers.engine.datasets import LocalEngine
-from checkers.watermark_check import Options, check
-from checkers.watermark_steps import NAMES
+from checkers.watermarks.check import Options, check
+from checkers.watermarks.cycles.steps import NAMES
 from harness.core.columns import KINDS, NEVER
 from harness.core.promises import StreamContract
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent

@@ -1,6 +1,6 @@
 """A long log cut by keys: the edges of one block (checkers/columns/blocks.py), by the rows of the whole log.
 
-Every edge of a watermark is about one key (checkers/watermark_edges.py, theory of operation), and each block has all
+Every edge of a watermark is about one key (checkers/watermarks/edges.py, theory of operation), and each block has all
 watermarks, by the same numbers.
 
 Only a torn unit is about several keys: which watermark newly contains which operations is told by block, and joined.
@@ -18,8 +18,8 @@ from checkers.columns import blocks as stream_blocks
 from checkers.columns.blocks import BLOCK_ROWS, Block, by_part, events_of, writes_of
 from checkers.columns.index import first_rows
 from checkers.columns.runs import distinct, first_of_each
-from checkers.watermark_edges import Links, WatermarkEdges, watermark_edges
-from checkers.watermark_versions import NO_PLACES, UNKNOWN
+from checkers.watermarks.edges import Links, WatermarkEdges, watermark_edges
+from checkers.watermarks.versions import NO_PLACES, UNKNOWN
 from harness.core.columns import Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 

@@ -1,10 +1,10 @@
 """Whether every watermark is a consistent cut: the dependency graph of the transactions, with watermarks as readers.
 
-The chain: `watermark_kernel` (each stream by itself, from rows to edges; each chunk of transactions as in
+The chain: `task` (each stream by itself, from rows to edges; each chunk of transactions as in
 `transactions.check`) -> shuffle by key -> shuffle by slice -> `certificate` (proof without a search) -> what has none,
-to `watermark_classes`. No timestamp of the system is needed, but for where sessions begin, what a cut by position
+to `cycles.classes`. No timestamp of the system is needed, but for where sessions begin, what a cut by position
 closes, and the order of versions where reads do not show it. The driver holds windows, counts, and some numbers for
-each watermark, never a row; four numbers for each version that only subscribers order (`watermark_elsewhere`).
+each watermark, never a row; four numbers for each version that only subscribers order (`order_elsewhere`).
 
 Witnesses are watermarks that newly contain a committed write: of torn-watermark those of two keys of one operation, of
 intermediate-watermark those of two versions of a key by one; of split- and fork-watermark and order-watermark those
@@ -36,9 +36,14 @@ from checkers.transactions.partition import shares
 from checkers.transactions.register_order import ORDER, Order
 from checkers.transactions.register_sentences import Meeting, Seen, seen_versions, versions_of
 from checkers.transactions.sentences import Evidence, Explainer, Name, evidence, longest_reads, number
-from checkers.watermark_bounds import Watermarks, joined, nodes_at, nodes_of, numbering
-from checkers.watermark_elsewhere import agreed, may_tell
-from checkers.watermark_kernel import (
+from checkers.watermarks.components import Found, search
+from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
+from checkers.watermarks.cycles.steps import ORDER as ORDERED
+from checkers.watermarks.numbering import Watermarks, joined, nodes_at, nodes_of, numbering
+from checkers.watermarks.order_elsewhere import agreed, may_tell
+from checkers.watermarks.reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
+from checkers.watermarks.sentences import CHECKER, Speaker
+from checkers.watermarks.task import (
     Derived,
     Detail,
     Known,
@@ -53,11 +58,6 @@ from checkers.watermark_kernel import (
     placement_of,
     received_of,
 )
-from checkers.watermark_reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
-from checkers.watermark_residual import Found, search
-from checkers.watermark_sentences import CHECKER, Speaker
-from checkers.watermark_steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
-from checkers.watermark_steps import ORDER as ORDERED
 from harness.core.columns import NOTHING, Int64s
 from harness.core.promises import StreamContract
 from harness.core.record import Json

@@ -8,10 +8,10 @@ import numpy as np
 
 from checkers.columns.runs import codes
 from checkers.graph.edges import OPEN_END, RW, WR, WW, Edges
-from checkers.watermark_bounds import Watermarks, chain_pairs
-from checkers.watermark_classes import classes, is_circular
-from checkers.watermark_kernel import Detail, Placed
-from checkers.watermark_steps import CHAIN, IN, OUT, READS, Component, Loop, Step
+from checkers.watermarks.cycles.classes import classes, is_circular
+from checkers.watermarks.cycles.steps import CHAIN, IN, OUT, READS, Component, Loop, Step
+from checkers.watermarks.numbering import Watermarks, chain_pairs
+from checkers.watermarks.task import Detail, Placed
 from harness.core.columns import Bools, Int64s
 
 COMPONENTS: Final = 64  # How many components are searched for names, the smallest first. All are counted.

@@ -10,7 +10,8 @@ from itertools import islice
 from typing import Final
 
 from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW
-from checkers.watermark_steps import (
+from checkers.watermarks.cycles.paths import Graph, places_of, simple
+from checkers.watermarks.cycles.steps import (
     CHAIN,
     FORK,
     G0,
@@ -33,7 +34,6 @@ from checkers.watermark_steps import (
     implies,
     name_of,
 )
-from checkers.watermark_ways import Graph, places_of, simple
 
 _TRIES: Final = 12
 _ALONE_TRIES: Final = 64

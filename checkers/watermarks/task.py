@@ -29,13 +29,13 @@ from checkers.transactions.check import summary as partition_summary
 from checkers.transactions.list_versions import Inference
 from checkers.transactions.partition import Share, infer
 from checkers.transactions.register_order import Order
-from checkers.watermark_blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of
-from checkers.watermark_bounds import Contents, Numbering, Watermarks, watermarks
-from checkers.watermark_edges import Links
-from checkers.watermark_elsewhere import NOTHING_RECEIVED, Received, places, received
-from checkers.watermark_nodes import marks_of, units_of
-from checkers.watermark_reads import NO_NODE, Readers
-from checkers.watermark_versions import UNKNOWN
+from checkers.watermarks.blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of
+from checkers.watermarks.edges import Links
+from checkers.watermarks.nodes import marks_of, units_of
+from checkers.watermarks.numbering import Contents, Numbering, Watermarks, watermarks
+from checkers.watermarks.order_elsewhere import NOTHING_RECEIVED, Received, places, received
+from checkers.watermarks.reads import NO_NODE, Readers
+from checkers.watermarks.versions import UNKNOWN
 from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int8s, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -107,7 +107,7 @@ class Pairs:
 
     @classmethod
     def of(cls, words: Int64s) -> "Pairs":
-        """Those of words (checkers/watermark_blocks.py)."""
+        """Those of words (checkers/watermarks/blocks.py)."""
         return cls((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
 
     @classmethod

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from checkers.watermark_steps import G0, G1C, INTERMEDIATE, NONADJACENT, ORDER, SINGLE, SPLIT, TORN
+from checkers.watermarks.cycles.steps import G0, G1C, INTERMEDIATE, NONADJACENT, ORDER, SINGLE, SPLIT, TORN
 from checkers.words.models import prohibited
 from harness.core.promises import StreamContract
 

@@ -2,7 +2,7 @@
 
 Theory of operation. A stream that orders the events of each key, and sends every version, shows with each session the
 order of a part of them.
-1. Asked are only keys none of whose versions has a place by the other sources (checkers/watermark_versions.py).
+1. Asked are only keys none of whose versions has a place by the other sources (checkers/watermarks/versions.py).
 2. It is evidence from the accused: it says which version is behind the one that another subscriber's watermark holds,
    never anything about the transactions, or about what is missing in the session that tells it.
 3. Sessions that together allow no order of a key, of however many subscribers, leave it without one. The next version
@@ -17,7 +17,7 @@ import numpy as np
 
 from checkers.columns.index import ascending, first_rows
 from checkers.columns.runs import codes, first_of_each
-from checkers.watermark_versions import NO_PLACES, UNKNOWN, key_order, shown_writes
+from checkers.watermarks.versions import NO_PLACES, UNKNOWN, key_order, shown_writes
 from harness.core.columns import NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 

@@ -1,6 +1,6 @@
 """What happens to each key in each chain: rows that are contained, states with which sessions begin, unknown versions.
 
-Coverage of a key (checkers/watermark_edges.py, 5) begins with a happening and ends with the next break behind it: a
+Coverage of a key (checkers/watermarks/edges.py, 5) begins with a happening and ends with the next break behind it: a
 marker that names the key, its partition or nothing, or the first event of another session.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from checkers.columns.index import GroupIndex, ascending, codes, expand, first_rows, is_kind
 from checkers.columns.runs import first_of_each, ordered
 from checkers.streams.coverage import ENDS, is_marker
-from checkers.watermark_nodes import WHOLE, Marks
-from checkers.watermark_versions import UNKNOWN, KeyOrder, states_at
+from checkers.watermarks.nodes import WHOLE, Marks
+from checkers.watermarks.versions import UNKNOWN, KeyOrder, states_at
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 

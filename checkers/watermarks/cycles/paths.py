@@ -8,7 +8,7 @@ from itertools import count, pairwise
 import numpy as np
 
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
-from checkers.watermark_steps import (
+from checkers.watermarks.cycles.steps import (
     CHAIN,
     FORK,
     G2,

@@ -8,9 +8,9 @@ from typing import Final
 from checkers.graph.classes import Cycle
 from checkers.graph.edges import PROCESS, REALTIME
 from checkers.transactions.sentences import Explainer, Name
-from checkers.watermark_bounds import Watermarks
-from checkers.watermark_residual import Told
-from checkers.watermark_steps import CHAIN, IN, OUT, THROUGH, Step
+from checkers.watermarks.components import Told
+from checkers.watermarks.cycles.steps import CHAIN, IN, OUT, THROUGH, Step
+from checkers.watermarks.numbering import Watermarks
 from harness.core.columns import NEVER
 from harness.core.verdict import Finding
 from harness.core.verdict import Step as Shown

@@ -22,9 +22,9 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.columns.runs import distinct, first_of_each, ordered
-from checkers.watermark_coverage import Ground, Happenings, happenings, moments
-from checkers.watermark_nodes import Marks, marks_of, units_of
-from checkers.watermark_versions import INITIAL, NO_PLACES, UNKNOWN, KeyOrder, key_order, order_by, shown_writes
+from checkers.watermarks.coverage import Ground, Happenings, happenings, moments
+from checkers.watermarks.nodes import Marks, marks_of, units_of
+from checkers.watermarks.versions import INITIAL, NO_PLACES, UNKNOWN, KeyOrder, key_order, order_by, shown_writes
 from harness.core.columns import NEVER, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -84,7 +84,7 @@ def watermark_edges(
 ) -> WatermarkEdges:
     """The edges of a log, with O(rows) of them; without a declared cut there are no nodes. O(n log n).
 
-    `elsewhere` are places of the writes, if any: those of checkers/watermark_elsewhere.py.
+    `elsewhere` are places of the writes, if any: those of checkers/watermarks/order_elsewhere.py.
     """
     unit = units_of(deliveries, contract)
     marks = marks_of(deliveries, unit, is_cut_known=contract.cut != "unknown")

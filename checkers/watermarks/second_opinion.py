@@ -3,7 +3,7 @@
 The graph needs a dependency to contradict a stream, the rules need positions. So a row behind its watermark may be seen
 by the rules alone: no dependency forbids its place. And a stream that keeps its positions, which contradict what
 transactions saw, is seen by the graph alone. Of a transaction that is torn or split mostly both should see something.
-Whether they must, `checkers/watermark_disputes.py` says by definition, for the example that was found. If they had to
+Whether they must, `checkers/watermarks/disputes.py` says by definition, for the example that was found. If they had to
 and only one did, that is a finding of its own: one of the two is wrong about the stream, or its positions are. It
 breaks no promise, so it makes no run red; and where neither opinion has a finding there is none.
 """
@@ -11,9 +11,9 @@ breaks no promise, so it makes no run red; and where neither opinion has a findi
 from hashlib import blake2b
 from typing import Final
 
-from checkers.watermark_disputes import Why
-from checkers.watermark_residual import COMPONENTS
-from checkers.watermark_steps import INTERMEDIATE, SPLIT, TORN
+from checkers.watermarks.components import COMPONENTS
+from checkers.watermarks.cycles.steps import INTERMEDIATE, SPLIT, TORN
+from checkers.watermarks.disputes import Why
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 

@@ -61,7 +61,8 @@ class Loop:
 class Component:
     """Nodes 0 to n - 1 in the order of their numbers, which reach each other, and the steps between them.
 
-    `number` and `end` are those of checkers/watermark_bounds.py, `process` is -1 for what stands in no process's order.
+    `number` and `end` are those of checkers/watermarks/numbering.py, `process` is -1 for what stands in no process's
+    order.
     """
 
     number: Int64s

@@ -4,7 +4,7 @@ Only Committed* writes have versions: those that certainly happened, and unclear
 comes, key by key, from the best source there is:
 1. Reads of lists, where they show any version of the key. What no read shows is newer than all that one shows.
 2. The system's own positions, where it declares that each is of one unit; inside a unit the order of its writes.
-3. What other subscribers received, for the watermarks of one of them (checkers/watermark_elsewhere.py).
+3. What other subscribers received, for the watermarks of one of them (checkers/watermarks/order_elsewhere.py).
 Else a version has no place in the order. Which source was used is counted.
 
 An event shows the write of its key and value; where several have it, or it has none (a delete), that of its position

@@ -19,8 +19,8 @@ import numpy as np
 from checkers.columns.index import ascending, codes, count_so_far, is_kind, max_so_far
 from checkers.columns.runs import first_of_each, ordered
 from checkers.graph.edges import OPEN_END, Int32s
-from checkers.watermark_edges import WatermarkEdges
-from checkers.watermark_nodes import WHOLE, Marks
+from checkers.watermarks.edges import WatermarkEdges
+from checkers.watermarks.nodes import WHOLE, Marks
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
