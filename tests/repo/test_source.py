@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("harness", "nemesis", "checkers", "clusters")
 SOURCES = sorted(path for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py"))
 LINES_MAX, FUNCTION_MAX = 400, 50
+FILES_MAX = 16
 
 # Whoever draws, measures or speaks elsewhere than here makes two runs of one seed differ. Layers 1 and 2.
 BANNED = {"asyncio", "socket", "random", "time", "uuid", "threading", "subprocess", "datetime"}
@@ -110,3 +111,9 @@ def test_every_make_target_is_listed_by_help() -> None:
     phony = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split())  # type: ignore[index]  # It is there, or the test fails.
     shown = set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
     assert phony == shown
+
+
+def test_a_room_of_the_checkers_has_at_most_16_files_and_says_what_it_holds() -> None:
+    for path in (ROOT / "checkers").rglob("__init__.py"):
+        assert len(list(path.parent.glob("*.py"))) <= FILES_MAX, relative(path.parent)
+        assert path.parent == ROOT / "checkers" or ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
