@@ -29,8 +29,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import codes, expand, first_of_each, groups, meets, merged, ordered
-from checkers.graph.edges import OPEN_END, Edges, Int32s, Tail, all_edges
-from checkers.transactions.list_versions import Inference
+from checkers.graph.edges import OPEN_END, Edges, Inference, Int32s, Tail, all_edges
 from harness.core.columns import Bools, Int64s
 
 SLICE_IDS: Final = 262_144

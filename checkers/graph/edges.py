@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.columns.runs import expand, spans
+from checkers.graph.sightings import Report, Sighting
 from harness.core.columns import Bools, Int8s, Int64s
 
 Int32s = NDArray[np.int32]
@@ -100,3 +101,13 @@ class Tail:
 
 _NOBODY: Final = np.empty(0, np.int32)
 NO_TAIL: Final = Tail(_NOBODY, _NOBODY, _NOBODY, _NOBODY, _NOBODY, _NOBODY)
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What follows for the keys of one partition. `left_out` says of how many keys nothing does, and why: by reason."""
+
+    edges: Edges
+    tail: Tail
+    report: Report
+    left_out: tuple[Sighting, ...]

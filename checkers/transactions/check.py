@@ -29,11 +29,10 @@ import numpy as np
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.graph import certificate
-from checkers.graph.edges import Edges, all_edges
+from checkers.graph.edges import Edges, Inference, all_edges
 from checkers.graph.search import COMPONENTS, Search, residual, search
 from checkers.graph.sightings import Example, Report, Sighting, union
 from checkers.history.transactions import Chunk, Source, load
-from checkers.transactions.list_versions import Inference
 from checkers.transactions.partition import Share, infer, shares
 from checkers.transactions.register_order import ORDER, Order
 from checkers.transactions.register_sentences import Seen, seen_versions, versions_of

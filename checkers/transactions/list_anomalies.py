@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from checkers.columns.runs import distinct, expand, first_of_each
+from checkers.graph.edges import Inference
 from checkers.graph.sightings import NONE, Report, Sighting, seen
 from checkers.transactions.list_rows import KeyRows
-from checkers.transactions.list_versions import Inference, Versions, inference, resolved
+from checkers.transactions.list_versions import Versions, inference, resolved
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
 
 _FAR = np.iinfo(np.int64).max

@@ -14,14 +14,13 @@ Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from checkers.columns.index import ascending
 from checkers.columns.index import codes as joint_codes
 from checkers.columns.runs import codes, common_prefix, distinct, expand, first_of_each, ordered
-from checkers.graph.edges import RW, WR, WW, Edges, Int32s, Tail, all_edges
+from checkers.graph.edges import RW, WR, WW, Edges, Inference, Int32s, Tail, all_edges
 from checkers.graph.sightings import Example, Report, Sighting, union
 from checkers.transactions.list_rows import KeyRows, concatenated, subset
 from harness.core.columns import FAIL, Bools, Int64s
@@ -145,16 +144,6 @@ class Versions:
         first = self._first_of_slot[slot]
         self.last_place[odd] = np.where(first >= 0, self._kept[first], -1)
         self.last_writer[odd] = self.writer_of_slot[slot]
-
-
-@dataclass(frozen=True, slots=True)
-class Inference:
-    """What follows for the keys of one partition. `left_out` says of how many keys nothing does, and why: by reason."""
-
-    edges: Edges
-    tail: Tail
-    report: Report
-    left_out: tuple[Sighting, ...]
 
 
 def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:

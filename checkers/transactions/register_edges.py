@@ -25,11 +25,11 @@ from checkers.graph.edges import (
     WW_BY_PROCESS,
     WW_BY_REALTIME,
     Edges,
+    Inference,
     Tail,
     all_edges,
 )
 from checkers.graph.sightings import Report, union
-from checkers.transactions.list_versions import Inference
 from checkers.transactions.register_anomalies import anomalies
 from checkers.transactions.register_order import Before, Order, orders
 from checkers.transactions.register_rows import RegisterRows

@@ -25,13 +25,12 @@ import numpy as np
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.graph import certificate
-from checkers.graph.edges import Edges, all_edges
+from checkers.graph.edges import Edges, Inference, all_edges
 from checkers.graph.sightings import union
 from checkers.history.streams import merged, stream_logs
 from checkers.history.transactions import Chunk, Source, chunks
 from checkers.transactions.check import RESIDUAL_EDGES, processes
 from checkers.transactions.check import Summary as PartitionSummary
-from checkers.transactions.list_versions import Inference
 from checkers.transactions.partition import shares
 from checkers.transactions.register_order import ORDER, Order
 from checkers.transactions.register_sentences import Meeting, Seen, seen_versions, versions_of

@@ -20,13 +20,12 @@ from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
 from checkers.engine.datasets import Noted
 from checkers.engine.memory import kept
-from checkers.graph.edges import NO_TAIL, OPEN_END, Edges, Int32s, Tail, all_edges
+from checkers.graph.edges import NO_TAIL, OPEN_END, Edges, Inference, Int32s, Tail, all_edges
 from checkers.graph.sightings import Report
 from checkers.history.streams import Placement, StreamLog, told_by
 from checkers.history.version_ranks import read_beside
 from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.check import summary as partition_summary
-from checkers.transactions.list_versions import Inference
 from checkers.transactions.partition import Share, infer
 from checkers.transactions.register_order import Order
 from checkers.watermarks.blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of

@@ -8,10 +8,9 @@ import pytest
 
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine
-from checkers.graph.edges import Edges, all_edges
+from checkers.graph.edges import Edges, Inference, all_edges
 from checkers.history.transactions import Source, chunks, select, to_transactions
 from checkers.transactions.check import Options, check
-from checkers.transactions.list_versions import Inference
 from checkers.transactions.partition import infer, shares
 from checkers.transactions.register_order import ORDER
 from tests import histories, register_transactions

@@ -14,8 +14,8 @@ import networkx as nx
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.graph.edges import Inference
 from checkers.history.tables import Dictionary
-from checkers.transactions.list_versions import Inference
 from checkers.transactions.register_order import Order
 from checkers.watermarks import task as watermark_kernel
 from checkers.watermarks.check import Options, check

@@ -13,10 +13,9 @@ import pytest
 from checkers.columns import runs
 from checkers.engine.datasets import LocalEngine
 from checkers.graph import certificate
-from checkers.graph.edges import Tail, all_edges
+from checkers.graph.edges import Inference, Tail, all_edges
 from checkers.graph.sightings import Report
 from checkers.transactions.check import Options, check
-from checkers.transactions.list_versions import Inference
 from harness.core.columns import Int64s
 from harness.core.verdict import Judgement
 from tests.bench.skew import Shape, cut, endless, hot_key, long_transactions, read_once, storm, unseen_storm

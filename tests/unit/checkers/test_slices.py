@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.graph import certificate
-from checkers.graph.edges import OPEN_END, RW, WW, Edges, Tail
+from checkers.graph.edges import OPEN_END, RW, WW, Edges, Inference, Tail
 from checkers.graph.sightings import Report
-from checkers.transactions.list_versions import Inference
 
 Node = tuple[int, int]  # index, end
 HORIZON = 20  # Beyond all indexes, and all ends but those far away.
