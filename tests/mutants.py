@@ -58,6 +58,7 @@ RULES = {
     "checkers/transactions/list_versions.py": ["tests/unit/checkers/test_slots.py", *LISTS],
     "checkers/transactions/list_anomalies.py": LISTS,
     "checkers/engine/wire.py": ["tests/unit/checkers/test_blobs.py"],
+    "checkers/transactions/key_rows.py": ["tests/unit/checkers/test_blobs.py"],
     "checkers/graph/certificate.py": ["tests/unit/checkers/test_slices.py", *BOTH],
     "checkers/transactions/check.py": BOTH,
     "checkers/graph/edges.py": ["tests/unit/checkers/test_edges.py", *BOTH],

@@ -1,26 +1,33 @@
 """Messages of kernels as bytes, in as few as their numbers need: whatever travels between tasks is copied ten times.
 
-Pickle, with a form of its own for what most of the bytes are. Whoever receives a message has the very same columns.
+Pickle, with a form of its own for what most of the bytes are: that of a class is beside it, and `carry` makes it known.
+Whoever receives a message has the very same columns.
 """
 
 import pickle
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from checkers.graph.edges import OPEN_END, Edges, Int32s
-from checkers.graph.sightings import Report
-from checkers.transactions.list_rows import KeyRows
-from checkers.watermarks.task import Pairs
 from harness.core.columns import Bools, Int8s, Int64s
 
+T = TypeVar("T")
 Ints = NDArray[np.signedinteger[Any]]
 Lives = tuple[Ints, int]
 Bits = tuple[NDArray[np.uint8], int]
 _NARROWER: Final = (np.int8, np.int16, np.int32)
+
+
+def carry(kind: type[T], form: Callable[[T], tuple[Callable[..., T], tuple[object, ...]]]) -> None:
+    """Let messages of that class travel in that form: what makes the message again, and from what.
+
+    The module of the class calls this, so whoever has such a message has its form.
+    """
+    _FORMS[kind] = form
 
 
 def blob_of(message: object) -> memoryview:
@@ -93,58 +100,4 @@ def _edges(source: Ints, gap: Ints, source_life: Lives, target_life: Lives, kind
     return Edges(source, target, ends(source, source_life), ends(target, target_life), kinds)
 
 
-def _of_pairs(pairs: Pairs) -> tuple[Callable[..., Pairs], tuple[object, ...]]:
-    return _pairs, (steps(pairs.op), steps(pairs.mark))  # They stand by watermark: steps of both are small.
-
-
-def _pairs(op: Ints, mark: Ints) -> Pairs:
-    return Pairs(sums(op).astype(np.int32), sums(mark).astype(np.int32))
-
-
-def _of_rows(rows: KeyRows) -> tuple[Callable[..., KeyRows], tuple[object, ...]]:
-    lists = (narrow(rows.list_key), narrow(rows.list_op), steps(rows.list_start), narrow(rows.elements))
-    reads = (
-        *(narrow(rows.read_list), steps(rows.read_op), lives(rows.read_op, rows.read_after)),
-        *(narrow(rows.read_length), bits(rows.is_update)),
-    )
-    appends = (
-        *(narrow(rows.append_key), narrow(rows.append_value), steps(rows.append_op)),
-        *(lives(rows.append_op, rows.append_after), rows.append_outcome),
-        *(bits(rows.is_final), bits(rows.is_again), bits(rows.is_foreseen)),
-    )
-    return _rows, (lists, reads, appends, rows.report)
-
-
-def _rows(
-    lists: tuple[Ints, Ints, Ints, Ints],
-    reads: tuple[Ints, Ints, Lives, Ints, Bits],
-    appends: tuple[Ints, Ints, Ints, Lives, Int8s, Bits, Bits, Bits],
-    report: Report,
-) -> KeyRows:
-    list_key, list_op, list_steps, elements = lists
-    read_list, read_steps, read_lives, read_length, is_update = reads
-    append_key, append_value, append_steps, append_lives, append_outcome, is_final, is_again, is_foreseen = appends
-    read_op, append_op = sums(read_steps).astype(np.int32), sums(append_steps).astype(np.int32)
-    return KeyRows(
-        list_key=list_key.astype(np.int64),
-        list_op=list_op.astype(np.int32),
-        list_start=sums(list_steps),
-        elements=elements.astype(np.int64),
-        read_list=read_list.astype(np.int32),
-        read_op=read_op,
-        read_after=ends(read_op, read_lives),
-        read_length=read_length.astype(np.int32),
-        is_update=flags(is_update),
-        append_key=append_key.astype(np.int64),
-        append_value=append_value.astype(np.int64),
-        append_op=append_op,
-        append_after=ends(append_op, append_lives),
-        append_outcome=append_outcome,
-        is_final=flags(is_final),
-        is_again=flags(is_again),
-        is_foreseen=flags(is_foreseen),
-        report=report,
-    )
-
-
-_FORMS: Final[dict[type, Callable[[Any], Any]]] = {Edges: _of_edges, KeyRows: _of_rows, Pairs: _of_pairs}
+_FORMS: Final[dict[type, Callable[[Any], Any]]] = {Edges: _of_edges}

@@ -12,7 +12,7 @@ import numpy as np
 from checkers.columns.runs import distinct, expand, first_of_each
 from checkers.graph.edges import Inference
 from checkers.graph.sightings import NONE, Report, Sighting, seen
-from checkers.transactions.list_rows import KeyRows
+from checkers.transactions.key_rows import KeyRows
 from checkers.transactions.list_versions import Versions, inference, resolved
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
 

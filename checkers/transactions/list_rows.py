@@ -16,41 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.columns.runs import codes, common_prefix, expand, first_of_each, groups, ordered
-from checkers.graph.edges import OPEN_END, Int32s
+from checkers.graph.edges import OPEN_END
 from checkers.graph.sightings import Report, Sighting, seen, union
 from checkers.history.transactions import Source, load
-from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int8s, Int64s, Transactions
+from checkers.transactions.key_rows import KeyRows
+from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRows:
-    """What one chunk says about some of the keys. Operations are named by index; `after` as in Transactions.
-
-    The elements of list i are elements[list_start[i]:list_start[i + 1]]. Read j saw the first read_length[j] elements
-    of list read_list[j]. `is_update`: the transaction read the key before it appended to it. `is_final`: it appended
-    no more to that key. `is_again`: it had done so before. `is_foreseen`: it read the element before it appended that.
-    What one transaction appended stands in the order in which it did.
-    """
-
-    list_key: Int64s
-    list_op: Int32s
-    list_start: Int64s
-    elements: Int64s
-    read_list: Int32s
-    read_op: Int32s
-    read_after: Int32s
-    read_length: Int32s
-    is_update: Bools
-    append_key: Int64s
-    append_value: Int64s
-    append_op: Int32s
-    append_after: Int32s
-    append_outcome: Int8s
-    is_final: Bools
-    is_again: Bools
-    is_foreseen: Bools
-    report: Report
 
 
 def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRows]]:

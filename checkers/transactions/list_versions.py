@@ -22,7 +22,8 @@ from checkers.columns.index import codes as joint_codes
 from checkers.columns.runs import codes, common_prefix, distinct, expand, first_of_each, ordered
 from checkers.graph.edges import RW, WR, WW, Edges, Inference, Int32s, Tail, all_edges
 from checkers.graph.sightings import Example, Report, Sighting, union
-from checkers.transactions.list_rows import KeyRows, concatenated, subset
+from checkers.transactions.key_rows import KeyRows
+from checkers.transactions.list_rows import concatenated, subset
 from harness.core.columns import FAIL, Bools, Int64s
 
 # Elements that are counted over all keys leave gaps in each: with so many slots for an element a table is still faster.

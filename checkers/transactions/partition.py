@@ -12,7 +12,7 @@ from checkers.graph.edges import Inference, all_edges
 from checkers.graph.sightings import Sighting, seen, union
 from checkers.history.transactions import Source, load
 from checkers.transactions import list_anomalies, list_rows
-from checkers.transactions.list_rows import KeyRows
+from checkers.transactions.key_rows import KeyRows
 from checkers.transactions.register_edges import infer_registers
 from checkers.transactions.register_order import Order
 from checkers.transactions.register_rows import RegisterRows, concatenated, parted, register_rows

@@ -5,7 +5,7 @@ covers both (checkers/graph/certificate.py).
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -20,6 +20,7 @@ from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
 from checkers.engine.datasets import Noted
 from checkers.engine.memory import kept
+from checkers.engine.wire import Ints, carry, steps, sums
 from checkers.graph.edges import NO_TAIL, OPEN_END, Edges, Inference, Int32s, Tail, all_edges
 from checkers.graph.sightings import Report
 from checkers.history.streams import Placement, StreamLog, told_by
@@ -117,6 +118,17 @@ class Pairs:
     def only(self, rows: Bools) -> "Pairs":
         """Those of them."""
         return Pairs(self.op[rows], self.mark[rows])
+
+
+def _of_pairs(pairs: Pairs) -> tuple[Callable[..., Pairs], tuple[object, ...]]:
+    return _pairs, (steps(pairs.op), steps(pairs.mark))  # They stand by watermark: steps of both are small.
+
+
+def _pairs(op: Ints, mark: Ints) -> Pairs:
+    return Pairs(sums(op).astype(np.int32), sums(mark).astype(np.int32))
+
+
+carry(Pairs, _of_pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
