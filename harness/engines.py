@@ -62,8 +62,10 @@ class EngineStart:
     def _start(self) -> None:
         try:
             from checkers.engine import spark  # noqa: PLC0415  Only who judges with Spark loads it: it takes half a second.
+            from checkers.watermarks import task  # noqa: PLC0415  Likewise. It imports the kernels of transactions, too.
 
-            session = spark.start_session(self._path, self._master, self._remote, also=self._also)
+            place = (self._path, self._master, self._remote)
+            session = spark.start_session(*place, also=self._also, loaded=(task,))
             is_here = self._master is None and self._remote is None
             self._stop = partial(spark.stop, session) if is_here else session.stop
             if self._is_warmed:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Final, Generic, TypeVar
@@ -23,7 +24,6 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 
 import checkers
-import checkers.transactions.check
 import harness.core
 from checkers.engine import spark_classes
 from checkers.engine.datasets import Dataset, Noted
@@ -37,6 +37,7 @@ N = TypeVar("N")
 _SCHEMA: Final = "number int, blob binary"
 _ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
 _SPREAD: Final = "spark.sql.shuffle.partitions"
+_LOADED: Final = "SEAMARK_LOADED"  # In the environment of whoever forks workers: modules, with blanks between.
 _CONTEXT_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -57,9 +58,12 @@ def start_session(
     remote: str | None = None,
     *,
     also: Sequence[ModuleType] = (),
+    loaded: Sequence[ModuleType] = (),
     java_options: str | None = None,
 ) -> SparkSession:
     """A session of Spark with our code on its workers, `also` what other kernels need; it writes below `work_dir`.
+
+    `loaded` are the modules of the kernels to come: workers that run here are forked from a process that has them.
 
     Without `master` (spark://...) and `remote` (sc://...) it runs here on all cores, on the loopback interface, and
     takes nothing from an installation or a configuration of the user's; `java_options` take the place of those for the
@@ -80,7 +84,7 @@ def start_session(
     conf.setAll([*_SESSION_SETTINGS.items(), *_CONTEXT_SETTINGS.items()])
     if master is None:
         options = spark_classes.java_options() if java_options is None else java_options
-        conf.setAll(list(_local_settings(work_dir, options).items()))
+        conf.setAll(list(_local_settings(work_dir, options, loaded).items()))
     with (work_dir / "spark.log").open("ab") as log:
         # The one way that pyspark has to keep Java's own words off the screen.
         gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": log})
@@ -215,7 +219,7 @@ class _SparkDataset(Dataset[T]):
         return _SparkDataset(frame, self._parallelism)
 
 
-def _local_settings(work_dir: Path, java_options: str) -> dict[str, str]:
+def _local_settings(work_dir: Path, java_options: str, loaded: Sequence[ModuleType]) -> dict[str, str]:
     return {
         _SPREAD: str(os.cpu_count() or 1),
         "spark.driver.host": "127.0.0.1",
@@ -225,8 +229,9 @@ def _local_settings(work_dir: Path, java_options: str) -> dict[str, str]:
         "spark.shuffle.compress": "false",
         "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
         "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {java_options}",
-        # This file: it has imported all that kernels need when it forks a worker.
+        # This file, run as a program. When it forks a worker, it has imported all that kernels need.
         "spark.python.daemon.module": "checkers.engine.spark",
+        f"spark.executorEnv.{_LOADED}": " ".join(module.__name__ for module in loaded),
     }
 
 
@@ -293,6 +298,8 @@ if __name__ == "__main__":
     import pyspark.worker  # noqa: F401  What it imports, no worker has to.
     from pyspark.daemon import manager
 
+    for name in os.environ.get(_LOADED, "").split():
+        import_module(name)
     # Behind each task a worker collects garbage. That looked at all that was imported, and cost more than a short task.
     gc.freeze()
     manager()

@@ -19,6 +19,7 @@ from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine, start_session, stop_java, warm_up
 from checkers.history.transactions import Chunk, chunks
 from checkers.transactions.check import check
+from checkers.watermarks import task
 from tests.bench import generated
 from tests.bench.generated import Shape
 from tests.bench.watched import Watch, watched
@@ -84,7 +85,7 @@ def from_nothing(engine: str, name: str, count: int, folder: Path) -> Row:
 def spark(folder: Path) -> Iterator[SparkEngine]:
     """A warm session, which ends with its Java."""
     begin = time.perf_counter()
-    session = start_session(folder)
+    session = start_session(folder, loaded=(task,))
     try:
         warm_up(session)
         print(f"Spark's start and first job: {time.perf_counter() - begin:.1f} s", flush=True)

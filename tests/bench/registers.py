@@ -12,6 +12,7 @@ from checkers.engine.spark import SparkEngine, start_session, warm_up
 from checkers.history.transactions import Chunk, chunks
 from checkers.transactions.check import Options, check
 from checkers.transactions.register_order import ORDER, Order, Trust
+from checkers.watermarks import task
 from tests.bench import generated
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -38,7 +39,7 @@ def seconds(engine: Engine, history: tuple[Chunk, ...], order: Order) -> tuple[f
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        session = start_session(folder / "spark")
+        session = start_session(folder / "spark", loaded=(task,))
         warm_up(session)
         print(f"seed {SEED}")
         for size in SIZES:

@@ -1,5 +1,7 @@
 """Spark and threads carry out the same kernels: the same edges, findings and fingerprints."""
 
+import os
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -34,6 +36,17 @@ def edges(sources: list[Source], engine: Engine) -> list[tuple[int, ...]]:
     every = all_edges(inferred.map(inferred_edges).collect())
     columns = (every.source, every.target, every.source_after, every.target_after, every.kinds)
     return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def loaded_modules(_: int) -> tuple[list[str], set[str]]:
+    """What a worker was told to load, and what it has."""
+    return os.environ["SEAMARK_LOADED"].split(), set(sys.modules)
+
+
+def test_a_worker_has_the_kernels_that_the_session_was_handed(spark: SparkEngine) -> None:
+    [(told, has)] = spark.over([0]).map(loaded_modules).collect()
+    assert told == ["checkers.watermarks.task"]
+    assert has >= {"checkers.transactions.check", *told}
 
 
 @pytest.mark.parametrize("seed", range(6))
