@@ -35,55 +35,61 @@ ROOT = Path(__file__).resolve().parents[1]
 # The quick tests first: most mutants end there.
 LISTS = [
     "tests/unit/checkers/test_tallies.py",
-    "tests/unit/checkers/test_serializability.py",
+    "tests/unit/checkers/transactions/test_check.py",
     "tests/unit/checkers/test_size.py",
     "tests/property/test_serializability.py",
 ]
 REGISTERS = [
-    "tests/unit/checkers/test_registers.py",
+    "tests/unit/checkers/transactions/test_register_edges.py",
     "tests/unit/checkers/test_size.py",
     "tests/property/test_registers.py",
 ]
 SESSIONS = "tests/property/test_stream_sessions.py"
-ONLINE = ["tests/unit/checkers/test_online.py", "tests/property/test_online.py"]
+ONLINE = ["tests/unit/checkers/streams/test_online.py", "tests/property/test_online.py"]
 OPINIONS = [
-    "tests/unit/checkers/test_watermark_opinion.py",
-    "tests/unit/checkers/test_watermark_disputes.py",
+    "tests/unit/checkers/watermarks/test_second_opinion.py",
+    "tests/unit/checkers/watermarks/test_disputes.py",
     "tests/property/test_watermark_disputes.py",
 ]
 BOTH = [*LISTS[:-1], *REGISTERS, LISTS[-1]]
 RULES = {
-    "checkers/columns/runs.py": ["tests/unit/checkers/test_ragged.py", *BOTH],
+    "checkers/columns/runs.py": ["tests/unit/checkers/columns/test_runs.py", *BOTH],
     "checkers/transactions/list_rows.py": BOTH,
     "checkers/transactions/list_versions.py": ["tests/unit/checkers/test_slots.py", *LISTS],
     "checkers/transactions/list_anomalies.py": LISTS,
-    "checkers/engine/wire.py": ["tests/unit/checkers/test_blobs.py"],
-    "checkers/transactions/key_rows.py": ["tests/unit/checkers/test_blobs.py"],
-    "checkers/graph/certificate.py": ["tests/unit/checkers/test_slices.py", *BOTH],
+    "checkers/engine/wire.py": ["tests/unit/checkers/engine/test_wire.py"],
+    "checkers/transactions/key_rows.py": ["tests/unit/checkers/engine/test_wire.py"],
+    "checkers/graph/certificate.py": ["tests/unit/checkers/graph/test_certificate.py", *BOTH],
     "checkers/transactions/check.py": BOTH,
-    "checkers/graph/edges.py": ["tests/unit/checkers/test_edges.py", *BOTH],
+    "checkers/graph/edges.py": ["tests/unit/checkers/graph/test_edges.py", *BOTH],
     "checkers/graph/search.py": ["tests/property/test_graph.py", *BOTH],
-    "checkers/graph/classes.py": ["tests/unit/checkers/test_cycles.py", "tests/property/test_graph.py", *BOTH],
+    "checkers/graph/classes.py": ["tests/unit/checkers/graph/test_classes.py", "tests/property/test_graph.py", *BOTH],
     "checkers/transactions/register_order.py": ["tests/property/test_register_order.py", *REGISTERS],
     "checkers/transactions/register_edges.py": REGISTERS,
-    "checkers/streams/rules/sessions/resume_hole.py": ["tests/unit/checkers/test_resumes.py", SESSIONS],
-    "checkers/streams/rules/sessions/hand_over_hole.py": ["tests/unit/checkers/test_handover.py", SESSIONS],
+    "checkers/streams/rules/sessions/resume_hole.py": [
+        "tests/unit/checkers/streams/rules/sessions/test_resume_hole.py",
+        SESSIONS,
+    ],
+    "checkers/streams/rules/sessions/hand_over_hole.py": [
+        "tests/unit/checkers/streams/rules/sessions/test_hand_over_hole.py",
+        SESSIONS,
+    ],
     "checkers/streams/rules/logs/real_time_order.py": [
-        "tests/unit/checkers/test_real_time.py",
+        "tests/unit/checkers/streams/rules/logs/test_real_time_order.py",
         "tests/unit/checkers/test_stream_positions.py",
         "tests/property/test_stream_logs.py",
     ],
     "checkers/streams/online.py": ONLINE,
     "checkers/streams/online_state.py": ONLINE,
     "checkers/streams/rules/sessions/acknowledged.py": [
-        "tests/unit/checkers/test_acknowledged.py",
+        "tests/unit/checkers/streams/rules/sessions/test_acknowledged.py",
         "tests/property/test_acknowledged.py",
     ],
-    "checkers/streams/rules/logs/epoch_fork.py": ["tests/unit/checkers/test_epoch_owners.py"],
+    "checkers/streams/rules/logs/epoch_fork.py": ["tests/unit/checkers/streams/rules/logs/test_epoch_fork.py"],
     "checkers/watermarks/disputes.py": OPINIONS,
     "checkers/watermarks/second_opinion.py": OPINIONS,
     "checkers/watermarks/order_elsewhere.py": [
-        "tests/unit/checkers/test_watermark_elsewhere.py",
+        "tests/unit/checkers/watermarks/test_order_elsewhere.py",
         "tests/property/test_watermark_graph.py",
     ],
 }
