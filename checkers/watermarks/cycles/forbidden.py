@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Final
 
 from checkers.watermarks.cycles.steps import G0, G1C, INTERMEDIATE, NONADJACENT, ORDER, SINGLE, SPLIT, TORN
-from checkers.words.models import prohibited
 from harness.core.promises import StreamContract
 
 _WEAKEST: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -38,8 +37,3 @@ def forbidden(contract: StreamContract, anomalies: Iterable[str]) -> frozenset[s
         for anomaly, classes in _WEAKEST.items():
             found |= set(classes) if anomaly in broken else set()
     return frozenset(f"{name}-watermark" for name in found)
-
-
-def prohibited_of(models: Iterable[str]) -> frozenset[str]:
-    """The anomalies of transactions that those models prohibit."""
-    return prohibited(tuple(models)) if models else frozenset()
