@@ -116,7 +116,7 @@ def spoiled(draw: random.Random, document: dict[str, Json], run: Path) -> dict[s
                 document["promises"] = draw.choice(emptied)
             case 1:
                 document["code_sha256"] = draw.choice((None, "", "0" * 64, 0))
-                options = document["options"]
+                options = document.get("options")
                 if isinstance(options, dict):
                     options["cluster"] = hostile(draw, run)
             case _:
