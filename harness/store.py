@@ -146,6 +146,8 @@ def require_plain(folder: Path) -> None:
                         waiting.append(Path(entry.path))
                     elif not entry.is_file(follow_symlinks=False):
                         raise HistoryError(f"{entry.path}: {_NOT_PLAIN}")
+        except FileNotFoundError:
+            continue  # A temporary folder of another command on the same run, which has ended meanwhile.
         except OSError as error:
             raise HistoryError(f"{error.filename}: cannot be read ({error.strerror})") from None
 
