@@ -18,7 +18,7 @@ import msgspec
 from checkers.engine import tasks
 from checkers.engine.datasets import Engine
 from checkers.history.generation_files import is_whole, parts, write_part
-from checkers.history.generations import merged, restarts
+from checkers.history.generations import merged, restarts, told_of
 from checkers.history.tables import Dictionary
 from checkers.history.transactions import chunks
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
@@ -262,7 +262,9 @@ _Parts = Callable[[Sequence[Path]], list[Judgement]]  # What a check says of eac
 def _by_generation(subject: Subject, judge: _Parts, *, is_locked: bool = False) -> Judgement:
     """The judgements of all generations as one. Copies lie beside the history: workers elsewhere can see that place."""
     history, bits = subject.history, subject.bounds.saved_bits
-    chosen = parts(restarts(history) if bits is not None else (), bits, is_locked=is_locked)
+    known = restarts(history) if bits is not None else ()
+    told = told_of(history, subject.contract if known else None)
+    chosen = parts(known, bits, told=told, is_locked=is_locked)
     if all(map(is_whole, chosen)):
         return merged(judge([history]))
     beside = history.parent if os.access(history.parent, os.W_OK) else None

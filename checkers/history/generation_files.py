@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from checkers.columns.files import DAMAGE
 from checkers.history.generations import Members, Restart, members
+from checkers.history.streams import NOTHING_TOLD, Placement
 from harness.core.columns import INFO, NEVER, READ, Bools
 from harness.core.errors import HistoryError
 
@@ -24,21 +25,27 @@ LOCKED: Final = ("shared", "exclusive")  # How reads are locked that hold their 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Which part: that generation, and of reads only those under lock if `is_locked`."""
+    """Which part: that generation, and of reads only those under lock if `is_locked`.
+
+    `told` is what the streams tell of operations of unclear outcome.
+    """
 
     restarts: tuple[Restart, ...] = ()
     generation: int = 0
     saved_bits: int = 0
+    told: Placement = NOTHING_TOLD
     is_locked: bool = False
 
 
-def parts(restarts: Sequence[Restart], saved_bits: int | None, *, is_locked: bool = False) -> tuple[Part, ...]:
+def parts(
+    restarts: Sequence[Restart], saved_bits: int | None, *, told: Placement = NOTHING_TOLD, is_locked: bool = False
+) -> tuple[Part, ...]:
     """One part for each generation; a single one where nothing is said of what a restart brings back."""
     if saved_bits is None or not restarts:
         return (Part(is_locked=is_locked),)
     known = tuple(restarts)
     return tuple(
-        Part(restarts=known, generation=number, saved_bits=saved_bits, is_locked=is_locked)
+        Part(restarts=known, generation=number, saved_bits=saved_bits, told=told, is_locked=is_locked)
         for number in range(len(known) + 1)
     )
 
@@ -73,7 +80,7 @@ def write_part(history: Path, folder: Path, part: Part) -> None:
 def _chosen(ops: pa.Table, mops: pa.Table, part: Part) -> tuple[pa.Table, pa.Table]:
     """Of one chunk what belongs to the part."""
     if part.restarts:
-        chosen = members(ops, part.restarts, generation=part.generation, saved_bits=part.saved_bits)
+        chosen = members(ops, part.restarts, generation=part.generation, saved_bits=part.saved_bits, told=part.told)
         ops = _as_unclear(ops, chosen).filter(pa.array(chosen.kept))
         mops = mops.filter(pc.is_in(mops["op"], value_set=ops["index"].combine_chunks()))
     if part.is_locked:

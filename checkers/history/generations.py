@@ -10,6 +10,10 @@ legal loss. So reads after it contradict reads before it, and what is judged tog
    answered, and does not bound what they saw, which may be void.
 4. Failed operations stand with every generation, and those of unclear outcome: these may have happened at any time.
    An ok operation without an epoch that may be of either side of a restart is taken as unclear.
+5. But an unclear operation of which a stream delivered anything did happen, in the epoch of that event: where it is
+   void, it does not stand. Else these steps make a cut look inconsistent that is not: (a) T1 appends 1 to x and
+   commits, its client gives up, a subscriber receives 1, and then a watermark; (b) the cluster restarts from before T1;
+   (c) T2 appends 2 to x, and reads show x as [2]. That no read shows 1 does not make it newer than 2: it is gone.
 Source of the rules: guarantees NDB-G21 and NDB-G22.
 """
 
@@ -26,8 +30,11 @@ import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import DAMAGE
+from checkers.history.streams import NOTHING_TOLD, Placement, stream_logs, told_by
+from checkers.history.streams import merged as merged_placements
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
+from harness.core.promises import StreamContract
 from harness.core.verdict import Finding, Judgement
 
 
@@ -65,6 +72,12 @@ def restarts(history: Path) -> tuple[Restart, ...]:
         raise HistoryError(f"{path}: a restart that cannot be read ({problem}); mend what recorded it") from problem
 
 
+def told_of(history: Path, contract: StreamContract | None) -> Placement:
+    """The positions that streams tell of unclear operations; none without a contract. Raises HistoryError."""
+    logs = stream_logs(history, contract) if contract is not None else ()
+    return merged_placements(told_by(log, history) for log in logs) if logs else NOTHING_TOLD
+
+
 def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
     """The restarts that rows of states tell, in order.
 
@@ -83,27 +96,35 @@ def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
             yield Restart(number=row["key"], seq=began, restored=restored, first_epoch=first_epoch)
 
 
-def members(ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int) -> Members:
-    """Which of those operations (rows of ops.parquet) stand with that generation, from 0 to len(known)."""
+def members(
+    ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int, told: Placement = NOTHING_TOLD
+) -> Members:
+    """Which of those operations (rows of ops.parquet) stand with that generation, from 0 to len(known).
+
+    `told` is what the streams tell of operations of unclear outcome.
+    """
     outcome = integers(ops["outcome"], INFO)
-    epoch = integers(ops["epoch"], NEVER)
+    is_info = outcome == INFO
+    epoch = np.where(is_info, told.positions(integers(ops["index"])), integers(ops["epoch"], NEVER))
     is_writer = integers(ops["commit_ts"], NEVER) != NEVER
-    home, is_certain = _homes(ops, known, epoch)
+    # That a client gave up says nothing of when its operation happened.
+    home, is_certain = _homes(ops, known, epoch, np.where(is_info, NEVER, integers(ops["complete_seq"], NEVER)))
+    is_void = np.zeros(len(outcome), np.bool_)
+    for number, restart in enumerate(known[:generation]):
+        is_void |= (home <= number) & (epoch >> saved_bits > restart.restored)
     is_ok = outcome == OK
     is_placed = is_ok & is_certain
     is_here = is_placed & (home == generation)
-    is_earlier = is_placed & is_writer & (home < generation)
-    for number, restart in enumerate(known[:generation]):
-        is_earlier &= (home > number) | (epoch >> saved_bits <= restart.restored)
-    unclear = (is_ok & ~is_certain) | (outcome == INFO)
+    is_earlier = is_placed & is_writer & (home < generation) & ~is_void
+    unclear = (is_ok & ~is_certain) | (is_info & ~(is_void & (epoch != NEVER)))
     return Members(kept=is_here | is_earlier | unclear | (outcome == FAIL), unclear=unclear)
 
 
-def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s) -> tuple[Int64s, Bools]:
+def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s, complete_seq: Int64s) -> tuple[Int64s, Bools]:
     """The generation of each operation, and whether that is certain."""
     begun = np.array([restart.seq for restart in known], np.int64)
     earliest = np.searchsorted(begun, integers(ops["invoke_seq"], 0))
-    latest = np.searchsorted(begun, integers(ops["complete_seq"], NEVER))
+    latest = np.searchsorted(begun, complete_seq)
     # A number that two generations use belongs to the later one, unless that had not begun.
     reach = np.minimum.accumulate(np.array([restart.first_epoch for restart in known], np.int64)[::-1])[::-1]
     by_epoch = np.searchsorted(reach, epoch, side="right")

@@ -68,8 +68,12 @@ class Placement:
     key: Int64s
     span: Int64s
 
+    def positions(self, op: Int64s) -> Int64s:
+        """The least position of each of those operations, NEVER if nothing tells it."""
+        return _lookup(self.op, self.position, op, NEVER)
 
-_NOTHING_TOLD: Final = Placement(*(np.empty(0, np.int64) for _ in range(4)))
+
+NOTHING_TOLD: Final = Placement(*(np.empty(0, np.int64) for _ in range(4)))
 
 
 def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...]:
@@ -213,7 +217,7 @@ def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
     Mostly there is nothing to ask: then no more is read than tells that.
     """
     if not log.spans and not _asks(source, threads):
-        return _NOTHING_TOLD
+        return NOTHING_TOLD
     writes = read_writes(source, has_times=False)
     return placement(read_deliveries(log, ("seq", "kind", "span", "key", "value", "position")), writes)
 
@@ -221,7 +225,7 @@ def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
 def told_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:
     """What the only log of a history tells of these writes; its events are waited for only if anything is asked."""
     is_asked = bool(log.spans) or bool(_is_asked(writes).any())
-    return placement(deliveries(), writes) if is_asked else _NOTHING_TOLD
+    return placement(deliveries(), writes) if is_asked else NOTHING_TOLD
 
 
 def _asks(source: Path, threads: int) -> bool:
@@ -301,7 +305,7 @@ def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
     """The writes with the positions and partitions that deliveries told; none for what must not count (module text)."""
     position = writes.position
     if len(known.op) or np.any(writes.outcome == INFO):
-        told = _lookup(known.op, known.position, writes.op, NEVER)
+        told = known.positions(writes.op)
         is_unobserved: Bools = (writes.outcome == INFO) & (told == NEVER)
         position = np.where(is_unobserved, NEVER, np.where(position == NEVER, told, position))
     return replace(

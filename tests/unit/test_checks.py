@@ -117,6 +117,25 @@ def test_the_two_populations_are_judged_apart(tmp_path: Path) -> None:
     assert found(judged(tmp_path, committed.records)) == set()
 
 
+@pytest.mark.parametrize(("restored", "expected"), [(1, set()), (2, {("watermark-graph", "G0-watermark")})])
+def test_what_a_restart_left_out_is_not_newer_than_what_came_after_it(
+    tmp_path: Path, restored: int, expected: set[tuple[str, str]]
+) -> None:
+    """T0's client gives up; s1 has its x = 1 when the cluster fails. Lost it may be only if it was not saved."""
+    story = Story()
+    story.told("open", (1, 0))
+    story.op("ax1", None, "info")
+    story.told("row", (2, 2))
+    story.marks((2, 2))
+    story.restart(restored, (3, 0))
+    story.op("ax2 ay3", (3, 1))
+    story.op("rx2 ry3", (3, 1))
+    cut = Promise(id="5", text="", source="", forbids=("G0-watermark",))
+    what = subject(story.write(tmp_path), cut, bits=32, contract=CONTRACT)
+    judgements = {check.name: check.judge(what) for check in chosen(what)}
+    assert {each for each in found(judgements) if each[0] == "watermark-graph"} == expected
+
+
 def test_what_breaks_both_populations_is_a_finding_of_each(tmp_path: Path) -> None:
     circle = Story()
     one, other = circle.begin("ax1 Ry"), circle.begin("ay2 Rx")

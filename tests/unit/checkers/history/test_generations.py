@@ -5,18 +5,23 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.history.generations import members, merged, restarts
+from checkers.history.generations import members, merged, restarts, told_of
+from checkers.history.streams import NOTHING_TOLD
 from harness.core.errors import HistoryError
+from harness.core.promises import StreamContract
 from harness.core.record import State
 from harness.core.verdict import Finding, Judgement
 from tests.unit.checkers.epoch_cases import BITS, Story, epoch
+
+STREAM = StreamContract(closed="<=", cut="position", position="epoch")
 
 
 def standing(story: Story, folder: Path, generation: int) -> dict[int, str]:
     """The operations of a generation, and whether they stand as they are."""
     history = story.write(folder)
     ops = pq.read_table(history / "ops.parquet").sort_by("index")
-    found = members(ops, restarts(history), generation=generation, saved_bits=BITS)
+    told = told_of(history, STREAM)
+    found = members(ops, restarts(history), generation=generation, saved_bits=BITS, told=told)
     return {
         index: "unclear" if found.unclear[index] else "as it is" for index in range(ops.num_rows) if found.kept[index]
     }
@@ -75,6 +80,43 @@ def test_an_operation_over_a_restart_belongs_to_its_epoch(tmp_path: Path) -> Non
     story.end(unknown, "rx", None)
     assert standing(story, tmp_path, 0) == {0: "as it is", 2: "unclear"}
     assert standing(story, tmp_path, 1) == {1: "as it is", 2: "unclear"}
+
+
+@pytest.mark.parametrize(("restored", "later"), [(7, {}), (8, {0: "unclear"})])
+def test_an_unclear_operation_stands_until_a_restart_leaves_it_out(
+    tmp_path: Path, restored: int, later: dict[int, str]
+) -> None:
+    """Its client gave up long before, and x = 1 was delivered."""
+    story = Story()
+    story.op("ax1", None, "info")
+    story.told("row", (8, 0))
+    story.restart(restored, (9, 0))
+    assert standing(story, tmp_path, 0) == {0: "unclear"}
+    assert standing(story, tmp_path, 1) == later
+
+
+def test_an_unclear_operation_that_committed_after_a_restart_is_not_what_it_left_out(tmp_path: Path) -> None:
+    """T0 was given up before the restart, T1 behind it with a number that an earlier generation may have used."""
+    story = Story()
+    story.op("ay2", None, "info")
+    story.restart(7, (9, 0))
+    story.op("ax1", None, "info")
+    story.told("row", (8, 0))
+    assert standing(story, tmp_path, 1) == {0: "unclear", 1: "unclear"}
+    over = Story()
+    over.op("ax1", None, "info")
+    over.restart(7, (9, 0))
+    over.told("row", (9, 0))
+    assert standing(over, tmp_path, 1) == {0: "unclear"}
+
+
+def test_without_a_contract_or_events_nothing_is_told(tmp_path: Path) -> None:
+    story = Story()
+    story.op("ax1", None, "info")
+    assert told_of(story.write(tmp_path), STREAM) is NOTHING_TOLD
+    story.told("row", (8, 0))
+    assert told_of(story.write(tmp_path), None) is NOTHING_TOLD
+    assert told_of(story.write(tmp_path), STREAM).op.tolist() == [0]
 
 
 def test_a_generation_begins_where_the_first_node_installs_its_view(tmp_path: Path) -> None:
