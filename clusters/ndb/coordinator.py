@@ -253,10 +253,15 @@ class Coordinator:
     # Commit.
 
     def _finish_execution(self, transaction: Transaction) -> None:
-        """Without any lock it is over; the epoch is not below that of what it has seen, which may be a step ahead."""
-        if not transaction.chains:
+        """Without any lock it is over; the epoch is not below that of what it has seen, which may be a step ahead.
+
+        A node that has just come in has no epoch yet: it answers in the first that it gets. That of what was seen may
+        be older than a restart of the whole cluster, whose epochs are never used again.
+        """
+        current = self._site.checkpoints.current
+        if not transaction.chains and current:
             del self._open[transaction.transid]
-            transaction.epoch = max(transaction.seen, self._site.checkpoints.current)
+            transaction.epoch = max(transaction.seen, current)
             self._done(transaction)
         elif not self._begin_commit(transaction):
             transaction.state = State.QUEUED

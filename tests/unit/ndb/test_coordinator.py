@@ -3,6 +3,7 @@
 import pytest
 
 from clusters.ndb.planted import ACK_BEFORE_COMMIT
+from clusters.ndb.shape import first_epoch
 from clusters.ndb.transactions import (
     CUT_OFF,
     LOCK_TIMEOUT,
@@ -47,6 +48,22 @@ def test_an_empty_transaction_is_done_at_once() -> None:
     asked = cluster.ask(D1, ())
     assert isinstance(asked.answer, Done)
     assert asked.answer.epoch == cluster.epoch
+
+
+@pytest.mark.parametrize("lock", ["committed", "short"])
+def test_a_node_that_has_no_epoch_yet_answers_in_the_first_that_it_gets(lock: str) -> None:
+    cluster = TransactionCluster(1)
+    cluster.ask(D1, (MicroOp("append", 1, "a"),))
+    cluster.settle()
+    before = cluster.epoch
+    assert before > first_epoch(1) + 1
+    fresh = cluster.lives[D3].checkpoints
+    fresh.current, fresh.is_blocked = 0, True
+    asked = [cluster.ask(D3, (MicroOp("r", key, None, None, lock),)) for key in (1, 2)]
+    cluster.settle()
+    assert [reads(each) for each in asked] == [[["a"]], [[]]]
+    assert all(isinstance(each.answer, Done) and each.answer.epoch >= before for each in asked)
+    assert_right(cluster)
 
 
 @pytest.mark.parametrize("mop", [MicroOp("w", 1, "a"), MicroOp("r", 1, None, None, "gap")])
