@@ -42,6 +42,7 @@ class Claim:
     epoch: int | None
     earliest: int  # The first generation in which it may have happened,
     home: int | None  # and the one in which it did, if that is known.
+    end_seq: int  # By that record it had ended: its answer, or the event of an unclear one; NEVER if there is neither.
 
     @property
     def is_acknowledged(self) -> bool:
@@ -188,7 +189,7 @@ class Claims:
         else:
             is_certain = transaction.outcome == OK and earliest == latest
             home = earliest if is_certain else None
-        return Claim(transaction=transaction, epoch=epoch, earliest=earliest, home=home)
+        return Claim(transaction=transaction, epoch=epoch, earliest=earliest, home=home, end_seq=end_seq)
 
 
 def sights(claims: Iterable[tuple[Claim, Fate]], content: Content) -> Iterator[Sight]:

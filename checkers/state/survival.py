@@ -3,7 +3,8 @@
 The last state is what the members of the last view dumped at quiescence; without dumps, what final reads returned.
 Every acknowledged transaction that no restart of the whole cluster left out must be in it, whole and once; none that
 failed; one of unclear outcome wholly or not at all. What a restart has lost or invented is not counted again
-(durability.py).
+(durability.py). A transaction whose client gave up may be under way while final reads are made: it must be in those
+that began after a subscriber had it.
 
 Witnesses are transactions whose keys were shown, invoked before the end of the last fault that struck data nodes, yet
 not all of them by a crash, and had an effect: without such a fault nothing was survived.
@@ -11,6 +12,7 @@ not all of them by a crash, and had an effect: without such a fault nothing was 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -52,8 +54,11 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
     groups = Groups(bounds, (*found["restored"], *found["row"]))
     members = last_members(found["view"])
     dumps = [row for row in found["row"] if members is None or row.node in members]
-    content = Content(dumps or _final_reads(history, names), groups, names, is_partial=not dumps)
+    reads = [] if dumps else _final_reads(history, names)
+    content = Content(dumps or reads, groups, names, is_partial=not dumps)
     seen = list(sights(claims.at_end(), content))
+    if not dumps:
+        seen = [*_ended_before(reads, seen)]
     explained = _explained(claims, found["restored"], groups, names)
     troubles = [*_troubles(seen, content, claims, explained, has_dumps=bool(dumps), name=name)]
     until_ns = survived_ns(windows(history), bounds, [restart.ns for restart in found["restart"]])
@@ -124,6 +129,13 @@ def _final_reads(history: Path, names: Dictionary) -> list[State]:
         for row in rows(history, "mops", ["op", "key", "read"], f=[READ], op=list(late))
         if row["read"] is not None
     ]
+
+
+def _ended_before(reads: Sequence[State], seen: Iterable[Sight]) -> Iterator[Sight]:
+    """The same, but absent is only what had ended before the last read of its key began."""
+    begun = {read.key_id: read.seq for read in sorted(reads, key=lambda read: read.seq)}
+    for sight in seen:
+        yield replace(sight, absent=tuple(each for each in sight.absent if sight.claim.end_seq < begun[each[0]]))
 
 
 def _explained(claims: Claims, dumps: Sequence[State], groups: Groups, names: Dictionary) -> dict[Element, bool]:

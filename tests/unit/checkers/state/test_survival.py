@@ -161,6 +161,21 @@ def test_final_reads_of_two_keys_may_stand_on_two_sides_of_an_unclear_transactio
     assert anomalies(judged(run, tmp_path)) == []
 
 
+@pytest.mark.parametrize(("delivered", "expected"), [(550, ["double-status"]), (650, [])])
+def test_a_final_read_shows_what_was_delivered_before_it_began(
+    tmp_path: Path, delivered: int, expected: list[str]
+) -> None:
+    """T3's client gave up long before. Where a subscriber has it only later, it may have been under way until then."""
+    run = survived()
+    run.mark(500, "final")
+    if delivered < 600:
+        run.event(delivered, "s1", "row", epoch(1, 2), key=0, value=6)
+    run.read(600, 0, [1, 2])
+    if delivered > 600:
+        run.event(delivered, "s1", "row", epoch(1, 2), key=0, value=6)
+    assert anomalies(judged(run, tmp_path)) == expected
+
+
 def test_a_read_before_the_final_phase_proves_nothing(tmp_path: Path) -> None:
     run = survived()
     run.read(45, 0, [])
