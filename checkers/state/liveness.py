@@ -118,7 +118,7 @@ class _Record:
         self._hard = disturbed((w for w in self._faults if w not in self._beside), bounds.grace_ns)
 
     def pauses(self) -> Iterator[tuple[str, str, int, int]]:
-        """The times from each open or watermark of a session to the next watermark or the end: who, "pause", begin, end.
+        """The times from each open or watermark of a session to the next watermark or the end: who, "pause", when.
 
         A session without a close, because its subscriber died, ends with its last watermark.
         """
