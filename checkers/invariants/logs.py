@@ -1,4 +1,4 @@
-"""Logs of messages, as Kafka has them: the value at each offset, lost messages, messages that a consumer skips or repeats.
+"""Logs of messages, as Kafka has them: values at offsets, lost messages, and messages that a consumer skips or repeats.
 
 *poll-skip* and *nonmonotonic-poll* compare, between two operations of one process and in each log, the last message of
 the one with the first of the other; their internal variants compare each message of an operation with the next. When a
@@ -123,7 +123,7 @@ def _strange(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
 
 
 def _inside(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """Skips and reversals within one operation: each message polled from a log, or sent to one, must be the next one."""
+    """Skips and reversals within one operation: each message that it polls or sends in a log must be the next one."""
     committed = {each.op for each in logs.committed}
     for act in logs.acts:
         if act.outcome == OK:
