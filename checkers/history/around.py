@@ -19,7 +19,7 @@ NOT_AT_REST: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issued:
-    """Operations and their positions, arrays (n,); NEVER without a position, and for the end of one that may still act."""
+    """Operations and their positions, arrays (n,); NEVER without a position, and for the end of an unclear one."""
 
     invoke_seq: Int64s
     complete_seq: Int64s

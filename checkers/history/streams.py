@@ -57,7 +57,7 @@ class StreamLog:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Facts about the source that follow from deliveries: the least position of each operation, and each key's partition.
+    """Facts about the source from deliveries: the least position of each operation, and the partition of each key.
 
     `op` and `key` ascend. Only operations without a reported position, or of unclear outcome, are included. `span` is
     -1 for a key that came on several partitions.
@@ -216,7 +216,7 @@ def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
 
 
 def told_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:
-    """The placement that the only log of a history gives to these writes. Waits for its events only if one is needed."""
+    """The placement that a history's only log gives to these writes. Waits for its events only if one is needed."""
     is_asked = bool(log.spans) or bool(_is_asked(writes).any())
     return placement(deliveries(), writes) if is_asked else _NOTHING_TOLD
 
@@ -252,7 +252,7 @@ def _asks_any(source: Path, groups: Iterable[int]) -> bool:
 
 
 def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
-    """The placement that follows from these deliveries. A value that two operations wrote to one key counts for neither."""
+    """The placement that follows from these deliveries. A value that two operations wrote to one key is ignored."""
     asked = distinct(writes.key[_is_asked(writes)])
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL))
     rows = np.flatnonzero(is_event & (Places(asked).of(deliveries.key) >= 0))

@@ -107,7 +107,7 @@ class Session:
 
 
 class Dictionary:
-    """The ids of keys and elements, and back. Values that the history never named get an id below 0, in this reader only."""
+    """The ids of keys and elements, and back. Values that the history never named get an id below 0, only here."""
 
     def __init__(self, history: Path) -> None:
         self._texts: dict[int, str] = {row["id"]: row["json"] for row in rows(history, "names", ["id", "json"])}
@@ -136,7 +136,7 @@ class Dictionary:
 def rows(
     history: Path, table_name: str, columns: Sequence[str], **chosen: Sequence[str | int]
 ) -> list[Mapping[str, Any]]:
-    """Those columns of a table, one mapping per row, by `seq`; only rows whose column in `chosen` has one of its values.
+    """Those columns of a table, one mapping per row, by `seq`; only rows whose column in `chosen` has such a value.
 
     Raises HistoryError if the file is damaged.
     """

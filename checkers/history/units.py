@@ -72,7 +72,7 @@ def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
 
 
 def unit_names(writes: SourceWrites) -> Int64s:
-    """The number by which events may name the unit of each write: its transaction's; NEVER if two operations share it."""
+    """The number by which events may name each write's unit: its transaction's; NEVER if two operations share it."""
     txn, op = writes.txn, writes.op
     is_same = txn[1:] == txn[:-1]
     is_same &= op[1:] != op[:-1]

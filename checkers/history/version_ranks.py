@@ -33,7 +33,7 @@ _GROUPS: Final = 4  # So many row groups of events are read at a time: opening a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lists:
-    """m lists that were read: list i is elements[start[i]:start[i] + length[i]]; its first known[i] places are certain."""
+    """m lists that were read: list i is elements[start[i]:start[i] + length[i]]; its first known[i] places are sure."""
 
     key: Int64s
     start: Int64s
