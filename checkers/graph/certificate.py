@@ -1,11 +1,11 @@
-"""A certificate that a graph of any size has no cycle, slice by slice; and what is left to search where it has none.
+"""A certificate, slice by slice, that a graph of any size has no cycle; where it has none, the rest to search.
 
-Theory of operation. Real time orders all operations for nothing: u precedes v iff end(u) <= index(v). Cycles of
-dependencies and real time are sought.
+Theory of operation. Real time orders operations at no cost: u precedes v iff end(u) <= index(v). Cycles of dependencies
+and real time are sought.
 1. A shortest cycle of four or more nodes has no chord, so nodes of it that are not neighbours overlap in time, and the
    lifetimes of its edges, from the lesser index to the greater end, have a moment in common (intervals that meet in
-   pairs meet in a point). So whoever sees all edges that live at some moment, sees the whole cycle. Shorter cycles: any
-   two edges share a node.
+   pairs meet in a point). So the set of all edges that live at some moment contains the whole cycle. Shorter cycles:
+   any two edges share a node.
 2. A *slice* is a range of indexes. It gets every edge whose lifetime touches it. An edge that real time implies is left
    out; one that real time contradicts is a cycle by itself, and needs no slice.
 3. In a slice every node gets a moment: at least its index, and later than those of all its sources. If such moments
@@ -15,9 +15,9 @@ dependencies and real time are sought.
    these: at each moment that it passes backwards, one of its steps goes back. Nodes inside are suspects.
 5. A *window* is the hull of the lifetimes of suspects, or of an edge by rule 2. Every node of every cycle, shortest or
    not, has a lifetime that touches a window. (Take a cycle through x. If something on it lies wholly before or after x,
-   the part of the cycle from there to x closes with real time; if not, all of it overlaps x. Either way the nodes that
-   overlap x, with x or with two nodes around it, contain a shortest cycle, whose window touches x.) So the residual
-   graph is that of all nodes which touch a window, with all their edges, the implied ones too.
+   the part of the cycle from there to x closes with real time; if not, all of it overlaps x. In both cases the nodes
+   that overlap x, with x or with two nodes around it, contain a shortest cycle, whose window touches x.) So the
+   residual graph is that of all nodes which touch a window, with all their edges, the implied ones too.
 6. An operation without certain end must still precede what follows it: it ends by the least end of its successors. One
    without successors is in no cycle.
 """
@@ -40,9 +40,9 @@ _SHIFT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Operations without a certain end that have successors, ascending, and when they end by rule 6.
+    """Operations without a certain end that have successors, ascending, and their ends by rule 6.
 
-    `last` is the greatest index of all: beyond it no moment is of interest, whatever the end of an operation.
+    `last` is the greatest index of all: later moments do not matter, whatever the end of an operation.
     """
 
     op: Int64s
@@ -52,7 +52,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Half-open intervals of indexes, ascending, apart from each other."""
+    """Half-open intervals of indexes, ascending, disjoint."""
 
     start: Int64s
     stop: Int64s
@@ -67,19 +67,19 @@ class SliceShare:
 
 
 def open_sources(inference: Inference) -> Edges:
-    """The edges that begin at operations without a certain end, which rule 6 needs. The tail has none: they read."""
+    """Edges from operations without a certain end, for rule 6. The tail has none: its sources are reads."""
     return inference.edges.only(inference.edges.source_after == OPEN_END)
 
 
 def last_index(inference: Inference) -> int:
-    """The greatest index of the partition's operations, 0 if it has none."""
+    """The greatest index of the partition's operations; 0 if it has none."""
     edges, tail = inference.edges, inference.tail
     columns = (edges.source, edges.target, tail.reader, tail.writer)
     return max(int(column.max(initial=0)) for column in columns)
 
 
 def ends(parts: Sequence[Edges], *, last: int) -> Ends:
-    """When the operations without certain end must end, given all edges that lead away from them."""
+    """The ends of operations without a certain end by rule 6, given all edges that lead away from them."""
     edges = all_edges(parts)
     edges = _leading_on(edges.only(ordered(edges.source.astype(np.int64))[0]))
     begins = np.flatnonzero(first_of_each(edges.source))
@@ -96,10 +96,7 @@ def ends(parts: Sequence[Edges], *, last: int) -> Ends:
 
 
 def _leading_on(edges: Edges) -> Edges:
-    """The edges, by source, without those to operations from where, sooner or later, nothing leads on.
-
-    No cycle passes there.
-    """
+    """The edges, by source, without those to operations from which every path ends. No cycle passes there."""
     while True:
         pending = np.flatnonzero(edges.target_after == OPEN_END)
         _, leads = _found(edges.source, edges.target[pending])
@@ -109,7 +106,7 @@ def _leading_on(edges: Edges) -> Edges:
 
 
 def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tuple[int, SliceShare]]:
-    """The edges of one partition for each slice, by rules 2 and 6. Windows known by now go to slice 0."""
+    """The edges of one partition for each slice, by rules 2 and 6. Windows that are already known go to slice 0."""
     tail_edges, tail_windows = _backward(_ended_tail(inference.tail, known))
     (certain, pending), (tail_certain, tail_pending) = (_undecided(e, known) for e in (inference.edges, tail_edges))
     windows = union([tail_windows, certain, tail_certain])
@@ -156,7 +153,7 @@ def union(parts: Sequence[Windows]) -> Windows:
 
 
 def before(windows: Windows, stop: int) -> Windows:
-    """What of the windows lies below `stop`."""
+    """The parts of the windows below `stop`."""
     kept = windows.start < stop
     return Windows(windows.start[kept], np.minimum(windows.stop[kept], stop))
 
@@ -170,7 +167,7 @@ def inside(inference: Inference, *, windows: Windows, known: Ends) -> Edges:
 
 
 def inside_count(inference: Inference, *, windows: Windows, known: Ends) -> int:
-    """At most how many edges `inside` would return, without making them."""
+    """An upper bound of the number of edges that `inside` returns, without making them."""
     first, stop = _inside_tail(inference.tail, windows, known).writer_spans()
     return int(np.count_nonzero(_is_inside(inference.edges, windows, known))) + int((stop - first).sum())
 
@@ -178,8 +175,8 @@ def inside_count(inference: Inference, *, windows: Windows, known: Ends) -> int:
 def _backward(tail: Tail) -> tuple[Edges, Windows]:
     """The edges of the tail that real time does not imply, and windows for those that it contradicts.
 
-    Of a reader's writers, by index, those invoked after its end follow by real time. Of the rest, as long as all ended
-    before the reader began, one window stands for all: that of the first, which holds the others'.
+    Writers are sorted by index. Those invoked after a reader's end follow by real time. A prefix of the rest, all of
+    which ended before the reader began, needs only one window: that of the first, which contains those of the others.
     """
     first, _ = tail.writer_spans()
     # Groups in the high half make one ascending column of all groups' indexes.
@@ -194,14 +191,14 @@ def _backward(tail: Tail) -> tuple[Edges, Windows]:
 
 
 def _hulls(edges: Edges) -> Windows:
-    """The lifetimes of edges, as they are: they may overlap."""
+    """The lifetimes of edges, possibly overlapping."""
     start = np.minimum(edges.source, edges.target).astype(np.int64)
     stop = np.maximum(_stop(edges.source, edges.source_after), _stop(edges.target, edges.target_after))
     return Windows(start, stop)
 
 
 def _stop(op: Int32s | Int64s, end: Int32s | Int64s) -> Int64s:
-    """Where a lifetime ends: an operation lives at its own index, even if by rule 6 it must end before it begins."""
+    """The ends of lifetimes: an operation lives at its own index, even if by rule 6 it must end before it begins."""
     return np.maximum(end.astype(np.int64), op.astype(np.int64) + 1)
 
 
@@ -215,24 +212,24 @@ def _end(op: Int32s, after: Int32s, known: Ends) -> Int32s:
 
 
 def _found(ascending: Int32s | Int64s, op: Int32s) -> tuple[Int64s, Bools]:
-    """Where operations stand among ascending ones, or would; and which of them do."""
+    """The places of operations among ascending ones, and True for those that are there."""
     place = np.searchsorted(ascending, op)
     is_there: Bools = np.append(ascending, -1)[place] == op
     return place, is_there
 
 
 def _undecided(edges: Edges, known: Ends) -> tuple[Windows, Edges]:
-    """The lifetimes of edges that are cycles by themselves; and those of which slices decide, with the ends of rule 6.
+    """Windows of edges that are cycles by themselves; and the edges that slices decide, with the ends of rule 6.
 
-    An operation that leads to nothing with an end is in no cycle with one that has an end, and in none at all if it
-    has no successor.
+    An operation that leads to nothing with an end is in no cycle with an operation that has an end, and in no cycle at
+    all if it has no successor.
     """
     source_after = _end(edges.source, edges.source_after, known)
     target_after = _end(edges.target, edges.target_after, known)
     is_alive = (target_after != OPEN_END) | (source_after == OPEN_END)
     endless = np.flatnonzero(is_alive & (target_after == OPEN_END))
     is_alive[endless] = _found(known.op, edges.target[endless])[1]
-    # What is certain comes first: by rule 6 an operation may have to end before it begins, which implies its edges.
+    # Certain cycles come first: by rule 6 an operation may have to end before it begins, which would imply its edges.
     is_certain = (target_after <= edges.source) | (target_after == OPEN_END)
     is_pending = is_alive & ~is_certain & (source_after > edges.target)
     ended = replace(edges, source_after=source_after, target_after=target_after)
@@ -240,7 +237,7 @@ def _undecided(edges: Edges, known: Ends) -> tuple[Windows, Edges]:
 
 
 def _ended_tail(tail: Tail, known: Ends) -> Tail:
-    """The tail with the ends of rule 6, without the writers that are in no cycle: the readers have all an end."""
+    """The tail with the ends of rule 6, without writers that are in no cycle. All readers have an end."""
     end = _end(tail.writer, tail.writer_after, known)
     rows = np.flatnonzero(end != OPEN_END)
     return replace(tail, writer_group=tail.writer_group[rows], writer=tail.writer[rows], writer_after=end[rows])
@@ -257,7 +254,7 @@ def _is_inside(edges: Edges, windows: Windows, known: Ends) -> Bools:
 
 
 def _inside_tail(tail: Tail, windows: Windows, known: Ends) -> Tail:
-    """The readers and writers of the tail that touch a window, the writers with the ends that they were given."""
+    """The readers and writers of the tail that touch a window, with the ends from the history."""
     reader = np.flatnonzero(_touches(tail.reader, tail.reader_after, windows))
     end = _end(tail.writer, tail.writer_after, known)
     writer = np.flatnonzero(_touches(tail.writer, end, windows) & (end != OPEN_END))
@@ -272,7 +269,7 @@ def _inside_tail(tail: Tail, windows: Windows, known: Ends) -> Tail:
 
 
 def _advance(moment: Int64s, source: Int64s, target: Int64s) -> Bools:
-    """Move each node behind its sources, in place; which edges are still unmet after the last round."""
+    """Move each node's moment past its sources, in place. Returns True for edges still unmet after the last round."""
     active = np.arange(len(source))
     for _ in range(_ROUNDS):
         due = moment[source[active]] + 1
@@ -283,6 +280,6 @@ def _advance(moment: Int64s, source: Int64s, target: Int64s) -> Bools:
         np.maximum.at(moment, moved, due[late])
         is_moved = np.zeros(len(moment), np.bool_)
         is_moved[moved] = True
-        active = np.flatnonzero(is_moved[source])  # Only what leads away from a node that moved can have become late.
+        active = np.flatnonzero(is_moved[source])  # Only edges from a node that moved can have become late.
     result: Bools = moment[source] >= moment[target]
     return result

@@ -20,9 +20,9 @@ from checkers.graph.edges import (
 )
 
 TIMED: Final = WW_BY_PROCESS | WW_BY_REALTIME | RW_BY_PROCESS | RW_BY_REALTIME
-# The kinds of dependencies, what says most first.
+# The kinds of dependencies, strongest first.
 DEPENDENCIES: Final = (WW, WR, WW_BY_PROCESS, WW_BY_REALTIME, RW, RW_BY_PROCESS, RW_BY_REALTIME)
-# What counts as ww, and as rw, where no order of time is in force, that of processes, or real time.
+# The kinds that count as ww, and as rw: without an order of time, with process order, and with real time.
 WRITES: Final[Mapping[int, int]] = MappingProxyType(
     {0: WW, PROCESS: WW | WW_BY_PROCESS, REALTIME: WW | WW_BY_PROCESS | WW_BY_REALTIME}
 )
@@ -35,14 +35,14 @@ _WITH_REALTIME: Final = REALTIME | WW_BY_REALTIME | RW_BY_REALTIME
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cycle:
-    """Operations, each of which must precede the next and the last the first, and why (WW, WR, RW, ...)."""
+    """Operations, each of which must precede the next and the last the first, and the reasons (WW, WR, RW, ...)."""
 
     ops: tuple[int, ...]
     kinds: tuple[int, ...]
 
 
 def name(cycle: Cycle) -> str:
-    """The class of a cycle, by its steps; by register_order, rule 6, it is not less than G-single if one is timed."""
+    """The class of a cycle, by its steps. By register_order, rule 6, a cycle with a timed step is at least G-single."""
     kinds = cycle.kinds
     missed = [_is_miss(kind) for kind in kinds]
     whole = reduce(or_, kinds)
@@ -65,10 +65,10 @@ def _has_adjacent(missed: Sequence[bool]) -> bool:
 
 
 def simple(places: list[int], kinds: list[int]) -> tuple[list[int], list[int]]:
-    """A cycle that passes no place twice, cut out of a closed walk; of two, that without two rw in a row.
+    """A cycle without repeated places, cut out of a closed walk; of two, the one without two rw in a row.
 
-    A walk that alternates may meet an operation twice, once by rw and once not. One of the two circles between begins
-    and ends there without rw.
+    An alternating walk may visit an operation twice, once by rw and once not. It then splits into two cycles there, and
+    one of the two begins and ends there without rw.
     """
     while len(set(places)) < len(places):
         last = {place: at for at, place in enumerate(places)}
@@ -81,7 +81,7 @@ def simple(places: list[int], kinds: list[int]) -> tuple[list[int], list[int]]:
 
 
 def from_least(ops: list[int], kinds: list[int]) -> Cycle:
-    """The cycle as it is written: from its least operation on, with steps of order in a row as one."""
+    """The cycle in its normal form: from its least operation on, with successive steps of order merged into one."""
     first = next(at for at, kind in enumerate(kinds) if kind in DEPENDENCIES)
     ops, kinds = ops[first:] + ops[:first], kinds[first:] + kinds[:first]
     kept, steps = list[int](), list[int]()

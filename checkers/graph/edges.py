@@ -19,9 +19,9 @@ Int32s = NDArray[np.int32]
 OPEN_END: Final = np.iinfo(np.int32).max  # The end of an operation that may take effect at any time.
 
 WW, WR, RW = 1, 2, 4  # Kinds of edges, as bits.
-# The same by a timed order of versions: for models with the order of processes, or real time (register_order, rule 6).
+# The same from a timed order of versions, for models with process order or real time (register_order, rule 6).
 WW_BY_PROCESS, RW_BY_PROCESS, WW_BY_REALTIME, RW_BY_REALTIME = 8, 16, 32, 64
-PROCESS, REALTIME = 128, 256  # Steps of a cycle that are no dependencies. They are never written out as edges.
+PROCESS, REALTIME = 128, 256  # Steps of a cycle that are no dependencies. They are never stored as edges.
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,11 @@ def all_edges(parts: Sequence[Edges]) -> Edges:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Edges rw that are not written out: every reader of a group precedes every other writer of it.
+    """Implicit rw edges: every reader of a group precedes every other writer of it.
 
-    A group is a version of a key. Its readers saw it; its writers made later ones: of a list, elements that nobody saw.
-    Written out they would be readers times writers. Writers are sorted by group and index, readers by group.
+    A group is a version of a key. Its readers saw it; its writers made later versions (for a list, elements that nobody
+    saw). Stored one by one the edges would be readers times writers. Writers are sorted by group and index, readers by
+    group.
     """
 
     reader_group: Int32s
@@ -70,7 +71,7 @@ class Tail:
     writer_after: Int32s
 
     def pairs(self, reader: Int64s, *, first: Int64s, count: Int64s) -> Edges:
-        """The edges from each of those readers (rows) to `count` writers from row `first` on, but not to itself."""
+        """Edges from each of those readers (rows) to `count` writers from row `first` on, but not to itself."""
         source, target = np.repeat(reader, count), expand(first, count)
         is_other = self.reader[source] != self.writer[target]
         source, target = source[is_other], target[is_other]
@@ -83,11 +84,11 @@ class Tail:
         )
 
     def writer_spans(self) -> tuple[Int64s, Int64s]:
-        """For each reader, the first of its group's writers and the one behind the last."""
+        """For each reader, the first row of its group's writers and the one after the last."""
         return spans(self.writer_group.astype(np.int64), self.reader_group.astype(np.int64))
 
     def beside(self, other: "Tail") -> "Tail":
-        """This tail and another, whose groups are numbered on behind those of this one."""
+        """This tail and another, whose groups are numbered after those of this one."""
         base = np.int32(max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 1)
         return Tail(
             np.concatenate((self.reader_group, other.reader_group + base)),
@@ -105,7 +106,7 @@ NO_TAIL: Final = Tail(_NOBODY, _NOBODY, _NOBODY, _NOBODY, _NOBODY, _NOBODY)
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """What follows for the keys of one partition. `left_out` says of how many keys nothing does, and why: by reason."""
+    """The edges that follow for the keys of one partition. `left_out` counts, by reason, keys without edges."""
 
     edges: Edges
     tail: Tail

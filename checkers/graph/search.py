@@ -1,9 +1,9 @@
-"""Cycles of a residual graph, by name: which classes there are, and a short cycle of each. The only user of networkx.
+"""Cycles of a residual graph: the classes that occur, and a short cycle of each. The only user of networkx.
 
 A class is named by its edges (checkers/words/anomalies.py) and by what closes it: dependencies alone, the order of a
-process, or real time. Whether a class is there is decided by strongly connected components of a graph with just its
-edges, which is the acyclicity test of the models that prohibit it; the search is only for a cycle to show. A class that
-is implied by one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
+process, or real time. A class occurs if a graph with just its edges has a strongly connected component, which is the
+acyclicity test of the models that prohibit it; the search only finds a cycle to show. A class that is implied by one
+found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
 """
 
 from collections.abc import Iterator
@@ -22,23 +22,23 @@ from checkers.words.models import implied
 from harness.core.columns import Bools, Int8s, Int64s
 
 if TYPE_CHECKING:
-    # Loading scipy and networkx takes half a second, in every process of an engine: for histories without a window, and
-    # in workers, which find none, for nothing. So those who search load them.
+    # Loading scipy and networkx takes half a second in every process. Histories without a window and the workers of an
+    # engine never need them, so only a search loads them.
     from scipy.sparse import csr_array
 
-COMPONENTS: Final = 256  # How many components are searched for names, the smallest first. All are counted.
-_TRIES: Final = 16  # How many edges of a class are tried for the shortest cycle through them.
-_PATH_EDGES: Final = 30_000  # A graph with more is searched in growing ranges of time first.
+COMPONENTS: Final = 256  # So many components are searched for names, the smallest first. All are counted.
+_TRIES: Final = 16  # So many edges of a class are tried for the shortest cycle through them.
+_PATH_EDGES: Final = 30_000  # A larger graph is searched in growing ranges of time.
 _REACH_BUDGET: Final = 300_000_000  # Nodes and edges visited to decide on G-single, which no component decides.
 _STEP: Final = 1_000_000  # The weight of an edge, so that no chain of real time outweighs one.
-_UNORDERED: Final = np.iinfo(np.int64).min  # The process of an operation that stands in no process's order.
+_UNORDERED: Final = np.iinfo(np.int64).min  # The process of an operation outside every process order.
 
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """Operations and their dependencies: n nodes, e edges, by place of their nodes, no two between the same nodes.
+    """Operations and their dependencies: n nodes, e edges as places of nodes, at most one edge from u to v.
 
-    `process` is set for ok operations only; `end` is OPEN_END for what has no certain end.
+    `process` is set for ok operations only; `end` is OPEN_END for operations without a certain end.
     """
 
     index: Int64s  # (n,) ascending
@@ -53,8 +53,8 @@ class Residual:
 class Named:
     """A class of cycle that was found in `count` components, with the shortest example that came up.
 
-    `is_restated`: a step of the example counts as order between operations that have a dependency as well. So the same
-    operations form a cycle of another class too, of which more can be said.
+    `is_restated`: a step of the example counts as order, though its operations have a dependency as well. So the same
+    operations form a cycle of another class too, which says more.
     """
 
     anomaly: str
@@ -65,7 +65,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was found in how many components; `undecided` are classes for which the search was given up."""
+    """The classes found, and the number of components; `undecided` are classes whose search was given up."""
 
     named: tuple[Named, ...]
     component_count: int
@@ -81,7 +81,7 @@ def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
     pair, group = np.unique(source * max(1, len(index)) + target, return_inverse=True)
     kinds = np.zeros(len(pair), np.int8)
     np.bitwise_or.at(kinds, group, edges.kinds)
-    # What is ordered by ww or wr is not weaker for an rw beside it, and must not be named by that; nor an rw for time.
+    # A pair ordered by ww or wr must not be named by an rw beside it, which is weaker; nor an rw by a timed kind.
     kinds[kinds & (WW | WR) != 0] &= WW | WR
     kinds[kinds & RW != 0] &= ~(TIMED & ~WRITES[REALTIME])
     processes = np.full(len(index), _UNORDERED)
@@ -110,7 +110,7 @@ def search(graph: Residual) -> Search:
 
 
 def _components(graph: Residual) -> Iterator[Residual]:
-    """The strongly connected components of more than one node, real time counted, the smallest first."""
+    """The strongly connected components of more than one node, including real time, the smallest first."""
     whole = _Steps(graph, WRITES[REALTIME] | WR | MISSES[REALTIME], REALTIME)
     label = whole.labels()[: len(graph.index)]
     size = np.bincount(label)
@@ -135,9 +135,9 @@ def _components(graph: Residual) -> Iterator[Residual]:
 class _Steps:
     """A graph to walk in: dependencies of some kinds, and an order (0, PROCESS or REALTIME).
 
-    Its nodes are the operations; if some kinds are `missed`, a second time, n places on, for "came here by such an
-    edge", from where none of them leads on; and for real time a line of moments, so that an order of n operations needs
-    3 n edges.
+    Its nodes are the operations. If some kinds are `missed`, there is a second layer, n places on, for operations
+    reached by such an edge: no such edge leads on from there. Real time adds a line of moments, so that an order of n
+    operations needs 3 n edges.
     """
 
     def __init__(self, graph: Residual, kinds: int, order: int, *, missed: int = 0) -> None:
@@ -162,7 +162,7 @@ class _Steps:
         graph, count = self.graph, len(self.graph.index)
         nodes = np.flatnonzero(graph.process != _UNORDERED)
         nodes = nodes[np.argsort(graph.process[nodes], kind="stable")]
-        # A process does one thing after the other; where a history has it do two at once, these have no order.
+        # A process does one thing after the other; two operations that a history shows as concurrent have no order.
         is_next = graph.process[nodes[1:]] == graph.process[nodes[:-1]]
         follows = np.flatnonzero(is_next & (graph.end[nodes[:-1]] <= graph.index[nodes[1:]]))
         return [(nodes[follows] + layer * count, nodes[follows + 1], _STEP) for layer in range(self.layers)]
@@ -190,14 +190,14 @@ class _Steps:
         return labels
 
     def reaches(self, start: int, goal: int) -> bool:
-        """Whether a way leads from one node to the other."""
+        """True if a path leads from `start` to `goal`."""
         from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415  See `csr_array` above.
 
         reached = breadth_first_order(self._matrix, start, return_predecessors=False)
         return bool(np.any(reached == goal))
 
     def path(self, start: int, goal: int) -> list[int] | None:
-        """The nodes of a shortest way, in a large graph of one inside a short time; None if there is no way."""
+        """The nodes of a shortest path; in a large graph, of one within a short time. None without a path."""
         count = len(self.graph.index)
         low, high = sorted((start % count, goal % count))
         margin = count if len(self.source) <= _PATH_EDGES else 8 + high - low
@@ -225,7 +225,7 @@ class _Steps:
 
 
 class _Classes:
-    """The classes of cycles in one component: `found`, by name, and those on which the search was given up."""
+    """The classes of cycles in one component: `found`, by name, and those whose search was given up."""
 
     def __init__(self, graph: Residual) -> None:
         self.graph = graph
@@ -246,11 +246,11 @@ class _Classes:
         return anomaly in implied(self.found)
 
     def _closed(self, anomaly: str, steps: _Steps, required: int) -> None:
-        """A class whose cycles are those of `steps` through an edge of a kind required."""
+        """Find a class whose cycles are those of `steps` through an edge of a required kind."""
         if self._is_known(anomaly):
             return
         edges = self._by_span(self.graph.kinds & required != 0, order=steps.order)
-        if not len(edges):  # Only to save the components.
+        if not len(edges):  # Saves computing the components.
             return
         label = steps.labels()
         inside = edges[label[self.graph.source[edges]] == label[self.graph.target[edges]]]
@@ -263,13 +263,13 @@ class _Classes:
             self.found[anomaly] = min(named, key=lambda cycle: (self.is_restated(cycle), len(cycle.ops), cycle))
 
     def is_restated(self, cycle: Cycle) -> bool:
-        """Whether a step of the cycle is one of order, between operations that have a dependency as well."""
+        """True if a step of the cycle counts as order, though its operations have a dependency as well."""
         places = np.searchsorted(self.graph.index, np.array(cycle.ops)).tolist()
         steps = zip(places, [*places[1:], places[0]], cycle.kinds, strict=True)
         return any(kind not in DEPENDENCIES and (source, target) in self._pairs for source, target, kind in steps)
 
     def _single(self, anomaly: str, order: int) -> None:
-        """Cycles with exactly one rw: a way from where an rw leads, by other edges, to where it begins.
+        """Find cycles with exactly one rw: a path by other edges from the target of an rw back to its source.
 
         If one of the other edges is timed, there may be no rw.
         """
@@ -290,14 +290,14 @@ class _Classes:
         self._closed(anomaly, steps, WRITES[order] & TIMED)
 
     def _nonadjacent(self, anomaly: str, order: int) -> None:
-        """Cycles with two or more rw, none right after another."""
+        """Find cycles with two or more rw, none right after another."""
         if self._is_known(anomaly):
             return
         steps = _Steps(self.graph, WRITES[order] | WR, order, missed=MISSES[order])
         self._show(anomaly, steps, self._alternating(order)[:_TRIES], MISSES[order])
 
     def _alternating(self, order: int) -> Int64s:
-        """The edges rw that lie on a closed walk without two rw in a row, those of short time first."""
+        """The rw edges on a closed walk without two rw in a row, those of short time first."""
         label = _Steps(self.graph, WRITES[order] | WR, order, missed=MISSES[order]).labels()
         edges = self._by_span(self.graph.kinds & MISSES[order] != 0, order=order)
         is_closed: Bools = label[self.graph.source[edges]] == label[self.graph.target[edges] + len(self.graph.index)]
@@ -313,21 +313,21 @@ class _Classes:
         return rows[np.lexsort((target, source, np.abs(target - source), ~back))]
 
     def _through(self, steps: _Steps, edge: int, required: int) -> Cycle:
-        """A short cycle through that edge, taken as one of a kind required. Its ends are known to reach each other."""
+        """A short cycle through that edge, taken as a required kind. Its ends must reach each other."""
         count = len(self.graph.index)
         start, goal = int(self.graph.target[edge]), int(self.graph.source[edge])
         walk = steps.path(start + count if steps.missed else start, goal)
         assert walk is not None
         places, kinds = [start], list[int]()
         for before, node in pairwise(walk):
-            if node < count * steps.layers:  # The rest are moments, which real time passes.
+            if node < count * steps.layers:  # The other nodes are moments on the line of real time.
                 kinds.append(self._kind(steps, before, node))
                 places.append(node % count)
         places, kinds = simple(places, [*kinds, strongest(self._pairs[goal, start] & required)])
         return from_least([int(self.graph.index[place]) for place in places], kinds)
 
     def _kind(self, steps: _Steps, before: int, node: int) -> int:
-        """As what a step counts: the strongest dependency that it may be, else the order that it follows."""
+        """The kind of a step: the strongest dependency that it may be, else the order that it follows."""
         count = len(self.graph.index)
         if before >= count * steps.layers:
             return REALTIME

@@ -1,4 +1,4 @@
-"""What kernels report besides edges: anomalies seen, and how often there was something to see."""
+"""Reports of kernels besides edges: anomalies seen, and counts of the chances to see them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ NONE = -1  # The missing field of an example.
 class Example:
     """One instance of an anomaly: operations by index, key and element by id. Examples are ordered by `op` first.
 
-    `versions` are the values of a register that come before each other in a circle.
+    `versions` are the values of a register that precede each other in a cycle.
     """
 
     op: int
@@ -27,7 +27,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """An anomaly that was seen `count` times, and the least of its examples: the same however the history was cut."""
+    """An anomaly that was seen `count` times, and the least example, which does not depend on the chunking."""
 
     anomaly: str
     count: int
@@ -36,14 +36,14 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a kernel saw. `tally` counts by name: witnesses under the anomaly's name, sizes under their own."""
+    """All sightings of a kernel. `tally` counts by name: witnesses under the anomaly's name, sizes under their own."""
 
     sightings: tuple[Sighting, ...]
     tally: Counter[str]
 
 
 def union(reports: Iterable[Report]) -> Report:
-    """One report that says what all of them say."""
+    """One report with the sightings and counts of all."""
     by_name: dict[str, Sighting] = {}
     tally: Counter[str] = Counter()
     for report in reports:
@@ -57,7 +57,7 @@ def union(reports: Iterable[Report]) -> Report:
 def seen(
     anomaly: str, count: int, *, op: Int64s, key: Int64s, element: Int64s | None = None, other: Int64s | None = None
 ) -> tuple[Sighting, ...]:
-    """The sighting whose example is the least of the rows given; nothing if there are none."""
+    """The sighting whose example is the least of the given rows; empty without rows."""
     if op.size == 0:
         return ()
     missing = np.full(op.size, NONE, np.int64)

@@ -1,1 +1,1 @@
-"""Histories from their files: transactions, streams, faults, and what else a run recorded."""
+"""Histories read from their files: transactions, streams, faults, and other records of a run."""

@@ -1,5 +1,4 @@
-"""What a history knows beside a stream and its source's writes: positions of operations that only read, and when it was
-at rest."""
+"""Facts beside a stream and its source's writes: positions of operations that only read, and times of rest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ NOT_AT_REST: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issued:
-    """Operations and their positions, arrays (n,); NEVER where one has no position, or may still act."""
+    """Operations and their positions, arrays (n,); NEVER without a position, and for the end of an unclear one."""
 
     invoke_seq: Int64s
     complete_seq: Int64s
@@ -29,10 +28,10 @@ class Issued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What stands around a stream. Places of the journal, as `seq` of the events.
+    """The surroundings of a stream. Positions in the journal, like `seq` of the events.
 
-    `settled_seq`: all had come to rest at the end, and what was answered before this place had time to arrive;
-    NOT_AT_REST where nobody knows that. `healed_seq`: no fault was in force from here on.
+    `settled_seq`: everything came to rest at the end, and what was answered before this position had time to arrive;
+    NOT_AT_REST if that is not known. `healed_seq`: no fault was in force from here on.
     """
 
     readers: Issued  # Operations that wrote nothing.
@@ -45,7 +44,7 @@ NOTHING_AROUND: Final = Around(readers=Issued(invoke_seq=_NONE, complete_seq=_NO
 
 
 def read_around(history: Path, readers: Issued, contract: StreamContract) -> Around:
-    """What the rules under that contract ask for; `readers` are the operations without a write.
+    """The facts that the rules under that contract need; `readers` are the operations without a write.
 
     Raises HistoryError if a file is damaged.
     """
@@ -78,7 +77,7 @@ def readers_of(group: SourceGroup) -> Issued:
 
 
 def all_readers(parts: Sequence[Issued]) -> Issued:
-    """Those of all row groups; none of them if such operations are given no positions."""
+    """The readers of all row groups; none of them if no such operation has a position."""
     if not any(np.any(part.position != NEVER) for part in parts):
         return NOTHING_AROUND.readers
     return Issued(
@@ -89,7 +88,7 @@ def all_readers(parts: Sequence[Issued]) -> Issued:
 
 
 def issues_by_writes(contract: StreamContract) -> bool:
-    """Do positions, and watermarks with them, rise by operations alone?"""
+    """True if positions, and watermarks with them, rise by operations alone."""
     return contract.wm_idle == "rests" and not contract.follows_clock and contract.is_position_global
 
 

@@ -1,7 +1,7 @@
 """Parts of a history, written as histories of their own, so that a check of a whole history can judge them.
 
-Operations keep their indexes and ends: that u precedes v in real time does not depend on who else is there. One that
-stands as unclear has no end, and says nothing of what it read.
+Operations keep their indexes and ends: real-time order between two operations does not depend on others. An operation
+that counts as unclear has no end, and shows nothing of what it read.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from checkers.history.streams import NOTHING_TOLD, Placement
 from harness.core.columns import INFO, NEVER, READ, Bools
 from harness.core.errors import HistoryError
 
-LOCKED: Final = ("shared", "exclusive")  # How reads are locked that hold their locks until commit.
+LOCKED: Final = ("shared", "exclusive")  # The locks of reads that are held until commit.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Which part: that generation, and of reads only those under lock if `is_locked`.
+    """Selection of a part: that generation, and of its reads only those under a lock if `is_locked`.
 
-    `told` is what the streams tell of operations of unclear outcome.
+    `told` holds the positions that the streams report for operations of unclear outcome.
     """
 
     restarts: tuple[Restart, ...] = ()
@@ -40,7 +40,7 @@ class Part:
 def parts(
     restarts: Sequence[Restart], saved_bits: int | None, *, told: Placement = NOTHING_TOLD, is_locked: bool = False
 ) -> tuple[Part, ...]:
-    """One part for each generation; a single one where nothing is said of what a restart brings back."""
+    """One part for each generation; a single one if it is not declared what a restart restores."""
     if saved_bits is None or not restarts:
         return (Part(is_locked=is_locked),)
     known = tuple(restarts)
@@ -51,16 +51,16 @@ def parts(
 
 
 def is_whole(part: Part) -> bool:
-    """Is nothing left out?"""
+    """True if nothing is left out."""
     return not part.restarts and not part.is_locked
 
 
 def write_part(history: Path, folder: Path, part: Part) -> None:
     """Write ops.parquet and mops.parquet of that part into `folder`, chunk by chunk. Raises HistoryError.
 
-    With `is_locked` no transaction is left out, only its reads without lock. A transaction holds its exclusive
-    locks until commit whatever it reads, so its writes stand in one order with all that others read and write under
-    lock; and what it read without lock is no part of that. Nobody's elements lose their writer.
+    With `is_locked` every transaction stays, only its reads without a lock are left out. A transaction holds its
+    exclusive locks until commit whatever it reads. So its writes are in one order with everything that others read and
+    write under locks, and its unlocked reads are not part of that order. No element loses its writer.
     """
     try:
         with (
@@ -78,7 +78,7 @@ def write_part(history: Path, folder: Path, part: Part) -> None:
 
 
 def _chosen(ops: pa.Table, mops: pa.Table, part: Part) -> tuple[pa.Table, pa.Table]:
-    """Of one chunk what belongs to the part."""
+    """The operations and steps of one chunk that belong to the part."""
     if part.restarts:
         chosen = members(ops, part.restarts, generation=part.generation, saved_bits=part.saved_bits, told=part.told)
         ops = _as_unclear(ops, chosen).filter(pa.array(chosen.kept))
@@ -90,7 +90,7 @@ def _chosen(ops: pa.Table, mops: pa.Table, part: Part) -> tuple[pa.Table, pa.Tab
 
 
 def is_locked(mops: pa.Table) -> Bools:
-    """Which of those micro-operations are reads under a lock that is held until commit."""
+    """True for the micro-operations that are reads under a lock held until commit."""
     is_read = pc.equal(mops["f"], READ)
     held = pc.and_(is_read, pc.is_in(mops["lock"], value_set=pa.array(LOCKED)))
     result: Bools = held.to_numpy().astype(np.bool_, copy=False)

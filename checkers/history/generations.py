@@ -1,19 +1,19 @@
-"""Generations: what happened between two restarts of the whole cluster, judged as a history of its own.
+"""Generations: the operations between two restarts of the whole cluster, judged as a history of their own.
 
-Such a restart brings back what had been saved, and no more: acknowledged transactions that were not saved are *void*, a
-legal loss. So reads after it contradict reads before it, and what is judged together is one generation at a time:
+Such a restart restores what had been saved, and no more: acknowledged transactions that were not saved are *void*, a
+legal loss. So reads after it contradict reads before it, and one generation at a time is judged together:
 1. An ok operation belongs to the generation of its epoch, within what is possible: it was not answered before the
-   restart with which its generation began, and not invoked after the one that ended it.
-2. With a generation stand the writers of earlier ones that were still there when it began: none is void. Their order
-   and what they read is evidence, too, for whatever a writer had read was saved with it.
-3. Operations of earlier generations that wrote nothing do not: their epoch is the one that was current where they were
-   answered, and does not bound what they saw, which may be void.
-4. Failed operations stand with every generation, and those of unclear outcome: these may have happened at any time.
-   An ok operation without an epoch that may be of either side of a restart is taken as unclear.
-5. But an unclear operation of which a stream delivered anything did happen, in the epoch of that event: where it is
-   void, it does not stand. Else these steps make a cut look inconsistent that is not: (a) T1 appends 1 to x and
-   commits, its client gives up, a subscriber receives 1, and then a watermark; (b) the cluster restarts from before T1;
-   (c) T2 appends 2 to x, and reads show x as [2]. That no read shows 1 does not make it newer than 2: it is gone.
+   restart that began its generation, and not invoked after the one that ended it.
+2. A generation includes the writers of earlier ones that were still present when it began: none is void. Their order
+   and what they read is evidence, too, because whatever a writer had read was saved with it.
+3. Operations of earlier generations that wrote nothing are not included: their epoch is the one that was current where
+   they were answered, and does not bound what they saw, which may be void.
+4. Failed operations, and those of unclear outcome, are in every generation: these may have happened at any time.
+   An ok operation without an epoch that may be on either side of a restart is taken as unclear.
+5. But an unclear operation of which a stream delivered anything did happen, in the epoch of that event: if it is void,
+   it is not included. Otherwise these steps make a consistent cut look inconsistent: (a) T1 appends 1 to x and commits,
+   its client gives up, a subscriber receives 1, and then a watermark; (b) the cluster restarts from before T1; (c) T2
+   appends 2 to x, and reads show x as [2]. That no read shows 1 does not make it newer than 2: it is gone.
 Source of the rules: guarantees NDB-G21 and NDB-G22.
 """
 
@@ -40,10 +40,10 @@ from harness.core.verdict import Finding, Judgement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """A restart of the whole cluster, as its coordinator told. Number 0 is the initial start.
+    """A restart of the whole cluster, as its coordinator reported it. Number 0 is the initial start.
 
-    At `seq` of the journal the first node may have begun to serve again. What committed before in epochs above
-    `restored`, by the bits that are saved together, is void.
+    At `seq` of the journal the first node may have begun to serve again. Transactions that committed before in epochs
+    above `restored`, by the bits that are saved together, are void.
     """
 
     number: int
@@ -54,14 +54,14 @@ class Restart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """Which operations stand with a generation, and which of them as unclear."""
+    """The operations of a generation, and those of them that count as unclear: arrays with a flag per operation."""
 
     kept: Bools
     unclear: Bools
 
 
 def restarts(history: Path) -> tuple[Restart, ...]:
-    """The restarts of the whole cluster in their order, without the initial start. Raises HistoryError."""
+    """The restarts of the whole cluster in order, without the initial start. Raises HistoryError."""
     path = history / "states.parquet"
     if not path.is_file():
         return ()
@@ -73,19 +73,19 @@ def restarts(history: Path) -> tuple[Restart, ...]:
 
 
 def told_of(history: Path, contract: StreamContract | None) -> Placement:
-    """The positions that streams tell of unclear operations; none without a contract. Raises HistoryError."""
+    """The positions that streams report for unclear operations; none without a contract. Raises HistoryError."""
     logs = stream_logs(history, contract) if contract is not None else ()
     return merged_placements(told_by(log, history) for log in logs) if logs else NOTHING_TOLD
 
 
 def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
-    """The restarts that rows of states tell, in order.
+    """The restarts that rows of states report, in order.
 
-    A generation begins with the first node that installs its view, which is the one that the coordinator installed
-    last: who gets it earlier than the coordinator may serve before the restart is told.
+    A generation begins when the first node installs the view that its coordinator installed last: a node that installs
+    it before the coordinator may serve before the restart is reported.
     """
-    installed: dict[int, int] = {}  # When each view was first installed,
-    latest: dict[str, int] = {}  # and which one each node installed last.
+    installed: dict[int, int] = {}  # The seq at which each view was first installed,
+    latest: dict[str, int] = {}  # and the view that each node installed last.
     for row in rows:
         if row["object"] == "view":
             installed.setdefault(row["key"], row["seq"])
@@ -99,9 +99,9 @@ def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
 def members(
     ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int, told: Placement = NOTHING_TOLD
 ) -> Members:
-    """Which of those operations (rows of ops.parquet) stand with that generation, from 0 to len(known).
+    """The operations (rows of ops.parquet) that belong to that generation, from 0 to len(known).
 
-    `told` is what the streams tell of operations of unclear outcome.
+    `told` holds the positions that the streams report for operations of unclear outcome.
     """
     outcome = integers(ops["outcome"], INFO)
     is_info = outcome == INFO
@@ -121,7 +121,7 @@ def members(
 
 
 def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s, complete_seq: Int64s) -> tuple[Int64s, Bools]:
-    """The generation of each operation, and whether that is certain."""
+    """The generation of each operation, and True where it is certain."""
     begun = np.array([restart.seq for restart in known], np.int64)
     earliest = np.searchsorted(begun, integers(ops["invoke_seq"], 0))
     latest = np.searchsorted(begun, complete_seq)
@@ -134,9 +134,9 @@ def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s, complete_seq:
 
 
 def merged(judgements: Sequence[Judgement]) -> Judgement:
-    """One judgement of those of all generations, first to last; each finding once. Facts are those of the last one.
+    """One judgement from those of all generations, first to last; each finding once. Facts are those of the last one.
 
-    What was true of a writer in one generation is asked again in later ones, so that it counts there as a witness, too.
+    Facts about a writer in one generation are checked again in later ones, so it counts there as a witness, too.
     """
     if len(judgements) == 1:
         return judgements[0]

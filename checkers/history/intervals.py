@@ -1,4 +1,4 @@
-"""Stretches of time: which are disturbed by faults, and what is left between them. Pairs of begin and end, in ns."""
+"""Intervals of time: those that faults disturb, and those that remain. Pairs of begin and end, in ns."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -34,10 +34,10 @@ def outside(begin: int, end: int, disturbed: Sequence[Interval]) -> list[Interva
 
 
 def longest(pieces: Iterable[Interval]) -> int:
-    """The length of the longest of them, 0 if there is none."""
+    """The length of the longest piece; 0 if there is none."""
     return max((end - begin for begin, end in pieces), default=0)
 
 
 def total(pieces: Iterable[Interval]) -> int:
-    """The length of all of them together, if they do not overlap."""
+    """The length of all pieces together, if they do not overlap."""
     return sum(end - begin for begin, end in pieces)

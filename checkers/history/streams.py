@@ -1,8 +1,8 @@
-"""Where streams come from: the events of a subscriber, and the writes of the source, from a history directory.
+"""Streams from a history directory: the events of subscribers, and the writes of the source.
 
-The position of a write is what its operation reported (`commit_ts`), else what a delivery of one of the operation's
-values tells. An operation of unclear outcome counts only if one of its values was delivered. A snapshot's row tells no
-position: it is that of the snapshot.
+The position of a write is the one that its operation reported (`commit_ts`), else the one of an event that delivered a
+value of the operation. An operation of unclear outcome counts only if one of its values was delivered. A row of a
+snapshot shows no position of its write: it has the position of the snapshot.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,7 +47,7 @@ _TIMES: Final = ("epoch", "invoke_seq", "complete_seq", "txn")
 
 @dataclass(frozen=True, slots=True)
 class StreamLog:
-    """The unit of work: events of some subscribers, who are judged together. Ids are places in the two lists of all."""
+    """The unit of work: events of subscribers that are judged together. Ids are places in the lists of all names."""
 
     directory: str
     chosen: tuple[str, ...]
@@ -57,10 +57,10 @@ class StreamLog:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What deliveries tell of the source: the least position of each operation, and the partition of each key.
+    """Facts about the source from deliveries: the least position of each operation, and the partition of each key.
 
-    `op` and `key` ascend. Only operations are here that reported no position, or have an unclear outcome. `span` is -1
-    for a key that came on several partitions.
+    `op` and `key` ascend. Only operations without a reported position, or of unclear outcome, are included. `span` is
+    -1 for a key that came on several partitions.
     """
 
     op: Int64s
@@ -77,7 +77,7 @@ NOTHING_TOLD: Final = Placement(*(np.empty(0, np.int64) for _ in range(4)))
 
 
 def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...]:
-    """One log for each subscriber; one for all, where a watermark binds more than one. Raises HistoryError."""
+    """One log for each subscriber; one for all if a watermark binds several. Raises HistoryError."""
     path = history / "events.parquet"
     found: dict[str, set[str]] = {"subscriber": set(), "span": set()}
     try:
@@ -94,9 +94,9 @@ def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...
 
 
 def read_deliveries(log: StreamLog, names: Sequence[str] = DELIVERED) -> Deliveries:
-    """The events of a log, in order of receipt; of columns that are not in `names` all is missing.
+    """The events of a log, in order of receipt. Columns that are not in `names` have only missing values.
 
-    Raises HistoryError if the file is damaged. A column in which all is missing takes no memory.
+    Raises HistoryError if the file is damaged. A column of missing values takes no memory.
     """
     file = EventsFile(log, names)
     file.read(range(file.group_count))
@@ -104,9 +104,7 @@ def read_deliveries(log: StreamLog, names: Sequence[str] = DELIVERED) -> Deliver
 
 
 class EventsFile:
-    """The events of a log, to be read by row groups, in any order and by several threads at once, as `read_deliveries`
-    tells them.
-    """
+    """The events of a log, as in `read_deliveries`, for reading row groups in any order and by several threads."""
 
     def __init__(self, log: StreamLog, names: Sequence[str] = DELIVERED) -> None:
         self._log, self._names = log, names
@@ -131,7 +129,7 @@ class EventsFile:
                     self._columns.put(begin, {name: column if end - begin == len(is_chosen) else column[is_chosen]})
 
     def deliveries(self) -> Deliveries:
-        """All events, when all row groups have been read."""
+        """All events, once all row groups have been read."""
         numbers = self._columns.whole()
         if not is_ascending(numbers["seq"]):
             order, _ = ordered(numbers["seq"])
@@ -150,7 +148,8 @@ class EventsFile:
 def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
     """All writes of the source, by operation and in the order of each. Raises HistoryError if a file is damaged.
 
-    Without `has_times` all is missing that says when operations were invoked and completed, and under which names.
+    Without `has_times` the columns for an operation's invocation, completion, epoch and transaction have only missing
+    values.
     """
     files = SourceFiles(history, has_times=has_times)
     for group in range(files.group_count):
@@ -160,17 +159,15 @@ def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
 
 @dataclass(frozen=True, slots=True)
 class SourceGroup:
-    """The operations of one row group, and what they did: the columns of writes, and those that were asked for."""
+    """The operations of one row group and their steps: the columns of writes, and those requested besides."""
 
     ops: pa.Table
     mops: pa.Table
-    writer: Int64s  # Of each write the row of its operation.
+    writer: Int64s  # For each write the row of its operation.
 
 
 class SourceFiles:
-    """The writes of the source, to be read by row groups, in any order and by several threads at once, as `read_writes`
-    tells them.
-    """
+    """The writes of the source, as in `read_writes`, for reading row groups in any order and by several threads."""
 
     def __init__(self, history: Path, *, has_times: bool = True) -> None:
         self._history = history
@@ -182,7 +179,7 @@ class SourceFiles:
         self._columns = Columns(_WRITTEN, self._begins[-1])
 
     def read(self, group: int, *also: str) -> SourceGroup:
-        """Read that row group, and the columns `also` of what operations did. Raises HistoryError if it is damaged."""
+        """Read that row group, with the additional columns `also` of steps. Raises HistoryError if it is damaged."""
         with self._opened() as (ops, mops):
             names = ["op", "f", "key", "value", *also]
             op_table = ops.read_row_group(group, columns=self._names, use_threads=False)
@@ -192,7 +189,7 @@ class SourceFiles:
         return SourceGroup(op_table, mop_table, writer)
 
     def writes(self) -> SourceWrites:
-        """All writes, when all row groups have been read."""
+        """All writes, once all row groups have been read."""
         numbers = self._columns.whole()
         return SourceWrites(outcome=numbers.pop("outcome").astype(np.int8, copy=False), **numbers)
 
@@ -212,9 +209,9 @@ NO_WRITES: Final = SourceWrites(**Columns(_WRITTEN, 0).whole())
 
 
 def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
-    """What one log tells of the operations in `source`, by so many threads. Raises HistoryError if a file is damaged.
+    """The placement that one log gives to the operations in `source`. Raises HistoryError if a file is damaged.
 
-    Mostly there is nothing to ask: then no more is read than tells that.
+    Most histories need none: then only as much is read as shows that. `threads` read at the same time.
     """
     if not log.spans and not _asks(source, threads):
         return NOTHING_TOLD
@@ -223,13 +220,13 @@ def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
 
 
 def told_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:
-    """What the only log of a history tells of these writes; its events are waited for only if anything is asked."""
+    """The placement that a history's only log gives to these writes. Waits for its events only if one is needed."""
     is_asked = bool(log.spans) or bool(_is_asked(writes).any())
     return placement(deliveries(), writes) if is_asked else NOTHING_TOLD
 
 
 def _asks(source: Path, threads: int) -> bool:
-    """Must deliveries tell the position of any write?"""
+    """True if the position of some write must come from deliveries."""
     try:
         with pq.ParquetFile(source / "ops.parquet", page_checksum_verification=True) as ops:
             count = ops.num_row_groups
@@ -240,7 +237,7 @@ def _asks(source: Path, threads: int) -> bool:
 
 
 def _asks_any(source: Path, groups: Iterable[int]) -> bool:
-    """Must they tell that of any write in those row groups?"""
+    """True if the position of some write in those row groups must come from deliveries."""
     with (
         pq.ParquetFile(source / "ops.parquet", page_checksum_verification=True) as ops,
         pq.ParquetFile(source / "mops.parquet", page_checksum_verification=True) as mops,
@@ -250,7 +247,7 @@ def _asks_any(source: Path, groups: Iterable[int]) -> bool:
             outcome, position = integers(table["outcome"], INFO), integers(table["commit_ts"], NEVER)
             asked = integers(table["index"])[_are_asked(outcome, position)]
             steps = mops.read_row_group(group, columns=["op", "f"] if len(asked) else [], use_threads=False)
-            # Few are asked, mostly those that only read: to look for them costs less than to look for all writes.
+            # Few operations qualify, and most only read: looking for these costs less than looking for all writes.
             if len(asked):
                 writers = distinct(integers(steps["op"])[integers(steps["f"], 0) != READ])
                 if np.any(Places(writers).of(asked) >= 0):
@@ -259,7 +256,7 @@ def _asks_any(source: Path, groups: Iterable[int]) -> bool:
 
 
 def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
-    """What these deliveries tell of the source. A value that two operations wrote to one key tells nothing."""
+    """The placement that follows from these deliveries. A value that two operations wrote to one key is ignored."""
     asked = distinct(writes.key[_is_asked(writes)])
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL))
     rows = np.flatnonzero(is_event & (Places(asked).of(deliveries.key) >= 0))
@@ -284,7 +281,7 @@ def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
 
 
 def _is_asked(writes: SourceWrites) -> Bools:
-    """Of which writes deliveries must tell the position."""
+    """True for the writes whose position must come from deliveries."""
     return _are_asked(writes.outcome, writes.position)
 
 
@@ -294,7 +291,7 @@ def _are_asked(outcome: Int64s | Int8s, position: Int64s) -> Bools:
 
 
 def merged(placements: Iterable[Placement]) -> Placement:
-    """What the deliveries of all subscribers tell together."""
+    """The placement that follows from the deliveries of all subscribers together."""
     parts = list(placements)
     op, position = _least(np.concatenate([p.op for p in parts]), np.concatenate([p.position for p in parts]))
     key, span = _homes(np.concatenate([p.key for p in parts]), np.concatenate([p.span for p in parts]))
@@ -302,7 +299,7 @@ def merged(placements: Iterable[Placement]) -> Placement:
 
 
 def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
-    """The writes with the positions and partitions that deliveries told; none for what must not count (module text)."""
+    """The writes with positions and partitions from deliveries; unobserved unclear writes get no position."""
     position = writes.position
     if len(known.op) or np.any(writes.outcome == INFO):
         told = known.positions(writes.op)
@@ -316,7 +313,7 @@ def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
 
 
 def _writes(ops: pa.Table, mops: pa.Table) -> tuple[SourceWrites, Int64s]:
-    """The writes of one chunk, and of each the row of its operation."""
+    """The writes of one chunk, and for each the row of its operation."""
     is_write = integers(mops["f"], 0) != READ
     op = integers(mops["op"])[is_write]
     index = integers(ops["index"])
@@ -349,13 +346,13 @@ def _writes(ops: pa.Table, mops: pa.Table) -> tuple[SourceWrites, Int64s]:
 
 
 def _write_count(mops: pq.ParquetFile, group: int) -> int:
-    """How many writes that row group has."""
+    """The number of writes in that row group."""
     table = mops.read_row_group(group, columns=["f"], use_threads=False)
     return int(np.count_nonzero(integers(table["f"], 0) != READ))
 
 
 def _is_chosen(file: pq.ParquetFile, group: int, log: StreamLog) -> Bools:
-    """Which rows of that row group are of the log's subscribers."""
+    """True for the rows of that row group that belong to the log's subscribers."""
     count = file.metadata.row_group(group).num_rows
     if len(log.chosen) == len(log.subscribers):
         return np.ones(count, np.bool_)
@@ -365,7 +362,7 @@ def _is_chosen(file: pq.ParquetFile, group: int, log: StreamLog) -> Bools:
 
 
 def _column(table: pa.Table, name: str, texts: tuple[str, ...] | None, count: int) -> Int64s:
-    """A column of the log as numbers: of text, places in `texts`."""
+    """A column of the log as numbers; for text, places in `texts`."""
     if name not in table.column_names or table[name].null_count == count:
         return constant(NEVER if texts is None else -1, count)
     return integers(table[name], NEVER) if texts is None else _ids(table[name], texts)
@@ -379,7 +376,7 @@ def _least(group: Int64s, number: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _homes(key: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
-    """Each key, ascending, with its one partition; -1 if it has several, or was said to."""
+    """Each key, ascending, with its one partition; -1 if it has several, or already -1."""
     keys, least = _least(key, span)
     _, most = _least(key, -span)
     return keys, np.where(least == -most, least, -1)
@@ -392,7 +389,7 @@ def _lookup(keys: Int64s, values: Int64s, wanted: Int64s, default: int) -> Int64
 
 
 def _ids(column: pa.ChunkedArray, texts: tuple[str, ...]) -> Int64s:
-    """The place of each text in `texts`, -1 for null and for any other. The column is of a dictionary."""
+    """The place of each text in `texts`; -1 for null and for any other. The column must be dictionary-encoded."""
     whole = column.unify_dictionaries().combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], pa.dictionary(pa.int32(), pa.string()))

@@ -1,6 +1,6 @@
-"""What a run recorded beside its streams, as values: operations that wrote, states, probes, faults, phases, sessions.
+"""Records of a run beside its streams, as values: operations that wrote, states, probes, faults, phases, sessions.
 
-These tables are small, so they are read into plain Python. A file that is not there holds nothing, as in a history from
+These tables are small, so they are read into plain Python. A missing file counts as empty, as in a history from
 elsewhere. `seq` is a position in the journal: it orders records of all tables.
 """
 
@@ -41,7 +41,7 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A metric which a node chose to show."""
+    """A metric that a node reported."""
 
     seq: int
     ns: int
@@ -62,12 +62,12 @@ class Window:
     effect: int | None
 
     def names(self) -> Iterator[str]:
-        """Every node that it strikes itself, or whose links."""
+        """Every node that it strikes directly or through a link."""
         for target in self.targets:
             yield from target.split(">")
 
     def touches(self, node: str) -> bool:
-        """Is that node struck, or one of its links?"""
+        """True if that node or one of its links is struck."""
         return any(name == node for name in self.names())
 
 
@@ -88,7 +88,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """What a session showed beside rows: open, watermark, gap or close. `cause` is a gap's."""
+    """A record of a session other than a row: open, watermark, gap or close. `cause` is a gap's."""
 
     seq: int
     ns: int
@@ -107,18 +107,18 @@ class Session:
 
 
 class Dictionary:
-    """The ids of keys and elements, and back. What the history never named gets an id below 0, for this reader only."""
+    """The ids of keys and elements, and back. Values that the history never named get an id below 0, only here."""
 
     def __init__(self, history: Path) -> None:
         self._texts: dict[int, str] = {row["id"]: row["json"] for row in rows(history, "names", ["id", "json"])}
         self._ids = {text: identity for identity, text in self._texts.items()}
 
     def value(self, identity: int) -> Json:
-        """What that id stands for."""
+        """The value with that id."""
         return json.loads(self._texts[identity]) if identity in self._texts else identity
 
     def text(self, identity: int) -> str:
-        """What a report shows for that id: a string without its quotes, else JSON."""
+        """The text for that id in a report: a string without its quotes, else JSON."""
         text = self._texts.get(identity, f"?{identity}" if identity >= NAMED else str(identity))
         return json.loads(text) if text.startswith('"') else text
 
@@ -129,14 +129,14 @@ class Dictionary:
         return self._ids.setdefault(_ENCODER.encode(value).decode(), -1 - len(self._ids))
 
     def identities(self, value: Json) -> tuple[int, ...]:
-        """The ids of the elements of a list; of anything else, none."""
+        """The ids of the elements of a list; none for anything else."""
         return tuple(map(self.identity, value)) if isinstance(value, list) else ()
 
 
 def rows(
     history: Path, table_name: str, columns: Sequence[str], **chosen: Sequence[str | int]
 ) -> list[Mapping[str, Any]]:
-    """Those columns of a table, a row each in the order of `seq`; only rows whose column `chosen` has one of the words.
+    """Those columns of a table, one mapping per row, by `seq`; only rows whose column in `chosen` has such a value.
 
     Raises HistoryError if the file is damaged.
     """
@@ -215,7 +215,7 @@ def windows(history: Path) -> tuple[Window, ...]:
 
 
 def phases(history: Path) -> dict[str, Mapping[str, Any]]:
-    """When each phase of the run began: rows with `seq` and `ns`. Raises HistoryError."""
+    """The begin of each phase of the run: rows with `seq` and `ns`. Raises HistoryError."""
     return {row["phase"]: row for row in rows(history, "marks", ["seq", "ns", "phase"])}
 
 

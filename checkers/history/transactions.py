@@ -1,4 +1,4 @@
-"""Where transactions come from: chunks of a history on disk, or plain Python for tests and explanations.
+"""Transactions of a history: chunks on disk, or plain Python for tests and explanations.
 
 A chunk is row group i of ops.parquet and of mops.parquet (harness/core/columns.py). Engines distribute descriptors of
 chunks, never rows: reading them is part of the kernel's work.
@@ -23,14 +23,14 @@ _MOPS: Final = ["op", "f", "key", "value", "read"]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Row group `group` of the history in `directory`, with how many operations it holds."""
+    """Row group `group` of the history in `directory`, and its number of operations."""
 
     directory: str
     group: int
     op_count: int
 
 
-Source = Chunk | Transactions  # What kernels can be pointed at.
+Source = Chunk | Transactions  # The input of a kernel.
 
 
 def chunks(directory: Path) -> tuple[Chunk, ...]:
@@ -50,7 +50,7 @@ def load(source: Source) -> Transactions:
 
 
 def read_chunk(chunk: Chunk) -> Transactions:
-    """The transactions of one chunk; operations that are none are left out.
+    """The transactions of one chunk, without other operations.
 
     Raises HistoryError if a file is damaged, or if a micro-operation belongs to no transaction of the chunk.
     """
@@ -84,7 +84,7 @@ def read_chunk(chunk: Chunk) -> Transactions:
 
 
 class Read(NamedTuple):
-    """A read of a list; `elements` is None where the result is not known."""
+    """A read of a list; `elements` is None if the result is not known."""
 
     key: int
     elements: tuple[int, ...] | None
@@ -98,7 +98,7 @@ class Append(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A read of a register; `value` is NOTHING where none was ever written. Without a result it is a `Read`."""
+    """A read of a register; `value` is NOTHING if none was ever written. One without a result is a `Read`."""
 
     key: int
     value: int
@@ -129,7 +129,7 @@ class Operation:
 
 
 def to_transactions(operations: Sequence[Operation]) -> Transactions:
-    """The same transactions as arrays. They must stand in the order of their index."""
+    """The same transactions as arrays. They must be in the order of their index."""
     mops = [mop for operation in operations for mop in operation.mops]
     reads = [(mop.elements or ()) if isinstance(mop, Read) else () for mop in mops]
     return Transactions(
@@ -200,7 +200,7 @@ def _starts(lengths: Iterable[int]) -> Int64s:
 
 
 def _gathered(start: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """The positions inside the runs of those rows, and where the runs begin once they stand one after the other."""
+    """The places inside the runs of those rows, and the starts of the runs once they follow each other."""
     lengths = start[rows + 1] - start[rows]
     starts = np.concatenate(([0], np.cumsum(lengths)))
     return np.arange(starts[-1]) + np.repeat(start[rows] - starts[:-1], lengths), starts
@@ -227,7 +227,7 @@ def _first_line(problem: Exception) -> str:
 
 
 def _values(column: pa.ChunkedArray, is_read: Bools, is_empty: Bools) -> Int64s:
-    """Values; where a read has none, NOTHING if it `is_empty`, for a register that was never written, or UNKNOWN."""
+    """Values; for reads without one, NOTHING (`is_empty`: the register was never written) or UNKNOWN."""
     values = integers(column)
     if not column.null_count:
         return values

@@ -1,4 +1,4 @@
-"""Units: what a stream says of its own, for histories without a source, and by what names a source knows them."""
+"""Units of a stream, for histories without a source; and the numbers by which events name the source's units."""
 
 import numpy as np
 
@@ -7,15 +7,16 @@ from checkers.columns.index import codes, first_rows, is_kind
 from harness.core.columns import BACKFILL, NEVER, OK, ROW, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
-NO_KEY = -1  # Of a row that was announced by its unit's size and never seen: covered where everything is.
+NO_KEY = -1  # The key of a row that its unit's size announced and nobody saw: covered where all keys are.
 
 
 def announced_writes(deliveries: Deliveries) -> SourceWrites:
-    """The rows that the units of a stream consist of, as writes of one operation for each unit.
+    """The rows of a stream's units, as writes of one operation for each unit.
 
-    Those which came have their own key, value, position and number; those which are missing from the announced size
-    have none but the unit's highest position. A row without a unit that has the place of one with a unit, and another
-    value, is a write by itself: else it would stand for that one. Only the rule for torn units may be asked about them.
+    Rows that were seen have their own key, value, position and number. Rows that are missing from the announced size
+    have only the unit's highest position. A row without a unit that has position, key and number of a row with one, but
+    another value, becomes a write by itself; otherwise it would count as that row. Only the rule for torn units may use
+    these writes.
     """
     d = deliveries
     is_unit = is_kind(d.kind, (ROW, BACKFILL)) & (d.unit != NEVER)
@@ -29,10 +30,10 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
     order = runs.ordered(d.position[rows])[0]
     last[unit[order]] = rows[order]
     unseen = np.repeat(last, np.maximum(size - count, 0))
-    number = NEVER - 1 - np.arange(len(unseen))  # Apart from every number that a row can have.
+    number = NEVER - 1 - np.arange(len(unseen))  # Different from every number that a row can have.
     alone = _rivals(d, rows)
     op = d.unit.copy()
-    op[alone] = -1 - np.arange(len(alone))  # Apart from every unit.
+    op[alone] = -1 - np.arange(len(alone))  # Different from every unit.
     rows = np.append(rows, alone)
 
     def column(seen: Int64s, other: Int64s) -> Int64s:
@@ -56,10 +57,10 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
 
 
 def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
-    """The first of the rows without a unit that have position, key and number of one of `named`, and no such value.
+    """The first rows without a unit that have position, key and number of one of `named`, and a new value.
 
-    Execution: two transactions of one position each write x as their first row, and only the second one is named. Its
-    row has not come to a session that received but that of the first.
+    Execution: two transactions of one position each write x as their first row, and only the second one names its unit.
+    A session that received only the row of the first has not received that of the second.
     """
     d = deliveries
     rows = np.append(named, np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (d.unit == NEVER)))
@@ -71,12 +72,12 @@ def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
 
 
 def unit_names(writes: SourceWrites) -> Int64s:
-    """By which number events may name the unit of each write: its transaction's, NEVER if two operations share it."""
+    """The number by which events may name each write's unit: its transaction's; NEVER if two operations share it."""
     txn, op = writes.txn, writes.op
     is_same = txn[1:] == txn[:-1]
     is_same &= op[1:] != op[:-1]
     if not is_same.any() and runs.is_ascending(txn):
-        return txn  # Mostly they count up, and each stands by itself.
+        return txn  # The usual case: they count up, and each operation has its own.
     result = txn.copy()
     name = codes(writes.txn)
     least = np.full(int(name.max(initial=-1)) + 1, NEVER)
@@ -88,19 +89,20 @@ def unit_names(writes: SourceWrites) -> Int64s:
 
 
 def unit_of(writes: SourceWrites, contract: StreamContract) -> Int64s:
-    """What each write is of that must not be torn: its epoch, or its operation."""
+    """The unit of each write, which must not be torn: its epoch, or its operation."""
     if contract.atomic_unit == "epoch":
         return epoch_of(writes, contract)
     return writes.op
 
 
 def epoch_of(columns: Deliveries | SourceWrites, contract: StreamContract) -> Int64s:
-    """The epoch of each row; where positions are epochs, the position."""
+    """The epoch of each row; the position if positions are epochs."""
     return columns.position if contract.position == "epoch" else columns.epoch
 
 
 def is_final_only(contract: StreamContract) -> bool:
-    """Does a position have one event for each key? Then no number in the unit is needed, and no value: of an epoch's
-    operations nobody knows which wrote the last.
+    """True if a position has one event for each key.
+
+    Then neither a number in the unit nor a value is needed: nobody knows which of an epoch's operations wrote last.
     """
     return contract.unit_rows == "final" and (contract.atomic_unit == "epoch" or contract.is_position_unique)

@@ -1,8 +1,8 @@
 """The source's own order of the versions of each key, as reads of lists show it.
 
-The longest list that was read of a key is the order of its elements. A read that is no prefix of it, as after a restart
-that lost what had been acknowledged, leaves the order unknown from where the two part; and so does an element that
-stands there twice. What was never read has no rank.
+The longest list that was read of a key is the order of its elements. From the point where another read differs from it
+(for example after a restart that lost acknowledged writes), the order is unknown. It is also unknown from an element on
+that the list contains twice. Elements that were never read have no rank.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,12 +28,12 @@ from checkers.history.around import NOTHING_AROUND, Issued, all_readers, readers
 from checkers.history.streams import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, told_alone
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
-_GROUPS: Final = 4  # So many row groups of events are read at a time, for to open a file takes as long as a column.
+_GROUPS: Final = 4  # So many row groups of events are read at a time: opening a file takes as long as reading a column.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lists:
-    """Lists that were read, m of them: list i is elements[start[i]:start[i] + length[i]]; known[i] of them are sure."""
+    """m lists that were read: list i is elements[start[i]:start[i] + length[i]]; its first known[i] places are sure."""
 
     key: Int64s
     start: Int64s
@@ -44,8 +44,9 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A history that is being read: its writes are placed and ranked, `readers` are the operations that wrote nothing,
-    and `deliveries` waits for the events of the log.
+    """A history while it is read. `readers` are the operations that wrote nothing.
+
+    `writes` are placed and ranked already; `deliveries` waits for the events of the log.
     """
 
     writes: SourceWrites
@@ -63,10 +64,10 @@ def reading(
     has_times: bool = True,
     threads: int = 1,
 ) -> Iterator[Reading]:
-    """The source of a log, and meanwhile so many threads go on with its events. Raises HistoryError if one is damaged.
+    """The source of a log, while so many threads go on reading its events. Raises HistoryError if a file is damaged.
 
-    `known` is what all logs tell of the source; None if this is the only one. Without `has_times` no readers are told,
-    and nothing of a write that says when its operation was.
+    `known` is the placement that follows from all logs; None if this is the only one. Without `has_times` there are no
+    readers, and the writes have no times.
     """
     with ThreadPoolExecutor(threads) as pool:
         files, events = SourceFiles(source, has_times=has_times), EventsFile(log, names)
@@ -100,7 +101,7 @@ def read_beside(
     has_times: bool = True,
     threads: int = 1,
 ) -> tuple[Deliveries, SourceWrites]:
-    """The events of a log, and the writes of its source, placed and ranked, as `reading` tells them."""
+    """The events of a log, and the writes of its source, placed and ranked, as in `reading`."""
     with reading(log, source, known, names=names, has_times=has_times, threads=threads) as found:
         return found.deliveries(), found.writes
 
@@ -133,7 +134,7 @@ def read_ranked(history: Path, writes: SourceWrites) -> SourceWrites:
 
 
 def ranked(writes: SourceWrites, parts: Sequence[Lists], *, block_rows: int = BLOCK_ROWS) -> SourceWrites:
-    """The writes with the places that the sure parts of lists give them; each of `parts` is of `longest`. O(n log n).
+    """The writes with their ranks in the certain parts of lists; `parts` come from `longest`. O(n log n).
 
     A value that several operations may have written to one key has no rank.
     """
@@ -141,7 +142,7 @@ def ranked(writes: SourceWrites, parts: Sequence[Lists], *, block_rows: int = BL
     if len(keys) == 0:
         return replace(writes, version=constant(NEVER, len(writes.op)))
     version = np.full(len(writes.op), NEVER, np.int64)
-    # A block of keys at a time: what is sorted together stays in the cache, and what is made on the way takes little.
+    # A block of keys at a time: each sort stays in the cache, and temporary arrays stay small.
     count = min(len(version) // block_rows + 1, len(keys))
     for block, rows in enumerate(_rows_of_blocks(writes, keys, count, block_rows)):
         begin, end = (len(keys) * at // count for at in (block, block + 1))
@@ -151,7 +152,7 @@ def ranked(writes: SourceWrites, parts: Sequence[Lists], *, block_rows: int = BL
 
 
 def _rows_of_blocks(writes: SourceWrites, keys: Int64s, count: int, block_rows: int) -> list[Int64s]:
-    """Of each of so many blocks of keys the writes that may have happened, ascending."""
+    """For each of `count` blocks of keys the rows of writes that may have happened, ascending."""
     places = Places(keys)
     # Block b has the places from len(keys) * b // count on.
     owner = np.repeat(np.arange(count), np.diff([len(keys) * at // count for at in range(count + 1)]))
@@ -166,7 +167,7 @@ def _rows_of_blocks(writes: SourceWrites, keys: Int64s, count: int, block_rows: 
 
 
 def _between(lists: Lists, low: int, high: int) -> Lists:
-    """The lists of the keys from `low` to `high`; those of `lists` stand by key."""
+    """The lists of the keys from `low` to `high`; `lists` is sorted by key."""
     begin, end = np.searchsorted(lists.key, low), np.searchsorted(lists.key, high, "right")
     part = slice(begin, end)
     first = int(lists.start[begin]) if begin < end else 0
@@ -180,7 +181,7 @@ def _between(lists: Lists, low: int, high: int) -> Lists:
 
 
 def _rank(writes: SourceWrites, rows: Int64s, lists: Lists, version: Int64s) -> None:
-    """Put into `version` the ranks of those rows, which are writes of the keys of `lists`."""
+    """Put the ranks of those rows, which are writes of the keys of `lists`, into `version`."""
     at = expand(lists.start, lists.known)
     key, element = np.repeat(lists.key, lists.known), lists.elements[at]
     rank = at - np.repeat(lists.start, lists.known)
@@ -193,7 +194,7 @@ def _rank(writes: SourceWrites, rows: Int64s, lists: Lists, version: Int64s) -> 
 
 
 def longest(lists: Lists) -> Lists:
-    """Of each key the longest list, keys ascending, and how much of it no other contradicts. O(elements)."""
+    """The longest list of each key, keys ascending, and how much of it no other list contradicts. O(elements)."""
     order = ascending(lists.key, lists.length)
     key = lists.key[order]
     last = np.flatnonzero(np.diff(key, append=-1) != 0)
@@ -206,7 +207,7 @@ def longest(lists: Lists) -> Lists:
         right_start=lists.start[chosen][owner],
         length=lists.length,
     )
-    # As far as a list agrees with the longest it says nothing against it, unless it was not sure of itself.
+    # A list that is a prefix of the longest does not contradict it, unless it was itself uncertain.
     limit = np.where(common < lists.length, common, NEVER)
     limit = np.minimum(limit, np.where(lists.known < lists.length, lists.known, NEVER))
     known = lists.length[chosen].copy()
@@ -233,7 +234,7 @@ def joined(parts: Iterable[Lists]) -> Lists:
 
 
 def lists_of(key: Int64s, length: Int64s, elements: Int64s) -> Lists:
-    """Lists that stand one behind the other in `elements`, each sure of itself."""
+    """Lists that follow each other in `elements`, each certain as a whole."""
     return Lists(key=key, start=np.cumsum(length) - length, length=length, known=length, elements=elements)
 
 
@@ -242,9 +243,9 @@ NO_LISTS = lists_of(_NONE, _NONE, _NONE)
 
 
 def _stop_before_repeats(known: Int64s, length: Int64s, start: Int64s, elements: Int64s) -> None:
-    """Lower `known`, in place, to where an element stands that its list has twice."""
+    """Lower `known`, in place, to the first element that its list contains twice."""
     if len(distinct(elements)) == len(elements):
-        return  # Mostly so, and soon seen.
+        return  # The usual case, cheap to detect.
     owner = np.repeat(np.arange(len(length)), length)
     what = codes(owner, elements)
     repeated = np.flatnonzero(np.bincount(what)[what] > 1) if len(what) else _NONE
@@ -252,7 +253,7 @@ def _stop_before_repeats(known: Int64s, length: Int64s, start: Int64s, elements:
 
 
 def _lists(ops: pa.Table, mops: pa.Table) -> Lists:
-    """The lists that the operations of one chunk read which certainly happened."""
+    """The lists that were read by the ok operations of one chunk."""
     start, elements, is_known = arrow.lists(mops["read"])
     happened = distinct(integers(ops["index"])[integers(ops["outcome"], INFO) == OK])
     is_meant = is_known & (integers(mops["f"], READ) == READ)

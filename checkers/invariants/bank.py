@@ -1,14 +1,15 @@
 """Bank: money moves between accounts, so every read of all of them shows the same sum.
 
-A plain read is a map from accounts to balances. Of each the first thing wrong counts, in this order: an account that
-is none, an account without balance, a wrong sum, a balance below zero. What is not told follows from the first read.
+A plain read is a map from accounts to balances. Of each read only the first violation counts, in this order: an unknown
+account, an account without a balance, a wrong sum, a balance below zero. Accounts, and the sum unless it is given, are
+taken from the first read.
 
-In transactions over lists an account is a key, and a transfer appends "N:-A" to one and "N:+A" to another: its balance
-is the sum of what was read. Accounts begin with nothing, so all of them come to nothing; one may fall below it. A read
-counts if it shows every account that money can have come from, as far as transfers link them.
+In transactions over lists an account is a key, and a transfer appends "N:-A" to one and "N:+A" to another: the balance
+is the sum of what was read. Accounts begin empty, so all of them together come to zero; one alone may fall below it. A
+read counts if it shows every account that money can have come from, as far as transfers link them.
 
-Witnesses: wrong-total, reads that ended after some transfer had begun (and are not the first one, which tells the sum);
-of the others, reads.
+Witnesses: for wrong-total, reads that ended after some transfer had begun (unless it is the first read and that gives
+the sum); for the others, reads.
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ ANOMALIES: Final = (UNEXPECTED, NIL, TOTAL, NEGATIVE)
 
 
 class Read(NamedTuple):
-    """What one operation read of all accounts. `could_tear`: it ended after a transfer had begun."""
+    """The balances of all accounts in one operation. `could_tear`: it ended after a transfer had begun."""
 
     number: int
     balances: tuple[tuple[Token, Json], ...]
@@ -34,7 +35,7 @@ class Read(NamedTuple):
 
 
 def check(operations: Sequence[Op], total: int | None = None) -> Judgement:
-    """What the reads of a bank prove. `total` is what all accounts come to; None: what the first read shows."""
+    """The judgement of all reads of a bank. `total` is the sum of all accounts; None: the sum of the first read."""
     reads = list(_plain_reads(operations))
     witnesses = Counter(dict.fromkeys(ANOMALIES, 0))
     troubles: list[Trouble] = []
@@ -75,7 +76,7 @@ def _is_number(balance: Json) -> bool:
 def _trouble(
     read: Read, accounts: set[Token], expected: float, source: str, *, may_be_negative: bool = False
 ) -> Iterator[Trouble]:
-    """The first thing that is wrong with a read, if anything is."""
+    """The first violation of a read, if there is one."""
     strange = [account for account, _ in read.balances if account not in accounts]
     empty = [account for account, balance in read.balances if not _is_number(balance)]
     negative = [(account, balance) for account, balance in read.balances if _is_number(balance) and balance < 0]  # type: ignore[operator]  # Numbers only.
@@ -97,7 +98,7 @@ def _told(anomaly: str, read: Read, sentence: str) -> Trouble:
 
 
 def _list_reads(operations: Sequence[Op]) -> Iterator[Read]:
-    """Reads in transactions over lists, of whole groups of accounts."""
+    """Reads of whole groups of accounts, in transactions over lists."""
     group: dict[Token, tuple[Token, ...]] = {}
     begun: dict[Token, int] = {}  # By account: the first transfer.
     for op in operations:
@@ -120,7 +121,7 @@ def _list_reads(operations: Sequence[Op]) -> Iterator[Read]:
 
 
 def _amount(element: Token) -> int | None:
-    """What that element of an account is worth."""
+    """The amount of one element of an account; None if it is not a transfer."""
     if not isinstance(element, str):
         return None
     number, colon, amount = element.strip('"').partition(":")

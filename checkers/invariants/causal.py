@@ -1,10 +1,10 @@
-"""Causal reverse, and sequential: a read that shows an effect, and not what had come before it.
+"""Causal reverse, and sequential: a read that shows a later write, and misses an earlier one.
 
-*causal-reverse* (and Jepsen's comments): when a write began, others had ended; a read that shows the write must show
-all of them. Among the writes that a read shows the one that began last asks for all that the others ask for.
+*causal-reverse* (and Jepsen's comments): a read that shows a write must show every write that had ended before that one
+began. Among the writes that a read shows, the one that began last requires all that the others require.
 
-*sequential*: a client writes the parts of a key one after the other, and reads go through them from the last to the
-first: [key, [newest, ..., oldest]], null where there is nothing. So once something is there, all that follows must be.
+*sequential*: a client writes the parts of a key one after the other, and reads return them from the last to the first:
+[key, [newest, ..., oldest]], with null for a missing part. After a part that is there, all the rest must be.
 
 Witnesses: reads that show a write which others precede; reads that show something before the last place.
 """
@@ -29,7 +29,7 @@ SEQUENTIAL_ANOMALIES: Final = (HOLE,)
 
 
 def check_causal(operations: Sequence[Op]) -> Judgement:
-    """Which reads show a write without one that had ended before it began. O(all that was read)."""
+    """The judgement of reads that miss a write which ended before a shown one began. O(all that was read)."""
     troubles: list[Trouble] = []
     witnesses = 0
     for name, members in collections(operations).items():
@@ -41,7 +41,7 @@ def check_causal(operations: Sequence[Op]) -> Judgement:
 
 
 def _reversals(name: Token, members: Members) -> Iterator[tuple[Trouble | None, bool]]:
-    """For each read its trouble, if it has one, and whether it could have had."""
+    """For each read its violation, if it has one, and True if it could have had one."""
     began: dict[Token, int] = {}
     for put in members.puts:
         began.setdefault(put.element, put.number)
@@ -66,7 +66,7 @@ def _reversals(name: Token, members: Members) -> Iterator[tuple[Trouble | None, 
 
 
 def check_sequential(operations: Sequence[Op]) -> Judgement:
-    """Which reads from the newest part to the oldest have a hole."""
+    """The judgement of reads from the newest part to the oldest: none may have a hole."""
     troubles, witnesses = [], 0
     for op in operations:
         parts = sequence(op.value) if op.f == "read" and op.is_ok else None
@@ -86,7 +86,7 @@ def check_sequential(operations: Sequence[Op]) -> Judgement:
 
 
 def sequence(value: Json) -> tuple[Json, list[Json]] | None:
-    """Key and parts of a read such as [key, [newest, ..., oldest]]."""
+    """Key and parts of a read such as [key, [newest, ..., oldest]]; None of anything else."""
     parts = collection(value)
     if parts is None or len(parts) != 2:
         return None

@@ -1,9 +1,9 @@
-"""Counter: a read shows at least what had certainly been added before it began, and at most what could have been since.
+"""Counter: a read shows at least what was certainly added before it began, and at most what may have been by its end.
 
-An add of outcome info may happen at any time from its invocation on, or never; one that failed does not count at all.
-Adds may be negative: then it is the lower bound that they lower as soon as they are invoked, and the upper bound once
-they are certain. Transactions over lists are adds of one for each append, and each read of a list is a read of its
-length. Counters of different keys are apart.
+An add of outcome info may happen at any time from its invocation on, or never; a failed one does not count. Adds may be
+negative: such an add lowers the lower bound as soon as it is invoked, and the upper bound once it is certain.
+Transactions over lists are adds of one for each append, and each read of a list is a read of its length. Counters of
+different keys are judged separately.
 
 Witnesses: reads before whose end some add had begun.
 """
@@ -24,7 +24,7 @@ _PLAIN: Final = "the counter"
 
 
 class Add(NamedTuple):
-    """Something was added, or may have been: `after` is NEVER where that is not certain."""
+    """An amount that was, or may have been, added. `after` is NEVER if that is not certain."""
 
     number: int
     after: int
@@ -32,7 +32,7 @@ class Add(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The counter was read as `value`."""
+    """One read of the counter as `value`."""
 
     number: int
     after: int
@@ -40,14 +40,14 @@ class Read(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What happened to one counter."""
+    """All adds and reads of one counter."""
 
     adds: list[Add]
     reads: list[Read]
 
 
 def check(operations: Sequence[Op]) -> Judgement:
-    """What the reads of counters prove."""
+    """The judgement of all reads of counters."""
     troubles, witnesses = [], 0
     for key, counts in counters(operations).items():
         lower, upper = bounds(counts)
@@ -93,7 +93,7 @@ def _sums(amount: Int64s, times: Int64s, until: Int64s, side: str) -> Int64s:
 
 
 def counters(operations: Sequence[Op]) -> Mapping[Token, Counts]:
-    """All counters by name. Failed adds are left out; an own add of a transaction is taken as one of others."""
+    """All counters by name, without failed adds. A transaction's own adds count like those of others."""
     found: dict[Token, Counts] = {}
     for op in operations:
         for key, what in _parts(op):

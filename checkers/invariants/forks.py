@@ -1,13 +1,13 @@
 """Long fork and write skew: transactions that see the same keys at moments that fit into no order.
 
-A *long fork*: two reads of the same keys, each of which sees more of one key than the other does. Keys only grow: from
-nothing to their one value, or, in transactions over lists, by appends.
+A *long fork* is two reads of the same keys, each of which sees more of one key than the other does. Keys only grow:
+from nothing to their one value, or, in transactions over lists, by appends.
 
-A *write skew*: two transactions read the same two keys and write one each, and neither sees what the other wrote. In
-transactions over lists a write is an append. Plain histories have inserts of [key, [a, b]], of which one is null: each
-inserts its own only if it finds neither, so that at most one may succeed for each key.
+A *write skew* is two transactions that read the same two keys and write one each, and neither sees the other's write.
+In transactions over lists a write is an append. Plain histories have inserts of [key, [a, b]], of which one is null:
+each inserts its own only if it finds neither, so that at most one may succeed for each key.
 
-Witnesses: long-fork, reads that see more than the least and less than the most of all reads of their keys, where there
+Witnesses: long-fork, reads that see more than the least and less than the most of all reads of their keys, if there
 are two; write-skew, transactions that overlap one of the other kind, and inserts that succeeded with a rival.
 """
 
@@ -29,14 +29,14 @@ SKEW_ANOMALIES: Final = (WRITE_SKEW,)
 
 
 class View(NamedTuple):
-    """How much a read saw of each of its keys, which stand in one order for all reads of them."""
+    """The amount that a read saw of each of its keys. The keys have the same order in all reads of them."""
 
     amounts: tuple[int, ...]
     number: int
 
 
 class Skewer(NamedTuple):
-    """A transaction that read two keys and appended to one of them: what it saw of both, and its elements."""
+    """A transaction that read two keys and appended to one of them: what it saw of both, and its element."""
 
     op: Op
     own: frozenset[Token]  # Of the key that it appended to,
@@ -45,7 +45,7 @@ class Skewer(NamedTuple):
 
 
 def check_long_fork(operations: Sequence[Op]) -> Judgement:
-    """What read-only transactions of several keys prove. O(n log n)."""
+    """The judgement of read-only transactions of several keys. O(n log n)."""
     groups: dict[tuple[Token, ...], list[View]] = {}
     for op in operations:
         seen = _seen(op)
@@ -63,7 +63,7 @@ def check_long_fork(operations: Sequence[Op]) -> Judgement:
 
 
 def _seen(op: Op) -> dict[Token, int]:
-    """How much it saw of each key, if it did nothing but read."""
+    """The amount that it saw of each key; empty unless it only reads."""
     if not op.is_ok:
         return {}
     if op.mops is not None:
@@ -83,7 +83,7 @@ def _steps(steps: Sequence[Json]) -> Iterator[tuple[Token, int]]:
 
 
 def _between(views: Sequence[View]) -> int:
-    """How many saw neither the least nor the most that was seen of every key: only such can disagree."""
+    """The number of views that saw neither the least nor the most of every key: only such views can disagree."""
     amounts = np.array([view.amounts for view in views], np.int64)
     is_least = (amounts == amounts.min(axis=0)).all(axis=1)
     is_most = (amounts == amounts.max(axis=0)).all(axis=1)
@@ -91,7 +91,7 @@ def _between(views: Sequence[View]) -> int:
 
 
 def _forks(keys: Sequence[Token], views: Sequence[View]) -> Iterator[Trouble]:
-    """Neighbours by how much they saw in all that do not contain each other: there are some iff any two do not."""
+    """Violations between neighbours in order of total amount: some exist iff any two views contradict each other."""
     first = {view.amounts: view for view in reversed(views)}
     ordered = sorted(first.values(), key=lambda view: (sum(view.amounts), view.amounts))
     for less, more in pairwise(ordered):
@@ -108,7 +108,7 @@ def _forks(keys: Sequence[Token], views: Sequence[View]) -> Iterator[Trouble]:
 
 
 def check_write_skew(operations: Sequence[Op]) -> Judgement:
-    """What transactions prove that read two keys and write one. O(n log n)."""
+    """The judgement of transactions that read two keys and write one. O(n log n)."""
     troubles = list(_double_inserts(operations))
     witnesses = len(_rivals(operations))
     for (key, other), (these, those) in _skewers(operations).items():
@@ -121,7 +121,7 @@ def check_write_skew(operations: Sequence[Op]) -> Judgement:
 def _skewers(
     operations: Sequence[Op],
 ) -> Mapping[tuple[Token, Token], tuple[list[Skewer], list[Skewer]]]:
-    """By pair of keys: who appended to the first of them, and who to the second."""
+    """By pair of keys: the transactions that appended to the first, and those that appended to the second."""
     found: dict[tuple[Token, Token], tuple[list[Skewer], list[Skewer]]] = {}
     for op in operations:
         reads = {mop.key: mop.elements for mop in op.mops or () if mop.elements is not None}
@@ -140,15 +140,16 @@ def _skewers(
 def _skews(key: Token, other: Token, these: Sequence[Skewer], those: Sequence[Skewer]) -> Iterator[Trouble]:
     """For each of `these` one of `those`, if any, such that neither saw the other's append.
 
-    Where lists only grow, an element at place p is missed by whoever saw at most p elements. Of those that saw so
-    little, the one whose own element stands highest is missed by `these` if any is. What is found is looked at itself.
+    Where lists only grow, an element at place p is missed by every transaction that saw at most p elements. Of those
+    that saw so few, the one whose own element has the highest place is missed by `these` if any is. Each pair found
+    this way is then checked exactly.
     """
     here, there = _places(these, those), _places(those, these)
     if not those:
         return
     order = sorted(range(len(those)), key=lambda number: len(those[number].other))
     sizes = np.array([len(those[number].other) for number in order], np.int64)
-    highest: list[int] = []  # For each prefix of `order`, who in it has the highest element.
+    highest: list[int] = []  # For each prefix of `order`, its member with the highest element.
     for number in order:
         if not highest or there[number] > there[highest[-1]]:
             highest.append(number)
@@ -170,7 +171,7 @@ def _skews(key: Token, other: Token, these: Sequence[Skewer], those: Sequence[Sk
 
 
 def _places(these: Sequence[Skewer], those: Sequence[Skewer]) -> list[int]:
-    """How many elements those saw at least who saw the element of each of `these`, less one; NEVER if nobody did."""
+    """For each of `these` the place of its element: the fewest elements seen with it, less one; NEVER if unseen."""
     wanted = {one.element for one in these}
     least: dict[Token, int] = {}
     for two in those:
@@ -181,7 +182,7 @@ def _places(these: Sequence[Skewer], those: Sequence[Skewer]) -> list[int]:
 
 
 def _overlapping(these: Sequence[Skewer], those: Sequence[Skewer]) -> int:
-    """How many of `these` were open at the same time as one of `those`."""
+    """The number of `these` that were open at the same time as one of `those`."""
     if not those:
         return 0
     starts: Int64s = np.array([two.op.number for two in those], np.int64)
@@ -192,7 +193,7 @@ def _overlapping(these: Sequence[Skewer], those: Sequence[Skewer]) -> int:
 
 
 def _rivals(operations: Sequence[Op]) -> dict[Token, list[int]]:
-    """The inserts that succeeded, by key, of keys that more than one tried."""
+    """The inserts that succeeded, by key, of keys with more than one attempt."""
     tried: dict[Token, list[Op]] = {}
     for op in operations:
         if op.f == "insert" and isinstance(op.said, list) and len(op.said) == 2 and isinstance(op.said[1], list):

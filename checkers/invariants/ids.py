@@ -12,7 +12,7 @@ ANOMALIES: Final = (DUPLICATE,)
 
 
 def check(operations: Sequence[Op]) -> Judgement:
-    """What the answers of a generator of ids prove."""
+    """The judgement of the answers of an id generator."""
     owners: dict[Token, list[int]] = {}
     for op in operations:
         if op.f == "generate" and op.is_ok:

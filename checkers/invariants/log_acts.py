@@ -1,11 +1,11 @@
-"""What was sent to logs and polled from them, and which value stands at which offset.
+"""The messages that were sent to logs and polled from them, and the value at each offset.
 
-A log is what Kafka calls a partition: each message that was sent gets an offset in it, and a consumer polls messages in
-the order of offsets. An operation is a list of steps: [send key value], answered as [send key [offset value]], and
+A log is what Kafka calls a partition: each sent message gets an offset in it, and a consumer polls messages in the
+order of offsets. An operation is a list of steps: [send key value], answered as [send key [offset value]], and
 [poll], answered as [poll {key: [[offset value] ...]}]. `subscribe` and `assign` say which logs a consumer polls from
-then on. What an offset holds is told by sends that certainly happened, and by polls of any outcome: whatever became of
-the transaction around a poll, the message was there. Only messages whose send certainly failed stand nowhere: who polls
-them is wrong, and who leaves them out is right.
+then on. The value at an offset is known from sends that certainly happened, and from polls of any outcome: whatever
+became of the transaction around a poll, the message was there. Only messages whose send certainly failed have no
+offset: polling one is wrong, and skipping one is right.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ CHOICES = ("assign", "subscribe")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message as one step of an operation names it: where it stands may not be known."""
+    """A message as one step of an operation names it. Its offset may be unknown."""
 
     op: int
     key: str
@@ -32,33 +32,31 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One operation: what it sent and polled, in order; or which logs its consumer has chosen."""
+    """One operation: the messages that it sent and polled, in order; or the logs that its consumer has chosen."""
 
     op: int
     process: int
     outcome: int
     sent: tuple[Message, ...] = ()
     polled: tuple[Message, ...] = ()
-    is_poll: bool = False  # Did it ask for messages, whatever it got?
+    is_poll: bool = False  # True if it polled, even if it got nothing.
     chosen: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """All acts, and what they tell of the logs."""
+    """All acts, and the contents of the logs that follow from them."""
 
     acts: tuple[Act, ...]
-    committed: tuple[
-        Message, ...
-    ]  # What was certainly sent; an unclear operation was, if any of its values was polled.
+    committed: tuple[Message, ...]  # Certainly sent; an unclear operation is, if one of its values was polled.
     failed: Mapping[tuple[str, Token], int]  # The operations that certainly failed to send a value.
-    at: Mapping[str, Mapping[int, tuple[Token, ...]]]  # By key and offset, ascending: which values were seen there.
-    offsets: Mapping[tuple[str, Token], tuple[int, ...]]  # By key and value: where it was seen, ascending.
+    at: Mapping[str, Mapping[int, tuple[Token, ...]]]  # By key and offset, ascending: the values seen there.
+    offsets: Mapping[tuple[str, Token], tuple[int, ...]]  # By key and value: the offsets where it was seen, ascending.
     polled: frozenset[tuple[str, Token]]
     ranks: Mapping[str, Mapping[int, int]]  # By key and offset: its rank among those that hold something.
 
     def place(self, message: Message) -> int | None:
-        """The rank of its offset among those of its log that hold something; None if that is not known."""
+        """The rank of its offset among the occupied offsets of its log; None if the offset is not known."""
         known = self.offsets.get((message.key, message.value), ())
         offset = message.offset if message.offset is not None else known[0] if len(known) == 1 else None
         return None if offset is None else self.ranks.get(message.key, {}).get(offset)
@@ -69,7 +67,7 @@ class Logs:
 
 
 def logs_of(operations: Sequence[Op]) -> Logs:
-    """What these operations tell. O(steps), and for each log a sort of its offsets."""
+    """The logs that follow from these operations. O(steps), and for each log a sort of its offsets."""
     acts = tuple(act for op in operations if (act := _act(op)) is not None)
     proof = {(each.key, each.value) for act in acts if act.outcome == OK for each in act.polled}
     committed = tuple(
@@ -101,7 +99,7 @@ def logs_of(operations: Sequence[Op]) -> Logs:
 
 
 def _act(op: Op) -> Act | None:
-    """What an operation did, None if it is of another kind."""
+    """The sends and polls of an operation, or its choice of logs; None for other operations."""
     if op.f.removeprefix(":") in CHOICES:
         return Act(op.number, op.process, op.outcome, chosen=frozenset(map(_name, collection(op.said) or ())))
     steps = collection(op.said)
@@ -123,7 +121,7 @@ def _act(op: Op) -> Act | None:
 
 
 def is_steps(value: Json) -> bool:
-    """Is it a list of sends and polls?"""
+    """True if it is a list of sends and polls."""
     steps = collection(value) or []
     heads = [step[0] if isinstance(step, list) and step else None for step in steps]
     is_whole = [
@@ -133,7 +131,7 @@ def is_steps(value: Json) -> bool:
 
 
 def _sent(op: int, step: Sequence[Json], asked: Json) -> Message:
-    """A message that was sent; its offset stands before its value, where it is known."""
+    """A sent message, with its offset if the answer has one before the value."""
     value, offset = step[2], None
     is_same = isinstance(asked, list) and len(asked) == 3 and asked[2] == value
     if isinstance(value, list) and len(value) == 2 and not is_same:
@@ -150,12 +148,12 @@ def _polled(op: int, answer: Json) -> Iterator[Message]:
 
 
 def _name(key: Json) -> str:
-    """The name of a log; in JSON the names in a poll's answer are texts, whatever they were when they were sent to."""
+    """The name of a log. In a poll's answer JSON makes every name a text, so sends are named the same."""
     return key.removeprefix(":") if isinstance(key, str) else str(token(key))
 
 
 def by_key(messages: Iterable[Message]) -> dict[str, list[Message]]:
-    """Messages by their logs, in their order."""
+    """Messages by log, in their order."""
     found: dict[str, list[Message]] = {}
     for each in messages:
         found.setdefault(each.key, []).append(each)

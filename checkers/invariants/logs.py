@@ -1,15 +1,16 @@
-"""Logs of messages, as Kafka has them: what stands at an offset, what is lost, and what a consumer skips or sees again.
+"""Logs of messages, as Kafka has them: values at offsets, lost messages, and messages that a consumer skips or repeats.
 
-Between two operations of one process, *poll-skip* and *nonmonotonic-poll* compare the last message of the one with the
-first of the other, in each log; inside an operation, each message with the next. A consumer that chose other logs in
-between has left those that it did not choose again. Only what is known to stand in a log can be skipped: offsets have
-gaps. The order of versions is that of offsets: G0 and G1c are cycles of sends that follow each other in a log (ww), and
-of sends and the polls that saw them (wr).
+*poll-skip* and *nonmonotonic-poll* compare, between two operations of one process and in each log, the last message of
+the one with the first of the other; their internal variants compare each message of an operation with the next. When a
+consumer chooses other logs in between, it leaves those that it does not choose again. Only a message that is known to
+be in a log can be skipped: offsets have gaps. The order of versions is that of offsets: G0 and G1c are cycles of sends
+that follow each other in a log (ww), and of sends and the polls that saw them (wr).
 
-Witnesses: inconsistent-offsets, offsets that were told again; duplicate-write, values that were told again; lost-write,
-messages that certainly were sent below the highest offset that anybody polled; G1a, polled messages of logs to which a
-send failed; precommitted-read, messages polled by operations that also send; the others, pairs that were compared; G0
-and G1c, dependencies. The fact `unseen` counts messages that were acknowledged and never polled: the tail of each log.
+Witnesses: inconsistent-offsets, offsets that were reported again; duplicate-write, values that were reported again;
+lost-write, messages that were certainly sent below the highest offset that anybody polled; G1a, polled messages of logs
+to which a send failed; precommitted-read, messages polled by operations that also send; the others, pairs that were
+compared; G0 and G1c, dependencies. The fact `unseen` counts messages that were acknowledged and never polled: the tail
+of each log.
 Source: the definitions of the workload kafka in Jepsen's tests.
 """
 
@@ -37,13 +38,13 @@ ANOMALIES: Final = (
     *(CONFLICT, TWICE, LOST, ABORTED, OWN, SKIP, BACK, INNER_SKIP, INNER_BACK),
     *(SEND_BACK, INNER_SEND_BACK, SEND_SKIP, WRITES, READS),
 )
-# A log takes messages of others between those of one sender, and orders no two logs: that is promised by few.
+# Few systems promise more: a log mixes messages of several senders, and two logs have no common order.
 PROMISED: Final = (CONFLICT, TWICE, LOST, ABORTED, OWN, INNER_SKIP, INNER_BACK, SEND_BACK, INNER_SEND_BACK)
-IN_ORDER: Final = (*PROMISED, SKIP, BACK)  # Who assigns logs to consumers: nothing takes one away meanwhile.
+IN_ORDER: Final = (*PROMISED, SKIP, BACK)  # For consumers with assigned logs: none is taken away meanwhile.
 
 
 def check(operations: Sequence[Op]) -> Judgement:
-    """What sends and polls prove."""
+    """The judgement of all sends and polls."""
     logs = logs_of(operations)
     witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
     troubles = [
@@ -60,7 +61,7 @@ def check(operations: Sequence[Op]) -> Judgement:
 
 
 def _offsets(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """One value at each offset, and one offset for each value."""
+    """Violations of one value at each offset, and one offset for each value."""
     every = [*logs.committed, *(each for act in logs.acts for each in act.polled)]
     placed = [each for each in every if each.offset is not None]
     witnesses[CONFLICT] += len(placed) - len({(each.key, each.offset) for each in placed})
@@ -80,7 +81,7 @@ def _offsets(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
 
 
 def _lost(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """What was sent below the highest offset that was polled, has been polled."""
+    """Sent messages that were never polled, though a higher offset was."""
     highest: dict[str, Message] = {}
     for act in logs.acts:
         for each in act.polled:
@@ -101,7 +102,7 @@ def _lost(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
 
 
 def _strange(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """Nobody polls what was never sent with success, nor what is not committed yet."""
+    """Polled messages whose send failed, or that the polling operation itself had not yet committed."""
     refused = {key for key, _ in logs.failed}
     for act in logs.acts:
         if act.outcome != OK:
@@ -122,7 +123,7 @@ def _strange(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
 
 
 def _inside(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """Each message that an operation polls from a log is the next one, and so is each that it sends to one."""
+    """Skips and reversals within one operation: each message that it polls or sends in a log must be the next one."""
     committed = {each.op for each in logs.committed}
     for act in logs.acts:
         if act.outcome == OK:
@@ -136,10 +137,10 @@ def _inside(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
 
 
 def _across(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """The first message that a process polls from a log is behind the last one before; likewise what it sends.
+    """Skips and reversals between operations of one process: polls, and sends, of a log must continue its order.
 
-    A poll that failed has not moved the consumer; one of unclear outcome may have. What was sent with an unclear
-    outcome may have come to its log at any later time.
+    A poll that failed has not advanced the consumer; one of unclear outcome may have. A message sent with an unclear
+    outcome may have reached its log at any later time.
     """
     last: dict[tuple[int, bool], dict[str, Message]] = {}
     for act in logs.acts:
@@ -162,7 +163,7 @@ def _followed(
     last: dict[str, Message],
     names: tuple[str | None, str],
 ) -> Iterator[Trouble]:
-    """What an operation did in each log behind what its process did there `last`, which then becomes this."""
+    """Violations of an operation against its process's `last` messages in each log, which it then replaces."""
     for key, found in by_key(messages).items():
         if key in last:
             yield from _compared(logs, witnesses, last[key], found[0], *names)
@@ -172,7 +173,7 @@ def _followed(
 def _compared(
     logs: Logs, witnesses: Counter[str], one: Message, other: Message, skip: str | None, back: str
 ) -> Iterator[Trouble]:
-    """Whether the other message is the next one behind the first, as far as their places are known."""
+    """A violation if the other message is not the next one after the first, as far as their places are known."""
     low, high = logs.place(one), logs.place(other)
     if low is None or high is None:
         return
@@ -191,7 +192,7 @@ def _compared(
 
 
 def _cycles(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """Cycles of operations that send behind each other, and poll from each other."""
+    """Cycles of operations whose messages follow each other in a log, or that poll each other's messages."""
     writer = {(each.key, each.value): each.op for each in logs.committed}
     steps: dict[tuple[int, int], int] = {}
     for key, found in logs.at.items():

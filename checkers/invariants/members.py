@@ -1,8 +1,8 @@
-"""What was put into collections, and what reads of them showed: the common ground of sets and of causal order.
+"""Collections: the elements that were put in, and the reads that showed them. Shared by sets and causal order.
 
-A plain history puts single values in (f is add, write or insert), and a read has a list or a set. Where it has several
-collections, as in [key, value], they are told apart only if the reads say so as well: [key, [values]]. In transactions
-over lists each key is a collection, an append puts in, a read reads.
+A plain history puts in single values (f is add, write or insert), and a read returns a list or a set. If it has several
+collections, as in [key, value], they are kept apart only if the reads name theirs as well: [key, [values]]. In
+transactions over lists each key is a collection, an append puts in, a read reads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ PLAIN: Final = "the set"
 
 
 class Put(NamedTuple):
-    """An element was to be put in. `after` is NEVER unless that certainly happened."""
+    """An attempt to put an element in. `after` is NEVER unless that certainly happened."""
 
     number: int
     after: int
@@ -26,7 +26,7 @@ class Put(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A read that succeeded, and what it showed."""
+    """A successful read and the elements that it showed."""
 
     number: int
     after: int
@@ -34,7 +34,7 @@ class Read(NamedTuple):
 
 
 class Members(NamedTuple):
-    """One collection: all that was to be put in, and all reads, by index."""
+    """One collection: all attempts to put in, and all reads, by index."""
 
     puts: list[Put]
     reads: list[Read]
@@ -55,7 +55,7 @@ def collections(operations: Sequence[Op]) -> dict[Token, Members]:
 
 
 def _is_keyed(operations: Sequence[Op]) -> bool:
-    """Do all reads say which of several collections they are of?"""
+    """True if every read names its collection."""
     reads = [collection(op.value) for op in operations if op.mops is None and op.f == "read" and op.is_ok]
     return bool(reads) and all(_keyed(each) is not None for each in reads)
 
@@ -94,5 +94,5 @@ def _target(value: Json, *, is_keyed: bool) -> tuple[str, Json]:
 
 
 def is_failed(put: Put) -> bool:
-    """Did it certainly not happen?"""
+    """True if it certainly did not happen."""
     return put.outcome == FAIL

@@ -1,7 +1,7 @@
 """Monotonic: what a process has seen of a key it sees again, whatever else happens.
 
 In transactions over lists a later read by the same process shows every element that an earlier one did. In a plain
-history values are integers that only grow: each operation of f inc or read that succeeded shows one, or [key, value].
+history values are integers that only grow: each successful operation of f inc or read shows one, or [key, value].
 A process that got an unclear answer never returns, so each process is a session.
 
 Witnesses: reads after one by the same process that saw something.
@@ -21,7 +21,7 @@ _PLAIN: Final = "the value"
 
 
 class Sight(NamedTuple):
-    """What a process saw of a key: the elements of a list, or a number."""
+    """The value that a process saw for a key: the elements of a list, or a number."""
 
     number: int
     process: int
@@ -30,7 +30,7 @@ class Sight(NamedTuple):
 
 
 def check(operations: Sequence[Op]) -> Judgement:
-    """What later reads of each process prove. O(all that was read)."""
+    """The judgement of each process's later reads. O(all that was read)."""
     latest: dict[tuple[int, Token], Sight] = {}
     troubles: list[Trouble] = []
     witnesses = 0
@@ -63,7 +63,7 @@ def _trouble(before: Sight, sight: Sight) -> Iterator[Trouble]:
 
 
 def _sights(operations: Sequence[Op]) -> Iterator[Sight]:
-    """All that was seen, by index; of a key that one transaction reads twice, both."""
+    """All values seen, by index; if one transaction reads a key twice, both."""
     for op in operations:
         if not op.is_ok:
             continue

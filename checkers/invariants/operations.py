@@ -25,7 +25,7 @@ Token = int | str  # A value by which it can be looked up: an integer as it is, 
 
 
 class Mop(NamedTuple):
-    """A read of a list (`elements`: what it showed, None where that is not known), or an append (`element`)."""
+    """A read of a list (`elements`, None if not known) or an append (`element`)."""
 
     key: Token
     element: Token | None
@@ -46,27 +46,27 @@ class Op(NamedTuple):
 
     @property
     def is_ok(self) -> bool:
-        """Did it certainly happen?"""
+        """True if it certainly happened."""
         return self.outcome == OK
 
     @property
     def said(self) -> Json:
-        """Its value: the completion's if that has one, else what was asked for."""
+        """The value of its completion, or of its invocation if the completion has none."""
         return self.asked if self.value is None else self.value
 
     def precedes(self, other: "Op") -> bool:
-        """Had it ended before the other began?"""
+        """True if it had ended before the other began."""
         return self.after <= other.number
 
     def overlaps(self, other: "Op") -> bool:
-        """Was there a moment at which both were open?"""
+        """True if both were open at some moment."""
         return self.number < other.after and other.number < self.after
 
 
 def operations(history: Path, names: Path | None = None) -> tuple[Op, ...]:
     """All operations of that history, by index. Raises HistoryError if its files are damaged.
 
-    `names` is the history of which it is a part, if it is one: the dictionary stands there.
+    If the history is a part of another one, `names` is the whole one, which has the dictionary.
     """
     mops = _transactions(history, Dictionary(names or history))
     try:
@@ -112,12 +112,12 @@ def _json(text: str | None) -> Json:
 
 
 def token(value: Json) -> Token:
-    """The value as something that can be looked up; equal iff the values are the same JSON."""
+    """The value in a form that can be looked up; equal iff the values are the same JSON."""
     return value if type(value) is int else _ENCODER.encode(value).decode()
 
 
 def shown(value: Token) -> str:
-    """The value as a sentence has it: text without its quotes, and cut where it is long."""
+    """The value for a sentence: text without its quotes, cut if it is long."""
     text = str(value)
     if text.startswith('"'):
         text = str(msgspec.json.decode(text))
@@ -125,14 +125,14 @@ def shown(value: Token) -> str:
 
 
 def listed(values: Iterable[Token]) -> str:
-    """Values as a sentence has them: the first few, and how many more there are."""
+    """Values for a sentence: the first few, and the number of the rest."""
     every = list(values)
     few = ", ".join(map(shown, every[:4]))
     return few if len(every) <= 4 else f"{few} and {len(every) - 4} more"
 
 
 def collection(value: Json) -> list[Json] | None:
-    """The members of a list or of a set, None of anything else."""
+    """The members of a list or of a set; None of anything else."""
     if isinstance(value, dict) and list(value) == ["#set"]:
         value = value["#set"]
     return value if isinstance(value, list) else None
@@ -149,7 +149,7 @@ def pairs(value: Json) -> list[tuple[Json, Json]] | None:
 
 
 class Trouble(NamedTuple):
-    """One thing that is wrong. `facts` make the fingerprint, `ops` are those to look at."""
+    """One violation. `facts` make the fingerprint, `ops` are the operations to look at."""
 
     anomaly: str
     sentence: str
@@ -158,7 +158,7 @@ class Trouble(NamedTuple):
 
 
 def findings(checker: str, anomalies: Iterable[str], troubles: Iterable[Trouble]) -> tuple[Finding, ...]:
-    """One finding for each anomaly: the first of its troubles, and how many there are."""
+    """One finding per anomaly, with the first example and the count."""
     found: dict[str, list[Trouble]] = {name: [] for name in anomalies}
     for trouble in troubles:
         found[trouble.anomaly].append(trouble)

@@ -1,12 +1,12 @@
-"""Queues: what comes out was put in, as often as that, and at the end all of it has come out.
+"""Queues: each value comes out at most as often as it was put in, and at the end all have come out.
 
-*queue* asks of each value that came out whether it had been put in so often by then: an enqueue counts from its
-invocation on, unless it failed. *total-queue* looks at the whole: what nobody put in is unexpected, what was
-acknowledged and never came out is lost. A value that came out twice is told, but is no loss. A drain is a dequeue of
-all that it returned.
+*queue* checks for each value that came out whether it had been put in that often by then. An enqueue counts from its
+invocation on, unless it failed. *total-queue* judges the whole: a value that nobody put in is unexpected, and one that
+was acknowledged and never came out is lost. A value that came out twice is reported, but is no loss. A drain is a
+dequeue of all that it returned.
 
-A dequeue of unclear outcome may have taken something. So as many values may be missing as there are such dequeues:
-then nobody can say that one is lost. Of a drain of unclear outcome any number may be missing.
+A dequeue of unclear outcome may have taken a value. So as many values may be missing as there are such dequeues, and
+none of them is certainly lost. Of a drain of unclear outcome any number may be missing.
 
 Witnesses: unexpected-element and dequeued-twice, values that came out; lost-element, acknowledged enqueues.
 """
@@ -36,7 +36,7 @@ class Taken(NamedTuple):
 
 
 def check_queue(operations: Sequence[Op]) -> Judgement:
-    """Had all that came out been put in by then?"""
+    """The judgement of each value that came out: it must have been put in by then."""
     came_out = sorted(taken(operations), key=lambda each: (each.after, each.number))
     put_in: dict[Token, list[int]] = {}
     for op in operations:
@@ -68,7 +68,7 @@ def _not_there(each: Taken, begun: Sequence[int], place: int) -> Trouble:
 
 
 def check_total_queue(operations: Sequence[Op]) -> Judgement:
-    """Did all that was put in come out, and nothing else?"""
+    """The judgement of the whole queue: all that was put in must come out, and nothing else."""
     attempts = Counter(token(op.said) for op in operations if op.f == "enqueue")
     acknowledged = [(token(op.said), op.number) for op in operations if op.f == "enqueue" and op.is_ok]
     came_out = list(taken(operations))
@@ -95,7 +95,7 @@ def check_total_queue(operations: Sequence[Op]) -> Judgement:
 
 
 def taken(operations: Sequence[Op]) -> Iterator[Taken]:
-    """All that certainly came out."""
+    """All values that certainly came out."""
     for op in operations:
         if op.f in TAKES and op.is_ok:
             values = collection(op.value) if op.f == "drain" else [op.said]
@@ -105,7 +105,7 @@ def taken(operations: Sequence[Op]) -> Iterator[Taken]:
 
 
 def _surplus(came_out: Sequence[Taken], attempts: Counter[Token]) -> Iterator[Trouble]:
-    """What came out more often than anybody tried to put it in; of what nobody tried, that it came out at all."""
+    """Violations: values that came out more often than anybody tried to put them in."""
     used: Counter[Token] = Counter()
     for each in came_out:
         used[each.value] += 1
@@ -121,7 +121,7 @@ def _surplus(came_out: Sequence[Taken], attempts: Counter[Token]) -> Iterator[Tr
 
 
 def _missing(acknowledged: Sequence[tuple[Token, int]], counts: Counter[Token]) -> list[tuple[Token, int]]:
-    """The acknowledged enqueues that no dequeue answers, the latest of each value first to go without."""
+    """The acknowledged enqueues whose value no dequeue returned. Dequeues are matched to the earliest enqueues."""
     left = Counter(counts)
     missing = []
     for value, index in acknowledged:

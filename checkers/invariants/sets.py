@@ -1,16 +1,16 @@
-"""Sets: what was added stays, and nothing else appears.
+"""Sets: every added element stays, and nothing else appears.
 
-Of each element are asked, over all reads of its set (*set-full*): since when it was *known*, which is the end of its
-add or of the first read that showed it, whichever came first; and which of the reads that showed it, and of those that
-did not, began last. It is
+*set-full* determines, for each element over all reads of its set, when it was *known*: at the end of its add or of the
+first read that showed it, whichever came first. It also determines which read that showed it, and which that did not,
+began last. The element is
 - lost, if the last read without it began after the last one with it, and after it was known;
 - stale, if that last read without it began after it was known, but a later one shows it again;
 - unexpected, if it is read and nobody tried to add it; failed, if it is read and every add of it had failed.
-Plain *set* asks all this of the last read alone; then nothing can be stale. An element that is read twice at once is a
-duplicate in either. Reads that overlap the add of an element may show it or not.
+Plain *set* checks all this for the last read alone; then nothing can be stale. Both report an element that one read
+shows twice as a duplicate. Reads that overlap the add of an element may show it or not.
 
-Witnesses: lost-element and stale-element, elements that a read had to show as it began after they were known;
-duplicate-elements, unexpected-element and failed-element, elements that were read (of the last, those of failed adds).
+Witnesses: lost-element and stale-element, elements that a read had to show because it began after they were known;
+duplicate-elements, unexpected-element and failed-element, elements that were read (for the last, those of failed adds).
 Source: the definitions of set and set-full in Jepsen's checkers.
 """
 
@@ -36,7 +36,7 @@ NONE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """What became of each element that somebody tried to add; arrays of the same length, NONE for no read."""
+    """The adds and reads of each element that somebody tried to add; arrays of the same length, NONE for no read."""
 
     elements: list[Token]
     adds: list[Put]  # The first add of each that did not fail, or the first of all.
@@ -46,19 +46,19 @@ class Lives:
 
     @property
     def is_missed(self) -> Bools:
-        """Was a read without it begun when it was known?"""
+        """True for elements that were known when a read without them began."""
         missed: Bools = self.last_absent >= self.known
         return missed
 
     @property
     def is_stable(self) -> Bools:
-        """Does the last read show it?"""
+        """True for elements that the last read shows."""
         stable: Bools = self.last_present > self.last_absent
         return stable
 
 
 def check(operations: Sequence[Op], *, is_last_only: bool = False) -> Judgement:
-    """What the reads of sets prove; with `is_last_only` the last read of each alone."""
+    """The judgement of the reads of sets; with `is_last_only`, of the last read of each alone."""
     checker = SET if is_last_only else SET_FULL
     witnesses = Counter(dict.fromkeys(ANOMALIES, 0))
     facts = Counter(dict.fromkeys(("elements", "stable", "never read"), 0))
@@ -78,7 +78,7 @@ def check(operations: Sequence[Op], *, is_last_only: bool = False) -> Judgement:
 
 
 def lives(members: Members) -> Lives:
-    """What became of each element. O(all that was read), and a pass over the elements."""
+    """The adds and reads of each element. O(all that was read), and a pass over the elements."""
     first: dict[Token, Put] = {}
     known_by_add: dict[Token, int] = {}
     for put in members.puts:
@@ -104,13 +104,13 @@ def lives(members: Members) -> Lives:
 
 
 def _asked(found: Lives, reads: Sequence[Read]) -> int:
-    """How many elements were known when some read began."""
+    """The number of elements that were known when some read began."""
     last = reads[-1].number if reads else NONE
     return int(np.count_nonzero(found.known <= last))
 
 
 def _gone(name: Token, found: Lives) -> Iterator[Trouble]:
-    """Elements that are lost, and stale ones."""
+    """Violations: lost elements, then stale ones."""
     for place in np.flatnonzero(found.is_missed & ~found.is_stable).tolist():
         add, absent, present = found.adds[place], int(found.last_absent[place]), int(found.last_present[place])
         last = f", and T{present} was the last to show it" if present != NONE else ""
@@ -135,7 +135,7 @@ def _was_known(name: Token, found: Lives, place: int) -> str:
 
 
 def _strange(name: Token, found: Lives, reads: Sequence[Read], witnesses: Counter[str]) -> Iterator[Trouble]:
-    """What nobody added, or nobody with success, and what is shown twice."""
+    """Violations: elements that nobody added, or nobody with success, and elements shown twice in one read."""
     adds = dict(zip(found.elements, found.adds, strict=True))
     told: set[Token] = set()
     for read in reads:

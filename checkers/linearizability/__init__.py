@@ -1,1 +1,1 @@
-"""Whether each register of a history is linearizable. Begin at check.py."""
+"""Linearizability of each register of a history. Begin at check.py."""

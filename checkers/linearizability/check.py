@@ -1,13 +1,14 @@
-"""Whether each register of a history is linearizable: does one order of its operations explain all answers, in which
-each comes between its invocation and its answer? What is unclear may come at any time after its invocation, or never;
-what certainly failed never comes.
+"""Linearizability of each register: one order of its operations must explain all answers.
 
-The chain: `deeds` (each chunk by itself) -> shuffle by key -> for each register the test by intervals
-where values are written once, else a search -> what a short search left open is searched again, and shares the
-configurations that a whole history may take. What is open then is unknown, and says how far the search came.
+In that order each operation takes effect between its invocation and its answer. An unclear operation may take effect at
+any time after its invocation, or never; a failed one never does.
 
-A register may have held something before the history began. If nothing says what, nothing is assumed: a history that
-is only linearizable from a value which nobody wrote is unknown.
+The chain: `deeds` (each chunk by itself) -> shuffle by key -> for each register the test by intervals if each value is
+written once, else a search. A register that a short search leaves open is searched again; all such registers share the
+configurations that a whole history may take. What is still open then is unknown, with the size of its search.
+
+A register may have held something before the history began. If its initial value is not declared, none is assumed: a
+history that is only linearizable from a value which nobody wrote is unknown.
 
 Witnesses: ok operations that depend on what the register holds (reads, a cas, an acquire), of registers that were
 decided, if another operation could have changed it before their answer.
@@ -37,7 +38,7 @@ ANOMALIES: Final = (NON_LINEARIZABLE,)
 FIRST_LIMIT: Final = 20_000  # Configurations for each register at first,
 SHARED_LIMIT: Final = 1_000_000  # and for all those together that need more.
 STARTS_MAX: Final = 8  # Values from before the history that are tried.
-OPS_SHOWN: Final = 10  # Of those that were open beside the one that has no place.
+OPS_SHOWN: Final = 10  # Of those that were open beside the blocked one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A register that was not decided. `start`: it is linearizable, but only from that value."""
+    """A register that was not decided. `start`: an undeclared initial value from which it would be linearizable."""
 
     key: str | None
     operations: int
@@ -60,7 +61,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What became of some registers: `size` is the most configurations of one, `problem` the earliest of all."""
+    """The results of some registers: `size` is the most configurations of one, `problem` the earliest of all."""
 
     decided: int
     operations: int
@@ -72,9 +73,9 @@ class Tally:
 
 
 def check(history: Path, engine: Engine, register: Register | None = None, limits: Limits | None = None) -> Judgement:
-    """Whether the registers of that history, read as `register` says, are linearizable.
+    """The judgement of the registers of that history, read as `register` says.
 
-    Raises HistoryError if the history is damaged, or an operation has a value that none on registers can have.
+    Raises HistoryError if the history is damaged, or if a value is not one that an operation on registers can have.
     """
     register, limits = register or Register(), limits or Limits()
     form = form_of(history, register)
@@ -95,7 +96,7 @@ def check(history: Path, engine: Engine, register: Register | None = None, limit
 def judged(
     lives: Sequence[Life], *, form: Form, register: Register, limit: int, only: frozenset[str | None] | None = None
 ) -> Tally:
-    """What becomes of those registers, or of those with keys in `only`, in `limit` configurations each."""
+    """The results of those registers, or of those with keys in `only`, in at most `limit` configurations each."""
     problems: list[Problem] = []
     left: list[Open] = []
     decided = operations = witnesses = size = 0
@@ -128,7 +129,7 @@ def judged(
 
 
 def witness_count(acts: Sequence[Act]) -> int:
-    """How many operations depend on a state that others could have changed before their answer."""
+    """The number of operations that depend on a state that others could have changed before their answer."""
     calls = sorted(act.call for act in acts if not act.step.is_read)
     count = 0
     for act in acts:
@@ -138,7 +139,7 @@ def witness_count(acts: Sequence[Act]) -> int:
 
 
 def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
-    """The answer of the test by intervals, if it has one and nothing need be explained; else that of the search."""
+    """The answer of the test by intervals if it is yes; else that of the search, which also explains a no."""
     fits = is_linearizable(acts, str(model.initial)) if isinstance(model, OneRegister) else None
     if fits:
         return Answer("linearizable", 0)
@@ -149,7 +150,7 @@ def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
 
 
 def _start(life: Life, acts: Sequence[Act], form: Form, limit: int) -> str | None:
-    """A value from which the register is linearizable, and which nobody had asked to write when it was first seen."""
+    """A value from which the register is linearizable, seen before anybody asked to write it; None if there is none."""
     if form.model not in {"register", "cas-register"}:
         return None
     first: dict[str, int] = {}
@@ -165,7 +166,7 @@ def _start(life: Life, acts: Sequence[Act], form: Form, limit: int) -> str | Non
 
 
 def _closed(tallies: Sequence[Tally]) -> list[Tally]:
-    """The tallies without what was searched again."""
+    """The tallies without the registers that are searched again."""
     kept = [tuple(each for each in tally.open if each.start is not None) for tally in tallies]
     return [replace(tally, open=left) for tally, left in zip(tallies, kept, strict=True)]
 
@@ -197,7 +198,7 @@ def _finding(problem: Problem, count: int) -> Finding:
 
 
 def _reason(left: Sequence[Open]) -> str:
-    """Why there is no answer, by the register with the most configurations."""
+    """The reason why there is no answer, by the register with the most configurations."""
     first = left[0]
     name = "the register" if first.key is None else f"register {first.key}"
     more = f"; so it is with {len(left) - 1} more" if len(left) > 1 else ""

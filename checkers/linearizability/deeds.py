@@ -1,8 +1,8 @@
-"""From a history's files to what was done to each register, key by key.
+"""Operations on each register, key by key, from a history's files.
 
 An operation names its register, or there is only one: its value is [key, value], or the value itself. A cas has
-[old, new] there; a read asks null and is answered with what it saw. Transactions of reads and writes are about one
-multi-register, which has no key. What certainly failed did nothing, and what is unclear and only reads says nothing.
+[old, new] there; a read is invoked with null and answered with what it saw. Transactions of reads and writes are about
+one multi-register, which has no key. A failed operation did nothing, and an unclear read shows nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ from checkers.linearizability.search import Act
 from harness.core.columns import APPEND, FAIL, NEVER, OK, READ
 from harness.core.errors import HistoryError
 
-SAMPLE: Final = 10_000  # Operations by which it is told whether they name keys.
+SAMPLE: Final = 10_000  # So many operations decide if they name keys.
 _OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "invoke_ns", "complete_ns", "invoke_seq"]
 _OPS_TOO: Final = ["complete_seq", "is_txn", "has_result"]
 _READS: Final = ("read", "get")
@@ -44,7 +44,7 @@ _TEXT: Final = msgspec.json.Decoder(str)
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What sort of registers a history is about, and whether its operations name them."""
+    """The kind of registers that a history is about; `is_keyed` if its operations name them."""
 
     model: ModelName
     is_keyed: bool
@@ -53,7 +53,7 @@ class Form:
 class Deed(NamedTuple):
     """An operation on one register. `asked` and `answered` are JSON, without the key; `accesses` are a transaction's.
 
-    `call` and `end` are places in the journal; `end` and `end_ns` are NEVER where no answer says what happened.
+    `call` and `end` are places in the journal; `end` and `end_ns` are NEVER without an answer that decides the outcome.
     """
 
     call: int
@@ -70,20 +70,20 @@ class Deed(NamedTuple):
 
     @property
     def is_read(self) -> bool:
-        """Does it only read?"""
+        """True if it only reads."""
         return self.f in _READS or (bool(self.accesses) and all(f == "r" for f, _, _ in self.accesses))
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """All that was done to one register, in order. `key` is JSON, None where there is only one."""
+    """All operations on one register, in order. `key` is JSON; None if there is only one register."""
 
     key: str | None
     deeds: tuple[Deed, ...]
 
 
 def form_of(history: Path, register: Register) -> Form | None:
-    """The form of that history's registers; None if it is about none, or not only about such.
+    """The form of that history's registers; None if its operations are not all operations on registers.
 
     Transactions are registers only if `register` says so. Raises HistoryError if the file is damaged.
     """
@@ -110,14 +110,14 @@ def _form(model: ModelName, sample: Sequence[Mapping[str, Any]]) -> Form | None:
     if is_keyed:
         wrote, seen = ([_without_key(value) for value in values] for values in (wrote, seen))
     if any(map(_is_list, seen)) and not any(map(_is_list, wrote)):
-        return None  # Values are written by one and read by the list: whatever that is, it is no register.
+        return None  # Values are written one by one and read as a list: this is no register.
     return Form(model, is_keyed)
 
 
 def lives_by_key(chunk: Chunk, *, form: Form, partitions: int) -> Iterable[tuple[int, list[Life]]]:
-    """What one chunk tells about each register, for the partition of its key.
+    """The operations of one chunk on each register, for the partition of its key.
 
-    Raises HistoryError if the chunk is damaged, or names the operation whose value is not of that form.
+    Raises HistoryError if the chunk is damaged, or with the operation whose value does not have that form.
     """
     if form.model == "multi-register":
         return [(0, [Life(None, tuple(_transactions(chunk)))])]
@@ -131,7 +131,7 @@ def lives_by_key(chunk: Chunk, *, form: Form, partitions: int) -> Iterable[tuple
 
 
 def gathered(parts: Sequence[Sequence[Life]]) -> tuple[Life, ...]:
-    """The registers of one partition, each whole."""
+    """The registers of one partition, each with all its operations."""
     lives: dict[str | None, list[Deed]] = {}
     for part in parts:
         for life in part:
@@ -140,19 +140,19 @@ def gathered(parts: Sequence[Sequence[Life]]) -> tuple[Life, ...]:
 
 
 def acts_of(life: Life, register: Register) -> list[Act]:
-    """The operations that say something or may have done something, as steps."""
+    """The operations that observe something or may have changed something, as steps."""
     places = {key: place for place, key in enumerate(registers_of(life))}
     steps = [(deed, _step(deed, register, places)) for deed in life.deeds if deed.outcome != FAIL]
     return [Act(deed.call, deed.end, step, deed.op) for deed, step in steps if step is not None]
 
 
 def registers_of(life: Life) -> list[str]:
-    """The registers of a multi-register, in the order in which its state has them."""
+    """The registers of a multi-register, in the order of its state."""
     return sorted({key for deed in life.deeds for _, key, _ in deed.accesses})
 
 
 def written(deed: Deed) -> tuple[str, ...]:
-    """The values that it asked to write, as JSON."""
+    """The values that it tried to write, as JSON."""
     match deed.f:
         case "write" | "put" | "append":
             return (deed.asked,)
@@ -163,7 +163,7 @@ def written(deed: Deed) -> tuple[str, ...]:
 
 
 def _step(deed: Deed, register: Register, places: Mapping[str, int]) -> Step | None:
-    """What it does; None if it says nothing."""
+    """The effect of an operation; None if it observes and changes nothing."""
     is_silent = deed.outcome != OK or (deed.answered == NOTHING and (register.nil == "anything" or deed.f == "get"))
     if deed.is_read and is_silent and not deed.accesses:
         return None
@@ -198,7 +198,7 @@ def _transaction_step(deed: Deed, register: Register, places: Mapping[str, int])
 
 
 def _names_key(f: str, asked: str | None) -> bool:
-    """Is that the value of an operation that names its key?"""
+    """True if an operation with that value names its key."""
     parts = _PARTS.decode(asked) if asked and _is_list(asked) else []
     if len(parts) != 2:
         return False
@@ -234,7 +234,7 @@ def _deeds(chunk: Chunk, form: Form) -> Iterator[tuple[str | None, Deed]]:
 
 
 def _transactions(chunk: Chunk) -> Iterator[Deed]:
-    """The transactions of a chunk. Raises HistoryError for one that appends: registers do not."""
+    """The transactions of a chunk. Raises HistoryError for one that appends: a multi-register has no appends."""
     names = Dictionary(Path(chunk.directory))
     accesses: dict[int, list[tuple[Literal["r", "w"], str, str]]] = {}
     for op, f, key, value in _columns(chunk, "mops.parquet", ["op", "f", "key", "value"]):
@@ -274,7 +274,7 @@ def _pair(text: str, index: int) -> tuple[str, str]:
 
 
 def _text(text: str, index: int) -> str:
-    """The text that this JSON is. Raises HistoryError."""
+    """The text that this JSON encodes. Raises HistoryError."""
     try:
         return _TEXT.decode(text)
     except msgspec.DecodeError:

@@ -1,9 +1,10 @@
 """Registers that are only read and written, each value once: decided without a search, in O(n log n).
 
-The write of a value and the reads that answered it form a cluster. From the first answer in it to the last invocation,
-if that comes later, the register must hold the value all the time: a forward zone. Otherwise all of the cluster overlap
-in the time between, and it fits into any moment of that: a backward zone. An order exists exactly if no two forward
-zones overlap, no forward zone contains a backward one, and no read was answered before its write was invoked.
+The write of a value and the reads that returned it form a cluster. If the last invocation of a cluster comes after its
+first answer, the register must hold the value all the time between the two: a forward zone. Otherwise all operations of
+the cluster overlap between the last invocation and the first answer, and the cluster fits into any moment of that time:
+a backward zone. An order exists iff no two forward zones overlap, no forward zone contains a backward one, and no read
+was answered before its write was invoked.
 Source: Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 26, 1997, section 4.
 """
 
@@ -19,9 +20,9 @@ _BEFORE_ALL: Final = -1
 
 
 def is_linearizable(acts: Iterable[Act], initial: str) -> bool | None:
-    """Is there an order? None where this test cannot tell: a value may come from two writes, or one depends on it.
+    """True if there is an order. None if this test cannot tell: two writes have one value, or a write needs a state.
 
-    No step has `more`.
+    No step may have `more`.
     """
     every = list(acts)
     if any(step.needs is not None and step.leads is not None for _, _, step, _ in every):
@@ -43,7 +44,7 @@ def is_linearizable(acts: Iterable[Act], initial: str) -> bool | None:
 
 
 def first_misfit(acts: Sequence[Act], initial: str) -> int:
-    """The operation whose answer first leaves no order, in a history for which `is_linearizable` says False."""
+    """The operation whose answer first leaves no order. For a history where `is_linearizable` is False."""
     answers = sorted((act.end, act.op) for act in acts if act.end != NEVER)
     low, high = 0, len(answers) - 1
     while low < high:
@@ -56,13 +57,13 @@ def first_misfit(acts: Sequence[Act], initial: str) -> int:
 
 
 def _until(acts: Iterable[Act], moment: int) -> list[Act]:
-    """What is known after that answer: others that were invoked have none yet."""
+    """The operations as they are known after that answer: those still open have no answer yet."""
     begun = [act for act in acts if act.call < moment]
     return [act if act.end <= moment else act._replace(end=NEVER) for act in begun]
 
 
 def _fit(clusters: Sequence[Sequence[Act]]) -> bool:
-    """Do the zones of those clusters fit beside each other?"""
+    """True if the zones of those clusters are compatible."""
     zones = [(min(act.end for act in each), max(act.call for act in each)) for each in clusters]
     forward = sorted((first, last) for first, last in zones if first < last)
     if any(following < last for (_, last), (following, _) in pairwise(forward)):

@@ -1,4 +1,4 @@
-"""What operations on registers mean: which are possible in a state, and which state they leave.
+"""Meaning of operations on registers: the states in which each is possible, and the state that it leaves.
 
 A state is the JSON text of what a register holds ("null": nothing yet), or a tuple of such texts for several registers
 that are written together; a key-value store's is the text itself. So 1, 1.0 and true are three values.
@@ -8,7 +8,7 @@ that are written together; a key-value store's is the text itself. So 1, 1.0 and
 | register | read, write | |
 | cas-register | read, write, cas [old, new] | |
 | mutex | acquire, release | a register that is free or held |
-| key-value | get, put, append | text; append puts its text behind what is there |
+| key-value | get, put, append | text; append adds its text at the end |
 | multi-register | transactions of reads and writes | several registers as one |
 """
 
@@ -37,11 +37,12 @@ _JSON: Final = msgspec.json.Encoder(order="sorted")
 
 
 class Register(msgspec.Struct, frozen=True, kw_only=True):
-    """How the registers of a history are to be read.
+    """Options for reading a history of registers.
 
-    `model` None: as the names of the operations say. `initial`: what each register holds at first; null is nothing, and
-    for key-value the empty text. Unless that is known, a register may have held what nobody wrote. `nil`: does a read
-    that answers null say that nothing is there, or nothing at all?
+    `model` None: derived from the names of the operations. `initial`: the value of each register at first; null is
+    nothing, and for key-value the empty text. Unless it is declared as known, a register may have held what nobody
+    wrote. `nil`: the meaning of a read that answers null: "absent" says that nothing is there, "anything" says nothing
+    at all.
     """
 
     model: ModelName | None = None
@@ -51,10 +52,10 @@ class Register(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(NamedTuple):
-    """What an operation does.
+    """The effect of an operation.
 
-    `needs` is the only state in which it is possible, `leads` the state after it where that does not depend on the one
-    before; None: any, and the same as before. `more` is what a model with larger steps does beside.
+    `needs` is the only state in which it is possible; None: any. `leads` is the state after it, if that does not depend
+    on the state before; None: the state stays. `more` is the additional effect in a model with larger steps.
     """
 
     needs: str | None = None
@@ -63,14 +64,14 @@ class Step(NamedTuple):
 
     @property
     def is_read(self) -> bool:
-        """Does it certainly leave the state as it is?"""
+        """True if it certainly leaves the state as it is."""
         if isinstance(self.more, tuple):
             return not any(access.is_write for access in self.more)
         return self.more is None and (self.leads is None or self.leads == self.needs)
 
     @property
     def depends(self) -> bool:
-        """Is there a state in which it is impossible?"""
+        """True if it is impossible in some state."""
         if isinstance(self.more, tuple):
             return not all(access.is_write for access in self.more)
         return self.needs is not None
@@ -85,14 +86,14 @@ class Access(NamedTuple):
 
 
 class Model(Protocol):
-    """The rules of one sort of register."""
+    """The rules of one kind of register."""
 
     @property
     def initial(self) -> State:
         """The state before the first operation."""
 
     def after(self, state: State, step: Step) -> State | None:
-        """The state after that step, None if it is impossible in `state`."""
+        """The state after that step; None if it is impossible in `state`."""
 
 
 class OneRegister:
@@ -155,7 +156,7 @@ def model_of(register: Register, name: ModelName, *, count: int = 1) -> Model:
 
 
 def named(operations: Sequence[str]) -> ModelName | None:
-    """The smallest model that has all those operations, None if there is none or nothing could be observed in it."""
+    """The smallest model that has all those operations; None if there is none, or if none of them observes anything."""
     asked = frozenset(operations)
     if asked <= OPERATIONS["mutex"] and "acquire" in asked:
         return "mutex"
@@ -167,5 +168,5 @@ def named(operations: Sequence[str]) -> ModelName | None:
 
 
 def json_of(value: Json) -> str:
-    """A value as a state."""
+    """The value as a state."""
     return _JSON.encode(value).decode()

@@ -1,19 +1,19 @@
-"""Is there an order of the operations on one register that explains all answers? A search that gives up honestly.
+"""Search for an order of the operations on one register that explains all answers, within a limit of configurations.
 
-Theory of operation. The order is built from its beginning. A configuration is what has been ordered so far, and the
-state that this leaves. Next may come any operation that was invoked before the first answer among those that are not
-ordered yet. The search goes into depth and turns back where nothing fits.
+Theory of operation. The order is built from its beginning. A configuration is the set of operations ordered so far, and
+the state that they leave. The next operation may be any one that was invoked before the first answer among those not
+ordered yet. The search is depth first, and turns back where nothing fits.
 1. An operation that only reads, and can come next, comes next: whatever order exists, it can be put first there too.
-2. Of several that do the same, the one that is answered first goes first.
+2. Of several operations that do the same, the one that is answered first goes first.
 3. An unclear operation need not come at all. So it comes only where some operation that could follow it needs the
-   state to which it leads; and a configuration is given up if one was tried before with the same answered operations
-   and the same state that had used no unclear ones but those.
+   state to which it leads. And a configuration is given up if an earlier one had the same answered operations and the
+   same state, and used a subset of its unclear operations.
 4. Unclear operations whose results nobody needs are left out from the start.
-5. What is ordered is a number (all before it) and a bit mask (those behind it), so that it is as long as operations
-   overlap, not as long as the history.
-A configuration with all operations that were answered before some moment, and no way on, is a dead end. The furthest
-ones explain the contradiction: up to there an order exists, and beyond there is none. Rules 3 and 4 hold where a step
-says all it needs; where one has `more`, every unclear operation is tried everywhere.
+5. The set of ordered operations is a number (all before it) and a bit mask (those after it), so its size depends on how
+   many operations overlap, not on the length of the history.
+A configuration with all operations that were answered before some moment, and no next operation, is a dead end. The
+furthest ones explain the contradiction: up to there an order exists, and beyond there is none. Rules 3 and 4 hold if
+each step states all its needs; if one has `more`, every unclear operation is tried everywhere.
 Source: Wing and Gong, J. Parallel Distrib. Comput. 17, 1993; Lowe, "Testing for linearizability", 2017, sections 3, 4.
 """
 
@@ -26,12 +26,12 @@ from harness.core.columns import NEVER
 
 TAIL_SHOWN: Final = 4
 STATES_MAX: Final = 1000
-_WIDE: Final = 1024  # Bits of a mask that count as a configuration more: they take as much memory.
+_WIDE: Final = 1024  # So many bits of a mask count as one more configuration: they take as much memory.
 _Tried = dict[tuple[int, int, State], tuple[int, ...]]
 
 
 class Act(NamedTuple):
-    """Operation `op` on one register: where the journal has its invocation and its answer (NEVER: unclear)."""
+    """Operation `op` on one register, with the journal positions of its invocation and answer (NEVER: unclear)."""
 
     call: int
     end: int
@@ -40,15 +40,15 @@ class Act(NamedTuple):
 
     @property
     def is_answered(self) -> bool:
-        """Is it known to have happened?"""
+        """True if it is known to have happened."""
         return self.end != NEVER
 
 
 @dataclass(frozen=True, slots=True)
 class DeadEnd:
-    """The furthest point that any order reaches: none has the operation `blocked` before its answer.
+    """The furthest point that any order reaches: no order places the operation `blocked` before its answer.
 
-    `states` are those in which the orders end there, at most STATES_MAX; `tail` is the end of one of them.
+    `states` are the final states of the orders that end there, at most STATES_MAX; `tail` is the end of one such order.
     """
 
     blocked: int
@@ -58,7 +58,7 @@ class DeadEnd:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whether there is an order, how many configurations were looked at, and why there is none."""
+    """The verdict of a search, the number of configurations visited, and the dead end if there is no order."""
 
     verdict: Literal["linearizable", "not-linearizable", "undecided"]
     size: int
@@ -66,23 +66,23 @@ class Answer:
 
 
 def search(acts: Iterable[Act], model: Model, limit: int) -> Answer:
-    """Look for an order, in at most `limit` configurations: each takes some microseconds, and about 300 bytes."""
+    """The answer within `limit` configurations, each of which takes some microseconds and about 300 bytes."""
     return _Search(acts, model).answer(limit)
 
 
 class _Frame(NamedTuple):
-    """A configuration on the way, the operations that led to it from the one before, and what is untried from it."""
+    """A configuration on the current path, the operations that led to it from its parent, and its untried choices."""
 
     base: int
     mask: int
     used: int
     state: State
     by: tuple[int, ...]
-    untried: list[int]  # The next one last. Answered operations by place; of unclear ones -1 - the group.
+    untried: list[int]  # The next one is last. An answered operation is its place; an unclear one is -1 - its group.
 
 
 class _Group(NamedTuple):
-    """Unclear operations that do the same; in `used` they have the bits from `shift` on, by order of invocation."""
+    """Unclear operations that do the same. Their bits in `used` begin at `shift`, in order of invocation."""
 
     step: Step
     calls: tuple[int, ...]
@@ -90,7 +90,7 @@ class _Group(NamedTuple):
     shift: int
 
     def spent(self, used: int) -> int:
-        """How many of them are used."""
+        """The number of them that are used."""
         return (used >> self.shift & ((1 << len(self.calls)) - 1)).bit_count()
 
 
@@ -141,7 +141,7 @@ class _Search:
         return Answer("not-linearizable", size, self._furthest.dead_end())
 
     def _take(self, frame: _Frame, choice: int) -> int:
-        """Put that operation next, if it can come there; returns what that counts as."""
+        """Order that operation next, if it fits there; returns its cost in configurations."""
         if choice >= 0:
             after = self._model.after(frame.state, self._steps[choice])
             base, mask = _with(frame.base, frame.mask, choice)
@@ -155,7 +155,7 @@ class _Search:
         return 0 if after is None else self._enter(base, mask, used, after, (index,))
 
     def _enter(self, base: int, mask: int, used: int, state: State, by: tuple[int, ...]) -> int:
-        """Go on from that configuration, with all reads that fit (rule 1), unless it was tried before."""
+        """Continue from that configuration, with all reads that fit (rule 1), unless it was tried before."""
         after = self._model.after
         while True:
             places = self._next_places(base, mask)
@@ -196,7 +196,7 @@ class _Search:
         return places
 
     def _choices(self, places: list[int], used: int, state: State) -> list[int]:
-        """What to try from a configuration, the last one first: by rule 2, and unclear ones after all others."""
+        """The operations to try from a configuration, last one first: by rule 2, and unclear ones after all others."""
         by_end = sorted(places, key=self._ends.__getitem__)
         each: dict[Step, int] = {}
         for place in by_end:
@@ -214,7 +214,7 @@ class _Search:
         return [*chosen, *list(each.values())[::-1]]
 
     def _wanted_groups(self, steps: Iterable[Step], state: State) -> list[int]:
-        """The unclear operations that lead to what one of the steps needs, or a further unclear one before it."""
+        """Groups of unclear operations that lead, directly or through others, to a state that a step needs."""
         wanted = list(dict.fromkeys(step.needs for step in steps if step.needs not in {None, state}))
         groups: dict[int, None] = {}
         for value in wanted:  # It grows meanwhile.
@@ -226,7 +226,7 @@ class _Search:
         return list(groups)
 
     def _is_new(self, key: tuple[int, int, State], used: int) -> bool:
-        """Note that configuration. False by rule 3."""
+        """True if the configuration is not given up by rule 3; it is then recorded as tried."""
         known = self._tried.get(key, ())
         if any([not each & ~used for each in known]):  # noqa: C419  A list is faster.
             return False
@@ -234,7 +234,7 @@ class _Search:
         return True
 
     def _note(self, places: list[int], state: State) -> None:
-        """Remember how far that configuration has come."""
+        """Record how far that configuration has come."""
         blocked = min(places, key=self._ends.__getitem__)
         end, furthest = self._ends[blocked], self._furthest
         if end > furthest.end:
@@ -249,7 +249,7 @@ class _Search:
 
 
 def needed(unclear: Sequence[Act], steps: Iterable[Step]) -> list[Act]:
-    """Those unclear operations whose result one of the steps needs, or a further one of these operations."""
+    """The unclear operations whose result one of the steps, or another of these operations, needs."""
     kept = list(unclear)
     answered = {step.needs for step in steps if step.needs is not None}
     while True:
@@ -261,7 +261,7 @@ def needed(unclear: Sequence[Act], steps: Iterable[Step]) -> list[Act]:
 
 
 def _groups(unclear: Sequence[Act]) -> list[_Group]:
-    """Unclear operations by what they do, in the order of the first of each."""
+    """Unclear operations grouped by what they do, in order of each group's first."""
     members: dict[Step, list[Act]] = {}
     for act in unclear:
         members.setdefault(act.step, []).append(act)
@@ -273,7 +273,7 @@ def _groups(unclear: Sequence[Act]) -> list[_Group]:
 
 
 def _with(base: int, mask: int, place: int) -> tuple[int, int]:
-    """What is ordered, with that place beside."""
+    """The ordered set with that place added."""
     mask |= 1 << (place - base)
     ones = (~mask & (mask + 1)).bit_length() - 1
     return base + ones, mask >> ones

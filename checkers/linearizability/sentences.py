@@ -1,4 +1,4 @@
-"""Why a register is not linearizable, as a sentence: what was answered, what was possible, and what was open then."""
+"""Explanation of a register that is not linearizable: the answer, the possible states, and what was open then."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from checkers.linearizability.models import State
 from checkers.linearizability.search import Act, DeadEnd
 from harness.core.columns import FAIL, NEVER
 
-_SHOWN: Final = 4  # Of states, and of operations; the rest is counted.
-_LENGTH: Final = 60  # Characters of a value; of a longer one its end is shown.
+_SHOWN: Final = 4  # At most so many states, and operations; the rest is counted.
+_LENGTH: Final = 60  # Characters of a value; a longer one is shown by its end.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Problem:
-    """A register whose operations have no order: `blocked` is answered at the place `end`, and cannot be put before.
+    """A register whose operations have no order: `blocked` is answered at the place `end`, and fits nowhere before it.
 
-    `states` are those that were possible then, if that is known. `tail` ends one order of all that was answered before,
-    `beside` are operations that were open at some moment of the blocked one; `sources` asked to write what it needs.
+    `states` are those that were possible then, if known. `tail` ends one order of all that was answered before.
+    `beside` are operations that were open at some moment of the blocked one. `sources` tried to write what it needs.
     """
 
     end: int
@@ -34,7 +34,7 @@ class Problem:
 
 
 def problem_of(life: Life, acts: Sequence[Act], dead_end: DeadEnd) -> Problem:
-    """The problem of a register, from where its search came no further."""
+    """The problem of a register, at the dead end of its search."""
     deeds = {deed.op: deed for deed in life.deeds}
     blocked = deeds[dead_end.blocked]
     needs = next(act.step.needs for act in acts if act.op == blocked.op)
@@ -47,7 +47,7 @@ def problem_of(life: Life, acts: Sequence[Act], dead_end: DeadEnd) -> Problem:
         blocked=blocked,
         states=_possible(acts, dead_end, blocked, needs),
         tail=tuple(deeds[index] for index in dead_end.tail),
-        beside=tuple(sorted(beside, key=lambda deed: (deed.end == NEVER, -deed.call))),  # What is long unclear, last.
+        beside=tuple(sorted(beside, key=lambda deed: (deed.end == NEVER, -deed.call))),  # Those long unclear come last.
         sources=tuple(d for d in life.deeds if d.call < blocked.end and _asked(blocked) in written(d)),
         needs=needs,
     )
@@ -77,12 +77,12 @@ def _possible(acts: Sequence[Act], dead_end: DeadEnd, blocked: Deed, needs: str 
 
 
 def _is_idle(deed: Deed) -> bool:
-    """Does it say nothing and do nothing?"""
+    """True if it is an unanswered read: it observes nothing and changes nothing."""
     return deed.is_read and deed.end == NEVER
 
 
 def _asked(deed: Deed) -> str | None:
-    """The value, as JSON, that it says was there."""
+    """The value, as JSON, that it claims was there; None if it claims none."""
     match deed.f:
         case "read" | "get":
             return deed.answered
@@ -118,7 +118,7 @@ def _sources(problem: Problem) -> str:
 
 
 def _told(deed: Deed) -> str:
-    """An operation with its process and its times; histories without times have small numbers in their place."""
+    """An operation with its process and times. Histories without times have small numbers instead, which are hidden."""
     times = ""
     if deed.call_ns >= MS:
         times = f", from {seconds(deed.call_ns)}" + (f" to {seconds(deed.end_ns)}" if deed.end_ns != NEVER else "")
@@ -138,7 +138,7 @@ def _cut(text: str) -> str:
 
 
 def _listed(shown: Iterable[str], count: int = 0, word: str = "and") -> str:
-    """Them as a list in words; `count`, if it is more than are shown, is said."""
+    """The texts as a list in words, with the number of the rest if `count` is greater."""
     texts = list(shown)
     if count > len(texts):
         texts.append(f"{count - len(texts)} more")

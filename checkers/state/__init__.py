@@ -1,1 +1,1 @@
-"""Whether what nodes hold and report agrees with what was acknowledged: restarts, replicas, epochs, progress."""
+"""Checks of the state that nodes hold and report: restarts, replicas, epochs, progress."""

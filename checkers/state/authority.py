@@ -1,15 +1,16 @@
-"""Whether at most one side went on: G25 of the NDB model.
+"""Evidence that two sides went on at once: guarantee G25 of the NDB model.
 
-Two nodes are on different sides while the view that each has installed lacks the other. Views may follow each other
-like that: who was cut off and ended, may start the cluster anew when the others are gone. So it takes two acknowledged
-writes, one by each, that both *began* after both views were installed, and ended before either node installed another:
-then neither view had ended when the other began. What was in flight when a view was installed may still be answered.
+Two nodes are on different sides while the view that each has installed lacks the other node. Such views may legally
+follow each other: nodes that were cut off and stopped may restart the cluster once the others are gone. So a finding
+takes two acknowledged writes, one by each node. Both must *begin* after both views were installed, and end before
+either node installed another view: then neither view had ended when the other began. Writes in flight when a view was
+installed may still be answered.
 
-An arbitrator may not let two disjoint sets go on either, unless nodes of both came together between the two, or the
-whole cluster was restarted. Only grants that were used count: another may have been lost before it was told.
+An arbitrator must not let two disjoint sets of nodes go on either, unless nodes of both came together in between, or
+the whole cluster was restarted. Only grants that were used count: another may have been lost before it arrived.
 
-Witnesses: acknowledged writes of a node whose view lacked one that was alive, as it was not struck by a crash and
-installed another view later; and grants that were used in a partition.
+Witnesses: acknowledged writes of a node whose view lacked a live node (one that no crash had struck and that installed
+another view later), and grants that were used in a partition.
 """
 
 from bisect import bisect_right
@@ -31,7 +32,7 @@ CRASHES = ("crash", "lost-writes", "full-disk")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reign:
-    """A view as one node had it installed, until the node installed the next."""
+    """A view on one node, from its installation to the installation of the next."""
 
     node: str
     number: int
@@ -39,15 +40,15 @@ class Reign:
     seq: int
     ns: int
     end_seq: int  # NEVER for the last.
-    writes: tuple[Transaction, ...]  # What the node acknowledged that began and ended in it.
+    writes: tuple[Transaction, ...]  # Acknowledged writes that began and ended within it.
 
     def after(self, seq: int) -> Transaction | None:
-        """The first of the writes that began after that."""
+        """The first write that began after that position in the journal."""
         return next((write for write in self.writes if write.invoke_seq > seq), None)
 
 
 def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # noqa: ARG001  Every check takes a name.
-    """What views, grants and acknowledged writes of that history prove. Raises HistoryError if damaged."""
+    """The judgement of views, grants and acknowledged writes. Raises HistoryError if they are damaged."""
     found = states(history, Dictionary(history), "view", "grant", "restart")
     views = [view for view in found["view"] if isinstance(view.key, int) and isinstance(view.value, list)]
     reigns = _reigns(views, [t for t in transactions(history) if t.outcome == OK and t.node is not None])
@@ -69,7 +70,7 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # n
 
 
 def _reigns(views: Sequence[State], writes: Sequence[Transaction]) -> list[Reign]:
-    """Every view of every node, in the order in which they were installed."""
+    """Every view of every node, in order of installation."""
     of_node: dict[str, list[State]] = {}
     for view in views:
         of_node.setdefault(view.node, []).append(view)
@@ -101,7 +102,7 @@ def _members(state: State) -> tuple[str, ...]:
 
 
 def _both_sides(reigns: Sequence[Reign]) -> Iterator[Finding]:
-    """One finding with the first two writes that show it."""
+    """One finding with the first two such writes, if there are any."""
     first: tuple[Reign, Transaction, Reign, Transaction] | None = None
     count = 0
     acting = [reign for reign in reigns if reign.writes]
@@ -125,7 +126,7 @@ def _both_sides(reigns: Sequence[Reign]) -> Iterator[Finding]:
 
 
 def _used_grants(grants: Sequence[State], reigns: Sequence[Reign]) -> list[State]:
-    """Grants under whose number a view of their members was installed later, in their order."""
+    """Grants that were used: a view of their number and members was installed later. In their order."""
     return [
         grant
         for grant in grants
@@ -139,7 +140,7 @@ def _used_grants(grants: Sequence[State], reigns: Sequence[Reign]) -> list[State
 def _two_grants(
     grants: Sequence[State], reigns: Sequence[Reign], restarts_ns: Sequence[int], grace_ns: int
 ) -> Iterator[Finding]:
-    """One finding with the first two grants that exclude each other."""
+    """One finding with the first two grants that exclude each other, if there are any."""
     for place, later in enumerate(grants):
         for earlier in grants[:place]:
             one, other = _members(earlier), _members(later)
@@ -158,7 +159,7 @@ def _two_grants(
 
 
 def _writes_without_a_live_node(reigns: Sequence[Reign], faults: Sequence[Window]) -> int:
-    """How many writes were acknowledged in views that lack a node which was alive."""
+    """The number of writes that were acknowledged in views that lack a live node."""
     known = tuple(dict.fromkeys(reign.node for reign in reigns))
     count = 0
     for reign in reigns:
@@ -169,7 +170,7 @@ def _writes_without_a_live_node(reigns: Sequence[Reign], faults: Sequence[Window
 
 
 def _is_alive(node: str, reign: Reign, reigns: Sequence[Reign], faults: Sequence[Window]) -> bool:
-    """Had it been in a view before, did no crash strike it, and did it come back?"""
+    """True if it was in an earlier view, no crash struck it, and it installs a view again later."""
     has_been = any(each.node == node and each.seq < reign.seq for each in reigns)
     comes_back = any(each.node == node and each.seq > reign.seq for each in reigns)
     was_struck = any(w.kind in CRASHES and node in w.targets and overlaps(w, reign.ns, reign.ns, 0) for w in faults)

@@ -1,19 +1,19 @@
-"""Whether gap markers and disconnections had a cause: G14, G27 and G29 of the NDB model.
+"""Gap markers and disconnections without a cause: guarantees G14, G27 and G29 of the NDB model.
 
-A gap marker without cause cries wolf. What each cause must leave behind, before the marker reached the user:
-- "inconsistent": a data node marked that epoch as missing, after its group had dropped buffered rows up to it and more
-  (or it had come in later than the epoch), and after a node of that group was lost. Dropped rows alone are harmless
-  while the one who publishes them lives.
+A gap marker without a cause is a false alarm. Each cause must leave this evidence before the marker reached the user:
+- "inconsistent": a data node marked that epoch as missing, after its group had dropped buffered rows up to that epoch
+  or beyond (or the node joined later than the epoch), and after a node of that group was lost. Dropped rows alone are
+  harmless while the node that publishes them lives.
 - "out-of-memory": the subscriber's buffer was full, once for each marker.
 - "disconnected": a data node ended the subscription; or nodes, or links of the subscriber, were struck.
 - "cluster-failure": the cluster was restarted as a whole; or every data node was struck, or the subscriber.
-"Before" reaches back to the first sign of an epoch that may be missing: the user may be slow, and hear of it late.
+"Before" reaches back to the first sign of an epoch that may be missing, because a slow user learns of it late.
 
-A subscriber is disconnected only because it lags by more than the declared number of epochs (or is told of many old
-ones at once, as a node takes over from another), or because its link broke, which takes a fault of the link or of one
-of its ends.
+A subscriber may be disconnected for one of two reasons only. It lags by more than the declared number of epochs (or a
+node that takes over from another announces many old ones to it at once). Or its link broke, which takes a fault of the
+link or of one of its ends.
 
-Witnesses: false-gap, gap markers, and sessions that lived through the loss of a node; spurious-disconnect,
+Witnesses: for false-gap, gap markers, and sessions that lived through the loss of a node; for spurious-disconnect,
 disconnections, and faults that slowed a subscriber.
 """
 
@@ -60,9 +60,9 @@ class Trouble:
 
 
 def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # noqa: ARG001  Every check takes a name.
-    """What the markers and disconnections of that history prove. Raises HistoryError if damaged.
+    """The judgement of gap markers and disconnections. Raises HistoryError if the history is damaged.
 
-    One finding for each anomaly and subscriber: the first example, and how many there are.
+    One finding per anomaly and subscriber, with the first example and the count.
     """
     record = _Record(history, bounds)
     troubles = [*record.markers(), *record.disconnections()]
@@ -80,7 +80,7 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # n
 
 
 class _Record:
-    """All that a history says about gaps and disconnections."""
+    """The records of a history about gaps and disconnections."""
 
     def __init__(self, history: Path, bounds: Bounds) -> None:
         names = Dictionary(history)
@@ -97,7 +97,7 @@ class _Record:
         ]
 
     def markers(self) -> Iterator[Trouble]:
-        """Gap markers without cause."""
+        """Gap markers without a cause."""
         full: dict[str, int] = {}
         for session, gap in self.gaps:
             match gap.cause:
@@ -119,7 +119,7 @@ class _Record:
                 yield Trouble(FALSE_GAP, session.subscriber, sentence, what)
 
     def disconnections(self) -> Iterator[Trouble]:
-        """Disconnections without cause."""
+        """Disconnections without a cause."""
         for state in self.found["disconnect"]:
             match state.value:
                 case ["lagging", int(behind), *_] if self._bounds.records is not None:
@@ -137,7 +137,7 @@ class _Record:
             yield Trouble(SPURIOUS, subscriber, sentence, (state.node, state.position))
 
     def witnesses(self) -> dict[str, int]:
-        """What could have shown the two anomalies."""
+        """The number of chances to see each of the two anomalies."""
         losses = self._losses_ns()
         spans = [(session.marks[0].ns, self._end_ns(session)) for session in self._sessions]
         lived_through = sum(begin < ns <= end for ns in losses for begin, end in spans)
@@ -150,7 +150,7 @@ class _Record:
             SPURIOUS: len(self.found["disconnect"]) + len(slowed),
         }
 
-    # Why there is no cause, or None.
+    # The reason why a marker has no cause; None if it has one.
 
     def _no_missing_rows(self, gap: Mark) -> str | None:
         marked = [
@@ -202,10 +202,10 @@ class _Record:
             return None
         return "the cluster was not restarted as a whole, and not all data nodes had been struck"
 
-    # What was going on.
+    # The surrounding events: faults, restarts, views.
 
     def _faults_before(self, gap: Mark) -> list[Window]:
-        """Crashes, pauses and partitions from the first sign of an epoch that may be missing, to the marker."""
+        """Crashes, pauses and partitions between the first sign of an epoch that may be missing and the marker."""
         since_ns = min(self._first_sign_ns(gap.position), gap.ns)
         return [
             window
@@ -217,7 +217,7 @@ class _Record:
         return window.touches(subscriber) or any(map(window.touches, self._nodes))
 
     def _is_restarting(self, gap: Mark) -> bool:
-        """Was the whole cluster down at some moment of that time? It is, from its last success to its restart."""
+        """True if the whole cluster was down at some moment of that time: from its last success to its restart."""
         since_ns = min(self._first_sign_ns(gap.position), gap.ns) - self._bounds.grace_ns
         for restart in self.found["restart"]:
             if restart.key != 0:
@@ -234,7 +234,7 @@ class _Record:
         )
 
     def _first_signs(self) -> tuple[list[int], list[int]]:
-        """Epochs in ascending order, and for each when it, or a later one, was first seen."""
+        """Epochs in ascending order, and for each the time when it, or a later one, was first seen."""
         seen = [(t.epoch, t.complete_ns) for t in self._done if t.epoch is not None]
         marks = [mark for session in self._sessions for mark in session.marks if mark.kind == "watermark"]
         seen += [(mark.position, mark.ns) for mark in marks if mark.position is not None]
@@ -243,14 +243,14 @@ class _Record:
         return [epoch for epoch, _ in seen], earliest
 
     def _first_sign_ns(self, position: int | None) -> int:
-        """When that epoch, or a later one, was first seen: 0 if it is not known which, NEVER if none was."""
+        """The time when that epoch, or a later one, was first seen; 0 for an unknown epoch, NEVER if none was."""
         if position is None:
             return 0
         place = bisect_left(self._epochs, position)
         return self._since_ns[place] if place < len(self._since_ns) else NEVER
 
     def _losses_ns(self) -> list[int]:
-        """When a view came into force that lacks a member of the one before it."""
+        """The times when a view was installed that lacks a member of the view before it."""
         by_number: dict[int, State] = {}
         for view in self.found["view"]:
             by_number.setdefault(view.key_id, view)
@@ -260,7 +260,7 @@ class _Record:
         ]
 
     def _end_ns(self, session: Session) -> int:
-        """When a session ended, NEVER if nothing says so."""
+        """The end of a session; NEVER if no record shows it."""
         closing = session.marks[-1]
         if closing.kind == "close":
             return closing.ns
@@ -279,7 +279,7 @@ class _Record:
         ]
 
     def _has_taken_over(self, node: str, ns: int) -> bool:
-        """Did a node of its group leave its view lately? Then it announces old epochs anew, all at once."""
+        """True if a node of its group left its view lately: then it announces old epochs anew, all at once."""
         group = set(self._group(node))
         views = self._views_of(node, ns)
         return any(
@@ -291,10 +291,10 @@ class _Record:
         return next((group for group in self._bounds.groups if node in group), (node,))
 
     def _has_joined_after(self, missing: State) -> bool:
-        """Was that epoch over before the node was told that it is a full member again?
+        """True if that epoch was over before the node learned that it is a full member again.
 
-        A node that is brought in keeps nothing for its peer from before. The view after the one that brought it in, of
-        the same members, makes it a full one.
+        A node that joins keeps nothing for its peer from the time before. The view that adds it is followed by a view
+        of the same members, which makes it a full one.
         """
         views = self._views_of(missing.node, missing.ns)
         others = [view.key_id for view in self.found["view"] if missing.node not in _list(view.value)]

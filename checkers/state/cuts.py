@@ -1,17 +1,18 @@
-"""Whether every epoch is a consistent cut: what precedes a transaction has no later epoch than it has (NDB-G5).
+"""Epochs that are not consistent cuts: a transaction must not precede one of an earlier epoch (NDB-G5).
 
 Theory of operation. An edge leads from a to b, both ok, both writers with an epoch, if
 1. ww: b appended to a key after a did, as the longest read of the key shows;
-2. wr: b read what a appended, under lock or not;
+2. wr: b read what a appended, with or without a lock;
 3. rt: a had been answered before b was invoked;
 4. rw: a read a key under a lock that it held until commit, and did not see what b appended.
-Then epoch(a) <= epoch(b). Kernels are linear but for sorting: along the versions of a key the highest epoch so far
-answers for all that came before, the lowest to come for all that comes after; over time the highest answered so far.
+Then epoch(a) <= epoch(b). The kernels are linear but for sorting. Along the versions of a key, the highest epoch so
+far stands for all earlier versions, and the lowest epoch from there on for all later ones; over time, it is the
+highest epoch answered so far.
 
-Not checked, because it may be otherwise in a correct system: rw without lock (specs: 230 such edges in 4820
-transactions); transactions that wrote nothing, whose epoch is what was current where they were answered. Such a reader
-may see a commit of the next epoch while its own coordinator has not yet heard of it. Appends that no read shows have no
-known place, and are left out of ww.
+Not checked, because a correct system may differ: rw without a lock (specs: 230 such edges in 4820 transactions), and
+transactions that wrote nothing, whose epoch is the current one where they were answered. Such a reader may see a commit
+of the next epoch before its own coordinator has heard of that epoch. Appends that no read shows have no known place,
+and are left out of ww.
 
 Witnesses: ww between neighbours, wr and locked rw to the next version, between two writers with epochs. Real time is
 checked, and not counted: nearly all of its edges lie far apart.
@@ -42,9 +43,9 @@ NOBODY: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """Edges of one kind that lead back: `count` later operations (or versions, reads), and the worst edge.
+    """Edges of one kind that lead back to an earlier epoch: their `count` by target (of rw by reader), and the worst.
 
-    `element` is what the edge is about: of ww and rw what `after` appended, of wr what `before` did; -1 for rt.
+    `element` is the subject of the edge: for ww and rw what `after` appended, for wr what `before` did; -1 for rt.
     """
 
     kind: str
@@ -58,14 +59,14 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closure:
-    """What the kernels found: broken edges, at most one of each kind, and how many edges there were to see."""
+    """The broken edges, at most one of each kind, and the number of edges of each kind that were checked."""
 
     broken: tuple[Broken, ...]
     edges: dict[str, int]
 
 
 def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
-    """Whether the epochs of that history are closed under what precedes. Raises HistoryError if it is damaged."""
+    """The judgement of all epochs as cuts. Raises HistoryError if the history is damaged."""
     acts = read_acts(history)
     found = closure(acts)
     unknown = {NOT_CLOSED: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
@@ -80,7 +81,7 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
 
 
 def closure(acts: Acts) -> Closure:
-    """All edges, judged."""
+    """The broken edges of all four kinds, and the number of edges."""
     along = _Along(acts.versions, acts.writers)
     results = [_ww(along), _wr(along), (_rt(acts.writers), 0), _rw(along, _is_locked(acts))]
     return Closure(
@@ -90,12 +91,12 @@ def closure(acts: Acts) -> Closure:
 
 
 class _Along:
-    """The versions of all keys in order, each with the epoch of its writer, as ranks: 0 is the lowest, -1 unknown."""
+    """The versions of all keys in order, each with its writer's epoch as a rank: 0 is the lowest, -1 unknown."""
 
     def __init__(self, versions: Versions, writers: Writers) -> None:
         self.versions, self.writers = versions, writers
         self.epochs, rank = np.unique(writers.epoch, return_inverse=True)
-        self.rank_of_row = np.append(rank, -1).astype(np.int64)  # The last answers for row -1.
+        self.rank_of_row = np.append(rank, -1).astype(np.int64)  # The last entry is found at row -1.
         self.op = np.append(versions.rows.append_op.astype(np.int64), NOBODY)[versions.writer]
         self.rank = self.rank_of(self.op)
         self.span = len(self.epochs) + 1
@@ -104,7 +105,7 @@ class _Along:
         # The lowest of this version and all after it; span - 1 if none of them is known.
         height = np.where(self.rank < 0, self.span - 1, self.rank)
         self.lowest = np.minimum.accumulate((base + height)[::-1])[::-1] - base
-        # The nearest places, back and on, that hold those: a key's first and last place are such places themselves.
+        # Nearest places, backward and forward, with those ranks; a key's first and last place have them themselves.
         here, nowhere = np.arange(len(self.rank)), len(self.rank)
         self.highest_at = np.maximum.accumulate(np.where(self.rank == self.highest, here, -1))
         self.lowest_at = np.minimum.accumulate(np.where(height == self.lowest, here, nowhere)[::-1])[::-1]
@@ -114,11 +115,11 @@ class _Along:
         return self.rank_of_row[self.writers.place(op)]
 
     def element(self, place: int) -> int:
-        """What stands at that place."""
+        """The element appended at that place."""
         return int(self.versions.rows.append_value[self.versions.writer[place]])
 
     def worst(self, kind: str, before: Int64s, after: Int64s) -> int:
-        """The row of the edge that leads back farthest; of several the one of the earliest operations."""
+        """The row of the edge that leads back farthest; among equals, of the earliest operations."""
         fall = self.epochs[self.rank_of(before)] - self.epochs[self.rank_of(after)]
         return int(np.lexsort((before, after, -fall))[0])
 
@@ -202,12 +203,12 @@ def _rw(along: _Along, is_locked: Bools) -> tuple[Broken | None, int]:
 
 
 def _next_place(versions: Versions) -> Int64s:
-    """For each read that shows a version, where the next one of its key would stand."""
+    """For each read that shows a version, the place of the next version of its key."""
     return versions.order_start[versions.read_code] + versions_read(versions)
 
 
 def _rt(writers: Writers) -> Broken | None:
-    """Over time: the highest epoch among those answered before each invocation."""
+    """The broken edges of real time: before each invocation, the highest epoch already answered counts."""
     if not len(writers.index):
         return None
     order = np.argsort(writers.after, kind="stable")
@@ -224,7 +225,7 @@ def _rt(writers: Writers) -> Broken | None:
 
 
 def _is_locked(acts: Acts) -> Bools:
-    """For each read of the versions, whether its operation read that key under lock only."""
+    """True for each read of the versions whose operation read that key under a lock only."""
     versions = acts.versions
     op, key = versions.rows.read_op.astype(np.int64), versions.keys[versions.read_code]
     both = pairs(

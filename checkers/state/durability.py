@@ -1,14 +1,17 @@
-"""Whether a restart of the whole cluster brought back exactly what it should: G21 and G22 of the NDB model.
+"""Findings about restarts that lost or invented data: guarantees G21 and G22 of the NDB model.
 
-What each node restored from its disk must be, key by key and over all nodes together, a replay of all transactions up
-to the position that was restored. Legal: acknowledged transactions beyond it are gone (they are void), whole, within
-the declared bound. Nodes that did not restore from disk show nothing, and a cluster that dies again before a node has
-shown what it restored, leaves no evidence of that node's group.
+Key by key and over all nodes together, the state that the nodes restored from disk must equal a replay of all
+transactions up to the restored position. Acknowledged transactions beyond that position are void: they are legally
+gone, as a whole, within the declared bound. Nodes that did not restore from disk show nothing. If the cluster dies
+again before a node has shown what it restored, there is no evidence of that node's group.
 
-Witnesses: lost-acknowledged and duplicate-elements, transactions that a restart had to keep and whose keys it showed;
-resurrected, those that it had to leave out; fractured-restore, those of both, and of unclear outcome, with two elements
-or more; phantom-write, failed ones; loss-beyond-bound, acknowledged transactions that were void, or just old enough to
-be safe (up to twice the bound), and each restart before which something was reported as saved.
+Witnesses:
+- lost-acknowledged and duplicate-elements: transactions that a restart had to keep and whose keys it showed;
+- resurrected: those that it had to leave out;
+- fractured-restore: both, and those of unclear outcome, with two elements or more;
+- phantom-write: failed transactions;
+- loss-beyond-bound: acknowledged transactions that were void, or just old enough to be safe (up to twice the bound),
+  and each restart before which something was reported as saved.
 """
 
 from collections import Counter
@@ -45,7 +48,7 @@ ANOMALIES = (LOST, RESURRECTED, FRACTURED, PHANTOM, TWICE, BEYOND)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """One thing that is wrong. `what` makes the fingerprint."""
+    """One violation. `what` makes the fingerprint."""
 
     anomaly: str
     sentence: str
@@ -54,9 +57,9 @@ class Trouble:
 
 
 def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
-    """What the restarts of that history prove. Raises HistoryError if its files are damaged.
+    """The judgement of the restarts: one finding per anomaly and restart, with the first example and the count.
 
-    One finding for each anomaly and restart: the first example, and how many there are.
+    Raises HistoryError if the files of the history are damaged.
     """
     names = Dictionary(history)
     claims = Claims(history, bounds)
@@ -66,7 +69,7 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
     quiet = disturbed((w for w in windows(history) if w.kind != SLOW_SUBSCRIBER), bounds.grace_ns)
     witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
     findings: list[Finding] = []
-    known: dict[Element, bool] = {}  # What an earlier restart has lost, or brought back.
+    known: dict[Element, bool] = {}  # Lost or brought back by an earlier restart.
     for count, restart in enumerate(claims.restarts, 1):
         content = Content(restored(found["restored"], restart.number), groups, names)
         seen = list(sights(claims.after(count), content))
@@ -117,7 +120,7 @@ def _witnesses(seen: list[Sight]) -> Mapping[str, int]:
 def _replay_troubles(
     seen: list[Sight], content: Content, claims: Claims, restart: Restart, known: dict[Element, bool], name: Name
 ) -> Iterator[Trouble]:
-    """What the restored state has, and should not have, or lacks, and should not; but for what is `known` already."""
+    """Elements that the restored state wrongly has or wrongly lacks, except those in `known`."""
     went = f"after restart {restart.number} of the whole cluster, which restored {restart.restored}"
     for sight in seen:
         op = sight.claim.transaction.index
@@ -151,10 +154,11 @@ def _replay_troubles(
 def _bound_troubles(
     claims: Claims, count: int, saved: list[Sample], bounds: Bounds, disturbances: list[Interval]
 ) -> Iterator[tuple[Trouble | None, int]]:
-    """Losses that are too large, each with whether it is a witness. Nobody can say when the cluster died.
+    """Losses that are too large, each with its number of witnesses.
 
-    It was alive when the last operation began that succeeded, and when it last reported something as saved: from the
-    later of the two the bound is counted back, and time in which faults held up its saving is not counted.
+    Nobody knows when the cluster died. It was alive when the last successful operation began, and when it last reported
+    something as saved. The bound is counted back from the later of the two, without the time in which faults held up
+    saving.
     """
     restart = claims.restarts[count - 1]
     earlier = [sample for sample in saved if sample.seq < restart.seq]

@@ -1,12 +1,12 @@
-"""Whether epochs are what is declared: one for each transaction (NDB-G4), rising without holes, never used again (G15).
+"""Epochs as declared: one for each transaction (NDB-G4), rising without holes, never used again (G15).
 
-`double-epoch`: all that shows a transaction's epoch must show the same one: the answer to its client, and every row of
-it in every session. Witness: a transaction whose epoch is shown twice or more.
+`double-epoch`: every source that shows a transaction's epoch must show the same one: the answer to its client, and
+each of its rows in each session. A witness is a transaction whose epoch is shown twice or more.
 
-`epoch-shape`, in two parts. Witnesses: restarts of the whole cluster with an epoch before them, and pairs of part 2.
-1. No epoch is used again. A restart of the whole cluster begins with an epoch above all that were seen before, and what
-   is invoked after it gets none below. Seen is what an operation reported, and what a subscriber was told. The epoch of
-   a row that was on its way when the cluster failed may be received later: such rows are not asked.
+`epoch-shape` has two parts. Witnesses: restarts of the whole cluster with an epoch before them, and pairs of part 2.
+1. No epoch is used again. A restart of the whole cluster begins with an epoch above all that were seen before, and
+   operations invoked after it get none below. Seen means reported by an operation or delivered to a subscriber. Rows
+   received after the restart are not checked, because they may have been in flight when the cluster failed.
 2. Within a session epoch (g, m) is followed by (g, m + 1), or (h, 0) with h > g. Any higher one may follow where the
    cluster's view changed in between, or the subscription was opened anew. Watermarks that go back are another finding.
 Source: specs N1.6 and N2; the epoch is GCI << bits | micro, with the bits of `Bounds.saved_bits`.
@@ -43,7 +43,7 @@ ANSWER: Final = -1  # The subscriber of an observation that is a client's answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What subscribers were told, in order of receipt: arrays of one length. Missing numbers are NEVER."""
+    """The events that subscribers received, in order of receipt: arrays of one length. Missing numbers are NEVER."""
 
     names: tuple[str, ...]
     seq: Int64s
@@ -72,7 +72,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """Observations of transactions' epochs. `seq` is the record that shows each, `at` the operation, or the key."""
+    """Observations of transactions' epochs. `seq` is the record that shows each; `at` is the operation or the key."""
 
     unit: Int64s
     epoch: Int64s
@@ -82,7 +82,7 @@ class Shown:
 
 
 def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
-    """What that history shows of its epochs. Raises HistoryError if it is damaged."""
+    """The judgement of all epochs of a history. Raises HistoryError if it is damaged."""
     told, answers, known = read_told(history), read_answers(history), restarts(history)
     show = epoch_name(bounds.saved_bits)
     double, units = _double(told, answers, name, show)
@@ -97,7 +97,7 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
 
 
 def read_told(history: Path) -> Told:
-    """What subscribers were told of epochs. Raises HistoryError."""
+    """The events of a history that show epochs, by seq. Raises HistoryError."""
     columns = ["seq", "subscriber", "session", "kind", "key", "position", "epoch", "unit"]
     table = whole_table(history, "events", columns).sort_by("seq")
     names = tuple(sorted(pc.unique(table["subscriber"]).to_pylist()))
@@ -113,7 +113,7 @@ def read_told(history: Path) -> Told:
 
 
 def read_answers(history: Path) -> Answers:
-    """What clients were answered of epochs. Raises HistoryError."""
+    """The ok operations of a history that have an epoch, by index. Raises HistoryError."""
     columns = ["index", "outcome", "invoke_seq", "complete_seq", "txn", "epoch", "commit_ts"]
     ops = whole_table(history, "ops", columns)
     rows = np.flatnonzero((integers(ops["outcome"], OK) == OK) & (integers(ops["epoch"], NEVER) != NEVER))
@@ -130,7 +130,7 @@ def _is(kind: pa.ChunkedArray, name: str) -> Bools:
 
 
 def _views(history: Path) -> tuple[Int64s, Int64s]:
-    """When nodes installed views (positions in the journal), and the epochs that they then knew; both ascending."""
+    """Journal positions where nodes installed views, and the epochs that they knew then; both ascending."""
     path = history / "states.parquet"
     if not path.is_file():
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -142,7 +142,7 @@ def _views(history: Path) -> tuple[Int64s, Int64s]:
 
 
 def _double(told: Told, answers: Answers, name: Name, show: EpochName) -> tuple[tuple[Finding, ...], int]:
-    """Transactions that are shown in two epochs, and how many are shown twice or more."""
+    """Findings of transactions that are shown in two epochs, and the number of those shown twice or more."""
     shown = _shown(told, answers)
     if not len(shown.unit):
         return (), 0
@@ -174,7 +174,7 @@ def _double(told: Told, answers: Answers, name: Name, show: EpochName) -> tuple[
 
 
 def _shown(told: Told, answers: Answers) -> Shown:
-    """Every observation of a transaction's epoch; an epoch that says the same as its position is none of its own."""
+    """Every observation of a transaction's epoch. An epoch that equals its row's position is not counted twice."""
     named = told.is_row & (told.unit != NEVER) & (told.position != NEVER)
     other = named & (told.epoch != NEVER) & (told.epoch != told.position)
     committed = (answers.txn != NEVER) & (answers.commit != NEVER)
@@ -192,7 +192,7 @@ def _shown(told: Told, answers: Answers) -> Shown:
 
 
 def _where(shown: Shown, row: int, told: Told, name: Name) -> str:
-    """Where an observation was made."""
+    """The place of an observation, for a sentence."""
     if shown.subscriber[row] == ANSWER:
         return f"the answer to its client (T{shown.at[row]})"
     return f"the row of {name(int(shown.at[row]))} that {told.names[shown.subscriber[row]]} received"
@@ -201,7 +201,10 @@ def _where(shown: Shown, row: int, told: Told, name: Name) -> str:
 def _again(
     told: Told, answers: Answers, known: tuple[Restart, ...], show: EpochName
 ) -> tuple[tuple[Finding, ...], int]:
-    """Restarts that begin with an epoch that was used, operations with one from before; and the restarts to ask."""
+    """Findings of epochs used again, and the number of restarts that were checked.
+
+    A restart may begin with an epoch that was used, or an operation invoked after it may get an epoch from before.
+    """
     used: list[Finding] = []
     below: list[Finding] = []
     asked = 0
@@ -230,7 +233,7 @@ def _again(
 def _holes(
     told: Told, views: tuple[Int64s, Int64s], bits: int | None, show: EpochName
 ) -> tuple[tuple[Finding, ...], int]:
-    """Epochs that were passed over in a session, and how many pairs of successive ones were compared."""
+    """Findings of epochs that a session skipped, and the number of successive pairs that were compared."""
     if bits is None:
         return (), 0
     rows = np.flatnonzero((told.is_watermark & (told.position != NEVER)) | told.is_break)
@@ -258,7 +261,7 @@ def _holes(
 
 
 def _between(values: Int64s, low: Int64s, high: Int64s) -> Bools:
-    """Whether one of the ascending values lies in [low, high]."""
+    """True where one of the ascending values lies in [low, high]."""
     result: Bools = np.searchsorted(values, low, side="left") < np.searchsorted(values, high, side="right")
     return result
 

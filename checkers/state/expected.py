@@ -1,10 +1,11 @@
-"""What the transactions of a run must have left: after each restart of the whole cluster, and at the end.
+"""The transactions that a state must show: after each restart of the whole cluster, and at the end of a run.
 
-A restart brings back what was saved up to a position, and no more. So a transaction is *kept* by a state if no restart
-since its own generation left it out, and *void* if one did. Elements are appended once, so a state shows who is in it.
+A restart restores what was saved up to a position, and no more. A transaction is *kept* by a state if no restart since
+its own generation left it out, and *void* if one did. Each element is appended once, so a state shows which
+transactions it contains.
 
-An operation of unclear outcome has an epoch if one of its elements was delivered in a stream: then it did happen. Else
-it may be in a state or not, but as a whole.
+An operation of unclear outcome has an epoch if a stream delivered one of its elements: then it did happen. Otherwise a
+state may contain it or not, but only as a whole.
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,7 +27,7 @@ NO_GROUP: Final = -1
 
 
 class Fate(Enum):
-    """What a state must show of a transaction."""
+    """How much of a transaction a state must show."""
 
     KEPT = "all of it"
     VOID = "nothing of it, though it had happened"
@@ -36,7 +37,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A transaction, and when it happened as far as that is known."""
+    """A transaction, and its epoch and generation as far as they are known."""
 
     transaction: Transaction
     epoch: int | None
@@ -46,13 +47,13 @@ class Claim:
 
     @property
     def is_acknowledged(self) -> bool:
-        """Was the client told that it happened?"""
+        """True if the client received an ok."""
         return self.transaction.outcome == OK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What a state shows of a transaction. `absent` are only elements whose keys the state knows."""
+    """The part of a transaction that a state shows. `absent` has only elements whose keys the state knows."""
 
     claim: Claim
     fate: Fate
@@ -61,15 +62,16 @@ class Sight:
 
     @property
     def is_whole(self) -> bool:
-        """Is nothing of it beyond what the state knows?"""
+        """True if the state knows the keys of all its elements."""
         return len(self.present) + len(self.absent) == len(self.claim.transaction.writes)
 
 
 class Content:
-    """A state: the elements of each key, of all nodes that showed theirs together.
+    """A state: the elements of each key, merged over all nodes that showed theirs.
 
-    It knows a key if a node of the key's group showed something. A key that nobody ever showed it knows only if every
-    group did. If nodes did not show all that they hold (`is_partial`), it knows the keys that it shows.
+    It knows a key if a node of the key's group showed something. A key that no dump of the run shows has no known
+    group: it is known only if every group showed something. If nodes did not show all that they hold (`is_partial`),
+    only the keys that appear are known.
     """
 
     def __init__(
@@ -88,11 +90,11 @@ class Content:
                 self.twice.append((dump.node, (dump.key_id, doubled)))
 
     def has(self, element: Element) -> bool:
-        """Is it there?"""
+        """True if the state contains the element."""
         return element[1] in self.elements.get(element[0], {})
 
     def knows(self, key: int) -> bool:
-        """Would its elements have been seen?"""
+        """True if the elements of the key would have been seen."""
         if self._is_partial:
             return key in self.elements
         group = self._groups.of_key(key)
@@ -111,7 +113,7 @@ class Content:
 
 
 class Groups:
-    """Which nodes hold the same data, and which keys each group holds, as all dumps of a run show it."""
+    """The nodes that hold the same data, and the keys of each group, as all dumps of a run show them."""
 
     def __init__(self, bounds: Bounds, dumps: Iterable[State]) -> None:
         self._of_node = {node: number for number, group in enumerate(bounds.groups) for node in group}
@@ -121,16 +123,16 @@ class Groups:
             self._of_key.setdefault(dump.key_id, self.of_node(dump.node))
 
     def of_node(self, node: str) -> int:
-        """The number of its group: 0 for all nodes, where no groups are declared."""
+        """The number of the node's group; 0 for every node if no groups are declared."""
         return self._of_node.get(node, 0)
 
     def of_key(self, key: int) -> int:
-        """The number of the group that holds the key, NO_GROUP if no dump shows it."""
+        """The number of the key's group; NO_GROUP if no dump shows the key."""
         return self._of_key.get(key, NO_GROUP)
 
 
 class Claims:
-    """All transactions of a run, with what may be asked of a state. Raises HistoryError if the history is damaged."""
+    """All transactions of a run, and how much of each a state must show. Raises HistoryError on a damaged history."""
 
     def __init__(self, history: Path, bounds: Bounds) -> None:
         self.restarts: tuple[Restart, ...] = restarts(history)
@@ -145,18 +147,18 @@ class Claims:
         self.all = tuple(self._claim(transaction, told) for transaction in wrote)
 
     def after(self, number: int) -> Iterator[tuple[Claim, Fate]]:
-        """Who may be in the state behind so many restarts, each with what the state must show of it."""
+        """Transactions that may be in the state after `number` restarts, each with its required fate."""
         for claim in self.all:
             if claim.earliest < number and (claim.home is None or claim.home < number):
                 yield claim, self._fate(claim, number)
 
     def at_end(self) -> Iterator[tuple[Claim, Fate]]:
-        """All, each with what the last state of the run must show of it."""
+        """All transactions, each with its required fate in the last state of the run."""
         for claim in self.all:
             yield claim, self._fate(claim, len(self.restarts))
 
     def voided(self, claim: Claim, number: int) -> Restart | None:
-        """The first restart, of so many, that left it out."""
+        """The first of the first `number` restarts that left it out; None if none did."""
         if claim.home is None or claim.epoch is None:
             return None
         passed = self.restarts[claim.home : number]
@@ -170,7 +172,7 @@ class Claims:
         return Fate.VOID if self.voided(claim, number) is not None else Fate.KEPT
 
     def _told(self, history: Path) -> dict[Element, tuple[int, int]]:
-        """For each element that was delivered: the epoch, and the place of the event in the journal."""
+        """The epoch of each delivered element, and the position of its event in the journal."""
         told: dict[Element, tuple[int, int]] = {}
         for row in rows(history, "events", ["seq", "key", "value", "position"], kind=["row"]):
             if row["position"] is not None:
@@ -193,7 +195,7 @@ class Claims:
 
 
 def sights(claims: Iterable[tuple[Claim, Fate]], content: Content) -> Iterator[Sight]:
-    """What that state shows of each."""
+    """The part of each transaction that the state shows."""
     for claim, fate in claims:
         writes = claim.transaction.writes
         yield Sight(
@@ -205,12 +207,12 @@ def sights(claims: Iterable[tuple[Claim, Fate]], content: Content) -> Iterator[S
 
 
 def is_fractured(sight: Sight) -> bool:
-    """Is a part of it there, and another not, whatever else the state must show of it?"""
+    """True if one part of it is present and another absent, whatever its fate."""
     return bool(sight.present) and bool(sight.absent)
 
 
 def wrong(sight: Sight) -> tuple[Element, ...]:
-    """The elements for which a state is to blame, so that the states behind it are not blamed for them again."""
+    """The elements that the state wrongly has or lacks, so that later states are not blamed for them again."""
     match sight.fate:
         case Fate.KEPT:
             return sight.absent
@@ -221,11 +223,11 @@ def wrong(sight: Sight) -> tuple[Element, ...]:
 
 
 def told(elements: Sequence[Element], name: Name) -> str:
-    """Elements for people, with what is or are of them."""
+    """Elements for people, followed by "is" or "are"."""
     listed = " and ".join(f"{name(key)}'s {name(element)}" for key, element in elements)
     return f"{listed} {'is' if len(elements) == 1 else 'are'}"
 
 
 def restored(dumps: Sequence[State], number: int) -> list[State]:
-    """What was shown after the restart of that number."""
+    """The rows that nodes showed after the restart of that number."""
     return [dump for dump in dumps if dump.txn == number]

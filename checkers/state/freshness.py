@@ -1,15 +1,15 @@
-"""Whether each key by itself is read as fresh as real time demands (NDB-G2, in a form that needs no search).
+"""Stale reads of single keys, by real time (NDB-G2, in a form that needs no search).
 
 An ok operation that read a key as a list must have seen in it
-1. every element whose append had been answered, as ok, before the operation was invoked;
-2. all that an operation had read there which was answered before it was invoked;
-3. what it had itself appended before.
-It reads after it is invoked, so this holds for each read of a transaction by itself, with lock or without: no more than
-single keys is asked. The kernel puts appends and reads of a key in their order of answer; the highest version so far
-says what every later read must hold. A read that is not the beginning of the key's longest read is compared with the
-appends element by element, and shows nothing about reads after it.
+1. every element whose append had been answered as ok before the operation was invoked;
+2. everything that another operation read there, if that operation was answered before this one was invoked;
+3. every element that it had itself appended before.
+An operation reads after it is invoked, so this holds for each read of a transaction by itself, with or without a lock.
+Only single keys are checked. The kernel sorts appends and reads of a key by answer; the highest version so far is what
+every later read must hold. A read that is not a prefix of the key's longest read is compared with the appends element
+by element, and imposes nothing on later reads.
 
-Witnesses: reads that had something to show: an element appended, or read, before they were invoked.
+Witnesses: reads of a key with an element that was appended, or read, before they were invoked.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _SHOWN: Final = 4  # A longer list is shown by its end.
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Stale:
-    """A read (operation, key) that misses an element. `why`: append, read or own. `by` appended it, or had read it."""
+    """A read (operation, key) that misses an element. `why`: append, read or own. `by` appended or had read it."""
 
     op: int
     key: int
@@ -45,7 +45,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staleness:
-    """The operations that read something stale, an example for the earliest of them, and the number of witnesses."""
+    """The operations with a stale read, an example from the earliest of them, and the number of witnesses."""
 
     ops: Int64s
     example: Stale | None
@@ -53,7 +53,7 @@ class Staleness:
 
 
 def check(history: Path, name: Name = number) -> Judgement:
-    """Whether reads of that history were fresh. Raises HistoryError if it is damaged."""
+    """The judgement of all reads. Raises HistoryError if the history is damaged."""
     acts = read_acts(history)
     found = staleness(acts)
     unknown = {STALE: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
@@ -67,7 +67,7 @@ def check(history: Path, name: Name = number) -> Judgement:
 
 
 def staleness(acts: Acts) -> Staleness:
-    """All reads, judged."""
+    """The stale reads by rules 1 to 3, and the witnesses."""
     own = [_own(transactions) for transactions in acts.transactions]
     demands = _Demands(acts)
     ops = np.unique(np.concatenate([demands.stale_ops(), *(op for op, _, _ in own)]))
@@ -80,7 +80,7 @@ def staleness(acts: Acts) -> Staleness:
 
 
 class _Demands:
-    """What each read of a key must hold, by rules 1 and 2. Versions count from 0, none read, up."""
+    """The version that each read must hold by rules 1 and 2. Versions count from 0 (nothing read) up."""
 
     def __init__(self, acts: Acts) -> None:
         self.acts, self.versions = acts, acts.versions
@@ -89,7 +89,7 @@ class _Demands:
         place = np.full(len(rows.append_op), NEVER, np.int64)
         placed = np.flatnonzero(versions.writer >= 0)
         place[versions.writer[placed]] = placed - versions.order_start[versions.order_code[placed]]
-        # What no read shows, comes behind all that any shows.
+        # Appends that no read shows follow all that a read shows.
         self.append_version = np.minimum(place, size[versions.append_code]) + 1
         self.appended = np.flatnonzero(rows.append_outcome == OK)
         self.read_version = versions_read(versions)
@@ -117,7 +117,7 @@ class _Demands:
         self.stale_reads = np.sort(np.concatenate((self._stale, np.array(missing, np.int64))))
 
     def stale_ops(self) -> Int64s:
-        """The operations of stale reads."""
+        """The operations of the stale reads."""
         return self.versions.rows.read_op[self.stale_reads].astype(np.int64)
 
     def examples(self, ops: Int64s) -> list[Stale]:
@@ -131,7 +131,7 @@ class _Demands:
         return tuple(rows.elements[start : start + self.versions.read_length[read]].tolist())
 
     def _missed(self, read: int) -> list[Stale]:
-        """The earliest append, by its element, that had been answered and is not in what was read."""
+        """The earliest append that had been answered and whose element the read lacks; empty without one."""
         rows, versions = self.versions.rows, self.versions
         op, code, seen = int(rows.read_op[read]), versions.read_code[read], self._seen(read)
         appended = self.appended[(versions.append_code[self.appended] == code)]
@@ -144,7 +144,7 @@ class _Demands:
         return [Stale(op=op, key=int(versions.keys[code]), why="append", by=by, element=element, seen=seen)]
 
     def _lost(self, read: int) -> list[Stale]:
-        """The earliest read of more that had been answered."""
+        """The first element that the read lacks, though an operation answered before had read it; empty without one."""
         rows, versions = self.versions.rows, self.versions
         op, code, seen = int(rows.read_op[read]), versions.read_code[read], self._seen(read)
         others = self.plain[(versions.read_code[self.plain] == code) & (rows.read_after[self.plain] <= op)]
@@ -158,7 +158,7 @@ class _Demands:
 
 
 def _highest_before(*, code: Int64s, after: Int64s, height: Int64s, at_code: Int64s, at: Int64s) -> Int64s:
-    """For each question (at_code, at) the greatest height of its code whose `after` is not beyond `at`; else 0."""
+    """For each query (at_code, at) the greatest height of its code whose `after` is at most `at`; else 0."""
     if not len(code):
         return np.zeros(len(at), np.int64)
     span, reach = int(height.max()) + 1, int(max(after.max(), at.max(initial=0))) + 1
@@ -171,7 +171,7 @@ def _highest_before(*, code: Int64s, after: Int64s, height: Int64s, at_code: Int
 
 
 def _own(transactions: Transactions) -> tuple[Int64s, list[Stale], int]:
-    """Rule 3: the operations of one chunk that miss an element of their own, an example, and the reads that ask it."""
+    """Rule 3 for one chunk: the operations that miss their own element, an example, and the number of such reads."""
     owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
     is_ok = transactions.outcome[owner] == OK
     rows = np.flatnonzero(is_ok & ((transactions.f == APPEND) | ((transactions.f == READ) & transactions.is_known)))

@@ -1,18 +1,21 @@
-"""Whether the system went on, within its bounds, when nothing excused it: G26 to G29 of the NDB model.
+"""Progress within the declared bounds, unless a fault excuses it: guarantees G26 to G29 of the NDB model.
 
-A fault excuses what happens from its begin to the end of its grace; but what strikes subscribers only, excuses nobody
-else: commits, and the streams of others, must not wait for a slow, dead or unreachable subscriber. A subscriber itself
-is excused, too, while its user naps, and while it discards events for want of memory.
+A fault excuses delays from its begin to the end of its grace. A fault that strikes subscribers only excuses nobody
+else: commits, and the streams of others, must not wait for a slow, dead or unreachable subscriber. A subscriber is
+also excused while its user naps, and while it discards events for want of memory.
 
-Where watermarks rest without writes (`wm_idle`), a pause begins when the source has answered an operation with a
-position that the last watermark does not speak of: until then there was nothing to announce.
+If watermarks rest without writes (`wm_idle`), a pause begins when the source has answered an operation with a position
+that the last watermark does not cover: until then there was nothing to announce.
 
-Of every pause between two watermarks of a session, and of every wait of a commit for an epoch, what counts is the
-longest piece outside all that. It is a `lag` if a fault of other subscribers was in force in it, else a `stall`.
+From every pause between two watermarks of a session, and every wait of a commit for an epoch, the excused time is cut
+out, and the longest remaining piece counts. It is a `lag` if a fault of other subscribers was in force in it, else a
+`stall`.
 
-Witnesses: stall, pauses and waits of which a piece was not excused; lag, those of them in a fault of other subscribers
-that had an effect; memory-growth, probes that stood at half of the bound or more; user-blocks-acknowledgements, probes
-in naps that had lasted for as long as a silent subscriber is borne with, in a session that went on.
+Witnesses:
+- stall: pauses and waits with a piece that was not excused;
+- lag: those of them during a fault of other subscribers that had an effect;
+- memory-growth: probes at half of the bound or more;
+- user-blocks-acknowledgements: probes in naps at least as long as a silent subscriber is tolerated, in an open session.
 """
 
 from bisect import bisect_left, bisect_right
@@ -46,12 +49,12 @@ from harness.core.verdict import Finding, Judgement
 CHECKER = "liveness"
 STALL, LAG, GROWTH, BLOCKS = "stall", "lag", "memory-growth", "user-blocks-acknowledgements"
 ANOMALIES = (STALL, LAG, GROWTH, BLOCKS)
-NAP_REACH_NS = 250 * MS  # A nap is probed every 100 ms: so far from a probe the user may still sleep.
+NAP_REACH_NS = 250 * MS  # A nap is probed every 100 ms; the user may sleep this long around a probe.
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One thing that took too long, or grew too large. `who` and `what` make the fingerprint."""
+    """A wait that was too long, or memory that grew too large. `who` and `what` make the fingerprint."""
 
     anomaly: str
     who: str
@@ -65,10 +68,10 @@ def check(
     name: Name = number,  # noqa: ARG001  Every check takes a name.
     contract: StreamContract | None = None,
 ) -> Judgement:
-    """What the times of that history prove. Raises HistoryError if its files are damaged.
+    """The judgement of waits and of memory. Raises HistoryError if the files of the history are damaged.
 
-    One finding for each anomaly and node: the first example, and how many there are. Undeclared bounds are not judged.
-    `contract` says whether watermarks move without writes; without one, they do.
+    One finding per anomaly and node, with the first example and the count. Undeclared bounds are not judged.
+    `contract` says whether watermarks advance without writes; without a contract, they do.
     """
     record = _Record(history, bounds, contract)
     witnesses = dict.fromkeys(ANOMALIES, 0)
@@ -97,7 +100,7 @@ def _findings(troubles: list[Trouble]) -> Iterator[Finding]:
 
 
 class _Record:
-    """All that a history says about time and memory."""
+    """The records of a history about time and memory."""
 
     def __init__(self, history: Path, bounds: Bounds, contract: StreamContract | None) -> None:
         names = Dictionary(history)
@@ -115,9 +118,9 @@ class _Record:
         self._hard = disturbed((w for w in self._faults if w not in self._beside), bounds.grace_ns)
 
     def pauses(self) -> Iterator[tuple[str, str, int, int]]:
-        """The time from each open or watermark of a session to the next watermark, or to the end: who, "pause", when.
+        """The times from each open or watermark of a session to the next watermark or the end: who, "pause", when.
 
-        A session that ends without a word, as its subscriber died, ends with its last watermark.
+        A session without a close, because its subscriber died, ends with its last watermark.
         """
         last = {session.subscriber: session for session in self._sessions}
         for session in self._sessions:
@@ -132,20 +135,20 @@ class _Record:
                     yield session.subscriber, "pause", begin, end
 
     def waits(self) -> Iterator[tuple[str, str, int, int]]:
-        """The time for which each commit waited: who, "wait", when."""
+        """The time for which each commit waited: who, "wait", begin, end."""
         for sample in self._probes["commit-blocked-ns"]:
             yield sample.node, "wait", sample.ns - sample.value, sample.ns
 
     def limit_ns(self, kind: str) -> int | None:
-        """How long that may take, None if nothing is declared."""
+        """The longest allowed time for that kind; None if none is declared."""
         return self._bounds.stall_ns if kind == "pause" else self._bounds.blocked_ns
 
     def excused(self, who: str, kind: str) -> list[Interval]:
-        """When there is an excuse."""
+        """The excused intervals of that subscriber or node."""
         return self._excused[who] if kind == "pause" else self._hard
 
     def is_beside_others(self, who: str, piece: Interval, *, is_effective: bool = False) -> bool:
-        """Was a fault of other subscribers only in force then?"""
+        """True if a fault that struck only other subscribers was in force then."""
         return any(
             not (who in self._subscribers and window.touches(who))
             and (window.effect or not is_effective)
@@ -154,7 +157,7 @@ class _Record:
         )
 
     def told(self, who: str, kind: str, piece: Interval, limit_ns: int) -> Trouble:
-        """What took too long."""
+        """The violation, with a sentence about the piece that took too long."""
         is_lag = self.is_beside_others(who, piece)
         length, when = seconds(piece[1] - piece[0]), f"from {seconds(piece[0])} to {seconds(piece[1])}"
         what = f"{who} got no watermark" if kind == "pause" else f"A commit on {who} waited for an epoch"
@@ -163,7 +166,7 @@ class _Record:
         return Trouble(LAG if is_lag else STALL, who, sentence, (kind, *piece))
 
     def growth(self) -> tuple[list[Trouble], str, int]:
-        """Buffers that grew too large, and how often one was large enough to say so."""
+        """Buffers that grew too large, and the number of probes at half of the bound or more."""
         limit = self._bounds.records
         if limit is None:
             return [], GROWTH, 0
@@ -182,7 +185,7 @@ class _Record:
         return troubles, GROWTH, len(large)
 
     def naps(self) -> tuple[list[Trouble], str, int]:
-        """Subscribers that were disconnected because their user slept, and how often that could have been."""
+        """Subscribers that were disconnected because their user slept, and the number of chances to see that."""
         troubles = [self._asleep(state) for state in self._disconnects if self._is_asleep(state)]
         count = sum(self._is_long_nap(sample) for sample in self._with_nap_length())
         return troubles, BLOCKS, count
@@ -195,7 +198,7 @@ class _Record:
         return Trouble(BLOCKS, str(state.key), sentence, (state.node, state.position))
 
     def _is_asleep(self, state: State) -> bool:
-        """Was it for lag, during a nap, and with no fault that could have held the acknowledgements up?"""
+        """True if it was for lag, during a nap, and no fault could have held the acknowledgements up."""
         match state.value:
             case ["lagging", _, int(silent_ns)]:
                 since_ns = state.ns - silent_ns
@@ -207,7 +210,7 @@ class _Record:
         return is_napping and not any(overlaps(w, since_ns, state.ns, self._bounds.grace_ns) for w in self._faults)
 
     def _with_nap_length(self) -> Iterator[tuple[Sample, int]]:
-        """Each probe of a nap, and for how long the nap had lasted then at least."""
+        """Each probe of a nap, with the least time for which the nap had lasted then."""
         begun: dict[str, tuple[int, int]] = {}
         for sample in self._probes["user-lag"]:
             first_ns, last_ns = begun.get(sample.node, (sample.ns, sample.ns))
@@ -228,7 +231,7 @@ class _Record:
         return session.marks[-1].ns
 
     def _excuses(self, who: str) -> list[Interval]:
-        """When the stream of that subscriber may rest."""
+        """The intervals in which the stream of that subscriber may rest."""
         struck = [w for w in self._faults if w.touches(who) or not is_among(w, self._subscribers)]
         spans = [span(window, self._bounds.grace_ns) for window in struck]
         naps = [sample.ns for sample in self._probes["user-lag"] if sample.node == who]
@@ -240,7 +243,7 @@ class _Record:
 
 
 def _discarding(session: Session) -> Iterator[Interval]:
-    """From each gap marker to the next open of the same session."""
+    """The intervals from each gap marker to the next open of the same session."""
     begun: int | None = None
     for mark in session.marks:
         if mark.kind == "gap" and begun is None:
@@ -251,7 +254,7 @@ def _discarding(session: Session) -> Iterator[Interval]:
 
 
 class _Issued:
-    """What a source that rests without writes has given out, and when it said so."""
+    """The positions that a source which rests without writes has issued, and when it answered with them."""
 
     def __init__(self, history: Path, contract: StreamContract) -> None:
         self._is_inclusive = contract.closed == "<="
@@ -262,7 +265,7 @@ class _Issued:
         self._soonest_ns = list(accumulate((int(op["complete_ns"]) for op in reversed(ops)), min))[::-1]
 
     def begin_ns(self, ns: int, position: int | None) -> int | None:
-        """From when on a watermark was due after the one at that time; None if none was, or nobody can know."""
+        """The time from which the next watermark was due; None if none was, or if it cannot be known."""
         if position is None:
             return None
         search = bisect_right if self._is_inclusive else bisect_left

@@ -1,9 +1,8 @@
-"""Whether the nodes of a group hold the same rows when all is quiet: G24 of the NDB model.
+"""Differences between the replicas of a group when all is quiet: guarantee G24 of the NDB model.
 
 Compared are the dumps at quiescence of the members of the last view, key by key: the elements, and the epoch of the
-last commit. A node that is in no view any more may hold anything, and a member that does not hold all rows yet shows
-none. A witness is a key that two nodes of a group show; the facts say how many changes of the view and restarts the
-replicas had been through.
+last commit. A node outside the last view may hold anything, and a member that does not hold all rows yet shows none.
+A witness is a key that two nodes of a group show. The facts count the changes of the view and the restarts before.
 """
 
 from collections.abc import Iterator
@@ -18,12 +17,12 @@ from harness.core.verdict import Finding, Judgement
 
 CHECKER = "replicas"
 DIVERGED = "diverged-replicas"
-SHOWN = 8  # Of a longer list the end.
+SHOWN = 8  # A longer list is shown by its end.
 Rows = dict[int, State]
 
 
 def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
-    """What the dumps of that history prove: one finding for each pair of nodes. Raises HistoryError if damaged."""
+    """The judgement of the dumps, with one finding per pair of nodes. Raises HistoryError if they are damaged."""
     found = states(history, Dictionary(history), "row", "view", "restart")
     members = last_members(found["view"])
     dumps: dict[str, Rows] = {}
@@ -50,7 +49,7 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
 
 
 def _differences(one: str, other: str, left: Rows, right: Rows, name: Name) -> Iterator[Finding]:
-    """One finding with the first key on which the two differ, if there is any."""
+    """One finding with the first key on which the two nodes differ, if there is one."""
     different = [key for key in sorted(left.keys() | right.keys()) if _of(left, key) != _of(right, key)]
     if different:
         key = different[0]

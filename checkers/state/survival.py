@@ -1,13 +1,15 @@
-"""Whether failures that the system should survive lost or invented anything: G23 of the NDB model, from the last state.
+"""Findings about data that faults lost or invented: guarantee G23 of the NDB model, judged on the last state.
 
-The last state is what the members of the last view dumped at quiescence; without dumps, what final reads returned.
-Every acknowledged transaction that no restart of the whole cluster left out must be in it, whole and once; none that
-failed; one of unclear outcome wholly or not at all. What a restart has lost or invented is not counted again
-(durability.py). A transaction whose client gave up may be under way while final reads are made: it must be in those
-that began after a subscriber had it.
+The last state is what the members of the last view dumped at quiescence or, without dumps, what the final reads
+returned. It must contain every acknowledged transaction, whole and once, unless a restart of the whole cluster left
+it out. It must contain no failed transaction, and one of unclear outcome as a whole or not at all. Elements that a
+restart lost or invented are reported by durability.py and not counted again here.
 
-Witnesses are transactions whose keys were shown, invoked before the end of the last fault that struck data nodes, yet
-not all of them by a crash, and had an effect: without such a fault nothing was survived.
+A transaction whose client gave up may be under way during the final reads: it must be in those that began after a
+subscriber had received it.
+
+A witness is a transaction whose keys were shown, and which was invoked before the end of the last fault that had an
+effect and struck data nodes, though not all of them by a crash. Without such a fault nothing was survived.
 """
 
 from collections import Counter
@@ -44,9 +46,9 @@ _READER: Final = "final reads"
 
 
 def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
-    """What the last state of that history proves. Raises HistoryError if its files are damaged.
+    """The judgement of the last state: one finding per anomaly, with the first example and the count.
 
-    One finding for each anomaly: the first example, and how many there are.
+    Raises HistoryError if the files of the history are damaged.
     """
     names = Dictionary(history)
     claims = Claims(history, bounds)
@@ -71,7 +73,7 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
 
 
 def last_members(views: Sequence[State]) -> tuple[str, ...] | None:
-    """The members of the view with the highest number, None if nobody told of any."""
+    """The members of the view with the highest number; None if no view was reported."""
     numbered = [(view.key, view.value) for view in views if isinstance(view.key, int) and isinstance(view.value, list)]
     if not numbered:
         return None
@@ -80,7 +82,7 @@ def last_members(views: Sequence[State]) -> tuple[str, ...] | None:
 
 
 def survived_ns(faults: Iterable[Window], bounds: Bounds, restarts_ns: Sequence[int]) -> int | None:
-    """The end of the last fault that struck data nodes, had an effect, and left some alive; None if there was none."""
+    """The end of the last fault that struck data nodes, had an effect, and left some alive; None without one."""
     nodes = {node for group in bounds.groups for node in group}
     ends = [
         window.end_ns
@@ -105,7 +107,7 @@ def _is_survivable(window: Window, nodes: set[str]) -> bool:
 
 
 def _final_reads(history: Path, names: Dictionary) -> list[State]:
-    """What reads of the final phase returned, each as if a node had dumped it."""
+    """Reads of the final phase, each as if a node had dumped its result."""
     final = phases(history).get("final")
     if final is None:
         return []
@@ -132,14 +134,14 @@ def _final_reads(history: Path, names: Dictionary) -> list[State]:
 
 
 def _ended_before(reads: Sequence[State], seen: Iterable[Sight]) -> Iterator[Sight]:
-    """The same, but absent is only what had ended before the last read of its key began."""
+    """The same sights; absent are only elements that had ended before the last read of their key began."""
     begun = {read.key_id: read.seq for read in sorted(reads, key=lambda read: read.seq)}
     for sight in seen:
         yield replace(sight, absent=tuple(each for each in sight.absent if sight.claim.end_seq < begun[each[0]]))
 
 
 def _explained(claims: Claims, dumps: Sequence[State], groups: Groups, names: Dictionary) -> dict[Element, bool]:
-    """The elements that a restart had already lost, or already brought back."""
+    """The elements that an earlier restart had already lost or brought back."""
     explained: dict[Element, bool] = {}
     for count, restart in enumerate(claims.restarts, 1):
         content = Content(restored(dumps, restart.number), groups, names)
@@ -158,7 +160,7 @@ def _troubles(
     has_dumps: bool,
     name: Name,
 ) -> Iterator[tuple[str, str, tuple[object, ...], int | None]]:
-    """What is wrong: the anomaly, a sentence, what makes the fingerprint, and the operation."""
+    """Violations: the anomaly, a sentence, the facts of the fingerprint, and the operation."""
     for sight in seen:
         op, fate = sight.claim.transaction.index, sight.fate
         absent = tuple(each for each in sight.absent if each not in explained)

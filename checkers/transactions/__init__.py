@@ -1,1 +1,1 @@
-"""Whether transactions on lists and registers keep a consistency model. Begin at check.py."""
+"""Consistency models of transactions on lists and registers. Begin at check.py."""

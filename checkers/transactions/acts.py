@@ -1,4 +1,4 @@
-"""What cuts and freshness are judged by: the versions of all keys, and of each operation its ends, epoch and locks."""
+"""Input of the checks of cuts and freshness: the versions of all keys, and each operation's ends, epoch and locks."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ class Writers:
     epoch: Int64s
 
     def place(self, op: Int64s) -> Int64s:
-        """The row of each operation, -1 for one that is not here."""
+        """The row of each operation; -1 for one that is not included."""
         if not len(self.index):
             return np.full(len(op), -1, np.int64)
         at = np.minimum(np.searchsorted(self.index, op), len(self.index) - 1)
@@ -36,7 +36,7 @@ class Writers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acts:
-    """One history. `transactions` are its chunks; `locked_op` and `locked_key` are pairs, read under lock only."""
+    """One history. `transactions` are its chunks; `locked_op` and `locked_key` are pairs, read under a lock only."""
 
     versions: Versions
     writers: Writers
@@ -64,7 +64,7 @@ def read_acts(history: Path) -> Acts:
 
 
 def versions_read(versions: Versions) -> Int64s:
-    """How many versions of its key each read shows that is the beginning of the longest; 0 for every other."""
+    """The number of its key's versions that each read shows; 0 for one that is no prefix of the longest read."""
     count = np.concatenate(([0], np.cumsum(~versions.is_repeated)))
     start = versions.seen_start[versions.read_code]
     length = np.where(versions.is_version, versions.read_length, 0)
@@ -91,7 +91,7 @@ def _writers(history: Path) -> Writers:
 
 
 def _locked(history: Path) -> tuple[Int64s, Int64s]:
-    """Which operation read which key under a lock, and never without."""
+    """Pairs of operation and key that were read under a lock, and never without."""
     mops = whole_table(history, "mops", ["op", "f", "lock", "key"])
     is_read = integers(mops["f"], READ) == READ
     op, key, held = integers(mops["op"], 0)[is_read], integers(mops["key"], 0)[is_read], is_locked(mops)[is_read]
@@ -103,7 +103,7 @@ def _locked(history: Path) -> tuple[Int64s, Int64s]:
 
 
 def pairs(op: Int64s, key: Int64s, *, op_of: Int64s, key_of: Int64s) -> Int64s:
-    """A number for each pair of operation and key, equal for equal pairs; `op_of` and `key_of` hold all that occur."""
+    """A number for each pair of operation and key, equal for equal pairs; `op_of` and `key_of` must hold all values."""
     _, op_code = codes(np.concatenate((op_of, op)))
     keys, key_code = codes(np.concatenate((key_of, key)))
     return (op_code * max(1, len(keys)) + key_code)[len(op_of) :]

@@ -1,21 +1,21 @@
-"""Whether a history of transactions on lists and registers keeps a consistency model, from chunks to findings.
+"""Consistency models of transactions on lists and registers, checked from chunks to findings.
 
 The chain: `list_rows` and `register_rows` (each chunk by itself) -> shuffle by key (`partition`) -> `list_versions`,
 `register_edges` and what they use (each partition of keys) -> shuffle by slice -> `certificate` (proof without a
-search) -> what has none, to `search` (cycles by name) -> `sentences`. The driver holds windows, counts and the residual
-graph, never the history.
+search) -> the residual graph, to `search` (cycles by name) -> `sentences`. The driver holds windows, counts and the
+residual graph, never the history.
 
-Witnesses, by anomaly: how often there was something that could have shown it.
+Witnesses, by anomaly: the number of chances to see it.
 - internal: reads of a key that their transaction had touched before. future-read: reads before an own append.
 - duplicate-elements: reads of two elements or more. incompatible-order: reads beside the longest of their key.
 - G1a: reads of keys to which a failed transaction appended. G1b: of keys to which a transaction appended repeatedly.
 - dirty-update: ok appends to keys to which a failed transaction appended. lost-update: reads before an own write.
 - cyclic-versions: pairs of versions whose order a source gives. garbage-read: reads that show something.
-- Cycles: the edges without which there is none of the class: ww for G0, wr for G1c, rw for the others. To G1c the rw
-  count as well: a read that missed a write might have seen it. For -process and -realtime the same ones: every
-  dependency can contradict an order. Of registers these count as well what follows from a timed order of versions.
+- Cycles: the edges that every cycle of the class needs: ww for G0, wr for G1c, rw for the others. For G1c the rw count
+  as well: a read that missed a write might have seen it. For -process and -realtime the same ones: every dependency can
+  contradict an order. For registers the edges from a timed order of versions count there as well.
 
-Not checked: predicates, what info operations read.
+Not checked: predicates, and what info operations read.
 """
 
 from collections import Counter
@@ -43,14 +43,14 @@ from harness.core.columns import NOTHING, OK, Int64s
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
-RESIDUAL_EDGES: Final = 1_000_000  # More are not brought to the driver: then the answer is for a part, and unknown.
+RESIDUAL_EDGES: Final = 1_000_000  # Of more only a part is brought to the driver, and the answer is unknown.
 _OPS_PER_PARTITION: Final = 500_000
 _OPS_WORTH_A_TASK: Final = 20_000
 _SIZES: Final = (
     *("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys"),
     *("registers", "register-writes", "registers-read", "values-without-writer"),
 )
-_ANYWAY: Final = frozenset({"internal"})  # Found in a transaction by itself, whatever its keys are.
+_ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, whatever its keys are.
 _LEFT_OUT: Final = {
     "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
     "duplicate-writes": "{element} was written to {key} more than once (T{op})",
@@ -60,13 +60,13 @@ _LEFT_OUT: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to judge. `prohibited` takes the place of the model: only these anomalies, and what implies them, count."""
+    """Options of the check. `prohibited` replaces the model: only these anomalies, and what implies them, count."""
 
     model: str = models.DEFAULT
     prohibited: frozenset[str] | None = None
-    name: Name = number  # How keys and elements are shown.
-    order: Order = ORDER  # What tells the order of a register's versions.
-    nothing: int = NOTHING  # What makes a register, when written, as it was at first.
+    name: Name = number  # Shows keys and elements.
+    order: Order = ORDER  # The sources of the order of a register's versions.
+    nothing: int = NOTHING  # Writing this value resets a register to its initial state.
     is_empty_unknown: bool = False  # Elle's convention: without any dependency there is no verdict.
     slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None
@@ -81,7 +81,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the driver must know of one partition of keys."""
+    """The part of an inference that the driver needs, for one partition of keys."""
 
     report: Report
     left_out: tuple[Sighting, ...]
@@ -100,7 +100,7 @@ class Cycles:
 
 
 def check(sources: Sequence[Source], engine: Engine, options: Options | None = None) -> Judgement:
-    """What the transactions of those chunks prove, against a model (strict-serializable if none is given).
+    """The judgement of those chunks against a model (strict-serializable if none is given).
 
     Raises ScenarioError for an unknown model, HistoryError if a chunk is damaged.
     """
@@ -132,7 +132,7 @@ def _inferred(parts: Sequence[Share], *, order: Order) -> Noted[Inference, Summa
 
 
 def summary(inference: Inference) -> Summary:
-    """What the driver must know of one partition."""
+    """The part of an inference that the driver needs."""
     return Summary(
         inference.report, inference.left_out, certificate.open_sources(inference), certificate.last_index(inference)
     )
@@ -146,7 +146,7 @@ def processes(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _partitions(op_count: int, parallelism: int) -> int:
-    """Into how many parts keys are cut: so that no part is too large, and none too small to be worth a task."""
+    """The number of parts of keys: none too large, and none too small to be worth a task."""
     return max(op_count // _OPS_PER_PARTITION, min(parallelism, op_count // _OPS_WORTH_A_TASK), 1)
 
 
@@ -173,7 +173,7 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certif
 def _affordable(
     inferred: Dataset[Inference], windows: certificate.Windows, known: certificate.Ends, limit: int
 ) -> tuple[int, int, certificate.Windows]:
-    """How many residual edges there are, how many of them may be searched, and in which windows: the earliest."""
+    """The number of residual edges, the number that may be searched, and the earliest windows, which hold these."""
     total = count = _count(inferred, windows, known)
     while count > limit:
         middle = (windows.start[0] + windows.stop[-1]) // 2
@@ -187,7 +187,7 @@ def _count(inferred: Dataset[Inference], windows: certificate.Windows, known: ce
 
 
 def _findings(chunks: Dataset[Source], report: Report, found: Search, options: Options) -> list[Finding]:
-    """All findings, prohibited or not, explained with the operations that they speak of."""
+    """All findings, prohibited or not, explained with the operations that they mention."""
     if not report.sightings and not found.named:
         return []
     examples = [sighting.example for sighting in report.sightings]
@@ -206,7 +206,7 @@ def _findings(chunks: Dataset[Source], report: Report, found: Search, options: O
 def _seen(
     chunks: Dataset[Source], operations: Sequence[Evidence], examples: Sequence[Example], options: Options
 ) -> Seen:
-    """Who met and left the versions that are spoken of."""
+    """The transactions that met and left the versions mentioned in findings."""
     spoken = {version for part in operations for operation in part.operations for version in versions_of(operation)}
     spoken |= {(example.key, value) for example in examples for value in example.versions}
     if not spoken:
@@ -224,7 +224,7 @@ def _witnesses(tally: Counter[str]) -> dict[str, int]:
 
 
 def _unknown(report: Report, summaries: Sequence[Summary], cycles: Cycles, options: Options) -> dict[str, str]:
-    """Why there is no answer, for every anomaly that counts and was not found."""
+    """The reason why there is no answer, for every anomaly that counts and was not found."""
     tally, forbidden = report.tally, options.forbidden()
     by_cycle = {base + order for base in CYCLES for order in ORDERS}
     reasons: dict[str, str] = {}
@@ -244,12 +244,12 @@ def _unknown(report: Report, summaries: Sequence[Summary], cycles: Cycles, optio
 
 
 def _has_order(report: Report, forbidden: frozenset[str]) -> bool:
-    """Whether two operations are ordered by time alone, in a graph that has this order because it counts."""
+    """True if two operations are ordered by time alone, and some anomaly with such an order counts."""
     return report.tally["ok"] > 1 and any(name.endswith(("-process", "-realtime")) for name in forbidden)
 
 
 def _reason(left_out: Sighting, name: Name) -> str:
-    """Why nothing follows for some keys."""
+    """The reason why some keys have no edges."""
     example = left_out.example
     element = "nothing" if example.element < 0 else name(example.element)
     told = _LEFT_OUT[left_out.anomaly].format(element=element, key=name(example.key), op=example.op)
@@ -260,8 +260,8 @@ def _reason(left_out: Sighting, name: Name) -> str:
 def _told(findings: Sequence[Finding], found: Search) -> list[Finding]:
     """The findings without those that restate others.
 
-    Operations that are ordered by a dependency and by time at once make cycles of two classes. The one by time is told
-    only if it breaks a model that the others leave whole. Elle tells the one by dependency alone.
+    Operations that are ordered by a dependency and by time at once form cycles of two classes. The one by time is
+    reported only if it breaks a model that the others do not. Elle reports the one by dependency alone.
     """
     restated = {named.anomaly for named in found.named if named.is_restated}
     told = [finding for finding in findings if finding.anomaly not in restated]
@@ -290,13 +290,13 @@ def _facts(report: Report, cycles: Cycles, options: Options) -> dict[str, Json]:
 
 
 def _order_of_versions(tally: Counter[str], order: Order) -> dict[str, Json]:
-    """Where the order of registers' versions is from, and of how many pairs each sort of order is known."""
+    """The sources of the order of registers' versions, and the number of pairs that each kind of order knows."""
     pairs: dict[str, Json] = {name: tally[f"pairs-{name}"] for name in ("given", "process", "real-time")}
     return {"version_order": dict[str, Json](order.words()), "version_pairs": pairs}
 
 
 def _consequences(findings: Sequence[Finding], told: Sequence[Finding], forbidden: frozenset[str]) -> dict[str, Json]:
-    """Which models are left, by all that was found; and what was found but is not told, by anomaly."""
+    """The models that remain possible after all findings; and the findings not reported, by anomaly."""
     found = models.ruled_out(finding.anomaly for finding in findings)
     kept = [model for model in models.MODELS if model not in found and models.prohibited((model,))]
     names = {finding.anomaly for finding in told}

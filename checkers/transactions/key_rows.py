@@ -1,4 +1,4 @@
-"""The rows that a chunk of transactions sends to a partition of keys, and how they travel."""
+"""The rows that a chunk of transactions sends to a partition of keys, and their wire form."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from harness.core.columns import Bools, Int8s, Int64s
 
 @dataclass(frozen=True, slots=True)
 class KeyRows:
-    """What one chunk says about some of the keys. Operations are named by index; `after` as in Transactions.
+    """The rows of one chunk about some of the keys. Operations are named by index; `after` as in Transactions.
 
     The elements of list i are elements[list_start[i]:list_start[i + 1]]. Read j saw the first read_length[j] elements
-    of list read_list[j]. `is_update`: the transaction read the key before it appended to it. `is_final`: it appended
-    no more to that key. `is_again`: it had done so before. `is_foreseen`: it read the element before it appended that.
-    What one transaction appended stands in the order in which it did.
+    of list read_list[j]. `is_update`: the transaction read the key before it appended to it. `is_final`: it appended no
+    more to that key. `is_again`: it had appended to it before. `is_foreseen`: it read the element before it appended
+    it. The appends of one transaction keep their order.
     """
 
     list_key: Int64s

@@ -1,4 +1,4 @@
-"""Anomalies that need no cycle: what reads and appends of one key say about each other, in all transactions.
+"""Anomalies that need no cycle: contradictions between reads and appends of one key, in all transactions.
 
 Rules as in Elle's list-append checker (jepsen-io/elle at ccdee6f), restated; only what ok transactions read counts.
 Witnesses, by the anomaly's name: the reads or appends that could have shown it.
@@ -20,13 +20,13 @@ _FAR = np.iinfo(np.int64).max
 
 
 def infer(parts: Sequence[KeyRows]) -> Inference:
-    """All that follows from all that the chunks say about the keys of one partition."""
+    """The edges and anomalies that follow from the rows of all chunks about the keys of one partition."""
     versions, duplicate = resolved(parts)
     return inference(versions, duplicate, anomalies(versions))
 
 
 def anomalies(versions: Versions) -> Report:
-    """Every anomaly of single keys, and how often there was one to see."""
+    """Every anomaly of single keys, and the number of chances to see it."""
     odd = _OddReads(versions)
     sightings = (
         *_incompatible_order(versions),
@@ -49,7 +49,7 @@ class _OddReads:
         rows = versions.rows
         self.read = np.flatnonzero(~versions.is_version)
         length = versions.read_length[self.read]
-        self.owner = np.repeat(np.arange(len(self.read)), length)  # Which of them each element belongs to.
+        self.owner = np.repeat(np.arange(len(self.read)), length)  # For each element, the place of its read in `read`.
         self.elements = rows.elements[expand(rows.list_start[rows.read_list[self.read]], length)]
         self.slot = versions.slots.of(np.repeat(versions.read_code[self.read], length), self.elements)
 
@@ -92,12 +92,12 @@ def _incompatible_order(versions: Versions) -> tuple[Sighting, ...]:
 
 
 def _disordered(versions: Versions) -> tuple[Sighting, ...]:
-    """Elements of one transaction that a read shows in another order than it appended them, or one without another."""
+    """Elements of one transaction that a read shows in another order than they were appended, or only in part."""
     rows = versions.rows
     at = np.flatnonzero((~rows.is_final | rows.is_again) & versions.is_vertex[:-1])
     at = at[np.lexsort((at, versions.append_code[at], rows.append_op[at]))]
     place = np.full(len(rows.append_op) + 1, _FAR)
-    place[versions.writer] = np.arange(len(versions.writer))  # The last entry stands for writer -1.
+    place[versions.writer] = np.arange(len(versions.writer))  # The last entry is found at writer -1.
     one, other = at[:-1], at[1:]
     is_pair = (rows.append_op[one] == rows.append_op[other]) & (
         versions.append_code[one] == versions.append_code[other]
@@ -115,7 +115,7 @@ def _disordered(versions: Versions) -> tuple[Sighting, ...]:
 
 def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
     """Reads that show an element twice."""
-    # Of the longest read of each key, the first place that repeats an element: longer reads of it show it as well.
+    # The first place of each key's longest read that repeats an element: all reads that reach it show it as well.
     places = np.flatnonzero(versions.is_repeated)
     first = np.full(len(versions.keys), _FAR)
     np.minimum.at(first, versions.seen_code[places], places)
@@ -138,7 +138,7 @@ def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, .
 
 
 def _future_reads(versions: Versions) -> tuple[Sighting, ...]:
-    """Ok transactions that read an element before they append it, and nobody else did; the count is of elements."""
+    """Elements that an ok transaction reads before it appends them; the count is of elements."""
     rows = versions.rows
     at = np.flatnonzero(rows.is_foreseen)
     op = rows.append_op[at].astype(np.int64)
@@ -146,19 +146,19 @@ def _future_reads(versions: Versions) -> tuple[Sighting, ...]:
 
 
 def _aborted_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
-    """Reads that show an element of a failed transaction, anywhere."""
+    """Reads that show an element of a failed transaction, at any place."""
     return _reads_showing("G1a", versions, odd, np.append(versions.rows.append_outcome == FAIL, False))
 
 
 def _garbage_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
-    """Reads that show an element which nobody appended, anywhere."""
+    """Reads that show an element which nobody appended, at any place."""
     return _reads_showing(
         "garbage-read", versions, odd, np.append(np.zeros(len(versions.rows.append_op), np.bool_), True)
     )
 
 
 def _reads_showing(anomaly: str, versions: Versions, odd: _OddReads, is_bad: Bools) -> tuple[Sighting, ...]:
-    """Reads with an element of a bad writer: a row of appends, or the last answer for no writer."""
+    """Reads with an element of a bad writer. `is_bad` has a flag per append, and a last one for no writer."""
     places = np.flatnonzero(is_bad[versions.seen_writer])
     first = np.full(len(versions.keys), _FAR)
     np.minimum.at(first, versions.seen_code[places], places)
@@ -179,7 +179,7 @@ def _reads_showing(anomaly: str, versions: Versions, odd: _OddReads, is_bad: Boo
 
 
 def _intermediate_reads(versions: Versions) -> tuple[Sighting, ...]:
-    """Reads that end at an append which is not its transaction's last to the key, by another transaction."""
+    """Reads that end at an append by another transaction which is not its last to the key."""
     rows = versions.rows
     is_passing = np.append(~rows.is_final, False)
     reads = np.flatnonzero(is_passing[versions.last_writer])
@@ -203,7 +203,7 @@ def _reads_of(
 
 
 def _dirty_updates(versions: Versions) -> tuple[Sighting, ...]:
-    """Elements of ok transactions that come right after those of failed ones; info and unknown ones are seen through.
+    """Elements of ok transactions right after those of failed ones; unclear and unknown ones in between are skipped.
 
     The example names the earliest of the failed transactions in a row.
     """
@@ -213,7 +213,7 @@ def _dirty_updates(versions: Versions) -> tuple[Sighting, ...]:
     if not len(failed):
         return ()
     place = np.arange(len(outcome))
-    # A key begins as if an ok transaction had written it.
+    # The begin of a key counts as written by an ok transaction.
     begin = versions.order_start[versions.order_code]
     decided = np.maximum.accumulate(np.where(outcome != INFO, place, -1))
     last_ok = np.maximum.accumulate(np.where(outcome == OK, place, -1))
@@ -253,7 +253,7 @@ def _lost_updates(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
 
 
 def _odd_versions(versions: Versions, odd: _OddReads) -> Iterator[tuple[int, int]]:
-    """The odd reads that begin an update, each with a number for what it saw: equal where that is equal."""
+    """The odd reads that begin an update, each with a number for what it saw, equal for equal content."""
     is_update: Bools = versions.rows.is_update[odd.read]
     bounds = np.searchsorted(odd.owner, np.arange(len(odd.read) + 1))
     numbers: dict[tuple[int, bytes], int] = {}

@@ -1,9 +1,9 @@
-"""The first half of the transactional check: what one chunk of transactions says by itself, made ready for its keys.
+"""The first half of the transactional check: the rows of one chunk of transactions, sorted by key.
 
 Theory of operation.
-1. A read tells something only if its transaction is ok: what an operation without clear answer saw may never have been.
+1. A read counts only if its transaction is ok: what an unclear operation saw may never have been.
 2. Of the reads of a key in a chunk the longest travels whole, the others as (list, length), once they were compared
-   with it element by element. Nothing is lost, and a transaction's share falls from all it read to some ten words.
+   with it element by element. Nothing is lost, and a transaction's share falls from all it read to some ten int64.
 3. Operations are numbered by rank of invocation, so that u precedes v in real time iff after[u] <= index[v].
 
 Arrays in, arrays out; no loop over transactions.
@@ -25,7 +25,7 @@ from harness.core.errors import HistoryError
 
 
 def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRows]]:
-    """What the chunk says about the keys of each partition; the report goes to the partition numbered 0.
+    """The rows of the chunk about the keys of each partition; the report goes to the partition numbered 0.
 
     Raises HistoryError if an index needs more than 31 bits, or an ok operation has no end, or one before its beginning.
     """
@@ -92,7 +92,7 @@ def _repeated(mops: _Mops) -> _Repeated:
 
 
 def _roles(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Bools, Bools]:
-    """Which reads begin a read-modify-write; which appends to a key are a transaction's last, which not its first."""
+    """Flags of reads that begin a read-modify-write; of a transaction's last append to a key; of all but its first."""
     is_final = ~mops.is_read
     is_again = np.zeros(len(mops.rows), np.bool_)
     is_update = np.zeros(len(mops.rows), np.bool_)
@@ -127,7 +127,7 @@ def _report(mops: _Mops, repeated: _Repeated, future_reads: int) -> Report:
 
 
 def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Counter[str]]:
-    """Transactions that contradict themselves: a read must be what they read before and what they appended since.
+    """Transactions that contradict themselves: a read must equal their previous read plus their appends since.
 
     A first read of a key to which the transaction has appended must end with what it appended.
     """
@@ -137,8 +137,8 @@ def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], C
     first = np.maximum.accumulate(np.where(first_of_each(group), place, 0))
     last_read = np.maximum.accumulate(np.where(is_read, place, -1))
     read = np.flatnonzero(is_read & (place != first))
-    before = np.append(-1, last_read)[read]  # The read before this one, wherever it is,
-    has_read = before >= first[read]  # and whether it is of the same group.
+    before = np.append(-1, last_read)[read]  # The read before this one, of any group,
+    has_read = before >= first[read]  # and True if it is of the same group.
     before = np.where(has_read, before, 0)
     appended = mops.value[at[~is_read]]
     append_count = np.concatenate(([0], np.cumsum(~is_read)))
@@ -164,7 +164,7 @@ def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], C
 
 
 def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
-    """Which appends of ok transactions follow a read of theirs that shows the element; and how many reads could.
+    """True for appends of ok transactions after an own read that shows the element; and the number of such chances.
 
     Cost: a sort of what those reads show, however many appends follow.
     """
@@ -181,7 +181,7 @@ def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
     values, number = codes(np.concatenate((mops.value[at[append]], element)))
     appended = group[append] * max(1, len(values)) + number[: len(append)]
     order, shown = ordered(np.repeat(group[read], length) * max(1, len(values)) + number[len(append) :])
-    first = np.searchsorted(shown, appended)  # The earliest place that shows it, as equal ones keep their order.
+    first = np.searchsorted(shown, appended)  # The earliest place that shows it: equal ones keep their order.
     is_shown = np.append(shown, -1)[first] == appended
     reader = np.append(np.repeat(read, length)[order], 0)[first]
     is_foreseen = np.zeros(len(mops.rows), np.bool_)
@@ -207,7 +207,7 @@ def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools, is_again: Bools) -
     list_of_code = np.cumsum(longest >= 0) - 1
     read_list = list_of_code[mops.code[read]]
     read_list[~is_prefix] = len(lists) - len(whole) + np.arange(len(whole))
-    # What has no end, or is not ok, gets OPEN_END below; whatever is ok ends before that.
+    # Operations without an end, or not ok, get OPEN_END below; every ok operation ends before that.
     after = np.minimum(mops.transactions.after, OPEN_END - 1).astype(np.int32)
     return KeyRows(
         list_key=mops.key[lists],
@@ -244,13 +244,13 @@ def _longest(mops: _Mops, read: Int64s) -> Int64s:
 
 
 def partition_of(key: Int64s, partitions: int) -> Int64s:
-    """Which partition each key belongs to: a fixed mixing of its bits, so that neighbours spread."""
+    """The partition of each key: a fixed mixing of its bits, so that neighbours spread."""
     mixed = key.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return ((mixed >> np.uint64(33)) % np.uint64(partitions)).astype(np.int64)
 
 
 def _parted(whole: KeyRows, partitions: int) -> Iterator[KeyRows]:
-    """The rows about the keys of each partition, the report with the first. Cost: as if there were one partition."""
+    """The rows about the keys of each partition, the report with the first. Cost: independent of their number."""
     place = partition_of(whole.list_key, partitions)
     lists, reads = groups(place, partitions), groups(place[whole.read_list], partitions)
     appends = groups(partition_of(whole.append_key, partitions), partitions)

@@ -1,14 +1,14 @@
-"""The second half of the transactional check: all that is known about some keys, and the dependencies that follow.
+"""The second half of the transactional check: the versions of some keys, and the dependencies that follow.
 
 Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020, section 4; jepsen.list-append.
 1. The longest read is the order of the key's versions (its elements; the first time, if one occurs twice).
 2. ww: from the appender of an element to the appender of the next.
 3. wr: from the appender of the last element of a read to the reader. Earlier elements follow by ww.
-4. rw: from a reader to the appender of what comes right after the last element that it saw.
+4. rw: from a reader to the appender of the element right after the last one that it saw.
 5. An append that no read shows comes after the newest version that anybody saw: ww from its appender, and rw from all
-   who read it. Those rw are left as a `Tail`.
-6. Failed operations are no nodes. An operation without clear answer is one: if it did not happen, nobody saw anything
-   of it, no edge leads away from it, and so it is in no cycle.
+   who read it. Those rw stay implicit, as a `Tail`.
+6. Failed operations are no nodes. An unclear operation is one: if it did not happen, nobody saw anything of it, no edge
+   leads away from it, and so it is in no cycle.
 7. A key to which the same element was appended twice has no known versions: it is left out, and reported.
 """
 
@@ -26,15 +26,15 @@ from checkers.transactions.key_rows import KeyRows
 from checkers.transactions.list_rows import concatenated, subset
 from harness.core.columns import FAIL, Bools, Int64s
 
-# Elements that are counted over all keys leave gaps in each: with so many slots for an element a table is still faster.
+# Elements numbered across all keys leave gaps in each key: up to so many slots per element a table is still faster.
 _TABLE_SPARSITY = 32
 
 
 class Slots:
-    """A number for each pair of key code and element that occurs, for tables of what is known about elements.
+    """A number for each pair of key code and element that occurs, for tables about elements.
 
-    `given` (n,) is the slot of each pair that the numbers were made from. O(n) where a key's elements lie close
-    together, O(n log n) where they do not.
+    `given` (n,) is the slot of each pair that the numbers were made from. O(n) if a key's elements lie close together,
+    else O(n log n).
     """
 
     def __init__(self, code: Int64s, element: Int64s, key_count: int) -> None:
@@ -52,12 +52,12 @@ class Slots:
         self.count = int(width.sum()) if self._is_dense else int(self.given.max()) + 1
 
     def of(self, code: Int64s, element: Int64s) -> Int64s:
-        """The slot of each pair, -1 for one that does not occur. Without a table it sorts all: ask for many at once."""
+        """The slot of each pair; -1 for one that does not occur. Without a table it sorts all: query many at once."""
         if self._is_dense:
             offset = element - self._low[code]
             is_inside = (element >= self._low[code]) & (offset < self._width[code])
             return np.where(is_inside, self._base[code] + offset, -1)
-        if not len(code):  # As in all but broken histories: then there is nothing to sort.
+        if not len(code):  # The case in all but broken histories: nothing to sort.
             return np.empty(0, np.int64)
         joint = joint_codes(np.append(self._code, code), np.append(self._element, element))
         slot = np.full(len(joint), -1)
@@ -66,10 +66,10 @@ class Slots:
 
 
 class Versions:
-    """What the rows say about their keys, worked out. A `writer` is a row of appends, -1 if nobody appended it.
+    """The versions of the keys in these rows. A `writer` is a row of appends, -1 if nobody appended the element.
 
-    `rows` holds no key that was appended to twice with one element. Elements stand in `seen` as the longest reads have
-    them (those of key code c are seen_start[c]:seen_start[c + 1]), and in `order` without repetitions.
+    `rows` must hold no key to which one element was appended twice. `seen` has the elements of the longest reads (those
+    of key code c are seen_start[c]:seen_start[c + 1]), and `order` the same without repetitions.
     """
 
     def __init__(self, rows: KeyRows) -> None:
@@ -79,7 +79,7 @@ class Versions:
         self.read_code = self.list_code[rows.read_list]
         self.read_length = rows.read_length.astype(np.int64)
         self.list_length = np.diff(rows.list_start)
-        self.is_vertex = np.append(rows.append_outcome != FAIL, False)  # The last answers for writer -1.
+        self.is_vertex = np.append(rows.append_outcome != FAIL, False)  # The last entry is found at writer -1.
         self._find_longest()
         self._find_writers()
         self._find_order()
@@ -91,7 +91,7 @@ class Versions:
         best = preference[first_of_each(self.list_code[preference])]
         self.longest = np.full(len(self.keys), -1, np.int64)  # For each code its list, -1 for a key never read.
         self.longest[self.list_code[best]] = best
-        # How far each list agrees with the longest of its key,
+        # The length to which each list agrees with the longest of its key,
         self.agreed = common_prefix(
             rows.elements,
             rows.elements,
@@ -99,7 +99,7 @@ class Versions:
             right_start=rows.list_start[self.longest[self.list_code]],
             length=self.list_length,
         )
-        # and whether what a read saw is a version in the order.
+        # and True for reads that saw a version in the order.
         self.is_version = self.read_length <= self.agreed[rows.read_list]
         length = np.zeros(len(self.keys), np.int64)
         length[self.list_code[best]] = self.list_length[best]
@@ -113,7 +113,7 @@ class Versions:
         code = np.concatenate((self.append_code, self.seen_code))
         self.slots = Slots(code, np.concatenate((rows.append_value, self.seen)), len(self.keys))
         slot, self.seen_slot = np.split(self.slots.given, [len(rows.append_value)])
-        self.writer_of_slot = np.full(self.slots.count + 1, -1, np.int32)  # The last answers for slot -1.
+        self.writer_of_slot = np.full(self.slots.count + 1, -1, np.int32)  # The last entry is found at slot -1.
         self.writer_of_slot[slot] = np.arange(len(slot))
         # Of two appends in one slot, the earlier row does not find itself there.
         overwritten = slot[self.writer_of_slot[slot] != np.arange(len(slot))]
@@ -132,7 +132,7 @@ class Versions:
         self.order_start = np.searchsorted(self.order_code, np.arange(len(self.keys) + 1))
 
     def _find_last(self) -> None:
-        """For each read: where its last element stands in the order (-1: nowhere), and who appended that."""
+        """For each read: the place of its last element in the order (-1: none), and its writer."""
         rows, code, length = self.rows, self.read_code, self.read_length
         self.last_place = np.full(len(code), -1, np.int64)
         self.last_writer = np.full(len(code), -1, np.int64)
@@ -163,7 +163,7 @@ def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:
 
 
 def dependencies(versions: Versions) -> tuple[Edges, Tail]:
-    """The edges ww, wr and rw, and those rw that end at appends which nobody saw."""
+    """The edges ww, wr and rw, and the implicit rw to appends that nobody saw."""
     tail, tail_appends = _tail(versions)
     return all_edges([_ww(versions), _ww_tail(versions, tail_appends), _wr(versions), _rw(versions)]), tail
 
@@ -178,9 +178,9 @@ def _tail(versions: Versions) -> tuple[Tail, Int64s]:
     readers = np.flatnonzero(_reads_newest(versions))
     readers = readers[np.isin(versions.read_code[readers], versions.append_code[appends])]
     readers = readers[ordered(versions.read_code[readers])[0]]
-    # Writers without readers need no place here, readers without writers neither.
+    # Neither writers without readers nor readers without writers are needed.
     wanted = appends[np.isin(versions.append_code[appends], versions.read_code[readers])]
-    # A transaction that does one thing to a key a thousand times stands there once: else pairs grow with its square.
+    # A transaction that does one thing to a key a thousand times counts once: else pairs grow with its square.
     readers = readers[first_of_each(versions.read_code[readers]) | first_of_each(rows.read_op[readers])]
     wanted = wanted[first_of_each(versions.append_code[wanted]) | first_of_each(rows.append_op[wanted])]
     tail = Tail(
@@ -195,7 +195,7 @@ def _tail(versions: Versions) -> tuple[Tail, Int64s]:
 
 
 def _next_place(versions: Versions) -> Int64s:
-    """Where the element after a read's last one would stand."""
+    """The place after a read's last element in the order."""
     return np.where(versions.last_place >= 0, versions.last_place + 1, versions.order_start[versions.read_code])
 
 
@@ -251,14 +251,14 @@ def _edges(source: Int32s, target: Int32s, source_after: Int32s, target_after: I
 
 
 def edge_tally(edges: Edges, tail: Tail) -> Counter[str]:
-    """How many edges there are of each kind. Of the tail each reader counts once, as the pairs are not written out."""
+    """The number of edges of each kind. In the tail each reader counts once, as its pairs are not stored."""
     counts = {name: int(np.count_nonzero(edges.kinds == kind)) for name, kind in (("ww", WW), ("wr", WR), ("rw", RW))}
     counts["rw"] += len(tail.reader)
     return Counter(counts)
 
 
 def inference(versions: Versions, duplicate: Sighting | None, anomalies: Report) -> Inference:
-    """All that follows, with the anomalies found and everything counted."""
+    """The edges and the tail, with the anomalies found and all counts."""
     edges, tail = dependencies(versions)
     report = union((versions.rows.report, anomalies, Report((), edge_tally(edges, tail))))
     return Inference(edges, tail, report, () if duplicate is None else (duplicate,))

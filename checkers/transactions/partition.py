@@ -1,6 +1,6 @@
-"""What a chunk of transactions says of the keys of one partition, lists and registers, and what follows from all of it.
+"""The one pair of kernels between which the engines shuffle: `shares` on each chunk, `infer` on each partition of keys.
 
-The one pair of kernels between which the engines shuffle: `shares` on each chunk, `infer` on each partition of keys.
+Both work on lists and on registers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,14 +22,14 @@ from harness.core.columns import NOTHING, Bools, Int64s
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one chunk says about the keys of one partition; `registers` is None if it touches none."""
+    """The rows of one chunk about the keys of one partition; `registers` is None if it touches none."""
 
     lists: KeyRows
     registers: RegisterRows | None
 
 
 def shares(source: Source, *, partitions: int, nothing: int = NOTHING) -> Iterator[tuple[int, Share]]:
-    """The chunk's share of each partition. To write `nothing` is to make a register as it was at first.
+    """The chunk's share of each partition. Writing `nothing` resets a register to its initial state.
 
     Raises HistoryError like `list_rows.rows_by_key`.
     """
@@ -44,7 +44,7 @@ def shares(source: Source, *, partitions: int, nothing: int = NOTHING) -> Iterat
 
 
 def infer(parts: Sequence[Share], *, order: Order) -> Inference:
-    """All that follows from all shares of one partition. Of a key that is used in both ways nothing follows."""
+    """The edges and anomalies that follow from all shares of one partition. A key used in both ways gives none."""
     registers = [part.registers for part in parts if part.registers is not None]
     if not registers:
         return list_anomalies.infer([part.lists for part in parts])

@@ -1,4 +1,4 @@
-"""Anomalies of registers that need no cycle of transactions: what reads show that nobody may see, and odd orders."""
+"""Anomalies of registers that need no cycle of transactions: forbidden reads, and versions without an order."""
 
 from collections import Counter
 
@@ -11,11 +11,11 @@ from checkers.transactions.register_rows import ABSENT
 from checkers.transactions.register_versions import NOBODY, Registers
 from harness.core.columns import FAIL, OK, Bools
 
-_SHOWN = 8  # So many versions of a circle are told.
+_SHOWN = 8  # So many versions of a cycle are shown.
 
 
 def anomalies(registers: Registers, known: Orders) -> Report:
-    """Every anomaly of single registers, and how often there was one to see."""
+    """Every anomaly of single registers, and the number of chances to see it."""
     reads = _Reads(registers)
     sightings = (
         *reads.seen("future-read", reads.is_external & (reads.writer_op == reads.op)),
@@ -29,7 +29,7 @@ def anomalies(registers: Registers, known: Orders) -> Report:
 
 
 class _Reads:
-    """What ok transactions read of others, each with who wrote it: columns of one length."""
+    """The values that ok transactions read from others, each with its writer: columns of one length."""
 
     def __init__(self, registers: Registers) -> None:
         touches, passing, odd = registers.rows.touches, registers.rows.passing, registers.rows.odd
@@ -49,7 +49,7 @@ class _Reads:
         self.outcome = np.where(self.is_passing, passing_outcomes[passer], outcomes[final])
 
     def seen(self, anomaly: str, is_hit: Bools) -> tuple[Sighting, ...]:
-        """The reads for which that is true."""
+        """A sighting of the reads that are hits."""
         rows = np.flatnonzero(is_hit)
         return seen(
             anomaly,
@@ -99,7 +99,7 @@ def _lost_updates(registers: Registers) -> tuple[Sighting, ...]:
 
 
 def _circles(registers: Registers, circles: tuple[Circle, ...]) -> tuple[Sighting, ...]:
-    """Versions that come before each other. Of many those met last are told: by real time two of these always do."""
+    """Cycles of versions, each shown by those met last: with real time two of these always precede each other."""
     if not circles:
         return ()
     touches = registers.rows.touches

@@ -3,11 +3,11 @@
 Theory of operation. Versions and their order: `register_versions`, `register_order`.
 1. wr: from the writer of a version to those whose external read shows it.
 2. ww: from the writer of a version to that of a later one. rw: from its readers to the writer of a later one.
-3. Who reads a register before anybody wrote it, precedes every writer of it. These rw are left as a `Tail`, and so are
-   those of any version with many readers and many versions after it: written out they would be readers times writers.
-4. What follows from a timed order only is an edge of a kind of its own, which counts in models with that order.
-5. Failed operations are no nodes. One without clear answer is: if it did not happen, nobody saw anything of it, no edge
-   leads away from it, and so it is in no cycle. If somebody did, it happened, with all that it wrote.
+3. A reader of a register's initial state precedes every writer of it. These rw stay implicit, as a `Tail`, and so do
+   those of any version with many readers and many later versions: stored they would be readers times writers.
+4. Edges that follow only from a timed order have kinds of their own, which count in models with that order.
+5. Failed operations are no nodes. An unclear operation is one: if it did not happen, nobody saw anything of it, no edge
+   leads away from it, and so it is in no cycle. If somebody saw it, it happened, with all its writes.
 """
 
 from collections import Counter
@@ -36,13 +36,13 @@ from checkers.transactions.register_rows import RegisterRows
 from checkers.transactions.register_versions import Registers, resolved
 from harness.core.columns import OK, Bools, Int64s
 
-# A version with r readers and w later writers has r times w edges; these are written out up to so many times r + w.
+# A version with r readers and w later writers has r times w edges; they are stored up to so many times r + w.
 _SPARSE: Final = 4
 _TIMED: Final = ("timed-process", "timed-realtime")
 
 
 def infer_registers(rows: RegisterRows, order: Order) -> Inference:
-    """All that follows from all that the chunks say about the registers of one partition."""
+    """The edges and anomalies that follow from the rows of all chunks about the registers of one partition."""
     registers, duplicate = resolved(rows)
     known = orders(registers, order)
     readers = _Readers(registers)
@@ -77,7 +77,7 @@ class _Readers:
 
 
 def _wide(registers: Registers, readers: _Readers, pairs: Before) -> Bools:
-    """The versions whose rw are not written out."""
+    """True for the versions whose rw stay implicit."""
     later = np.bincount(pairs.earlier, minlength=registers.size)
     result: Bools = readers.count * later > _SPARSE * (readers.count + later)
     result[registers.count :] = True
@@ -90,7 +90,7 @@ def _wr(registers: Registers) -> Edges:
 
 
 def _writer_read(registers: Registers) -> Int64s:
-    """For each touch the row that wrote what it read."""
+    """For each touch the row of the writer of what it read."""
     return registers.writer[registers.read_version]
 
 
@@ -112,7 +112,7 @@ def _timed(registers: Registers, readers: _Readers, pairs: Before, ww: int, rw: 
 
 
 def _without_implied(edges: Edges) -> Edges:
-    """The edges without those that real time implies anyway: it says as much by itself."""
+    """The edges that real time does not imply by itself."""
     return edges.only(edges.source_after > edges.target)
 
 
@@ -124,7 +124,7 @@ def _edges(registers: Registers, source: Int64s, target: Int64s, kind: int) -> E
 
 
 def _tail(registers: Registers, readers: _Readers, given: Before, is_wide: Bools) -> Tail:
-    """The rw of versions with many pairs, and of registers that nobody had written."""
+    """The rw of versions with many pairs, and of initial states."""
     wide = given.only(is_wide[given.earlier] & (given.earlier < registers.count))
     writes = np.flatnonzero(registers.write_version >= 0)
     group = np.concatenate((wide.earlier, registers.count + registers.touch_code[writes]))

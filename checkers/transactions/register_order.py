@@ -1,19 +1,19 @@
-"""In which order the versions of a register came, from each source that can tell.
+"""The order of a register's versions, from each source that can give one.
 
 Theory of operation.
 1. The *initial state* comes before every version; that needs no edge here.
 2. *Writes follow reads*: what a transaction wrote comes after what it read.
 3. *Commits*: final writes in the order that the system itself reports.
 4. *Process* and *real time*: where a transaction that left version v ended before another began that met version w,
-   v comes before w. For real time all pairs are meant: v before w iff the least end of those that left v is not beyond
-   the greatest index of those that met w. The edges kept reach whatever all pairs reach: from v in the order of ends,
-   to the next version u whose last meeting is not before v's end, and to all that were met before u's end.
-5. A source that is *given* orders versions for every model. If with it versions come before each other in a circle,
-   that is an anomaly, and the source is not used for that register. Source: jepsen.rw-register.
-6. An order that is only *timed* is that of models which have the order of processes, or real time. Were v not before w,
-   dependencies would lead from the second transaction to the first: with the order of time a circle with one rw. So
-   what a circle with such an edge proves is no more than if the edge were an rw and the order of time were passed.
-   A value without known writer has no place in a timed order: the history does not tell all.
+   v comes before w. For real time all pairs count: v before w iff the least end of those that left v is at most the
+   greatest index of those that met w. The edges kept reach whatever all pairs reach: from v, in the order of ends, to
+   the next version u whose last meeting is not before v's end, and to all that were met before u's end.
+5. A source that is *given* orders versions for every model. If it closes a cycle of versions, that is an anomaly, and
+   the source is not used for that register. Source: jepsen.rw-register.
+6. An order that is only *timed* holds for models with process order or real time. Were v not before w, dependencies
+   would lead from the second transaction to the first: together with the order of time a cycle with one rw. So a cycle
+   with such an edge proves no more than if the edge were an rw followed by the order of time. A value without a known
+   writer has no place in a timed order: the history is incomplete there.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _HIGH: Final = 32  # A register in the high half and an index in the low one mak
 
 
 class Trust(Enum):
-    """How far an order of time is one of versions: not at all, only as in theory of operation 6, or for every model."""
+    """Use of an order of time for versions: none, only as in theory of operation 6, or for every model."""
 
     NONE = "not used"
     TIMED = "timed"
@@ -44,7 +44,7 @@ class Trust(Enum):
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """The sources of the order of versions. The initial state is always one.
 
-    `commits`: the positions that the system itself reported for its transactions order what these wrote.
+    `commits`: the positions that the system itself reported for its transactions order their writes.
     """
 
     writes_follow_reads: bool = True
@@ -53,7 +53,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     real_time: Trust = Trust.TIMED
 
     def words(self) -> dict[str, str]:
-        """Each source, and how it is used."""
+        """Each source, and its use."""
         return {
             "initial-state": Trust.GIVEN.value,
             "commits": (Trust.GIVEN if self.commits else Trust.NONE).value,
@@ -74,13 +74,13 @@ class Before:
     later: Int64s
 
     def only(self, rows: Bools) -> "Before":
-        """Those pairs."""
+        """The pairs of those rows."""
         return Before(self.earlier[rows], self.later[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """Versions of one register that come before each other, with the sources used so far."""
+    """Versions of one register that precede each other in a cycle, and the source that closed it."""
 
     versions: Int64s
     source: str
@@ -88,7 +88,7 @@ class Circle:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What is known of the order: for every model, and for those with an order of processes, or with real time."""
+    """The known order: for every model, and for those with process order, or with real time."""
 
     given: Before
     process: Before
@@ -97,7 +97,7 @@ class Orders:
 
 
 def orders(registers: Registers, order: Order) -> Orders:
-    """The order of all versions, by those sources."""
+    """The order of all versions by those sources."""
     given, circles = _none(), list[Circle]()
     for source, more in _given(registers, order):
         new, found = _without_circles(registers, given, more, source)
@@ -125,9 +125,9 @@ def _given(registers: Registers, order: Order) -> Iterator[tuple[str, Before]]:
 
 
 def _is_told(registers: Registers) -> Bools:
-    """The versions whose writer is known, and may have happened."""
+    """True for the versions whose writer is known and may have happened."""
     result: Bools = registers.is_vertex[registers.writer[:-1]]
-    result[registers.count :] = False  # The state at first comes first, whatever time says.
+    result[registers.count :] = False  # The initial state comes first, whatever time says.
     return result
 
 
@@ -149,14 +149,14 @@ def by_reads(registers: Registers) -> Before:
 
 
 def by_process(registers: Registers, is_told: Bools) -> Before:
-    """From what a process left in a register to what it met there the next time."""
+    """From the version that a process left in a register to the one that it met there the next time."""
     touches = registers.rows.touches
     rows = np.flatnonzero((touches.outcome == OK) & is_told[registers.last] & is_told[registers.first])
     _, process = codes(touches.process[rows])
     pair = process * max(1, len(registers.keys)) + registers.touch_code[rows]
     order, pair = ordered(pair)
     rows = rows[order]
-    # A process does one thing after the other; where a history has it do two at once, these have no order.
+    # A process does one thing after the other; two operations that a history shows as concurrent have no order.
     is_next = (pair[1:] == pair[:-1]) & (touches.after[rows[:-1]] <= touches.op[rows[1:]])
     return _pairs(registers, registers.last[rows[:-1][is_next]], registers.first[rows[1:][is_next]])
 
@@ -170,14 +170,14 @@ def by_real_time(registers: Registers, is_told: Bools) -> Before:
     target = np.flatnonzero((met >= 0) & is_told)
     order, heights = ordered(base[target] + met[target])
     target = target[order]
-    # Over a version without writer no dependency leads on, so it is not what others are reached by.
+    # No dependency leads on from a version without a writer, so no other version is reached through it.
     stations = np.where(_is_told(registers), met, -1)
     following = _next(registers.code[source], left[source], stations[source])
     stop = np.where(following >= 0, left[source[following]], OPEN_END)
     first = np.searchsorted(heights, base[source] + left[source])
     last = np.maximum(first, np.searchsorted(heights, base[source] + stop))
     near = Before(np.repeat(source, last - first), target[expand(first, last - first)])
-    # The next one stands among the near ones already, unless it was met again after its own end.
+    # The near ones include the next version already, unless it was met again after its own end.
     apart = np.flatnonzero((following >= 0) & (met[source[following]] >= stop))
     pairs = Before(
         np.concatenate((near.earlier, source[apart])), np.concatenate((near.later, source[following[apart]]))
@@ -186,7 +186,7 @@ def by_real_time(registers: Registers, is_told: Bools) -> Before:
 
 
 def spans_of(registers: Registers) -> tuple[Int32s, Int32s]:
-    """For each version the least end of who left it, OPEN_END if nobody did, and the greatest index of who met it."""
+    """The least end of those that left each version (or OPEN_END), and the last index of those that met it (or -1)."""
     touches = registers.rows.touches
     left = np.full(registers.size, OPEN_END, np.int32)
     ok = np.flatnonzero(touches.outcome == OK)
@@ -198,7 +198,10 @@ def spans_of(registers: Registers) -> tuple[Int32s, Int32s]:
 
 
 def _next(code: Int64s, left: Int32s, met: Int32s) -> Int64s:
-    """For each version, in the order of code and end, the place of the next of its register met not before its end."""
+    """For each version the place of the next of its register that was met not before its end; -1 if there is none.
+
+    Versions are sorted by code, then by end.
+    """
     result = np.full(len(code), -1, np.int64)
     waiting, ahead = np.arange(len(code)), 1
     while len(waiting):
@@ -231,12 +234,12 @@ def union(one: Before, other: Before) -> Before:
 
 
 def _without_circles(registers: Registers, known: Before, more: Before, source: str) -> tuple[Before, list[Circle]]:
-    """The pairs of a source in the registers where no circle comes of them, and the circles of the others."""
+    """The pairs of a source in registers where they close no cycle, and the cycles of the other registers."""
     first = np.arange(registers.count)
     both = union(known, more)
     earlier = np.concatenate((both.earlier, registers.count + registers.code[: registers.count]))
     later = np.concatenate((both.later, first))
-    # Loading scipy takes a quarter of a second, in every process of an engine; so only who needs it does.
+    # Loading scipy takes a quarter of a second in every process of an engine, so it is loaded only here.
     from scipy.sparse import coo_array  # noqa: PLC0415
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 

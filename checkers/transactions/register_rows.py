@@ -1,12 +1,12 @@
-"""The first half of the check of registers: what one chunk of transactions says of each register it touches.
+"""The first half of the check of registers: the rows of one chunk of transactions, by register.
 
 Theory of operation.
 1. A transaction touches a register. What it saw of others is its *external read*, the read before which it did nothing
    to that register; what others can see of it is its *final write*. One row holds both: a `Touch`.
-2. Writes before the final one must be seen by nobody else: they travel as `Passed`, to show who did.
+2. Writes before the final one must be seen by nobody else: they travel as `Passed`, to find those who saw them.
 3. A later read must show what the transaction itself read or wrote last. One that does not contradicts its transaction,
    and travels as a `Passed` read, as somebody may have written what it shows.
-4. Reads count only in ok transactions, as for lists. A failed transaction is kept for what it wrote.
+4. Reads count only in ok transactions, as for lists. A failed transaction is kept for its writes.
 
 Arrays in, arrays out; no loop over transactions.
 """
@@ -29,7 +29,10 @@ ABSENT: Final = -2  # In place of a value: the transaction did not read, or writ
 
 @dataclass(frozen=True, slots=True)
 class Touches:
-    """What each transaction did to each register: n rows. `after` is OPEN_END where nothing certain ended."""
+    """The external read and final write of each transaction on each register: n rows.
+
+    `after` is OPEN_END for operations without a certain end.
+    """
 
     key: Int64s
     op: Int32s
@@ -43,7 +46,7 @@ class Touches:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Writes that are not final, or reads that are not external and show something new."""
+    """Writes that are not final; or reads that are not external and show something new."""
 
     key: Int64s
     op: Int32s
@@ -53,7 +56,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class RegisterRows:
-    """What one chunk says about some registers."""
+    """The rows of one chunk about some registers."""
 
     touches: Touches
     passing: Passed
@@ -87,7 +90,7 @@ def concatenated(parts: Sequence[RegisterRows]) -> RegisterRows:
 
 
 def register_rows(transactions: Transactions, *, nothing: int = NOTHING) -> RegisterRows:
-    """All that the chunk says about registers. To write `nothing` is to make a register as it was at first."""
+    """The rows of the chunk about registers. Writing `nothing` resets a register to its initial state."""
     owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
     is_read = (transactions.f == READ) & ~transactions.is_known & (transactions.value >= NOTHING)
     is_read &= transactions.outcome[owner] == OK
@@ -99,7 +102,7 @@ def register_rows(transactions: Transactions, *, nothing: int = NOTHING) -> Regi
 
 
 class _Grouped:
-    """The micro-operations on registers, those of one transaction on one register together, in their order."""
+    """The micro-operations on registers, grouped by transaction and register, in their order."""
 
     def __init__(self, transactions: Transactions, owner: Int64s, key: Int64s, value: Int64s, is_read: Bools) -> None:
         keys, code = codes(key)
@@ -116,7 +119,7 @@ class _Grouped:
         self.last_write = np.where(last_write >= self.start, last_write, -1)  # For each group.
 
     def rows(self) -> RegisterRows:
-        """The rows, with what the chunk shows by itself."""
+        """The rows, with the contradictions inside transactions."""
         value_before = np.concatenate(([ABSENT], self.value))[:-1]
         is_later = self.is_read & ~self.is_first
         odd = np.flatnonzero(is_later & (self.value != value_before))
@@ -147,7 +150,7 @@ class _Grouped:
         return Passed(self.key[rows], index.astype(np.int32), outcome, self.value[rows])
 
     def _internal(self, odd: Int64s) -> tuple[Sighting, ...]:
-        """Transactions that contradict themselves, each once, by the first read that does."""
+        """Transactions that contradict themselves, each once, with the first read that does."""
         first = np.sort(odd)
         first = first[first_of_each(self.owner[first])]
         return seen("internal", len(first), op=self.transactions.index[self.owner[first]], key=self.key[first])

@@ -1,4 +1,4 @@
-"""What findings about registers say: who saw which version, and why one version comes before another."""
+"""Sentences of findings about registers: who saw which version, and why one version precedes another."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -47,7 +47,10 @@ def versions_of(operation: Operation) -> Iterator[Version]:
 
 
 def seen_versions(source: Source, *, key: Int64s, value: Int64s, nothing: int) -> list[Meeting]:
-    """Who met and left those versions in this chunk: all who wrote, and for each process the first and last reader."""
+    """The transactions of this chunk that met or left those versions.
+
+    Included are all writers, and each process's first and last reader.
+    """
     touches = register_rows(load(source), nothing=nothing).touches
     is_spoken = np.isin(touches.read, value) | np.isin(touches.write, value)
     touches = chosen(touches, np.flatnonzero(np.isin(touches.key, key) & is_spoken & (touches.outcome != FAIL)))
@@ -63,7 +66,7 @@ def _columns(touches: Touches) -> Sequence[Int64s]:
 
 
 def _telling(touches: Touches) -> Int64s:
-    """The rows without which no order of time could be told."""
+    """The rows that an order of time needs: all writes, and each process's first and last read of each version."""
     writes = np.flatnonzero(touches.write != ABSENT)
     reads = np.flatnonzero(touches.write == ABSENT)
     kept = [writes]
@@ -75,14 +78,14 @@ def _telling(touches: Touches) -> Int64s:
 
 
 class Told(NamedTuple):
-    """A sentence, and the operations that it rests on beside those that it is about."""
+    """A sentence, and the operations that it rests on besides those that it is about."""
 
     sentence: str
     ops: tuple[int, ...] = ()
 
 
 class Seen:
-    """Who met and left which versions, and what follows for their order."""
+    """The transactions that met and left each version, and the order that follows."""
 
     def __init__(self, meetings: Iterable[Meeting], order: Order) -> None:
         self._order = order
@@ -92,12 +95,12 @@ class Seen:
         for meeting in sorted(meetings):
             self._commit[meeting.key, meeting.write] = meeting.commit
             self._met.setdefault((meeting.key, meeting.met), []).append(meeting)
-            # What it read it left behind too: the check does not know what it wrote if two wrote that value.
+            # It also left what it read: its write is not known to the check if two transactions wrote that value.
             for version in {meeting.left, meeting.read} - {ABSENT}:
                 self._left.setdefault((meeting.key, version), []).append(meeting)
 
     def reason(self, key: int, earlier: int, later: int, name: Name) -> Told | None:
-        """Why one version comes before the other; None if nothing says so."""
+        """The reason why one version precedes the other; None if there is none."""
         return next(self._reasons(key, earlier, later, name), None)
 
     def _reasons(self, key: int, earlier: int, later: int, name: Name) -> Iterator[Told]:
@@ -122,7 +125,7 @@ class Seen:
 def _apart(
     left: Sequence[Meeting], met: Sequence[Meeting], process: int | None = None
 ) -> Iterator[tuple[Meeting, Meeting]]:
-    """The first to end of one side and the last to begin of the other, if so they do not overlap."""
+    """The first of `left` to end and the last of `met` to begin, if they do not overlap."""
     left = [each for each in left if each.outcome == OK and process in {None, each.process}]
     met = [each for each in met if process in {None, each.process}]
     if left and met:
@@ -150,7 +153,7 @@ class RegisterSentences:
         self._seen, self._name = seen, name
 
     def ww(self, before: Operation, after: Operation) -> Iterator[Told]:
-        """Why one wrote what comes before what the other wrote."""
+        """Reasons why the write of one precedes the write of the other."""
         for store in _final(after):
             for earlier in _final(before):
                 why = self._why(store, earlier)
@@ -162,7 +165,7 @@ class RegisterSentences:
                     )
 
     def wr(self, before: Operation, after: Operation) -> Iterator[Told]:
-        """What one read of the other."""
+        """Reads by one of what the other wrote."""
         for load_ in _external(after):
             if Store(load_.key, load_.value) in list(_final(before)):
                 yield Told(
@@ -171,7 +174,7 @@ class RegisterSentences:
                 )
 
     def rw(self, before: Operation, after: Operation) -> Iterator[Told]:
-        """What one did not see of the other."""
+        """Reads by one that miss a write of the other."""
         for store in _final(after):
             for load_ in _external(before):
                 why = self._why(store, load_)
@@ -188,7 +191,7 @@ class RegisterSentences:
         return self._seen.reason(store.key, earlier.value, store.value, self._name)
 
     def sighting(self, anomaly: str, example: Example, operation: Operation) -> Told:
-        """What happened, in one sentence."""
+        """One sentence about what happened."""
         return self._circle(example) if anomaly == "cyclic-versions" else Told(self._plain(anomaly, example, operation))
 
     def _plain(self, anomaly: str, example: Example, operation: Operation) -> str:
@@ -224,7 +227,7 @@ class RegisterSentences:
         return f"T{operation.index} contradicts itself about {self._name(key)}."
 
     def _circle(self, example: Example) -> Told:
-        """Why each version of a circle comes before the next, and the last before the first."""
+        """The reasons why each version of a cycle precedes the next, and the last the first."""
         name, key = self._name, example.key
         steps = {
             (one, other): why
@@ -246,7 +249,7 @@ class RegisterSentences:
 
 
 def _shortest_circle(versions: Sequence[int], steps: Iterable[tuple[int, int]]) -> list[int]:
-    """A shortest circle, from its least version on; empty if there is none."""
+    """A shortest cycle, from its least version on; empty if there is none."""
     following: dict[int, list[int]] = {}
     for one, other in steps:
         following.setdefault(one, []).append(other)

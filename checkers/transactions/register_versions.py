@@ -1,9 +1,9 @@
-"""The versions of registers: which values there are, who wrote them, who read them.
+"""The versions of registers: their values, writers and readers.
 
-A *version* is a value of a register. Versions have numbers: 0 .. count - 1 in no order of meaning, and behind them one
-for each register as it was before anybody wrote it. A register is left out, and reported, if a value that was read has
-two writers, or if lists are kept under the same key: nobody can say what its reads show. Of a value that nobody read
-and that has two writers, only the writes are left out.
+A *version* is a value of a register. Versions have numbers: 0 .. count - 1 in no particular order, followed by one for
+each register's initial state. A register is left out, and reported, if a value that was read has two writers, or if the
+same key is used as a list: then the meaning of its reads is unknown. If a value with two writers was never read, only
+the writes of that value are left out.
 """
 
 from dataclasses import replace
@@ -21,11 +21,11 @@ NOBODY = -1
 
 
 class Registers:
-    """What the rows say about their registers, worked out. `rows` holds no register that is left out.
+    """The versions of the registers in these rows. `rows` must hold no register that is left out.
 
     Rows of touches: `read_version` and `write_version` (NOBODY for none), `first` and `last` (the version that the
     transaction met, and the one that it left). By version: `code` of its register, `writer` (a row of touches) and
-    `passer` (a row of passing writes), NOBODY if there is none; the last entry of these two answers for NOBODY.
+    `passer` (a row of passing writes), NOBODY if there is none; these two have a last entry for NOBODY.
     """
 
     def __init__(self, rows: RegisterRows) -> None:
@@ -50,7 +50,7 @@ class Registers:
         self.read_version, self.write_version, self.passing_version, self.odd_version = numbers
         self.first = np.where(self.read_version >= 0, self.read_version, self.write_version)
         self.last = np.where(self.write_version >= 0, self.write_version, self.read_version)
-        self.is_vertex = np.append(touches.outcome != FAIL, False)  # The last answers for NOBODY.
+        self.is_vertex = np.append(touches.outcome != FAIL, False)  # The last entry is found at NOBODY.
         self.writer, self.passer = self._rows_of(self.write_version), self._rows_of(self.passing_version)
         self.code = np.zeros(self.size, np.int64)
         self.value = np.full(self.size, NOTHING)
@@ -96,7 +96,7 @@ def resolved(rows: RegisterRows) -> tuple[Registers, Sighting | None]:
 
 
 def _written_twice(registers: Registers) -> Bools:
-    """Which versions have two writers. That a register was never written, counts as one of its state at first."""
+    """True for versions with two writers. The initial state counts as written once already."""
     versions = np.concatenate((registers.write_version, registers.passing_version))
     counts = np.bincount(versions[versions >= 0], minlength=registers.size)
     counts[registers.count :] += 1
@@ -114,7 +114,7 @@ def _example(rows: RegisterRows, is_bad: Bools, registers: Registers, count: int
 
 
 def _clean(registers: Registers, ambiguous: Bools, is_bad: Bools) -> RegisterRows:
-    """The rows without the registers that are bad, and without writes of values that have two writers."""
+    """The rows without the bad registers, and without writes of values that have two writers."""
     rows = registers.rows
     is_lost = np.append(ambiguous, False)
     touches = replace(rows.touches, write=np.where(is_lost[registers.write_version], ABSENT, rows.touches.write))
@@ -125,7 +125,7 @@ def _clean(registers: Registers, ambiguous: Bools, is_bad: Bools) -> RegisterRow
 
 
 def without(rows: RegisterRows, keys: Int64s) -> RegisterRows:
-    """The rows without those about these registers."""
+    """The rows that are not about these registers."""
     if not len(keys):
         return rows
     is_kept = [~np.isin(columns.key, keys) for columns in (rows.touches, rows.passing, rows.odd)]

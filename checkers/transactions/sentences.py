@@ -1,4 +1,4 @@
-"""Findings as sentences: what an engineer must know to see the contradiction in the operations themselves."""
+"""Findings as sentences: the facts that show an engineer the contradiction in the operations themselves."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from harness.core.verdict import Finding, Step
 CHECKER: Final = "serializability"
 _SHOWN: Final = 4  # A longer list is shown by its end.
 Relation = Literal["ww", "wr", "rw", "process", "realtime"]
-Name = Callable[[int], str]  # How a key or element is shown.
-EpochName = Callable[[int], str]  # How an epoch is shown.
+Name = Callable[[int], str]  # Shows a key or an element.
+EpochName = Callable[[int], str]  # Shows an epoch.
 
 
 def number(identity: int) -> str:
-    """The plain way to show a key or an element: as its number, with a mark if it stands for something else."""
+    """The plain form of a key or an element: its number, with a mark if that stands for another value."""
     return str(identity) if identity < NAMED else f"#{identity - NAMED}"
 
 
 def epoch_name(saved_bits: int | None) -> EpochName:
-    """Epochs in their two parts, as 7/3, if it is known how many bits the lower has."""
+    """A function that shows epochs in two parts, such as 7/3, if the number of bits of the lower part is known."""
     if saved_bits is None:
         return str
     return lambda epoch: f"{epoch >> saved_bits}/{epoch & ((1 << saved_bits) - 1)}"
@@ -39,7 +39,7 @@ def epoch_name(saved_bits: int | None) -> EpochName:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The operations that findings speak of, and the longest read of each of their keys."""
+    """The operations that findings mention, and the longest read of each of their keys."""
 
     operations: tuple[Operation, ...]
     longest: tuple[tuple[int, int, tuple[int, ...]], ...]  # key, operation, elements
@@ -79,7 +79,7 @@ def longest_reads(source: Source, *, key: Int64s) -> Evidence:
 
 
 class Explainer:
-    """Makes findings of sightings and cycles, with the evidence for them at hand."""
+    """Findings from sightings and cycles, with the evidence for them."""
 
     def __init__(self, parts: Iterable[Evidence], name: Name, seen: Seen | None = None) -> None:
         self._name = name
@@ -91,9 +91,9 @@ class Explainer:
             for key, op, elements in part.longest:
                 candidate = (-len(elements), op, elements)
                 longest[key] = min(longest.get(key, candidate), candidate)
-        # The order of versions, and the place of each element in it: the first, if it occurs twice.
+        # The order of versions, and the first place of each element in it.
         self._order = {key: list(dict.fromkeys(elements)) for key, (_, _, elements) in longest.items()}
-        self._reader = {key: op for key, (_, op, _) in longest.items()}  # Who saw that order.
+        self._reader = {key: op for key, (_, op, _) in longest.items()}  # The reader of that order.
 
     def cycle(self, anomaly: str, count: int, cycle: Cycle) -> Finding:
         """The finding of a cycle, with the reason of every step."""
@@ -116,7 +116,7 @@ class Explainer:
         )
 
     def sighting(self, sighting: Sighting) -> Finding:
-        """The finding of an anomaly without cycle."""
+        """The finding of an anomaly without a cycle."""
         example = sighting.example
         ops = tuple(sorted({example.op, example.other} - {NONE}))
         told = self._told(sighting.anomaly, example)
@@ -177,7 +177,7 @@ class Explainer:
                     )
 
     def _ordered(self, sentence: str, append: Append) -> Told:
-        """The sentence, with who saw the place of that append in the order of its key."""
+        """The sentence, with the reader that saw the append's place in the order of its key."""
         reader = self._reader.get(append.key)
         if self._is_placed(append):
             return Told(f"{sentence} (as T{reader} saw)", (self._reader[append.key],))
@@ -194,7 +194,7 @@ class Explainer:
         return append.element in self._order.get(append.key, [])
 
     def _told(self, anomaly: str, example: Example) -> Told:
-        """What happened, in one sentence."""
+        """One sentence about what happened."""
         operation = self._operations[example.op]
         if any(isinstance(mop, Load | Store) and mop.key == example.key for mop in operation.mops):
             return self._registers.sighting(anomaly, example, operation)
@@ -245,7 +245,7 @@ class Explainer:
         return self._list((holding or reads)[0].elements or ())
 
     def _disagreement(self, example: Example) -> str:
-        """Two reads of a key, of which neither is the beginning of the other, and where they part."""
+        """Two reads of a key, neither a prefix of the other, and the place where they differ."""
         key = example.key
         ours, theirs = (
             [read.elements or () for read in _reads(self._operations[op]) if read.key == key]
@@ -261,9 +261,9 @@ class Explainer:
         )
 
     def _contradiction(self, operation: Operation, key: int) -> str:
-        """Which read contradicts what the transaction knew, and what it knew."""
-        known: tuple[int, ...] | None = None  # What it last read, and
-        appended: tuple[int, ...] = ()  # what it appended since.
+        """The read that contradicts what the transaction knew, and what it knew."""
+        known: tuple[int, ...] | None = None  # Its last read, and
+        appended: tuple[int, ...] = ()  # its appends since.
         for mop in operation.mops:
             match mop:
                 case Append() if mop.key == key:
@@ -295,7 +295,7 @@ def _reads(operation: Operation) -> Iterator[Read]:
 
 
 def _with(ops: tuple[int, ...], others: Iterable[int]) -> tuple[int, ...]:
-    """What a finding is about, and what else it rests on."""
+    """The operations that a finding is about, and those that it rests on."""
     return (*ops, *sorted(set(others) - set(ops)))
 
 

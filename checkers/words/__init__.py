@@ -1,1 +1,1 @@
-"""Names that checks and verdicts share: anomalies, consistency models, and how many checks become one verdict."""
+"""Names that checks and verdicts share: anomalies, consistency models, and the composition of one verdict."""

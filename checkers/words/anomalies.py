@@ -1,4 +1,4 @@
-"""The one list of anomaly names, each with its meaning in a line. Reports, JSON and code write them so.
+"""The one list of anomaly names, each with its meaning in a line. Reports, JSON and code spell them the same.
 
 Transactional names are Adya's and Elle's. A cycle is named by its edges: ww (one transaction's write follows the
 other's), wr (one reads what the other wrote), rw (one does not see what the other writes next). The suffix -process or

@@ -1,12 +1,12 @@
-"""Many checkers, one verdict: what became of each promise, whether enough was tested to say so, and what follows.
+"""One verdict from many checkers: the state of each promise, the vacuity of the run, and the reason.
 
-Pure: the promises, what the checkers say, and facts about the run go in; nothing is read or measured here.
+Pure: the promises, the judgements, and facts about the run go in; nothing is read or measured here.
 
-*Vacuous* has five clauses; four are of one run (the fifth, d, is of a campaign).
+A run is *vacuous* if it tested too little. There are five clauses; these four concern one run, and d a campaign.
 a) Too few ok operations of some type of the workload, or a fault of a second or more with too few completions.
-b) Planned faults that never began, had no measured effect, or met no operation; some of them are excused, by name.
+b) Planned faults that never began, had no measured effect, or overlapped no operation; some are excused, by name.
 c) Nothing promised, or a purpose of the test with too few witnesses; too few writes of known version order; too few
-   watermarks with a write under them. Other promises with too few witnesses are not exercised, and spoil nothing.
+   watermarks with a write under them. Other promises with too few witnesses count as not exercised, and cost nothing.
 e) The final reads or a subscriber's end position are missing, or the run never came to its end.
 A foreign history has no plan: only c counts, with thresholds of one.
 """
@@ -26,7 +26,7 @@ SECOND: Final = 1_000_000_000
 
 
 class PromiseState(Enum):
-    """What became of a promise; the values are those of report.json."""
+    """The state of a promise after a run; the values are those of report.json."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -36,7 +36,7 @@ class PromiseState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """What a run must reach not to be vacuous. All are least numbers."""
+    """The least numbers that a run must reach not to be vacuous, and the percentage of faults that is excused."""
 
     ok_of_type: int = 20
     completed_in_fault: int = 5
@@ -57,7 +57,7 @@ FOREIGN: Final = Thresholds(witnesses=1, known_versions_percent=0, watermarks_wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFault:
-    """A step of the plan and what came of it. `name` is for people: "partition of n1, n2 at 3.1 s"."""
+    """A step of the plan and its effect. `name` is for people: "partition of n1, n2 at 3.1 s"."""
 
     name: str
     has_begun: bool
@@ -69,7 +69,7 @@ class PlannedFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What is known of a run beside its judgements. The defaults are those of a foreign history."""
+    """The facts about a run besides its judgements. The defaults are those of a foreign history."""
 
     is_foreign: bool = False
     error: str | None = None  # What the harness, a checker or its infrastructure failed with.
@@ -79,13 +79,13 @@ class RunFacts:
     behind: tuple[str, ...] = ()  # Subscribers that did not reach the source's last position.
     incomplete: str | None = None  # Why the run did not come to its end.
     known_versions: int = 0  # Writes whose place in the version order is known,
-    all_versions: int = 0  # of so many; 0 of 0 where that is nothing to ask.
+    all_versions: int = 0  # of so many; 0 of 0 where the order does not matter.
     watermarks_with_writes: int | None = None  # None: no stream is under test.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromiseVerdict:
-    """A promise and what became of it. `witnesses` are those of its best exercised anomaly."""
+    """A promise and its state. `witnesses` are those of its best exercised anomaly."""
 
     promise: Promise
     state: PromiseState
@@ -116,7 +116,7 @@ class Composition:
 
     @property
     def clause(self) -> str | None:
-        """The clause that made the run vacuous, if that is its verdict."""
+        """The clause that made the run vacuous; None for another verdict."""
         return self.vacuities[0].clause if self.verdict is Verdict.VACUOUS else None
 
 
@@ -159,7 +159,7 @@ def compose(
 
 
 def idle_faults(faults: Iterable[PlannedFault]) -> tuple[str, ...]:
-    """Each fault that tested nothing, with why: the first of the reasons that holds."""
+    """The faults that tested nothing, each with the first reason that applies."""
     return tuple(f"{fault.name} {reason}" for fault in faults if (reason := _idleness(fault)))
 
 
@@ -197,7 +197,7 @@ def _promise_verdict(
 def _vacuities(
     states: Sequence[PromiseVerdict], facts: RunFacts, limits: Thresholds, idle: Sequence[str]
 ) -> Iterable[Vacuity]:
-    """The clauses that apply, in the order of their letters."""
+    """The clauses that apply, in alphabetical order."""
     if not facts.is_foreign:
         yield from _too_little_load(facts, limits)
         if idle:
@@ -255,7 +255,7 @@ def _no_end(facts: RunFacts) -> Iterable[Vacuity]:
 
 
 def _verdict(states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Sequence[Vacuity]) -> tuple[Verdict, str]:
-    """By precedence, with the reason in a line."""
+    """The verdict, by precedence, and its reason in a line."""
     violated = [each for each in states if each.state is PromiseState.VIOLATED]
     if violated:
         first = violated[0]
@@ -279,7 +279,7 @@ def _verdict(states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Seque
 
 
 def _unforbidden(observations: Sequence[Finding]) -> str:
-    """What is added to the reason, so that no green line hides what was seen."""
+    """The addition to the reason that names unforbidden anomalies, so that no passing verdict hides them."""
     names = sorted({finding.anomaly for finding in observations})
     what = "anomaly" if len(names) == 1 else "anomalies"
     return f"; {len(names)} {what} seen that nothing forbids: {', '.join(names)}" if names else ""

@@ -1,11 +1,11 @@
-"""Which anomalies imply others, which consistency models imply others, and what each model prohibits: as data.
+"""Implications between anomalies and between consistency models, and the anomalies that each model prohibits: as data.
 
 Sources: Adya, Weak Consistency, MIT 1999; Cerone, Bernardi and Gotsman, CONCUR 2015; Bailis et al., VLDB 2013; and the
 tables of Elle (jepsen-io/elle, consistency_model.clj at ccdee6f), restated.
 
-The short names G-single and G-nonadjacent stand in the literature for cycles whose rw may be about predicates. No
-checker here makes a predicate's edge: every rw is about an item, so a cycle under the short name is an item's as well,
-and each of the two names implies the other. Reports use the short name; G2-item keeps its own.
+In the literature the short names G-single and G-nonadjacent mean cycles whose rw may be about predicates. No checker
+here derives an edge from a predicate: every rw is about an item, so each short name and its -item name imply each
+other. Reports use the short name; G2-item keeps its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -150,7 +150,7 @@ def canonical(model: str) -> str:
 
 
 def implied(anomalies: Iterable[str]) -> frozenset[str]:
-    """Those anomalies, and all that are present whenever one of them is."""
+    """Those anomalies, and all anomalies that they imply."""
     return _closure(anomalies, _implies())
 
 
@@ -165,7 +165,7 @@ def prohibited(models: Iterable[str] = (DEFAULT,), anomalies: Iterable[str] = ()
 
 
 def ruled_out(anomalies: Iterable[str]) -> tuple[str, ...]:
-    """All models that cannot hold where those anomalies are, strongest first."""
+    """All models that those anomalies break, strongest first."""
     found = frozenset(anomalies)
     return tuple(model for model in _MODELS if found & prohibited((model,)))
 
