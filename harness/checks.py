@@ -1,7 +1,7 @@
-"""Which checks a history gets, and what each looks for: a table, so that a new check is a new row.
+"""The table of checks: when each is made, and what it looks for. A new check is a new row.
 
-What a promise needs is run, and no more: a check that costs time and answers to nobody is left out. The transactional
-check is always made, and that of streams wherever there is a contract.
+Only checks that a promise needs are run, since each costs time. The transactional
+check is always made, and the stream check wherever there is a contract.
 """
 
 import os
@@ -55,7 +55,10 @@ WATERMARKS_LOCKED: Final = "watermark-graph-locked"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What is judged. `prohibited` are the anomalies that count, for each check whose promises name models."""
+    """The history to judge, and against what.
+
+    `prohibited` holds the anomalies that count, for each check whose promises name models.
+    """
 
     history: Path
     engine: Engine
@@ -65,11 +68,11 @@ class Subject:
     bounds: Bounds
     contract: StreamContract | None
     register: Register = Register()  # noqa: RUF009  It is immutable.
-    order: Order = ORDER  # What orders the versions of registers in transactions.
+    order: Order = ORDER  # The source of the version order of registers in transactions.
 
 
 class When(Enum):
-    """Which histories get a check."""
+    """The condition under which a history gets a check."""
 
     ALWAYS = "every one"
     CONTRACT = "one with the contract of a stream"
@@ -79,7 +82,7 @@ class When(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check: its name, the anomalies it looks for, how it judges, and when it is made at all."""
+    """A check: its name, the anomalies it looks for, its judge function, and the condition under which it is made."""
 
     name: str
     anomalies: tuple[str, ...]
@@ -88,9 +91,9 @@ class Check:
 
 
 def require_known(promises: Sequence[Promise], where: str) -> None:
-    """Raise ScenarioError, which names `where`, if a promise forbids nothing, or something that no check looks for.
+    """Raise ScenarioError naming `where` if a promise forbids nothing, or something that no check looks for.
 
-    Such a promise could never be broken, and its green row would be a lie.
+    Such a promise could never be broken, and its green row would be false.
     """
     names = tuple(dict.fromkeys([*(name for check in CHECKS for name in check.anomalies), *MODELS, *ALIASES]))
     checks = tuple(check.name for check in CHECKS)
@@ -107,12 +110,12 @@ def require_known(promises: Sequence[Promise], where: str) -> None:
 
 
 def chosen(subject: Subject) -> tuple[Check, ...]:
-    """The checks of that history."""
+    """The checks to make of that history."""
     return tuple(check for check in CHECKS if _is_wanted(check, subject))
 
 
 def anomalies_of(name: str) -> tuple[str, ...]:
-    """What the check of that name looks for."""
+    """The anomalies that the check of that name looks for."""
     return next(check.anomalies for check in CHECKS if check.name == name)
 
 
@@ -142,9 +145,9 @@ def _transactions_locked(subject: Subject) -> Judgement:
 
 
 def _of_locked(judgement: Judgement, check: str) -> Judgement:
-    """The judgement as one of that check, of reads under lock only.
+    """The judgement relabelled as that check's, which covers reads under lock only.
 
-    The same cycle may be a finding of the other population, too, where it breaks another promise.
+    The same cycle may also be a finding among all reads, where it breaks another promise.
     """
     findings = tuple(
         msgspec.structs.replace(
@@ -191,7 +194,7 @@ def _watermarks_locked(subject: Subject) -> Judgement:
 
 
 def _classes_named(subject: Subject, checks: tuple[str | None, ...]) -> frozenset[str]:
-    """The classes that those promises forbid which ask one of `checks`."""
+    """The consistency classes forbidden by promises that name one of `checks`."""
     promises = (promise for promise in subject.promises if promise.check in checks)
     return frozenset(name for promise in promises for name in promise.forbids if name in CUTS)
 
@@ -210,7 +213,7 @@ def _cuts_of_streams(
 
 
 def second_opinions(subject: Subject, judgements: Sequence[Judgement]) -> list[Judgement]:
-    """What the graph of watermarks and the rules of streams do not both say, where both judged."""
+    """The disagreements between the watermark graph and the stream rules, where both judged."""
     by_checker = {judgement.checker: judgement for judgement in judgements}
     if subject.contract is None or WATERMARKS not in by_checker or STREAMS not in by_checker:
         return []
@@ -243,12 +246,12 @@ def _linearizability(subject: Subject) -> Judgement:
 
 
 def _whole(check: Callable[[Path, Bounds, Name], Judgement]) -> Callable[[Subject], Judgement]:
-    """How a check judges that takes the whole history, restarts and all."""
+    """The judge function of a check that takes the whole history, restarts included."""
     return lambda subject: check(subject.history, subject.bounds, subject.name)
 
 
 def _invariant(check: Callable[[Sequence[Op]], Judgement]) -> Callable[[Subject], Judgement]:
-    """How a check of a simple workload judges, which looks at plain operations."""
+    """The judge function of a check of a simple workload, which reads plain operations."""
     return lambda subject: _by_generation(subject, _each(lambda history: check(operations(history, subject.history))))
 
 
@@ -256,11 +259,14 @@ def _bank(subject: Subject) -> Judgement:
     return _invariant(partial(bank.check, total=subject.bounds.total))(subject)
 
 
-_Parts = Callable[[Sequence[Path]], list[Judgement]]  # What a check says of each part of a history.
+_Parts = Callable[[Sequence[Path]], list[Judgement]]  # A check's judgements, one for each part of a history.
 
 
 def _by_generation(subject: Subject, judge: _Parts, *, is_locked: bool = False) -> Judgement:
-    """The judgements of all generations as one. Copies lie beside the history: workers elsewhere can see that place."""
+    """The judgements of all generations as one.
+
+    Copies of the parts are put beside the history, where remote workers can read them.
+    """
     history, bits = subject.history, subject.bounds.saved_bits
     known = restarts(history) if bits is not None else ()
     told = told_of(history, subject.contract if known else None)
@@ -277,12 +283,12 @@ def _by_generation(subject: Subject, judge: _Parts, *, is_locked: bool = False) 
 
 
 def _each(judge: Callable[[Path], Judgement]) -> _Parts:
-    """A check that looks at plain values, here, and at one part after the other."""
+    """A check of plain values, run here on one part after the other."""
     return lambda found: [judge(part) for part in found]
 
 
 def _in_tasks(subject: Subject, judge: Callable[[Path], tasks.Judge]) -> _Parts:
-    """A check by kernels: on the engine, or of small histories each part in one task."""
+    """A check by kernels: on the engine; for small histories, one task per part."""
     return lambda found: tasks.judged(subject.history, [judge(part) for part in found], subject.engine)
 
 

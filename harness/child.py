@@ -1,4 +1,4 @@
-"""What all child processes that carry runs out have in common: they die with the harness, and end with one line."""
+"""Shared by all child processes that carry out runs: they die with the harness, and report failure in one line."""
 
 import contextlib
 import ctypes
@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
-OWN_MODULE = "seamark_own_"  # How the names of modules begin that were loaded from a file of one's own.
+OWN_MODULE = "seamark_own_"  # The prefix of the names of modules loaded from a user's own file.
 
 
 def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
-    """A harness that was killed must not leave a run going on: it gets that signal when it is."""
+    """Have the kernel send this process signal `number` when its parent dies: no run outlives its harness."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
         if os.getppid() == 1:
@@ -22,7 +22,10 @@ def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
 
 
 def end_with(carry_out: Callable[[], int]) -> NoReturn:
-    """Exit with what `carry_out` returns, or with 4 and, as the last line on standard error, why it could not."""
+    """Exit with the result of `carry_out`.
+
+    If it raises, exit with 4; the last line on standard error gives the reason.
+    """
     try:
         code = carry_out()
     except Exception as error:  # noqa: BLE001  The outermost handler: one line for people, the rest for the log.
@@ -30,13 +33,13 @@ def end_with(carry_out: Callable[[], int]) -> NoReturn:
         with contextlib.suppress(OSError):  # The log is a file in the store, which may be full.
             traceback.print_exc()
             line = f"{type(cause).__name__}: {' '.join(str(cause).split())}{_place_in_own_file(cause)}"
-            print(line, file=sys.stderr, flush=True)  # noqa: T201  Its only voice.
-        os._exit(4)  # At once: the tasks that are left would complain of their end, and have the last word.
+            print(line, file=sys.stderr, flush=True)  # noqa: T201  The only output.
+        os._exit(4)  # At once: the remaining tasks would report their cancellation after our last line.
     sys.exit(code)
 
 
 def _place_in_own_file(error: BaseException) -> str:
-    """Where in a file of one's own it was raised, or what it had called; nothing if the error came by no such file."""
+    """The place in a user's own file where the error was raised or passed; empty if it passed no such file."""
     frames = [
         (frame.f_code.co_filename, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -46,7 +49,7 @@ def _place_in_own_file(error: BaseException) -> str:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """What a group of exceptions is about."""
+    """The first exception inside a group of exceptions."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

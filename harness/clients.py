@@ -1,4 +1,4 @@
-"""Opens the clients of a run: one for each process, with what it speaks through, closed after it."""
+"""Opens the clients of a run: one for each process, with its connection, closed after use."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,7 +10,7 @@ OpenClient = Callable[[int], AbstractAsyncContextManager[Client]]  # By process.
 
 
 def clients_of_machines(cluster: MachineCluster, network: Network, settings: Settings) -> OpenClient:
-    """Clients that call nodes by connections of that network."""
+    """Clients that call nodes over connections of that network."""
 
     @asynccontextmanager
     async def opened(process: int) -> AsyncIterator[Client]:
@@ -24,7 +24,7 @@ def clients_of_machines(cluster: MachineCluster, network: Network, settings: Set
 
 
 def clients_of_services(cluster: ServiceCluster, doors: Doors, settings: Settings) -> OpenClient:
-    """Clients that open connections themselves, at those doors."""
+    """Clients that open their own connections, to those addresses."""
 
     @asynccontextmanager
     async def opened(process: int) -> AsyncIterator[Client]:

@@ -1,7 +1,7 @@
-"""Whose code may be loaded: installed clusters, and the files that this command line names. Nothing else.
+"""Consent to load code: only installed clusters, and files that this command line names, may be loaded.
 
-A stored run, a scenario file or a history may come from anybody, so what they name is no consent, and what they say of
-themselves is no reason. `Code` is what the loader takes, and only the functions of this file make one.
+A stored run, a scenario file or a history may come from anybody, so a name in them is no consent, and no claim in them
+is a reason. The loader takes a `Code`, and only the functions of this file make one.
 """
 
 import shlex
@@ -17,16 +17,16 @@ GROUP: Final = "seamark.clusters"
 
 
 class Place(NamedTuple):
-    """A name in a Python file. Without a name it stands for the file, whose names are then listed."""
+    """A name in a Python file. An empty name means the file itself, whose names are then listed."""
 
     path: Path
     name: str
 
 
 class Code(NamedTuple):
-    """The code of a cluster that may be loaded: `place` is where in a file it is, None if it is installed.
+    """The code of a cluster that may be loaded: `place` is its place in a file, None if it is installed.
 
-    `name` is found from every folder: "ndb", or "/path/to/file.py:Name".
+    `name` is valid from every working directory: "ndb", or "/path/to/file.py:Name".
     """
 
     name: str
@@ -44,15 +44,15 @@ def entry_point(name: str) -> EntryPoint:
 
 
 def installed(name: str) -> Code:
-    """The code of an installed cluster. Raises ScenarioError if there is none of that name."""
+    """The code of an installed cluster. Raises ScenarioError if no cluster has that name."""
     known(name, cluster_names(), "cluster (nor is it a file, as in path/to/file.py:Name)")
     return Code(name, None)
 
 
 def on_command_line(name: str) -> Code:
-    """The code that a command line of ours names: this is the consent. Raises ScenarioError if there is no such name.
+    """The code named on a command line of ours, which is the consent. Raises ScenarioError if there is no such name.
 
-    A child process is told by its own command line, which its parent wrote.
+    A child process gets the name on its own command line, which its parent wrote.
     """
     place = place_of(name)
     if place is None:
@@ -62,7 +62,7 @@ def on_command_line(name: str) -> Code:
 
 
 def consented(named: str, by: Path, given: str | None) -> Code:
-    """The code of the cluster that the file `by` names, or of the one `given` on the command line in its stead.
+    """The code of the cluster that the file `by` names, or of the one `given` on the command line instead.
 
     Raises ScenarioError if the file names code that the command line does not.
     """
@@ -76,9 +76,9 @@ def consented(named: str, by: Path, given: str | None) -> Code:
 
 
 def same_again(named: str, by: Path, given: str | None) -> Code:
-    """The code to repeat the run `by` exactly, whose cluster is `named`: as `consented`, and of the same kind.
+    """The code that repeats the run `by` exactly, whose cluster is `named`: as `consented`, and of the same kind.
 
-    A file may have moved since, so that its path may differ: its hash tells whether it is the same.
+    The file's path may differ, as the file may have been renamed since; its hash shows that it is the same.
     """
     code = consented(named, by, given)
     if (code.place is None) != (place_of(named) is None) or (code.place is None and code.name != named):
@@ -87,13 +87,16 @@ def same_again(named: str, by: Path, given: str | None) -> Code:
 
 
 def code_in_file(run_file: RunFile) -> str | None:
-    """Where the cluster of a run is, as the run says, if it is in a file: "/path/to/file.py:Name"."""
+    """The place of a run's cluster according to the run, "/path/to/file.py:Name"; None if it is not in a file."""
     named = run_file.options.get("cluster")
     return named if isinstance(named, str) and place_of(named) is not None else None
 
 
 def place_of(name: str) -> Place | None:
-    """The place in a file that a cluster's name stands for, None if it is no such name. Looks at the name alone."""
+    """The place in a file that a cluster's name denotes; None if the name denotes no file.
+
+    The file system is not read.
+    """
     path, _, attribute = name.rpartition(":")
     if path.endswith(".py"):
         return Place(Path(path), attribute)

@@ -1,4 +1,4 @@
-"""Starts the engine that judges. Spark's start is hidden behind the run: it begins at once, in a thread."""
+"""Starts the engine for the checkers. Spark starts in a thread while the run goes on, so its start costs no time."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,14 +16,14 @@ EngineName = Literal["spark", "local"]
 
 
 class EngineFailed(SeamarkError):
-    """The engine did not start; the message says what to do."""
+    """The engine did not start; the message says how to fix it."""
 
 
 class EngineStart:
-    """An engine on its way. As a context it begins to start, and is stopped at the end.
+    """An engine that is starting. As a context manager it starts on entry, and stops on exit.
 
-    `master` and `remote` are Spark's, for a cluster of one's own; `also` are modules that it needs beside the checkers.
-    It is warmed where something else goes on meanwhile; where a check waits for it, its first job does that as well.
+    `master` and `remote` are Spark's, for your own cluster; `also` are modules that it needs beside the checkers.
+    The engine is warmed up if other work goes on meanwhile; if a check waits for it, its first job does that as well.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class EngineStart:
 
     def _start(self) -> None:
         try:
-            from checkers.engine import spark  # noqa: PLC0415  Only who judges with Spark loads it: it takes half a second.
+            from checkers.engine import spark  # noqa: PLC0415  Only judging with Spark loads it: half a second.
             from checkers.watermarks import task  # noqa: PLC0415  Likewise. It imports the kernels of transactions, too.
 
             place = (self._path, self._master, self._remote)
@@ -70,7 +70,7 @@ class EngineStart:
             self._stop = partial(spark.stop, session) if is_here else session.stop
             if self._is_warmed:
                 spark.warm_up(session)
-        except Exception as error:  # noqa: BLE001  Java, the network, Spark itself: whatever it is, it is said once.
+        except Exception as error:  # noqa: BLE001  Whatever failed (Java, the network, Spark) is reported once.
             reason = " ".join(str(error).split())[:300]
             line = f"Spark did not start ({reason}); see seamark doctor, or use --engine local"
             self._started.set_exception(EngineFailed(line))

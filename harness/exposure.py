@@ -1,4 +1,4 @@
-"""How far a run was exposed: what completed, what each fault did meanwhile, how the final phase went. From columns."""
+"""The exposure of a run, from its columns: completed operations, effects of each fault, results of the final phase."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ FOREVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """One step of the plan as it was carried out; `effect` is None if it was not measured."""
+    """One step of the plan as carried out; `effect` is None if it was not measured."""
 
     step: int
     kind: str
@@ -32,9 +32,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operations:
-    """When operations ran, and how they ended: arrays of one length. What never completed has complete_ns FOREVER.
+    """Times and outcomes of operations: arrays of one length. An operation that never completed has complete_ns
+    FOREVER.
 
-    `f` is a place in `types`: of a large history so many texts would be most of what is held.
+    `f` is an index into `types`: in a large history the texts themselves would take most of the memory.
     """
 
     types: tuple[str, ...]
@@ -44,28 +45,28 @@ class Operations:
     complete_ns: Int64s
 
     def counts(self, chosen: Bools | None = None) -> dict[str, int]:
-        """How many ended as ok, fail and info, of those `chosen`."""
+        """The numbers of operations that ended as ok, fail and info, among those `chosen`."""
         outcome = self.outcome if chosen is None else self.outcome[chosen]
         return {name: int(np.count_nonzero(outcome == code)) for name, code in OUTCOMES.items()}
 
     def ok_of_type(self, f: str) -> int:
-        """How many of that type are certain to have happened."""
+        """The number of operations of that type that certainly happened."""
         return int(np.count_nonzero((self.f == self.types.index(f)) & (self.outcome == OK))) if f in self.types else 0
 
     def completed_in(self, window: Window) -> Bools:
-        """Which completed while that fault was in force."""
+        """A mask of the operations that completed while that fault was in force."""
         return (
             (self.complete_ns >= window.begin_ns) & (self.complete_ns <= window.end_ns) & (self.complete_ns < FOREVER)
         )
 
     def open_in(self, window: Window) -> int:
-        """How many were open at some moment of that fault."""
+        """The number of operations that were open at some moment of that fault."""
         return int(np.count_nonzero((self.invoke_ns <= window.end_ns) & (self.complete_ns >= window.begin_ns)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposure:
-    """What a history says about itself. `phases` holds when each phase of the run began, `note` how it ended."""
+    """The facts of a run that its history records. `phases` holds the start of each phase, `note` how the run ended."""
 
     operations: Operations
     windows: tuple[Window, ...]
@@ -74,7 +75,7 @@ class Exposure:
     goals: dict[str, int]
     duration_ns: int
     last_position: int | None  # The highest position of an ok operation,
-    watermarks: dict[str, int]  # and the last watermark of each subscriber.
+    watermarks: dict[str, int]  # The last watermark of each subscriber.
 
 
 def read_exposure(history: Path) -> Exposure:
@@ -96,7 +97,7 @@ def read_exposure(history: Path) -> Exposure:
 
 
 def _read_operations(history: Path) -> tuple[Operations, int | None]:
-    """The operations, and the highest position of one. Memory: what is returned, and a row group."""
+    """The operations, and the highest position among them. Memory: the result and one row group."""
     count, codes, last = row_count(history, "ops"), dict[str, int](), list[int]()
     code, outcome = np.empty(count, np.int32), np.empty(count, np.int8)
     invoke_ns, complete_ns = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -115,13 +116,13 @@ def _read_operations(history: Path) -> tuple[Operations, int | None]:
 
 
 def phases_of(history: Path) -> dict[str, int]:
-    """When each phase of the run began."""
+    """The start of each phase of the run, by name."""
     marks = read_table(history, "marks", ["ns", "phase"]).to_pylist()
     return {mark["phase"]: mark["ns"] for mark in marks if mark["phase"] != "tick"}
 
 
 def fault_windows(history: Path) -> tuple[Window, ...]:
-    """The faults that began, in the order of the plan."""
+    """The faults that began, in plan order."""
     windows: dict[int, Window] = {}
     for row in read_table(history, "faults").sort_by("seq").to_pylist():
         step = row["step"]

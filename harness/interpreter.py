@@ -1,13 +1,15 @@
 """Runs a test: client processes under load, the nemesis beside them, then healing, final reads, and quiescence.
 
-Theory of operation. One scheduler asks the generator what comes next and hands operations to *threads*; each thread is
-a task with a client and a process number of its own. Everything that happens goes through `record`, in order.
-1. An invocation is recorded before its client hears of it, and a completion before its process goes on.
-2. A process whose operation ended as `info` never acts again: its thread goes on under a new number, with a new client.
-3. A fault is entered in the ledger before it is applied, and leaves it when it is undone. Whatever ends the load (time,
-   an error, an interrupt), what the ledger still holds is undone in reverse order.
-4. After healing the system owes progress: within the cluster's settling bound every final operation must succeed and
-   every subscriber reach the source's last position, or the run says `stall`.
+Theory of operation. One scheduler takes operations from the generator and hands them to *threads*; each thread is a
+task with its own client and process number. Every event goes through `record`, in order.
+1. An invocation is recorded before its client gets it, and a completion before its process continues.
+2. A process whose operation ended as `info` never acts again: its thread continues under a new number, with a new
+   client.
+3. A fault enters the ledger before it is applied, and leaves it once undone. However the load ends (time, an error, an
+   interrupt), the faults still in the ledger are undone in reverse order.
+4. After healing the system must make progress: within the cluster's settling bound every final operation must succeed
+   and
+   every subscriber reach the source's last position, or the run ends as `stall`.
 Source: Jepsen's generator interpreter, for processes and their retirement.
 """
 
@@ -26,19 +28,22 @@ from nemesis.plan import FaultRuntime, Plan
 SECOND = 1_000_000_000
 COMPLETED = "completed"
 QUIET_POLL_NS = 50_000_000
-QUIET_NS = SECOND  # After the last answer, what it set in motion comes to rest before states are dumped.
-LONG_WAIT_NS = SECOND  # With nothing planned: completions end the wait; this asks again, should none come.
-FINAL_TIMEOUT_NS = SECOND  # Of final operations at least: they ask what the system can do, not how patient clients are.
-CALLS_PER_OPERATION = 4  # A client may ask several nodes in turn; beyond this many time-outs it is itself at fault.
+QUIET_NS = SECOND  # After the last answer, its effects come to rest before states are dumped.
+LONG_WAIT_NS = SECOND  # If nothing is planned: query again after this time, should no completion end the wait.
+FINAL_TIMEOUT_NS = SECOND  # At least, for final operations: they test the system, not the clients' patience.
+CALLS_PER_OPERATION = 4  # A client may try several nodes in turn; beyond this many time-outs it is at fault.
 
 
 class ClientError(Exception):
-    """A client broke its contract: it raised, or completed another operation than it was asked for."""
+    """A client broke its contract: it raised, or completed an operation other than the one it was given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What carries a test out. `mark` makes a milestone with a note, `dump` has all nodes record their state."""
+    """The services that carry out a test.
+
+    `mark` makes a milestone with a note, `dump` has all nodes record their state.
+    """
 
     clock: Clock
     open_client: OpenClient
@@ -49,7 +54,7 @@ class Runtime:
 
 
 class Interpreter:
-    """One run. Give it a runtime, and what to do."""
+    """One run of a test on a runtime."""
 
     def __init__(
         self,
@@ -76,7 +81,7 @@ class Interpreter:
         self._done: list[tuple[int, Complete]] = []
         self._start_ns = 0
         self._last_position = 0
-        self._last_error: str | None = None  # What a client said of the latest operation that had not succeeded.
+        self._last_error: str | None = None  # The client's error for the latest operation that did not succeed.
         self._watermarks: dict[str, int] = {}
 
     async def run(self) -> str:
@@ -92,7 +97,7 @@ class Interpreter:
         return reason
 
     def observe(self, event: StreamEvent) -> None:
-        """Take note of a subscriber's watermark; called by whoever records stream events."""
+        """Note a subscriber's watermark. Called by the recorder of stream events."""
         if event.kind == "watermark" and event.position is not None:
             self._watermarks[event.subscriber] = event.position
 
@@ -138,9 +143,9 @@ class Interpreter:
         return f"stall: {self._cluster.settle_ns / SECOND:g} s after healing, {what}"
 
     async def _drive(self, generator: Generator, deadline_ns: int | None) -> bool:
-        """Invoke what is planned until all is done and all threads are free. False: the deadline passed."""
+        """Invoke planned operations until all are done and all threads are free. False: the deadline passed."""
         while True:
-            now_ns = self._clock.now_ns()  # Once a round: real time goes on between two readings of it.
+            now_ns = self._clock.now_ns()  # Once per round: real time advances between two readings.
             for _, event in self._take_done():
                 generator = generator.update(self._context(now_ns), event)
             if deadline_ns is not None and now_ns >= deadline_ns:
@@ -161,7 +166,7 @@ class Interpreter:
             await self._wait(wait_ns)
 
     async def _wait(self, duration_ns: int) -> None:
-        """Until an operation completes, or the time has passed."""
+        """Wait until an operation completes or the time has passed."""
         if self._done:
             return
         self._wakeup.clear()
@@ -198,7 +203,7 @@ class Interpreter:
         return done
 
     async def _serve(self, thread: int) -> None:
-        """One thread: open a client, carry out what comes, retire the process after info."""
+        """Run one thread: open a client, carry out its operations, retire the process after info."""
         while True:
             async with self._open_client(self._processes[thread]) as client:
                 while await self._serve_one(thread, client):
@@ -235,7 +240,7 @@ class Interpreter:
         return completion.outcome != "info"
 
     async def _invoke(self, client: Client, invocation: Invocation) -> Completion:
-        """The client's completion, checked; info if it takes longer than any honest client would."""
+        """The client's completion, checked; info if it takes longer than any correct client would."""
         try:
             async with asyncio.timeout(CALLS_PER_OPERATION * self._timeout_ns / SECOND):
                 completion = await client.invoke(invocation, self._timeout_ns)
@@ -247,7 +252,7 @@ class Interpreter:
         return completion
 
     async def _tick(self) -> None:
-        """Once a second, note where everything stands, so that two runs can be compared."""
+        """Record a milestone once per second, so that two runs can be compared."""
         while True:
             await self._clock.sleep_ns(SECOND)
             self._record(self._mark("tick", None))
@@ -257,7 +262,7 @@ class Interpreter:
 
 
 def _answers(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...] | None, is_of_registers: bool) -> bool:
-    """Is that the same transaction, with a list for each read? What a register holds may be anything."""
+    """True if both are the same transaction, and each read has a list. The value of a register is not checked."""
     if asked is None or answered is None:
         return asked is answered
     return len(asked) == len(answered) and all(

@@ -1,10 +1,10 @@
-"""The journal of a run: what was recorded, as it happened, readable whatever dies.
+"""The journal of a run: every record in order, readable after any crash.
 
 Layout. A magic line; then records, each a head of eight bytes (length of the payload, and its CRC-32, both big-endian
 unsigned 32-bit) and the payload, one record of `harness.core.record` as msgpack. Each append is one write to the file,
-so what was recorded survives the death of the process; `sync` makes it survive the machine's.
-A torn tail, which is the last record cut short or damaged, is left out by the reader; damage before it is an error,
-also where it makes a record claim all that is left.
+so records survive a crash of the process; after `sync` they survive a crash of the machine. The reader skips a torn
+tail: a last record that is cut short or damaged. Damage before it is an error, even where it makes a record claim the
+rest of the file.
 """
 
 import hashlib
@@ -23,16 +23,16 @@ from harness.core.record import Evidence, Footer, Header, Record
 
 MAGIC: Final = b"seamark journal 1\n"
 RECORD_MAX: Final = 16 << 20  # Bytes of one record's payload.
-OBJECTS_MAX: Final = 4_000_000  # Texts, lists and the like in one record: an empty list is a byte there, 70 in memory.
+OBJECTS_MAX: Final = 4_000_000  # Texts, lists and so on in a record: an empty list is one byte there, 70 in memory.
 _HEAD: Final = struct.Struct(">II")
 _ENCODER: Final = msgspec.msgpack.Encoder()
-# An object's names have no order as evidence: Parquet files keep them sorted.
+# The order of an object's names is not evidence: Parquet files keep them sorted.
 _CANONICAL: Final = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER: Final[msgspec.msgpack.Decoder[Record]] = msgspec.msgpack.Decoder(Record)
 
 
 class JournalWriter:
-    """Appends records to a new journal. Raises FileExistsError if there is one."""
+    """Appends records to a new journal. Raises FileExistsError if the file exists."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -46,7 +46,7 @@ class JournalWriter:
         self.close()
 
     def append(self, record: Record) -> None:
-        """Record one thing: it is in the file when this returns. Raises HistoryError if it passes RECORD_MAX."""
+        """Append one record: it is in the file on return. Raises HistoryError if it is larger than RECORD_MAX."""
         buffer = self._buffer
         _ENCODER.encode_into(record, buffer, _HEAD.size)
         length = len(buffer) - _HEAD.size
@@ -61,19 +61,19 @@ class JournalWriter:
             raise OSError(f"the journal took {written} of {len(buffer)} bytes: is the disk full?")
 
     def sync(self) -> None:
-        """Make everything appended so far survive the machine."""
+        """Make all appended records durable."""
         os.fsync(self._file)
 
     def close(self) -> None:
-        """Close the file. Nothing is lost if this is never called."""
+        """Close the file. Nothing is lost without this call."""
         os.close(self._file)
 
 
 def canonical(record: Evidence) -> bytes:
-    """What the history's hash covers of a record. Raises ValueError if it holds what no history can."""
+    """The bytes of a record that the history's hash covers. Raises ValueError for values that no history can hold."""
     try:
         return _CANONICAL.encode(record)
-    except TypeError as error:  # An object whose names are no text: msgpack can hold it, JSON cannot.
+    except TypeError as error:  # An object with names that are not text: msgpack can hold it, JSON cannot.
         raise ValueError(f"a value is no JSON: {error}") from None
 
 
@@ -84,16 +84,16 @@ class HistoryHash:
         self._hash = hashlib.sha256()
 
     def add(self, record: Record) -> None:
-        """Take the next record into account. Raises ValueError if it holds what no history can."""
+        """Add the next record. Raises ValueError for values that no history can hold."""
         if not isinstance(record, Header | Footer):
             self.add_canonical(canonical(record))
 
     def add_canonical(self, records: bytes | memoryview) -> None:
-        """Take the next records into account, one after the other as `canonical` wrote them."""
+        """Add the next records, concatenated as `canonical` wrote them."""
         self._hash.update(records)
 
     def hexdigest(self) -> str:
-        """The hash of what was added so far."""
+        """The hash of all records added so far."""
         return self._hash.hexdigest()
 
 
@@ -108,13 +108,13 @@ def history_sha256(records: Iterable[Record]) -> str:
 def read_journal(path: Path) -> Iterator[Record]:
     """The records of a journal in order, header and footer included; a torn tail is left out.
 
-    Raises HistoryError that names the file, the number of the record (from 0) and its byte offset, if it is damaged.
+    Raises HistoryError, naming the file, the record (from 0) and its byte offset, if the journal is damaged.
     """
     try:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
             if len(magic) < len(MAGIC) and MAGIC.startswith(magic):
-                return  # Whoever wrote it died before its first line was whole.
+                return  # Its writer died before the first line was complete.
             if magic != MAGIC:
                 raise HistoryError(f"{path}: not a journal of this version of Seamark (its first line differs)")
             size = os.fstat(file.fileno()).st_size
@@ -141,14 +141,17 @@ def read_journal(path: Path) -> Iterator[Record]:
 
 
 class JournalTail:
-    """Reads what was appended to a journal since it was last asked. For showing, not for judging: damage is silence."""
+    """Reads the records appended to a journal since the last read.
+
+    For display, not for judging: damage is not reported.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = len(MAGIC)
 
     def read(self) -> Iterator[Record]:
-        """The whole records that are new; none while there is no journal."""
+        """The new whole records; none while there is no journal."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -167,9 +170,9 @@ class JournalTail:
 
 
 def end_after(path: Path, count: int, footer: Footer) -> None:
-    """Let a journal that nobody writes any more end with its first `count` pieces of evidence, and that footer.
+    """Cut a journal that nobody writes any more after its first `count` pieces of evidence, and append that footer.
 
-    What follows them is cut off; if fewer are whole, HistoryError is raised, and nothing changed.
+    Raises HistoryError, and changes nothing, if fewer records are whole.
     """
     with path.open("r+b") as file:
         file.seek(len(MAGIC))
@@ -186,9 +189,10 @@ def end_after(path: Path, count: int, footer: Footer) -> None:
 
 
 def _holds_a_record(rest: bytes) -> bool:
-    """Is a whole record somewhere in there? Then what begins before it is no torn tail, but has a damaged length.
+    """True if `rest` contains a whole record. If so, the text before it is no torn tail, but a record with a damaged
+    length.
 
-    Looks at the first 10,000 places where a record of up to 64 KiB may begin: a long search would tell nothing new.
+    Looks at the first 10,000 places where a record of up to 64 KiB may begin: a longer search would add nothing.
     """
     start = -1
     for _ in range(10_000):
@@ -211,17 +215,17 @@ def _decoded(path: Path, number: int, offset: int, payload: bytes) -> Record:
         raise _damaged(path, number, offset, str(error)) from None
 
 
-# What msgpack's first bytes say. Numbers, nil and booleans cost little memory; all others are objects.
+# The meaning of msgpack's first bytes. Numbers, nil and booleans cost little memory; all others are objects.
 _NO_OBJECTS: Final = bytes([*range(0x80), 0xC0, 0xC2, 0xC3, *range(0xCA, 0xD4), *range(0xE0, 0x100)])
 _IS_OBJECT: Final = [byte not in _NO_OBJECTS for byte in range(256)]
-# How many bytes follow a first byte: the size of a number, a text, a count.
+# The number of bytes after a first byte: the size of a number, a text, a count.
 _FOLLOWING: Final = (
     dict.fromkeys(range(256), 0)
     | {0xA0 + size: size for size in range(32)}
     | {0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
     | {0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 )
-# Of texts, bytes and extensions: how wide the number is that says how many bytes follow, and how many more do.
+# For texts, bytes and extensions: the width of the length field, and the number of further bytes.
 _SIZED: Final = (
     {0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0)}
     | {0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1)}
@@ -230,7 +234,7 @@ _SIZED: Final = (
 
 
 def _has_too_many_objects(payload: bytes) -> bool:
-    """Are there more than OBJECTS_MAX objects in a record? Each takes a byte at least, so most need no look."""
+    """True if a record has more than OBJECTS_MAX objects. Each takes at least a byte, so most records need no look."""
     if len(payload) <= OBJECTS_MAX or len(payload.translate(None, _NO_OBJECTS)) <= OBJECTS_MAX:
         return False
     count = place = 0

@@ -1,7 +1,7 @@
-"""Judges a history: binds promises to checks, gives each check its time, composes the verdict, makes the report.
+"""Judges a history: binds promises to checks, limits the time of each check, composes the verdict, builds the report.
 
-No cluster is imported: what a run promised is data in its run.json. Each check runs in a thread of its own; one that
-takes longer than its budget is `unknown`, and the others still report.
+No cluster is imported: the promises of a run are data in its run.json. Each check runs in a thread of its own; a check
+that exceeds its budget is `unknown`, and the others still report.
 """
 
 import threading
@@ -51,7 +51,7 @@ SETTLED = Promise(
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judgement may take. `check_s` is per check; None: as long as it needs."""
+    """The limits of a judgement. `check_s` is seconds per check; None: no limit."""
 
     check_s: float | None = None
 
@@ -67,11 +67,11 @@ def judge(
     failure: str | None = None,
     log: Path = ERROR_LOG,
 ) -> Report:
-    """The report on a history; with `run_file`, as a run of that test, else as a history from elsewhere.
+    """The report on a history: with `run_file`, on a run of that test; without, on a history from elsewhere.
 
-    `promised` is what somebody says that the system promised where a history from elsewhere was recorded.
-    `failure` is what the harness failed with while it ran: findings count all the same. A check that raises is such a
-    failure too; its traceback goes to `log`, and the others still report.
+    `promised` holds the promises that the user declares for a history from elsewhere. `failure` is the harness's own
+    error during the run; findings count all the same. A check that raises is such a failure too: its traceback goes to
+    `log`, and the others still report.
     Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
     """
     started = time.monotonic()
@@ -109,14 +109,17 @@ def judge(
 
 
 def _seen(history: Path, model: str | None) -> tuple[Promise, ...]:
-    """What a history from elsewhere promises as it looks. A model is about transactions, or about single registers."""
+    """The promises inferred from the operations of a history from elsewhere.
+
+    `model` restricts them to transactions or single registers.
+    """
     if model is None:
         return sighted(history)
     return registers(history) if model == LINEARIZABLE else ()
 
 
 def _promises(run_file: RunFile | None, promised: Promised | None, model: str | None) -> tuple[Promise, ...]:
-    """What was promised; `model` takes the place of every consistency model that was."""
+    """The promises to judge by. A given `model` replaces every consistency model that was promised."""
     if model is not None:
         models.canonical(model)
     if promised is not None:
@@ -131,7 +134,7 @@ def _promises(run_file: RunFile | None, promised: Promised | None, model: str | 
 
 
 def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...]:
-    """Those promises. With a `model` it stands where models were named, once for each check."""
+    """Those promises. A given `model` replaces each named model, once for each check."""
     if model is None:
         return tuple(map(_bound, promises))
     replaced = (_of_model(promise, model) if _models((promise,)) else promise for promise in promises)
@@ -139,14 +142,14 @@ def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...
 
 
 def _of_model(promise: Promise, model: str) -> Promise:
-    """What somebody asks for instead of that promise."""
+    """A promise of `model`, in place of that promise."""
     text, check = f"Transactions are {model}.", promise.check or TRANSACTIONS
     name = "MODEL" if check == TRANSACTIONS else f"MODEL ({check})"
     return msgspec.structs.replace(promise, id=name, text=text, source="--model", forbids=(model,), check=check)
 
 
 def _bound(promise: Promise) -> Promise:
-    """The promise; one that is about models alone is about all transactions, unless it names another check."""
+    """The promise; if it forbids only models and names no check, it is bound to the check of all transactions."""
     named = _models((promise,))
     if not named:
         return promise
@@ -156,7 +159,7 @@ def _bound(promise: Promise) -> Promise:
 
 
 def _models(promises: Sequence[Promise]) -> list[str]:
-    """The consistency models among what promises forbid the breaking of, each once."""
+    """The consistency models that promises name, each once."""
     named = dict.fromkeys(name for promise in promises for name in promise.forbids)
     return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]
 
@@ -164,7 +167,7 @@ def _models(promises: Sequence[Promise]) -> list[str]:
 def _subject(
     loaded: Loaded, engine: Engine, declared: RunFile | Promised | None, promises: Sequence[Promise]
 ) -> Subject:
-    """What is judged, and against what."""
+    """The subject of the judgement: the history, and the promises to judge it by."""
     history = loaded.history.absolute()  # Spark's processes may have begun in another folder.
     prohibited: dict[str, frozenset[str]] = {}
     for promise in promises:
@@ -185,29 +188,32 @@ def _subject(
 
 
 def _register(declared: RunFile | Promised | None) -> Register:
-    """How registers are to be read: ours hold nothing at first, and a read of them that answers nil says so."""
+    """The reading of registers: those of our workloads start empty, and reading an empty one returns nil."""
     if isinstance(declared, RunFile):
         return Register(is_initial_known=True, nil="absent")
     return Register() if declared is None or declared.register is None else declared.register
 
 
 def _judgements(subject: Subject, exposure: Exposure, budget: Budget, log: Path) -> tuple[list[Judgement], list[str]]:
-    """What each check says, and why those failed that did; about what they look for nothing is known."""
+    """The judgement of each check, and the reasons of those that failed.
+
+    About a failed check's anomalies nothing is known.
+    """
     judgements, failures = [], []
     for check in chosen(subject):
         name = check.name
         try:
             judgements.append(_within(name, partial(check.judge, subject), budget.check_s, exposure))
         except (HistoryError, MemoryError):
-            raise  # Evidence that is damaged supports no finding.
-        except Exception as error:  # noqa: BLE001  A check with a bug must not hide what the others found.
+            raise  # Damaged evidence supports no finding.
+        except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
             failures.append(f"the check {name} failed: {told(error, log)}")
             judgements.append(_undecided(name, failures[-1]))
     return [*judgements, *second_opinions(subject, judgements)], failures
 
 
 def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:
-    """The judgement of one check, or unknown if it takes too long. What it raises is raised here."""
+    """The judgement of one check, or unknown if it takes too long. Its exceptions are raised here."""
     if limit_s is None:
         return check()
     future: Future[Judgement] = Future()
@@ -232,7 +238,7 @@ def _undecided(name: str, reason: str) -> Judgement:
 
 
 def _settling(exposure: Exposure) -> Judgement:
-    """Did the system come to rest after healing? On a machine that was too busy to run it, nobody can say."""
+    """The judgement on whether the system came to rest after healing; unknown if the machine was too busy to run it."""
     is_stall = exposure.note is not None and exposure.note.startswith("stall")
     findings: tuple[Finding, ...] = ()
     healed_ns = exposure.phases.get("healing", 0)
@@ -248,7 +254,7 @@ def _settling(exposure: Exposure) -> Judgement:
 
 
 def _final_successes(exposure: Exposure) -> int:
-    """Operations of the final phase that succeeded."""
+    """The number of operations of the final phase that succeeded."""
     began_ns = exposure.phases.get("final")
     if began_ns is None:
         return 0
@@ -258,7 +264,7 @@ def _final_successes(exposure: Exposure) -> int:
 def _facts_of_run(
     run_file: RunFile, exposure: Exposure, loaded: Loaded, judgements: Sequence[Judgement], failure: str | None
 ) -> RunFacts:
-    """What is known of the run beside its judgements."""
+    """The facts of the run beyond its judgements."""
     end = exposure.last_position if exposure.last_position is not None else -1
     behind = [name for name in run_file.subscribers if exposure.watermarks.get(name, -1) < end]
     by_checker = {judgement.checker: judgement for judgement in judgements}
@@ -310,7 +316,7 @@ def _fault_rows(run_file: RunFile, exposure: Exposure) -> tuple[FaultRow, ...]:
 
 
 def _finding_rows(composition: Composition) -> tuple[FindingRow, ...]:
-    """All findings, each once, those that break a promise first."""
+    """All findings, each once; those that break a promise come first."""
     rows: dict[str, FindingRow] = {}
     for each in composition.promises:
         for finding in each.findings:
@@ -340,7 +346,7 @@ def _facts(judgements: Sequence[Judgement], notes: Sequence[str], failure: str |
 
 
 def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:
-    """The report with what can be said of it because the run was ours."""
+    """The report with the details that only a run of ours has."""
     return msgspec.structs.replace(
         report,
         versions=dict(run_file.versions),
@@ -363,6 +369,6 @@ def plan_sha256(run_file: RunFile) -> str:
 
 
 def history_identity(history: Path) -> tuple[str | None, str | None]:
-    """The history's hash, if Seamark wrote its files, and the run's unseed, if it came to its end."""
+    """The history's hash, if Seamark wrote its files, and the run's unseed, if the run completed."""
     footer = footer_of(history)
     return hash_of(history), footer.unseed if footer is not None else None

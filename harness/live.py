@@ -1,4 +1,4 @@
-"""The live line of a run: what its journal says so far, in a line."""
+"""The live line of a run: a one-line summary of its journal so far."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ SECOND = 1_000_000_000
 
 
 class LiveLine:
-    """Follows one journal. `text` reads what is new and says where the run stands."""
+    """A follower of one journal. `text` reads the new records and summarizes the run's state."""
 
     def __init__(self, journal: Path) -> None:
         self._tail = JournalTail(journal)
@@ -21,7 +21,7 @@ class LiveLine:
         self._phase = "set-up"
 
     def text(self) -> str:
-        """Time of the run, operations a second and by outcome, active faults, and the subscriber that lags most."""
+        """The run's time, operations per second and by outcome, active faults, and the subscriber that lags most."""
         for record in self._tail.read():
             self._take(record)
         seconds = self._now_ns / SECOND

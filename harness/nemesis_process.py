@@ -1,4 +1,4 @@
-"""The nemesis process: carries a plan out, measures what it did, and heals it, whatever happens."""
+"""The nemesis process: carries out a plan, measures its effects, and always heals."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,21 +12,21 @@ Phase = Literal["begin", "effect", "end", "refused"]
 
 
 class NemesisProcess:
-    """The ledger of faults in force, and the task that fills and empties it."""
+    """The ledger of faults in force, and the task that maintains it."""
 
     def __init__(self, plan: Plan, faults: FaultRuntime, clock: Clock, record: Callable[[Evidence], None]) -> None:
         self._plan, self._faults, self._clock, self._record = plan, faults, clock, record
         self._ledger: dict[int, Step] = {}  # In order of application.
 
     async def run(self) -> None:
-        """Carry out every step at its time. Returns when the last one is healed."""
+        """Carry out every step at its time. Returns when the last step is healed."""
         start_ns = self._clock.now_ns()
         async with asyncio.TaskGroup() as group:
             for number, step in enumerate(self._plan.steps):
                 group.create_task(self._carry_out(number, step, start_ns), name=f"fault {number} ({step.fault})")
 
     async def heal(self) -> None:
-        """Undo what is still in force, the latest first."""
+        """Undo all faults still in force, the latest first."""
         for number in reversed(list(self._ledger)):
             await self._undo(number)
 

@@ -1,7 +1,7 @@
-"""Who owns what a harness makes and may leave behind when it is killed: names of files that tell a dead owner.
+"""Owners of temporary files and containers, encoded in names, so that leftovers of a dead harness are recognized.
 
-A process is its boot, its number and the time at which it started: numbers are used again, and after a reboot all of
-them are. `host` keeps machines apart that share one engine, and containers that share one machine.
+A process is identified by its boot, its number and its start time, because numbers are reused, all of them after a
+reboot. `host` distinguishes machines that share one engine, and containers that share one machine.
 """
 
 import os
@@ -22,11 +22,11 @@ _TEMPORARY = re.compile(r"\.?seamark-[a-z.]+-([0-9a-f]{8})-([0-9a-f]{8}|none)-(\
 
 
 class Fate(Enum):
-    """What became of an owner. Only what is GONE may be removed unasked."""
+    """The state of an owner. Only files of a GONE owner may be removed unasked."""
 
     ALIVE = "alive"
     GONE = "gone"
-    ELSEWHERE = "elsewhere"  # Of another machine, or of a process that cannot be seen from here.
+    ELSEWHERE = "elsewhere"  # On another machine, or a process that cannot be seen from here.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Owner:
     start: int  # In clock ticks since boot: field 22 of /proc/PID/stat.
 
     def fate(self) -> Fate:
-        """Is it still there, as far as this process can see?"""
+        """The owner's state, as far as this process can see."""
         if self.host != host_id():
             return Fate.ELSEWHERE
         is_alive = self.boot == boot_id() and self.start == start_of(self.pid)
@@ -47,12 +47,12 @@ class Owner:
 
 
 def this_process() -> Owner:
-    """The owner that we are."""
+    """The owner for this process."""
     return Owner(host=host_id(), boot=boot_id(), pid=os.getpid(), start=start_of(os.getpid()) or 0)
 
 
 def host_id() -> str:
-    """The place in which process numbers mean something: a machine's name, and its namespace of processes."""
+    """The scope in which process numbers are unique: a machine's name, and its process namespace."""
     try:
         namespace = os.stat("/proc/self/ns/pid").st_ino
     except OSError:
@@ -61,7 +61,7 @@ def host_id() -> str:
 
 
 def boot_id() -> str:
-    """What the kernel draws anew at each boot; "none" where there is no such thing."""
+    """The id that the kernel draws at each boot; "none" if there is no such id."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -69,14 +69,14 @@ def boot_id() -> str:
 
 
 def start_of(pid: int) -> int | None:
-    """When a process started, in ticks since boot; None if there is none, or it is dead and not yet reaped."""
+    """The start time of a process, in ticks since boot; None if it does not exist, or is dead and not yet reaped."""
     try:
         line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return _start_without_proc(pid)
     except OSError:
         return None
-    fields = line[line.rindex(")") + 2 :].split()  # The name before may hold spaces and brackets.
+    fields = line[line.rindex(")") + 2 :].split()  # The name before it may hold spaces and brackets.
     return None if fields[0] in "ZX" else int(fields[19])
 
 
@@ -94,9 +94,9 @@ def _start_without_proc(pid: int) -> int | None:
 
 @contextmanager
 def temporary_folder(purpose: str, beside: Path | None = None) -> Iterator[Path]:
-    """A new folder that is removed in the end: in the machine's folder for such, or in `beside`.
+    """A new folder, removed on exit: in the machine's temporary folder, or in `beside`.
 
-    What dead processes left behind in the same place is removed first.
+    Leftovers of dead processes in the same place are removed first.
     """
     place = Path(tempfile.gettempdir()) if beside is None else beside
     remove_left_behind(place)
@@ -106,12 +106,12 @@ def temporary_folder(purpose: str, beside: Path | None = None) -> Iterator[Path]
 
 
 def temporary_name(purpose: str) -> str:
-    """A name for a temporary file or folder that nobody else has, and that tells whose it is."""
+    """A unique name for a temporary file or folder, which encodes its owner."""
     return f".{temporary_prefix(purpose)}{secrets.token_hex(4)}"
 
 
 def remove_left_behind(place: Path) -> tuple[Path, ...]:
-    """What was removed of the temporary files and folders in `place`: those of dead owners, of this user."""
+    """Remove this user's temporary files and folders in `place` whose owners are dead; returns those removed."""
     removed = []
     for path in files_left_behind(place):
         if path.is_dir():
@@ -125,7 +125,7 @@ def remove_left_behind(place: Path) -> tuple[Path, ...]:
 
 
 def files_left_behind(place: Path) -> tuple[Path, ...]:
-    """The temporary files and folders in `place` whose owner is dead, and which are this user's."""
+    """This user's temporary files and folders in `place` whose owners are dead."""
     try:
         names = sorted(name for name in os.listdir(place) if temporary_fate(name) is Fate.GONE)
     except OSError:
@@ -142,13 +142,13 @@ def _is_own(path: Path) -> bool:
 
 
 def temporary_prefix(purpose: str) -> str:
-    """How the name of a temporary file or folder of this process begins: whoever sees it can tell whose it is."""
+    """The prefix for names of temporary files and folders of this process, which encodes the owner."""
     owner = this_process()
     return f"seamark-{purpose}-{_short(owner.host)}-{owner.boot[:8]}-{owner.pid}-{owner.start}-"
 
 
 def temporary_fate(name: str) -> Fate:
-    """What became of the owner of a temporary file or folder; ELSEWHERE if the name is none that we give."""
+    """The state of a temporary file's owner; ELSEWHERE if the name is not of our form."""
     match = _TEMPORARY.match(name)
     if match is None:
         return Fate.ELSEWHERE

@@ -1,7 +1,7 @@
-"""Finds clusters: installed entry points of the group `seamark.clusters`, ours among them, and files of one's own.
+"""Finds clusters: installed entry points of the group `seamark.clusters` (ours included), and the user's own files.
 
-A file is named with what it defines, as "path/to/file.py:Name". It is loaded by itself: its folder is not put on the
-path, and nothing is written beside it. What a run was made with is known by the hash of the file.
+A file is named together with an object in it, as "path/to/file.py:Name". It is loaded alone: its folder is not put on
+the path, and nothing is written beside it. The file's hash identifies the code of a run.
 """
 
 import difflib
@@ -30,13 +30,13 @@ from harness.workloads import WORKLOADS
 from nemesis.package import PACKAGES
 
 PACKAGES_OF_OURS = ("harness", "nemesis", "checkers", "clusters")
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes the name of a folder.
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes a folder's name.
 
 
 def load_cluster(code: Code, code_sha256: str | None = None) -> Cluster:
-    """The cluster of that code. Raises ScenarioError if it cannot be had, with why.
+    """The cluster of that code. Raises ScenarioError, with the reason, if it cannot be loaded.
 
-    `code_sha256` is what its file must be: what a run was made with.
+    `code_sha256` is the required hash of its file: the one recorded with the run.
     """
     if code.place is not None:
         return _from_file(code.place, code_sha256)
@@ -49,19 +49,19 @@ def load_cluster(code: Code, code_sha256: str | None = None) -> Cluster:
 
 
 def of_machines(cluster: Cluster) -> MachineCluster:
-    """The cluster, as one that can be simulated. Raises ScenarioError if it cannot."""
+    """The cluster, if it can be simulated. Raises ScenarioError if it cannot."""
     if not is_of_machines(cluster):
         raise ScenarioError(f"{cluster.name} is made of real servers, which cannot be simulated: use --runtime docker")
     return cluster
 
 
 def load_machines(code: Code, code_sha256: str | None = None) -> MachineCluster:
-    """The cluster of that code, as one that can be simulated. Raises ScenarioError likewise."""
+    """The cluster of that code, if it can be simulated. Raises ScenarioError otherwise."""
     return of_machines(load_cluster(code, code_sha256))
 
 
 def module_of(code: Code) -> str:
-    """Where that code is for a node's image, as "module:attribute". Raises ScenarioError if images do not hold it."""
+    """The import path of that code in a node's image, as "module:attribute". Raises ScenarioError if images lack it."""
     module = code.name if code.place is not None else entry_point(code.name).value
     if code.place is not None or not module.startswith("clusters."):
         raise ScenarioError(
@@ -71,7 +71,7 @@ def module_of(code: Code) -> str:
 
 
 def code_sha256_of(code: Code) -> str | None:
-    """The hash of the file in which the cluster is; None if it is installed."""
+    """The hash of the file that defines the cluster; None if it is installed."""
     return None if code.place is None else sha256(_content(code.place.path)).hexdigest()
 
 
@@ -92,7 +92,7 @@ def _from_file(place: Place, code_sha256: str | None) -> Cluster:
 
 
 def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
-    """What the file defines. Raises ScenarioError if it is not as it was, or cannot be loaded."""
+    """The module that the file defines. Raises ScenarioError if the file has changed, or cannot be loaded."""
     content = _content(path)
     if code_sha256 not in (None, sha256(content).hexdigest()):
         raise ScenarioError(
@@ -103,13 +103,13 @@ def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
     spec = spec_from_loader(f"{OWN_MODULE}{path.stem}", loader, origin=str(path))
     assert spec is not None
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # Dataclasses and msgspec look their annotations up there.
+    sys.modules[spec.name] = module  # Dataclasses and msgspec look up annotations there.
     _called(lambda: loader.exec_module(module), path, "it")
     return module
 
 
 class _Text(ExecutionLoader):
-    """Loads a file as it was read once: what is run is what was hashed."""
+    """A loader of a file's text as already read, so that the code that runs is the code that was hashed."""
 
     def __init__(self, path: Path, content: bytes) -> None:
         self._path, self._content = path, content
@@ -129,7 +129,7 @@ def _content(path: Path) -> bytes:
 
 
 def _called(make: Callable[[], object], path: Path, what: str) -> object:
-    """What `make` returns. Raises ScenarioError with the line of that file at which it fails."""
+    """The result of `make`. Raises ScenarioError with the line of that file at which it fails."""
     try:
         return make()
     except SeamarkError as error:
@@ -144,7 +144,7 @@ def _called(make: Callable[[], object], path: Path, what: str) -> object:
 
 
 def _where(error: BaseException, path: Path) -> str:
-    """The file and the line in it that the error came by."""
+    """The file, and the line in it through which the error passed."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{path}:{error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
@@ -152,7 +152,7 @@ def _where(error: BaseException, path: Path) -> str:
 
 
 def _defined(module: ModuleType) -> tuple[str, ...]:
-    """The public names that a file itself makes: no imports, no private ones; instances only if they are clusters."""
+    """The public names that a file itself defines: no imports, no private names; of instances, only clusters."""
     return tuple(
         name
         for name, value in vars(module).items()
@@ -165,7 +165,10 @@ def _is_cluster(value: object) -> bool:
 
 
 def _fit(cluster: Any, where: str) -> Cluster:
-    """What may be a cluster, if it has all that is asked of one. Raises ScenarioError with what is missing or wrong."""
+    """The candidate as a cluster, if it has all required members.
+
+    Raises ScenarioError naming what is missing or wrong.
+    """
     missing = [name for name in _members(Cluster) if not hasattr(cluster, name)]
     if is_of_services(cluster):
         missing += [name for name in _members(ServiceCluster) if not hasattr(cluster, name)]
@@ -183,13 +186,13 @@ def _fit(cluster: Any, where: str) -> Cluster:
 
 
 def _members(protocol: type) -> list[str]:
-    """The names that a protocol itself asks for."""
+    """The names of members that a protocol itself requires."""
     methods = (name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_"))
     return [*get_annotations(protocol), *methods]
 
 
 def _problems(cluster: Cluster) -> Iterator[str]:
-    """What would fail later, and with worse words."""
+    """Problems that would otherwise fail later, with a less clear message."""
     if not isinstance(cluster.name, str) or not NAME.fullmatch(cluster.name):
         yield f"its name {cluster.name!r} must be of letters, digits, dots and dashes: runs are kept under it"
     for field in ("nodes", "dials", "promises", "faults", "workloads", "parameters", "options"):
@@ -215,7 +218,7 @@ def _unknown(name: str, allowed: tuple[str, ...], what: str) -> Iterator[str]:
 
 
 def shadowed_package() -> str | None:
-    """Our package names are common words: one line naming the culprit if another folder answers to one of them."""
+    """One line naming another package that shadows one of ours, whose names are common words; None if there is none."""
     root = Path(__file__).resolve().parent.parent
     for package in PACKAGES_OF_OURS:
         spec = find_spec(package)

@@ -25,10 +25,10 @@ TRACE_PAGE = "trace.html"
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """Where two runs of one seed part. `record` counts the evidence from 0; None stands for the end of a journal.
+    """The point at which two runs of one seed diverge. `record` counts the evidence from 0; None means the end of a
+    journal.
 
-    `nodes` are those whose count of handled events differs at the next milestone, `streams` the random streams whose
-    position differs there.
+    At the next milestone, `nodes` differ in their count of handled events, and `streams` in their random position.
     """
 
     record: int
@@ -40,7 +40,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Repetition(msgspec.Struct, frozen=True, kw_only=True):
-    """What a repetition came to. `difference` is None if every record and the unseed are the same."""
+    """The outcome of a repetition. `difference` is None if every record and the unseed are the same."""
 
     history_sha256: str
     unseed: str | None
@@ -49,17 +49,17 @@ class Repetition(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Are history and unseed the same?"""
+        """True if history and unseed are the same."""
         return self.difference is None and self.unseed == self.unseed_before
 
 
 def repeat(run: Path, code: Code, *, trace: Window | None = None) -> Repetition:
-    """Simulate the run in `run` once more with that code, beside it, and compare.
+    """Simulate the run in `run` again with that code, in a folder beside it, and compare.
 
-    With a `trace` of that window in TRACE_FILE.
-    Of a run that was ended at its first violation only what it kept is made again, and compared.
-    Raises RunFailed if the simulation fails; the trace then goes as far as it came. Raises ScenarioError if the run
-    ended before the window.
+    `trace` also traces that window into TRACE_FILE.
+    A run that was stopped at its first violation is repeated and compared only as far as it was kept.
+    Raises RunFailed if the simulation fails; the trace then ends there. Raises ScenarioError if the run ended before
+    the window.
     """
     if trace is not None:
         _require_within(run, trace)
@@ -74,7 +74,7 @@ def repeat(run: Path, code: Code, *, trace: Window | None = None) -> Repetition:
 
 
 def _execute_alike(run: Path, code: Code, again: Path, trace: tuple[Window, Path] | None) -> None:
-    """Carry the run out; one that was stopped, until as much is there, which then ends as the first did."""
+    """Repeat the run. If it had been stopped, stop after as many records, with the same footer."""
     first = run / JOURNAL
     *_, last = read_journal(first)
     if not (isinstance(last, Footer) and is_stopped(last)):
@@ -89,12 +89,12 @@ def _execute_alike(run: Path, code: Code, again: Path, trace: tuple[Window, Path
         trace=trace,
     )
     kept = sum(not isinstance(record, Header | Footer) for record in read_journal(first))
-    with contextlib.suppress(HistoryError):  # With less it differs, and where is told.
+    with contextlib.suppress(HistoryError):  # A shorter journal differs, and the comparison reports where.
         end_after(again, kept, last)
 
 
 def show_trace(run: Path, run_file: RunFile, window: Window, repetition: Repetition) -> str:
-    """Write the page of the trace that `repeat` left; says in a sentence how much of it the page shows."""
+    """Write the page of the trace that `repeat` left; returns a sentence on how much of it the page shows."""
     traced = Traced(
         run=str(run),
         cluster=run_file.cluster,
@@ -119,7 +119,7 @@ def _time_ns(record: Record) -> int:
 
 
 def compare(first: Path, second: Path) -> Repetition:
-    """Two journals, record by record. A journal without footer has no unseed."""
+    """The comparison of two journals, record by record. A journal without footer has no unseed."""
     history_hash = HistoryHash()
     footers: list[Footer | None] = [None, None]
     before: deque[Evidence] = deque(maxlen=CONTEXT_RECORDS)
@@ -152,7 +152,7 @@ def _evidence(journal: Path, footers: list[Footer | None], place: int) -> Iterat
 
 
 def _with_culprits(difference: Difference, one: Evidence | None, other: Evidence | None) -> Difference:
-    """If both records are milestones, name what moved by then."""
+    """The difference; if both records are milestones, it names the nodes and streams that differ by then."""
     if not (isinstance(one, Mark) and isinstance(other, Mark)):
         return difference
     return msgspec.structs.replace(

@@ -1,6 +1,6 @@
-"""Carries scenarios out: makes a run's directory, lets a child process do it, and writes the history.
+"""Carries out scenarios: creates a run's directory, runs a child process, and writes the history.
 
-Nothing here judges. Whatever goes wrong, the directory holds what was recorded, and `seamark check` can judge it.
+Nothing here judges. After any failure the directory holds the records made so far, and `seamark check` can judge them.
 """
 
 import shutil
@@ -45,12 +45,12 @@ CHILDREN: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 STDERR_LOG = f"{LOGS}/run.log"
 WATCH_S = 0.2
-BLOCK_BYTES = 4096  # With less than that a file cannot grow, and a log has no last words.
-FAREWELL_S = 30.0  # For a child that has containers to remove.
+BLOCK_BYTES = 4096  # With less free space a file cannot grow, and a log loses its last lines.
+FAREWELL_S = 30.0  # The grace for a child that has containers to remove.
 
 
 class RunFailed(SeamarkError):
-    """The process of a run did not come to its end; what it had recorded is in the run's directory."""
+    """The child process of a run failed; its records so far are in the run's directory."""
 
     def __init__(self, run: Path, reason: str) -> None:
         judge = seamark("check", run)
@@ -59,9 +59,9 @@ class RunFailed(SeamarkError):
 
 
 def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = None) -> tuple[Path, RunFile]:
-    """A new run directory with its run.json, and what the seed decided. The cluster is that of `code`.
+    """A new run directory, and its run.json with all that the seed decided. The cluster is that of `code`.
 
-    ScenarioError, and DeployError if there is no engine for containers, come before anything is made.
+    Raises ScenarioError, or DeployError without a container engine, before anything is created.
     """
     scenario = msgspec.structs.replace(scenario, cluster=code.name)
     code_sha256 = code_sha256_of(code)
@@ -106,7 +106,7 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
 
 
 def _require_attachable(scenario: Scenario, cluster: Cluster) -> None:
-    """Raise ScenarioError if the scenario asks for what cannot be had of servers that run already."""
+    """Raise ScenarioError if the scenario needs something that running servers cannot offer."""
     if scenario.runtime != "docker" or is_of_machines(cluster):
         raise ScenarioError("--attach is for servers as others wrote them, with --runtime docker")
     if getattr(cluster, "prepare", None) is nothing_to_prepare:
@@ -123,13 +123,12 @@ def execute(
     watch: Callable[[], bool] | None = None,
     trace: tuple[Window, Path] | None = None,
 ) -> float:
-    """Do what `run`/run.json says with the cluster of `code`, in a child process.
+    """Carry out `run`/run.json with the cluster of `code`, in a child process; returns the seconds it took.
 
-    It goes into `journal`, the run's own by default.
+    Records go to `journal`, by default the run's own.
 
-    `watch` is called a few times a second meanwhile, and ends the run by returning True. `trace` asks for one, and says
-    where it is to go. Returns the seconds it took.
-    Raises RunFailed if the child did not come to its end, KeyboardInterrupt as it comes.
+    `watch` is called a few times per second, and stops the run by returning True. `trace` is a window to trace, and
+    the file for it. Raises RunFailed if the child fails; KeyboardInterrupt passes through.
     """
     started = time.monotonic()
     log = run / STDERR_LOG
@@ -153,7 +152,7 @@ def execute(
 
 
 def _exit_code(child: subprocess.Popen[bytes], watch: Callable[[], bool] | None) -> int | None:
-    """What it ended with; None if the watcher had seen enough before."""
+    """The child's exit code; None if the watcher stopped it."""
     while watch is not None:
         try:
             return child.wait(WATCH_S)
@@ -164,13 +163,13 @@ def _exit_code(child: subprocess.Popen[bytes], watch: Callable[[], bool] | None)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ask it to end, as it may have containers to remove; a simulation has nothing, and dies of it at once."""
+    """Terminate the child. One with containers may remove them first; a simulation ends at once."""
     child.terminate()
     try:
         child.wait(FAREWELL_S)
     except subprocess.TimeoutExpired:
         child.kill()
-        child.wait()  # Popen itself would leave it unattended after an interrupt.
+        child.wait()  # After an interrupt, Popen itself would not wait for it.
 
 
 def finish(run: Path) -> None:
@@ -180,7 +179,7 @@ def finish(run: Path) -> None:
 
 
 def versions() -> Mapping[str, str]:
-    """What a run was made with."""
+    """The versions of Seamark and Python, and the platform."""
     return {"seamark": version(), "python": ".".join(map(str, sys.version_info[:3])), "platform": sys.platform}
 
 

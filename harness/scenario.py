@@ -1,4 +1,4 @@
-"""All that one seed decides. What a person writes is a `Scenario`; `decide` draws the rest."""
+"""A test and all that its seed decides. The user writes a `Scenario`; `decide` draws the rest."""
 
 import difflib
 import json
@@ -21,25 +21,25 @@ from nemesis.validation import validate
 
 SECOND = 1_000_000_000
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
-UNATTACHED = ("full-disk", "disk-full", "clock", "lost-writes")  # Packages and faults that need a server of ours.
-WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # What a seed draws of WorkloadOptions.
+UNATTACHED = ("full-disk", "disk-full", "clock", "lost-writes")  # Packages and faults that need a server started by us.
+WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # The fields of WorkloadOptions that a seed draws.
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One test. `nemesis` names packages of faults; None means all that the cluster supports."""
+    """One test. `nemesis` names packages of faults; None means every package that the cluster supports."""
 
     cluster: str = "ndb"
     runtime: Runtime = "sim"
     workload: str | None = None  # None: the cluster's first.
     seed: int = 0
     time_s: float = 60.0
-    rate: float = 100.0  # Operations a second, over all clients; open loop.
+    rate: float = 100.0  # Operations per second, over all clients; open loop.
     clients: int = 5
     timeout_ms: int = 1000
-    keys: int | None = None  # How many are in use at a time. None: a few, as the seed draws.
+    keys: int | None = None  # Keys in use at a time. None: a few, drawn from the seed.
     nemesis: tuple[str, ...] | None = None
     bugs: tuple[str, ...] = ()
-    options: dict[str, str] = {}  # Of the cluster's own, such as its isolation level.
+    options: dict[str, str] = {}  # The cluster's own options, such as its isolation level.
     attach: str | None = None  # A project of docker compose: its containers are the nodes.
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What a seed makes of a scenario. `shape` is what it drew for the workload, by name."""
+    """A scenario's settings, plan and workload for one seed. `shape` holds the workload's drawn values, by name."""
 
     settings: Settings
     shape: dict[str, int]
@@ -65,7 +65,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scenario_of(run_file: RunFile, path: Path) -> Scenario:
-    """The scenario that the run.json at `path` holds. Raises HistoryError if it holds none."""
+    """The scenario in the run.json at `path`. Raises HistoryError if there is none."""
     try:
         return msgspec.convert(run_file.options, Scenario)
     except msgspec.ValidationError as error:
@@ -73,9 +73,9 @@ def scenario_of(run_file: RunFile, path: Path) -> Scenario:
 
 
 def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> Decided:
-    """The parameters, fault plan and workload of that seed; a `plan` that is given is taken instead of the drawn one.
+    """The parameters, fault plan and workload of that seed; a given `plan` replaces the drawn one.
 
-    Raises ScenarioError where the scenario asks for what the cluster does not have.
+    Raises ScenarioError if the scenario needs something that the cluster lacks.
     """
     for bug in scenario.bugs:
         known(bug, tuple(cluster.bugs), f"bug of {cluster.name}")
@@ -110,7 +110,7 @@ def topology(cluster: Cluster) -> Topology:
 
 
 def _reachable(whole: Topology, scenario: Scenario) -> Topology:
-    """What can be struck of it: of servers that were there before only their links to who is outside, by a proxy."""
+    """The part that faults can reach: of attached servers, only their links to outside parties, by a proxy."""
     if scenario.attach is None:
         return whole
     outside = (CLIENT, SUBSCRIBER)
@@ -119,14 +119,14 @@ def _reachable(whole: Topology, scenario: Scenario) -> Topology:
 
 
 def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
-    """Raise ScenarioError if one of them needs what only servers have that were started for the run."""
+    """Raise ScenarioError if one of the faults needs servers that were started for the run."""
     refused = [fault for fault in faults if fault in UNATTACHED]
     if scenario.attach is not None and refused:
         raise ScenarioError(f"{refused[0]} must be prepared when a server is started: not with --attach")
 
 
 def known(name: str, allowed: tuple[str, ...], what: str) -> str:
-    """`name`, if it is one of `allowed`. Raises ScenarioError with the nearest one."""
+    """`name`, if it is one of `allowed`. Raises ScenarioError, suggesting the nearest one."""
     if name in allowed:
         return name
     nearest = difflib.get_close_matches(name, allowed, 1, 0.5)
@@ -135,7 +135,7 @@ def known(name: str, allowed: tuple[str, ...], what: str) -> str:
 
 
 def scenario_file(path: Path) -> dict[str, Any]:
-    """The options in a TOML or JSON file, names unchecked. Raises ScenarioError if it cannot be read."""
+    """The options in a TOML or JSON file; names are not checked. Raises ScenarioError if it cannot be read."""
     try:
         text = (read_plain(path) if path.name == RUN_FILE else path.read_bytes()).decode()
         options = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -165,7 +165,7 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
 
 
 def _options(given: dict[str, str], cluster: Cluster) -> dict[str, str]:
-    """Every option of the cluster, as it was given or by default."""
+    """Every option of the cluster, with its given or default value."""
     for name, value in given.items():
         known(name, tuple(each.name for each in cluster.options), f"option of {cluster.name}")
         known(value, next(each.values for each in cluster.options if each.name == name), name)

@@ -1,4 +1,4 @@
-"""One run from its scenario to its report: simulate, write the history, judge, put the report beside it."""
+"""One run from its scenario to its report: simulate, write the history, judge, store the report."""
 
 import re
 import time
@@ -33,11 +33,11 @@ from harness.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_file, wr
 PAGE_FILE = "report.html"
 JUNIT_FILE = "junit.xml"
 UNCONFIRMED = (Verdict.VALID.value, Verdict.VACUOUS.value)
-COLUMN = 44  # Characters of the left column of what a seed decided.
+COLUMN = 44  # Characters of the left column of the run's header.
 
 
 class NotStored(SeamarkError):
-    """The store takes no report; the error tells what it says."""
+    """The store could not take the report; the message summarizes the report."""
 
 
 def carry_out(
@@ -50,10 +50,9 @@ def carry_out(
     is_fail_fast: bool = False,
     show: Callable[[str], None] | None = None,
 ) -> Report:
-    """Simulate and judge what was prepared in `run` with that code. What fails meanwhile is in the report.
+    """Simulate and judge the prepared run in `run` with that code. The report includes failures on the way.
 
-    `is_fail_fast` ends the run at the first violation that its streams show. `show` gets a live line a few times a
-    second.
+    `is_fail_fast` ends the run at the first violation in its streams. `show` gets a live line a few times per second.
     """
     started = time.monotonic()
     failure: str | None = None
@@ -62,7 +61,7 @@ def carry_out(
         finish(run)
         if is_twice:
             failure = difference(repeat(run, code))
-    except Exception as error:  # noqa: BLE001  Whatever it is, what was recorded is judged.
+    except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
         failure = told(error, run / RUN_LOG)
     took_s = round(time.monotonic() - started, 3)
     report = judge_run(run, engine, model=model, failure=failure)
@@ -77,7 +76,7 @@ def carry_out(
 
 
 def _execute(run: Path, code: Code, *, is_fail_fast: bool, show: Callable[[str], None] | None) -> None:
-    """Carry the run out, watched as asked."""
+    """Carry out the run, watched as configured."""
     line = LiveLine(run / JOURNAL) if show is not None else None
     first = FirstViolation(run / JOURNAL, read_run_file(run / RUN_FILE)) if is_fail_fast else None
 
@@ -99,12 +98,12 @@ def judge_run(
     budget: Budget | None = None,
     failure: str | None = None,
 ) -> Report:
-    """The report on what a run recorded. `failure` is why it did not come to its end: findings count all the same.
+    """The report on a run's records. `failure` is the reason why it did not complete; findings count all the same.
 
-    A run that did not end is vacuous at best; one that the harness itself spoiled is an error at best.
+    An incomplete run is vacuous at best; a run in which the harness itself failed is an error at best.
     """
     run_file = read_run_file(run / RUN_FILE)
-    with temporary_folder("check") as elsewhere:  # For a store that takes nothing.
+    with temporary_folder("check") as elsewhere:  # For a store that cannot be written.
         try:
             loaded = load(run, elsewhere)
             footer = footer_of(loaded.history)
@@ -124,7 +123,7 @@ def judge_run(
 
 
 def confirmed(report: Report, footer: Footer | None) -> Report:
-    """The report; an error, if the run was ended for a violation, and now there is none: one of two checks is wrong."""
+    """The report; an error if the run was stopped for a violation that it lacks: one of two checks is wrong."""
     if footer is None or not is_stopped(footer) or report.verdict not in UNCONFIRMED:
         return report
     error = Verdict.ERROR
@@ -133,7 +132,7 @@ def confirmed(report: Report, footer: Footer | None) -> Report:
 
 
 def difference(repetition: Repetition) -> str | None:
-    """Why a repetition was not exact, in a line; None if it was."""
+    """The reason why a repetition was not exact, in one line; None if it was."""
     if repetition.is_exact:
         return None
     if repetition.difference is None:
@@ -154,9 +153,10 @@ def judge_foreign(
     html: Path | None = None,
     command: str,
 ) -> Report:
-    """The report on a history from elsewhere. Nothing is written beside it; its page goes to `html`, if that is given.
+    """The report on a history from elsewhere. Nothing is written beside the history; the page goes to `html`, if
+    given.
 
-    With `stream` it is a stream alone, which is held to the promises of that format. `command` does the same again.
+    With `stream` it is a stream alone, judged by the promises of that format. `command` repeats this judgement.
     Raises ScenarioError if the page cannot be written.
     """
     with temporary_folder("check") as folder:
@@ -173,7 +173,7 @@ def judge_foreign(
 
 
 def write_page(path: Path, html: str) -> None:
-    """Put a page where somebody asked for it. Raises ScenarioError if that cannot be."""
+    """Write a page to the path that the user chose. Raises ScenarioError if that fails."""
     try:
         write_atomically(path, encoded(html))
     except OSError as error:
@@ -186,16 +186,16 @@ def store_report(run: Path, report: Report) -> Report:
     html = _page(run, report, history if is_history(history) else None)
     write_atomically(run / REPORT_FILE, to_json(report))
     write_atomically(run / JUNIT_FILE, junit([report], suite=report.cluster or "seamark"))
-    write_atomically(run / PAGE_FILE, encoded(html))  # Both were made before any was written: it may fail.
+    write_atomically(run / PAGE_FILE, encoded(html))  # Both were rendered before either is written: rendering may fail.
     return report
 
 
 def _page(run: Path, report: Report, history: Path | None) -> str:
-    """The page; a drawing with a bug must not hide what was found."""
+    """The page; without drawings if drawing fails, so that a bug there hides no finding."""
     run_file = read_run_file(run / RUN_FILE)
     try:
         return page(report, history, run_file)
-    except Exception as error:  # noqa: BLE001  Whatever it is, the page without drawings says it.
+    except Exception as error:  # noqa: BLE001  Whatever the error, the page without drawings reports it.
         return page(report, None, run_file, problem=f"Nothing is drawn: {told(error, run / RUN_LOG)}")
 
 
@@ -205,7 +205,7 @@ def encoded(html: str) -> bytes:
 
 
 def header(run_file: RunFile) -> Iterable[str]:
-    """What is said before a run begins: the seed, and everything that it decided."""
+    """The lines printed before a run begins: the seed, and everything that it decided."""
     options = run_file.options
     bugs = f"  planted: {', '.join(run_file.bugs)}" if run_file.bugs else ""
     yield (
@@ -219,7 +219,7 @@ def header(run_file: RunFile) -> Iterable[str]:
 
 
 def _columns(texts: Sequence[str]) -> Iterator[str]:
-    """The texts in two columns; one that is too wide for its column has a line of its own."""
+    """The texts in two columns; a text too wide for its column gets its own line."""
     waiting: str | None = None
     for text in texts:
         if waiting is not None and len(text) < COLUMN:
@@ -238,7 +238,7 @@ def _columns(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _about(report: Report, run: Path, run_file: RunFile) -> Report:
-    """The report, with what it is about."""
+    """The report, with the run's identity filled in."""
     stamp = re.match(r"(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)-", run.name)
     return msgspec.structs.replace(
         report,
@@ -248,15 +248,15 @@ def _about(report: Report, run: Path, run_file: RunFile) -> Report:
         runtime=run_file.runtime,
         seed=run_file.seed,
         bugs=run_file.bugs,
-        started_utc=None if stamp is None else "{}-{}-{}:{}:{}".format(*stamp.groups()),  # Else it was renamed.
+        started_utc=None if stamp is None else "{}-{}-{}:{}:{}".format(*stamp.groups()),  # Else the folder was renamed.
         seconds=_run_seconds(run) | report.seconds,
     )
 
 
 def _run_seconds(run: Path) -> dict[str, float]:
-    """How long the run took, which only its first report knows; nothing, if that is not there or cannot be read."""
+    """The duration of the run, known only from its first report; empty if that is missing or unreadable."""
     try:
         before = read_report(run)
     except HistoryError:
-        return {}  # A new one is about to take its place.
+        return {}  # A new report is about to replace it.
     return {name: took_s for name, took_s in before.seconds.items() if name == "run"} if before else {}

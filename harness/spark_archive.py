@@ -1,4 +1,4 @@
-"""Makes the archive of Java's classes with which Spark starts in half of the time (checkers/engine/spark_classes.py).
+"""Builds the archive of Java classes that halves Spark's start time (checkers/engine/spark_classes.py).
 
 Run: python -m harness.spark_archive.
 """
@@ -11,7 +11,7 @@ from harness.core.verdict import Judgement
 
 
 def small_check(engine: Engine) -> Judgement:
-    """The judgement on two transactions: for it Spark loads every class that a check of a large history needs."""
+    """The judgement on two transactions, for which Spark loads every class that a large check needs."""
     stale = [Operation(0, 0, 0, 1, (Append(0, 1),)), Operation(1, 0, 0, 2, (Read(0, ()),))]
     return check([to_transactions(stale[:1]), to_transactions(stale[1:])], engine)
 

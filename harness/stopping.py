@@ -1,9 +1,9 @@
-"""Ends a run at its first violation: follows its journal, and checks its streams as they grow.
+"""Stops a run at its first violation: follows its journal, and checks its streams as they grow.
 
-A simulated run must be the same each time, and how far it had come when somebody looked depends on the machine. So what
-counts ends with the first milestone (one a second of the run's time) behind the violation, and there the journal is
-cut; the violation itself is the same one however the stream was read. What was cut off, a replay makes again. In
-containers nothing repeats, and all that was recorded is kept.
+A simulated run must be the same each time, but its progress at the moment of a look depends on the machine. So the
+journal is cut at the first milestone (one per second of the run's time) after the violation; the violation itself does
+not depend on how the stream was read. A replay makes the cut part again. In containers nothing repeats, and all
+records are kept.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,13 +22,13 @@ from harness.journal import JournalTail, end_after, read_journal
 from harness.store import RunFile
 
 SECOND: Final = 1_000_000_000
-STOPPED: Final = "stopped at the first violation: "  # How the footer of such a run begins.
+STOPPED: Final = "stopped at the first violation: "  # The beginning of the footer's reason for such a run.
 _END: Final = "end"
 _NUMBERS: Final = ("position", "ordinal", "epoch", "unit", "unit_rows")
 
 
 class FirstViolation:
-    """Looks for it in one run's journal while that grows. A run without a stream has none."""
+    """Finds the first violation in one run's journal while it grows. A run without a stream has none."""
 
     def __init__(self, journal: Path, run_file: RunFile) -> None:
         self._journal = journal
@@ -37,12 +37,12 @@ class FirstViolation:
         self._tail = JournalTail(journal)
         self._count = 0  # Pieces of evidence read.
         self._found: Violation | None = None
-        self._end: Mark | None = None  # The milestone behind it, and the evidence up to that.
+        self._end: Mark | None = None  # The first milestone after the violation, and the count of evidence up to it.
         self._end_count = 0
         self._is_over = False
 
     def look(self) -> bool:
-        """Read what is new. True once the run need not go on."""
+        """Read the new records; returns True once the run may stop."""
         if self._watch is None:
             return False
         records = list(self._tail.read())
@@ -59,9 +59,9 @@ class FirstViolation:
         return self._found is not None and (self._end is not None or not self._is_repeatable)
 
     def close(self) -> str | None:
-        """Look once more, as the run is over; write into its journal that it was stopped, and say where.
+        """Look once more after the run; write into its journal that it was stopped, and return the reason.
 
-        None if there was no violation, or the run had come to its end before.
+        None if there was no violation, or the run had already completed.
         """
         self.look()
         found, end = self._found, self._end
@@ -78,7 +78,7 @@ class FirstViolation:
 
 
 class _Watch:
-    """The online check, told of events as the journal has them."""
+    """The online check, fed with events in journal order."""
 
     def __init__(self, journal: Path, contract: StreamContract, wanted: frozenset[str]) -> None:
         self._journal = journal
@@ -89,16 +89,16 @@ class _Watch:
 
     @property
     def subscribers(self) -> tuple[str, ...]:
-        """By their numbers."""
+        """The subscribers' names, by number."""
         return tuple(self._subscribers)
 
     def first(self, new: Sequence[Evidence], seq: int) -> Violation | None:
-        """The first violation that those records show, if one does; the first of them stands at `seq`."""
+        """The first violation that those records show, or None; the first record has position `seq`."""
         found = self._online.feed(self._columns(_events(new, seq)))
         return next((each for each in found if each.anomaly in self._wanted), None)
 
     def _before(self, subscriber: int | None, seq: int) -> Deliveries:
-        """The events before that place of the journal, of one subscriber or all."""
+        """The events before that journal position, of one subscriber or all."""
         wanted = None if subscriber is None else self.subscribers[subscriber]
         events = _events(_until(read_journal(self._journal), seq), 0)
         return self._columns((place, event) for place, event in events if wanted in {None, event.subscriber})
@@ -135,13 +135,13 @@ class _Watch:
 
 
 def forbidden(promises: Iterable[Promise]) -> frozenset[str]:
-    """What the online check can find and a promise forbids."""
+    """The anomalies that a promise forbids and the online check can find."""
     heard = (promise for promise in promises if promise.check in {None, CHECKER})
     return frozenset(name for promise in heard for name in promise.forbids) & frozenset(ONLINE)
 
 
 def is_stopped(footer: Footer | None) -> bool:
-    """Is that the footer of a run that was ended at its first violation?"""
+    """True if the footer is of a run that was stopped at its first violation."""
     return footer is not None and footer.reason.startswith(STOPPED)
 
 
@@ -150,7 +150,7 @@ def _events(records: Iterable[Evidence], seq: int) -> Iterator[tuple[int, Stream
 
 
 def _until(records: Iterable[Record], count: int) -> Iterator[Evidence]:
-    """The first pieces of evidence."""
+    """The first `count` pieces of evidence."""
     evidence = (record for record in records if not isinstance(record, Header | Footer))
     for _, record in zip(range(count), evidence, strict=False):
         yield record

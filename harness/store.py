@@ -1,4 +1,4 @@
-"""The store: one directory for each run, made exclusively, whose files appear whole or not at all.
+"""The store: one directory per run, created exclusively, with files that appear whole or not at all.
 
 store/<test>/<UTC time>-<seed>/   run.json  journal.log  history/  report.json  report.html  logs/
 """
@@ -32,16 +32,16 @@ _NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
-    """run.json: enough to run it again, and to judge it without the cluster's code.
+    """run.json: all that is needed to repeat a run, and to judge it without the cluster's code.
 
-    `options` is the scenario as written; `parameters`, `workload`, `plan` are what the seed made of it. `types` are the
-    kinds of operation that must have succeeded, `checks` the checkers that the workload asks for.
+    `options` is the scenario as written; `parameters`, `workload` and `plan` are decided by the seed. `types` are the
+    kinds of operation that must have succeeded, `checks` the checkers that the workload requires.
     """
 
     schema: int = RUN_SCHEMA
     versions: Mapping[str, str]
     cluster: str
-    code_sha256: str | None = None  # Of the file that the cluster is in, if it is in a file.
+    code_sha256: str | None = None  # Of the file that defines the cluster, if there is one.
     runtime: Runtime
     seed: int
     options: dict[str, Json]
@@ -78,7 +78,7 @@ def create_run(store: Path, test: str, seed: int) -> Path:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Make `path` hold `content`: after a crash it has either that, or what it had before."""
+    """Replace the content of `path` by `content`: after a crash the file has either the old or the new content."""
     temporary = path.with_name(temporary_name("file"))
     try:
         with os.fdopen(os.open(temporary, _NEW, 0o666), "wb") as file:
@@ -117,7 +117,7 @@ def read_run_file(path: Path) -> RunFile:
 
 
 def read_plain(path: Path) -> bytes:
-    """What a file of a run holds. Raises HistoryError if that is a link, or no file, or too much for its kind."""
+    """The bytes of a file of a run. Raises HistoryError if it is a link, not a regular file, or too large."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             found = os.fstat(file.fileno())
@@ -133,9 +133,9 @@ def read_plain(path: Path) -> bytes:
 
 
 def require_plain(folder: Path) -> None:
-    """Raise HistoryError unless all that is in there, at any depth, is a plain file or a folder.
+    """Raise HistoryError unless everything in the folder, at any depth, is a plain file or a folder.
 
-    A run may come from anybody: through a link in it we would read, empty or add to files that are none of its own.
+    A run may come from anybody: a link in it could make us read, truncate or extend foreign files.
     """
     waiting = [folder]
     while waiting:
@@ -153,14 +153,14 @@ def require_plain(folder: Path) -> None:
 
 
 def is_run(path: Path) -> bool:
-    """Is that a run's directory?"""
+    """True if `path` is a run's directory."""
     return (path / RUN_FILE).is_file()
 
 
 def run_at(path: Path) -> Path | None:
-    """The run directory that `path` names, by itself or by its run.json; None if it names something else.
+    """The run directory that `path` names, by itself or by its run.json; None otherwise.
 
-    What dead processes left behind in it is removed. Raises HistoryError if it holds links.
+    Leftovers of dead processes in it are removed. Raises HistoryError if it holds links.
     """
     folder = path.parent if path.name == RUN_FILE else path
     if not is_run(folder):
@@ -171,7 +171,7 @@ def run_at(path: Path) -> Path | None:
 
 
 def find_run(path: Path) -> Path:
-    """The run directory that `path` names, as `run_at`. Raises ScenarioError if it names none."""
+    """The run directory that `path` names, as `run_at`. Raises ScenarioError if there is none."""
     run = run_at(path)
     if run is None:
         raise ScenarioError(f"{path}: not a run's directory (no {RUN_FILE} in it); seamark list shows them")
@@ -180,9 +180,9 @@ def find_run(path: Path) -> Path:
 
 @contextmanager
 def one_writer(folder: Path) -> Iterator[None]:
-    """Wait until no other process writes into that folder under this lock, and keep others waiting meanwhile.
+    """Hold the exclusive lock for writing into that folder; wait while another process holds it.
 
-    The lock is on the folder itself, so that nothing is left behind. Where a file system has no locks, nobody waits.
+    The lock is on the folder itself, so no file is left behind. On a file system without locks, nobody waits.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -194,7 +194,7 @@ def one_writer(folder: Path) -> Iterator[None]:
 
 
 def folders_of(store: Path) -> list[Path]:
-    """The store's folder, those of its tests, and those of their runs: where temporary files may be."""
+    """The folders that may contain temporary files: the store's, those of its tests, and those of their runs."""
     below = [path for pattern in ("*", "*/*") for path in sorted(store.glob(pattern))]
     return [path for path in (store, *below) if path.is_dir() and not path.is_symlink()]
 

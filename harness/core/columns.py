@@ -29,7 +29,7 @@ GROUP_TEXT_BYTES: Final = 32 << 20
 
 OK, FAIL, INFO = 0, 1, 2  # Outcomes, as int8.
 READ, APPEND, WRITE = 0, 1, 2  # Micro-operations, as int8.
-NOTHING, UNKNOWN = -1, -2  # In place of the value of a register: none was ever written; what was read is not known.
+NOTHING, UNKNOWN = -1, -2  # In place of a register's value: nothing was ever written; the value read is not known.
 
 # Column names and types ("?" for nullable), in the order of the files. Files may gain columns; a number never changes.
 OPS_COLUMNS: Final = {
@@ -63,7 +63,7 @@ MOPS_COLUMNS: Final = {
     "f": "int8",
     "lock": "string?",
     "key": "int64",
-    "value": "int64?",  # what was appended or written; for a read of a register, what was read
+    "value": "int64?",  # the value appended or written; for a read of a register, the value read
     "read": "list<int64>?",  # of a list; null where it is not known
 }
 EVENTS_COLUMNS: Final = {
@@ -88,10 +88,11 @@ EVENTS_COLUMNS: Final = {
 class Transactions:
     """One chunk of transactions as arrays: n operations, m micro-operations, r elements read.
 
-    Micro-operations stand in the order of their transactions, and in their own order inside one; those of operation i
-    are mop_start[i]:mop_start[i + 1]. The elements of read j are elements[element_start[j]:element_start[j + 1]].
-    A `fail` or `info` operation has what its invocation asked for; its reads are not known unless it said so.
-    Whether a key is a list or a register says what is done to it; what was read is a list if `is_known`, or `value`.
+    Micro-operations follow the order of their transactions, and keep their own order inside each; those of operation i
+    are mop_start[i]:mop_start[i + 1]. The elements of read j are elements[element_start[j]:element_start[j + 1]]. A
+    `fail` or `info` operation has the micro-operations of its invocation; its reads are unknown unless it reported
+    them. The operations on a key show if it is a list or a register. The result of a read is a list if `is_known`,
+    else `value`.
     """
 
     index: Int64s  # (n,) ascending, unique over the whole history
@@ -102,12 +103,12 @@ class Transactions:
     mop_start: Int64s  # (n + 1,)
     f: Int8s  # (m,) READ, APPEND or WRITE
     key: Int64s  # (m,)
-    # (m,) what was appended, written, or read in a register: NOTHING, UNKNOWN; any number for a list that is known.
+    # (m,) the value appended, written, or read in a register (or NOTHING, UNKNOWN); arbitrary for a list that is known.
     value: Int64s
     is_known: Bools  # (m,) True for a read of a list with its result
     element_start: Int64s  # (m + 1,)
     elements: Int64s  # (r,)
-    # (n,) where the system says that the operation stands in the order of its commits, or NEVER; empty if nobody asked.
+    # (n,) position in the commit order that the system reports, or NEVER; empty if the system was not queried.
     commit: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
@@ -120,9 +121,10 @@ class Transactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deliveries:
-    """What subscribers saw, as arrays of length n, in order of receipt (by `seq`). Missing numbers are NEVER.
+    """The events that subscribers received, as arrays of length n, in order of receipt (by `seq`). Missing numbers are
+    NEVER.
 
-    `kind` counts into KINDS. `subscriber` and `span` are dense ids from 0 (span -1: none, the whole stream).
+    `kind` is an index into KINDS. `subscriber` and `span` are dense ids from 0 (span -1: none, the whole stream).
     """
 
     seq: Int64s
@@ -147,11 +149,11 @@ OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END, BACKFIL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceWrites:
-    """The writes of the source as arrays of length n, one row for each write of each operation that was not certainly
-    refused, plus those that certainly were (outcome FAIL), so that a phantom can be told.
+    """The writes of the source as arrays of length n: one row for each write of each operation. Writes that were
+    certainly refused are included (outcome FAIL), so that a phantom can be recognized.
 
     `position` is the commit position that the source reported, or NEVER; `ordinal` is the write's place in its unit.
-    `span` is the id of the partition on which the key's rows come, -1 where there is none, or none is known.
+    `span` is the id of the partition that delivers the key's rows; -1 if there is none, or it is unknown.
     `txn` is the system's own number of the operation, by which events may name it as their unit. `version` is the
     write's rank among those of its key, in the source's own order. Both are NEVER where they are not known.
     """

@@ -1,4 +1,5 @@
-"""Generators made of generators, and the sources at their ends. All are values: see `harness.core.generator`.
+"""Combinators, which build generators from generators, and the basic sources. All are immutable values: see
+`harness.core.generator`.
 
 A combinator's first field is what it combines; fields with a default are its state. Source: jepsen.generator.
 """
@@ -20,7 +21,7 @@ FILTER_LIMIT = 10_000  # Operations that a filter may refuse in a row.
 
 
 def planned(context: Context, invocation: Invocation, *, time_ns: int | None = None) -> Planned:
-    """That operation on the first free thread, now or at `time_ns`."""
+    """A plan of that invocation on the first free thread, now or at `time_ns`."""
     return Planned(
         time_ns=context.time_ns if time_ns is None else time_ns,
         thread=context.free[0],
@@ -31,7 +32,7 @@ def planned(context: Context, invocation: Invocation, *, time_ns: int | None = N
 
 
 class Repeat(msgspec.Struct, frozen=True):
-    """The same operation for ever."""
+    """The same operation forever."""
 
     invocation: Invocation
 
@@ -60,7 +61,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """Operation number n is `invocation(n)`, a pure function, from 0 and without end."""
+    """An endless sequence of operations: number n, from 0, is `invocation(n)`, a pure function."""
 
     invocation: Callable[[int], Invocation]
     number: int = 0
@@ -92,7 +93,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class TimeLimit(msgspec.Struct, frozen=True):
-    """What is due, and can begin, within `duration_ns` of the first answer. What is late then is given up."""
+    """The operations that are due, and can begin, within `duration_ns` of the first answer. Later ones are dropped."""
 
     child: Generator
     duration_ns: int
@@ -111,9 +112,9 @@ class TimeLimit(msgspec.Struct, frozen=True):
 
 
 class Stagger(msgspec.Struct, frozen=True):
-    """An open loop: operations are due at times `mean_ns` apart on average, whether or not a thread is free then.
+    """An open loop: operations are due `mean_ns` apart on average, even if no thread is free then.
 
-    The distances are uniform in [0, 2 mean_ns]. An operation that found no thread in time keeps the time it was due.
+    The distances are uniform in [0, 2 mean_ns]. An operation that starts late keeps its due time.
     """
 
     child: Generator
@@ -126,7 +127,7 @@ class Stagger(msgspec.Struct, frozen=True):
         answer = self.child.op(context)
         if answer is None or isinstance(answer[0], Pending):
             return answer and (PENDING, Stagger(answer[1], self.mean_ns, self.dice, due_ns))
-        # A child that plans for later has a reason; one that plans for now leaves the time to us.
+        # A child that plans for later has a reason; one that plans for now leaves the time to this combinator.
         chosen = answer[0]
         is_later = chosen.time_ns > context.time_ns
         gap_ns, dice = self.dice.below(2 * self.mean_ns + 1)
@@ -139,7 +140,7 @@ class Stagger(msgspec.Struct, frozen=True):
 
 
 class Delay(msgspec.Struct, frozen=True):
-    """A closed loop: each operation begins at least `delay_ns` after the one before began."""
+    """A closed loop: each operation begins at least `delay_ns` after the previous one began."""
 
     child: Generator
     delay_ns: int
@@ -158,7 +159,7 @@ class Delay(msgspec.Struct, frozen=True):
 
 
 class Mix(msgspec.Struct, frozen=True):
-    """Operations of all children, each time of one drawn at random, until all are exhausted."""
+    """Operations of all children until all are exhausted; the child is drawn at random each time."""
 
     children: tuple[Generator, ...]
     dice: Dice
@@ -169,7 +170,7 @@ class Mix(msgspec.Struct, frozen=True):
             turn, dice = self.dice.below(len(children))
             answer = children[turn].op(context)
             if answer is not None:
-                # The same child is asked until it plans something, so that the mixture does not depend on the load.
+                # The same child is queried until it plans something, so that the mixture does not depend on the load.
                 dice = dice if isinstance(answer[0], Planned) else self.dice
                 return answer[0], Mix((*children[:turn], answer[1], *children[turn + 1 :]), dice)
             children = (*children[:turn], *children[turn + 1 :])
@@ -181,7 +182,7 @@ class Mix(msgspec.Struct, frozen=True):
 
 
 class FlipFlop(msgspec.Struct, frozen=True):
-    """One operation of `first`, one of `second`, and so on, until the one whose turn it is has no more."""
+    """Operations of `first` and `second` in turn, until the one whose turn it is has no more."""
 
     first: Generator
     second: Generator
@@ -266,9 +267,10 @@ class EachThread(msgspec.Struct, frozen=True):
 
 
 class Reserve(msgspec.Struct, frozen=True):
-    """The first `count` threads for the first child, the next for the second, ..., what remains for the last.
+    """The first `count` threads for the first child, the next for the second, ..., and the remaining threads for the
+    last.
 
-    There is one child more than there are counts. A child sees its own threads only.
+    There is one more child than counts. A child sees its own threads only.
     """
 
     children: tuple[Generator, ...]
@@ -303,13 +305,13 @@ def _moved(plan: Planned, time_ns: int) -> Planned:
 
 
 def _updated(children: tuple[Generator, ...], context: Context, event: Event) -> tuple[Generator, ...]:
-    """The children that know of the event; the very same tuple if none of them learnt anything."""
+    """The children after the event; the very same tuple if none of them changed."""
     after = tuple([child.update(context, event) for child in children])
     return children if all(a is b for a, b in zip(children, after, strict=True)) else after
 
 
 def _soonest(answers: list[Answer], context: Context) -> tuple[int, Planned, Generator] | None:
-    """The earliest plan, of equal ones that of the thread to be served first: its number, itself, its successor."""
+    """The number of the child with the earliest plan (ties by thread order), the plan, and the child's successor."""
     plans = [
         (turn, answer[0], answer[1])
         for turn, answer in enumerate(answers)

@@ -1,8 +1,8 @@
-"""Commands that we suggest: whoever copies one into a shell runs just that, whatever its words hold."""
+"""Commands that Seamark suggests, quoted so that pasting one into a shell runs exactly that command."""
 
 import shlex
 
 
 def seamark(*words: object) -> str:
-    """The command line `seamark WORDS`, each word quoted for a shell."""
+    """The command line `seamark WORDS`, with each argument quoted for a shell."""
     return shlex.join(("seamark", *map(str, words)))

@@ -1,7 +1,7 @@
-"""Randomness for generators: an immutable value, so that drawing changes nothing that somebody else holds.
+"""Randomness for generators: an immutable value, so that a draw never changes a value that somebody else holds.
 
-`Dice` and `Stream` serve different masters. A machine draws from a stream, which moves on; a generator must answer the
-same question twice alike, so it holds dice, and its successor holds the dice after them.
+`Dice` and `Stream` serve different users. A machine draws from a stream, which is mutable. A generator must give the
+same answer to the same query, so it holds dice, and its successor holds the dice after them.
 """
 
 import struct
@@ -10,19 +10,19 @@ from hashlib import blake2b
 
 import msgspec
 
-_WORDS = 8  # One digest of blake2b holds eight words of 64 bits.
+_WORDS = 8  # One digest of blake2b holds eight integers of 64 bits.
 _UNPACK = struct.Struct(f">{_WORDS}Q").unpack
 
 
 class Dice(msgspec.Struct, frozen=True):
-    """A key, and how many digests were drawn under it. Draws are uniform but for a bias of bound / 2**64."""
+    """A key and the number of digests drawn under it. Draws are uniform but for a bias of bound / 2**64."""
 
     key: bytes
     position: int = 0
 
     @staticmethod
     def named(seed: int, name: str) -> "Dice":
-        """The dice of that purpose under that seed; another name gives unrelated dice."""
+        """The dice of that purpose under that seed; a different name gives unrelated dice."""
         return Dice(blake2b(f"{seed}/{name}".encode(), digest_size=16).digest())
 
     def below(self, bound: int) -> "tuple[int, Dice]":

@@ -1,7 +1,7 @@
-"""Seeded randomness in named streams: integers and tables only, so that every machine draws alike.
+"""Seeded randomness in named streams: integers and tables only, so that every computer draws the same.
 
-Each purpose has its own stream, keyed by blake2b(seed, name): one draw more in the workload cannot move what the
-network does. A stream counts its draws; the positions of all streams are part of a run's unseed.
+Each purpose has its own stream, keyed by blake2b(seed, name): one draw more in the workload cannot change the
+network's behavior. A stream counts its draws; the positions of all streams are part of a run's unseed.
 """
 
 from collections.abc import Sequence
@@ -67,23 +67,23 @@ class Stream:
         return result
 
     def exponential(self, mean: int) -> int:
-        """A non-negative integer, distributed about exponentially (64 steps, the longest of 4.9 means)."""
+        """A non-negative integer with an approximately exponential distribution (64 steps, at most 4.9 means)."""
         return mean * _EXPONENTIAL_PERMILLE[self.below(64)] // _EXPONENTIAL_MEAN_PERMILLE
 
 
 class Draw:
-    """All random streams of one seed. Asking twice for a name continues the same stream."""
+    """All random streams of one seed. A repeated request for a name continues the same stream."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._streams: dict[str, Stream] = {}
 
     def stream(self, name: str) -> Stream:
-        """The stream of that name, made on first use."""
+        """The stream of that name, created on first use."""
         if name not in self._streams:
             self._streams[name] = Stream(self.seed, name)
         return self._streams[name]
 
     def positions(self) -> dict[str, int]:
-        """How many draws each stream has made, by name in order."""
+        """The number of draws of each stream, sorted by name."""
         return {name: self._streams[name].position for name in sorted(self._streams)}

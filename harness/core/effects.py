@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 from harness.core.machine import Delivery, Dump, Message, NodeId, Randomness
 
-Effect = tuple[Callable[[Any, Any], None], object, object]  # What to call, with which two arguments.
+Effect = tuple[Callable[[Any, Any], None], object, object]  # The call to make, with its two arguments.
 
 
 class Actions(Protocol):
-    """What a host does for its machine: at once in the first group, as an effect in the second."""
+    """A host's operations for its machine: those of the first group run at once, those of the second as effects."""
 
     def now_ns(self) -> int: ...
     def local_clock_ns(self) -> int: ...
@@ -33,7 +33,7 @@ class Actions(Protocol):
 
 
 class CollectingContext:
-    """A machine's context. `effects` are those of the method that runs now, in order; the host empties it."""
+    """A machine's context. `effects` holds those of the current method, in order; the host empties it."""
 
     def __init__(self, node: NodeId, actions: Actions) -> None:
         self.node = node

@@ -1,15 +1,15 @@
-"""Generators: immutable values that say what to invoke next.
+"""Generators: immutable values that choose the next operation to invoke.
 
-A generator answers `op(context)` with what to do and the generator after it, and takes note of what happened by
+`op(context)` returns the next operation and the generator after it; the generator learns of events by
 `update(context, event)`. Both are pure: the same value and the same context give the same answer, so a workload can be
 run against a simulated interpreter, and a run repeated. Source: jepsen.generator, for the idea and the combinators'
 names.
 
-Who asks, keeps to this:
-1. `Pending`, and a plan for later, bind nobody: the asker may drop the answer and its successor, and ask the same value
-   again once it knows more. It goes on with the successor when it invokes.
-2. `update` is called for each invocation and completion, of whatever generator. Nothing comes between the answer that
-   is carried out and the update for its invocation.
+The caller keeps to these rules:
+1. `Pending`, and a plan for later, commit to nothing: the caller may drop the answer and its successor, and query the
+   same value again once it knows more. It adopts the successor when it invokes.
+2. `update` is called for each invocation and completion, of any generator. No update comes between the answer that is
+   carried out and the update for its invocation.
 3. Times are nanoseconds on the clock of `Context.time_ns`. A generator that answered None is exhausted, and stays so.
 """
 
@@ -21,12 +21,15 @@ from harness.core.record import Complete, Invoke, Json, MicroOp
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a generator may know. A *thread* is one of the run's clients, from 0; its *process* changes after info."""
+    """The knowledge of a generator.
+
+    A *thread* is one of the run's clients, from 0; its *process* changes after info.
+    """
 
     time_ns: int
     free: tuple[int, ...]  # The threads that wait for work, in the order in which to serve them.
     processes: tuple[int, ...]  # The process of each thread.
-    threads: tuple[int, ...] | None = None  # Those that this generator may use. None: all.
+    threads: tuple[int, ...] | None = None  # The threads that this generator may use. None: all.
 
     @property
     def own(self) -> tuple[int, ...]:
@@ -40,7 +43,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """An operation to invoke at `time_ns` on `thread`; a time that has passed is when it was due."""
+    """An operation to invoke at `time_ns` on `thread`; a time that has passed is when the operation was due."""
 
     time_ns: int
     thread: int
@@ -50,7 +53,7 @@ class Planned:
 
 
 class Pending:
-    """Nothing to invoke yet: ask again when something completes, or at the next planned time."""
+    """Nothing to invoke yet: query again when an operation completes, or at the next planned time."""
 
 
 PENDING: Final = Pending()
@@ -60,7 +63,7 @@ class Generator(Protocol):
     """An immutable source of operations."""
 
     def op(self, context: Context) -> "tuple[Planned | Pending, Generator] | None":
-        """What to invoke, and the generator after it. None: exhausted, for good."""
+        """The next operation, or `Pending`, with the generator after it. None: exhausted, for good."""
 
     def update(self, context: Context, event: Invoke | Complete) -> "Generator":
-        """The generator that knows of this event."""
+        """The generator after this event."""

@@ -1,16 +1,16 @@
 """The machine interface: protocol code without input and output.
 
-A node is a machine. `recover` is called once after each start, with what the disk holds; `handle` is called for each
-event; `dump` once, when all is quiet at the end. They act on the world through a `Context` only, and run to their end
-without interruption.
+A node is a machine. `recover` is called once after each start, with the content of the disk; `handle` for each event;
+`dump` once, when the run has come to rest at the end. They act through a `Context` only, and run to their end without
+interruption.
 
-1. Effects are collected in order, and carried out after the method has returned.
-2. What was appended or put is durable once its `Synced(token)` arrives, and not before: an answer that promises
-   durability is sent from there. A crash loses what was not synced; the rest of memory is lost in any case.
+1. Effects are collected in order, and carried out after the method returns.
+2. An append or put is durable once its `Synced(token)` arrives, and not before: an answer that promises durability is
+   sent then. A crash loses all unsynced writes, and all memory.
 3. `handle` is total: a message that it does not expect is dropped (`context.unexpected(message)` counts it).
 4. A machine reads no clock but the context's, draws from no stream but the context's, and iterates over no set.
-5. On a `fifo` link messages arrive in order, each at most once, up to a `Closed`; what was sent before and not yet
-   received is lost then. The next send opens the link anew. `Closed(peer)` always comes before anything of the new
+5. On a `fifo` link messages arrive in order, each at most once, up to a `Closed`; messages sent before and not yet
+   received are then lost. The next send opens the link anew. `Closed(peer)` always comes before anything of the new
    connection.
 """
 
@@ -21,30 +21,30 @@ import msgspec
 
 NodeId = NewType("NodeId", str)
 
-Message = msgspec.Struct  # Frozen and tagged: links hand it on by reference, the wire as msgpack.
+Message = msgspec.Struct  # Frozen and tagged: links pass it on by reference, the wire as msgpack.
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A message has arrived."""
+    """A message arrived."""
 
     sender: NodeId
     message: Message
 
 
 class TimerFired(msgspec.Struct, frozen=True):
-    """The timer of that name has run out."""
+    """The timer of that name expired."""
 
     name: str
 
 
 class Synced(msgspec.Struct, frozen=True):
-    """All that was appended, truncated and put before `sync(token)` is durable."""
+    """Everything appended, truncated and put before `sync(token)` is durable."""
 
     token: int
 
 
 class Closed(msgspec.Struct, frozen=True):
-    """A connection with `peer` has ended, of either direction; what was under way on it is lost."""
+    """A connection with `peer` ended, in either direction; its messages in transit are lost."""
 
     peer: NodeId
 
@@ -73,11 +73,11 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """What a subscriber saw, to be written to the history before it is acknowledged upstream.
+    """An event that a subscriber received, to be written to the history before it is acknowledged upstream.
 
     `kind` is open, row, watermark, begin, commit, gap, error, close, checkpoint, end or backfill. `position` is in the
     domain that the stream's contract declares; `unit` names the transaction, epoch or batch that must not be torn, and
-    `unit_rows` says how many rows it has, where the stream tells.
+    `unit_rows` is its row count, where the stream reports it.
     """
 
     session: int
@@ -92,11 +92,11 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     unit_rows: int | None = None
 
 
-Shown = object  # What Json can say; by this name, because a field of Dump is called `object`.
+Shown = object  # Any value that Json can represent; under this name because a field of Dump is called `object`.
 
 
 class Dump(msgspec.Struct, frozen=True, kw_only=True):
-    """One object of a node's state: `object` says of which kind, `position` and `txn` what it was last changed by."""
+    """One object of a node's state: `object` is its kind, `position` and `txn` identify its last change."""
 
     object: str
     key: Shown
@@ -106,17 +106,17 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Durable(Protocol):
-    """What the disk holds after a start: only what had been synced (and perhaps some of what had not)."""
+    """The content of the disk after a start: all synced writes, and perhaps some unsynced ones."""
 
     def log(self, name: str) -> Sequence[Message]:
         """The records of a log, in order; empty if it was never written."""
 
     def value(self, key: str) -> Message | None:
-        """The value last put, or None."""
+        """The value last put under that key, or None."""
 
 
 class Randomness(Protocol):
-    """What a machine may ask of a random stream; `harness.core.draw.Stream` is one."""
+    """The random draws that a machine may use; `harness.core.draw.Stream` implements them."""
 
     def below(self, bound: int) -> int: ...
     def between(self, low: int, high: int) -> int: ...
@@ -124,7 +124,7 @@ class Randomness(Protocol):
 
 
 class Context(Protocol):
-    """All that a machine may know of the world, and do to it."""
+    """A machine's only access to the world: all that it may know and do."""
 
     node: NodeId
 
@@ -141,7 +141,7 @@ class Context(Protocol):
         """Hand a message to the link. A full send buffer ends the connection: watch `queued`."""
 
     def queued(self, to: NodeId) -> int:
-        """Messages that wait in the send buffer to `to`, not counting those on their way."""
+        """Messages waiting in the send buffer to `to`, not counting those in transit."""
 
     def set_timer(self, name: str, after_ns: int) -> None:
         """Fire `name` once, `after_ns` from now; an earlier timer of that name is replaced."""
@@ -159,16 +159,16 @@ class Context(Protocol):
         """Set a durable value."""
 
     def sync(self, token: int) -> None:
-        """Make everything before it durable; `Synced(token)` follows."""
+        """Make all earlier writes durable; `Synced(token)` follows."""
 
     def deliver(self, delivery: Delivery) -> None:
-        """Record what this subscriber saw."""
+        """Record an event that this subscriber received."""
 
     def probe(self, name: str, value: int) -> None:
         """Record a metric, for promises about liveness and memory."""
 
     def sometimes(self, goal: str) -> None:
-        """Count that a goal was reached: a campaign in which it never was has tested less than it claims."""
+        """Count that a goal was reached. A campaign that never reaches it has tested less than it claims."""
 
     def point(self, name: str) -> None:
         """A failpoint. Effects before it are carried out; the nemesis may crash, pause or cut the node here."""
@@ -177,10 +177,10 @@ class Context(Protocol):
         """Record one object of this node's state."""
 
     def exit(self, after_ns: int) -> None:
-        """End this process: what was asked for before is carried out, the rest is not, and memory is lost.
+        """End this process: earlier effects are carried out, later ones are not, and memory is lost.
 
-        What was written, even if not synced, survives in the system's cache. The supervisor starts the node again
-        `after_ns` from now.
+        Earlier writes, even unsynced ones, survive in the operating system's cache. The supervisor starts the node
+        again `after_ns` from now.
         """
 
     def unexpected(self, message: Message) -> None:
@@ -188,7 +188,7 @@ class Context(Protocol):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run fixes for its cluster, by name: planted bugs, parameters drawn from the seed, and chosen options."""
+    """A run's settings for its cluster, by name: planted bugs, parameters drawn from the seed, and chosen options."""
 
     bugs: frozenset[str] = frozenset()
     parameters: dict[str, int] = {}
@@ -196,16 +196,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Machine(Protocol):
-    """One node. A crash throws the object away; a start makes a new one and calls `recover`."""
+    """One node. A crash discards the object; a start makes a new one and calls `recover`."""
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
-        """Take up the durable state, set timers, say hello."""
+        """Load the durable state, set timers, greet peers."""
 
     def handle(self, event: Event, context: Context) -> None:
         """React to one event. Total: no event raises."""
 
     def dump(self, context: Context) -> None:
-        """Record by `context.dump` what a check should know of this node's state, at the end of a run."""
+        """Record by `context.dump` the parts of this node's state that a check needs, at the end of a run."""
 
 
 Links = Mapping[tuple[str, str], str]  # (role, role) -> "fifo" or "datagram".

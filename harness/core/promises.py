@@ -1,4 +1,4 @@
-"""What a cluster declares as data: its promises, and the contract of its change stream."""
+"""The data that a cluster declares: its promises, and the contract of its change stream."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     """A documented guarantee. A finding quotes it, so that no reader has to look it up.
 
     `forbids` are the anomalies that would break it, by the names of `checkers/words/anomalies.py`; the run binds them
-    to checks. `is_purpose`: this promise is what the test is for, so that too few witnesses make the run vacuous.
+    to checks. `is_purpose`: the test exists for this promise, so too few witnesses make the run vacuous.
     """
 
     id: str  # "TUT-3"
@@ -17,31 +17,32 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # The page or file, with the date of reading.
     forbids: tuple[str, ...]
     is_purpose: bool = True
-    check: str | None = None  # Only what this check says counts; None: whatever says something about `forbids`.
+    check: str | None = None  # Only this check's findings count; None: all that look for `forbids`.
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers by which a run is judged, as the parameters of that run make them. None: nothing is promised."""
+    """The limits by which a run is judged, for the parameters of that run. None: nothing is promised."""
 
-    groups: tuple[tuple[str, ...], ...] = ()  # Nodes that hold the same data: each group must have one alive.
-    saved_bits: int | None = None  # Positions with equal higher bits, above so many, are made durable together.
-    loss_ns: int | None = None  # What was acknowledged so long before a failure of the whole cluster, survives it.
-    records: int | None = None  # Epochs that a node keeps for subscribers at most.
-    disconnect_ns: int | None = None  # A subscriber that acknowledges nothing for so long is disconnected.
-    stall_ns: int | None = None  # The longest that watermarks may rest outside faults and their grace.
+    groups: tuple[tuple[str, ...], ...] = ()  # Nodes that hold the same data: at least one of each group must be alive.
+    saved_bits: int | None = None  # Positions that agree above this many low bits become durable together.
+    loss_ns: int | None = None  # Writes acknowledged this long before a failure of the whole cluster survive it.
+    records: int | None = None  # The most epochs that a node keeps for subscribers.
+    disconnect_ns: int | None = None  # A subscriber that acknowledges nothing for this long is disconnected.
+    stall_ns: int | None = None  # The longest that watermarks may stand still outside faults and their grace.
     blocked_ns: int | None = None  # The longest that a commit may wait for an epoch outside faults and their grace.
     grace_ns: int = 0  # After the end of a fault: detection, arbitration, take-over, restart.
-    total: int | None = None  # What the accounts of a bank come to together; None: what its first read shows.
+    total: int | None = None  # The sum of all accounts of a bank; None: the sum that its first read shows.
 
 
 class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
-    """How a change stream is to be read. No default hides a choice that has lost data before: `closed` and `cut`.
+    """The rules for reading a change stream. `closed` and `cut` have no default, because wrong choices have lost data
+    before.
 
-    The fields are parameters of the rules S01 to S28, for which see `checkers/streams/check.py`.
+    The fields are parameters of the rules S01 to S28, see `checkers/streams/check.py`.
     """
 
     closed: Literal["<", "<="]  # Does watermark w promise the events at w?
-    cut: Literal["delivery", "position", "unknown"]  # Is the state at w all that came before w, or only what w closes?
+    cut: Literal["delivery", "position", "unknown"]  # Is the state at w all events before w, or only what w closes?
     position: Literal["commit-timestamp", "revision", "offset", "lsn", "epoch"]
     order_key: Literal["none", "key", "partition", "global"] = "global"
     resume: Literal["after", "at"] = "after"
@@ -61,15 +62,15 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     has_noop_events: bool = True
     system_events: tuple[str, ...] = ()
     realtime: Literal["none", "follows", "reads"] = "none"
-    # A clock's positions are ns of the harness's clock, ahead of it by so much at most; None: the two do not compare.
+    # Positions are a clock's, in ns of the harness's clock, at most this far ahead; None: the two are not comparable.
     clock_error_ns: int | None = None
-    is_whole_least: bool = False  # A watermark of the whole stream is the least of those of its session's partitions.
-    epochs: Literal["units", "owners"] = "units"  # Do events name the epoch of their unit, or of who owned the log?
+    is_whole_least: bool = False  # A watermark of the whole stream is the minimum over its session's partitions.
+    epochs: Literal["units", "owners"] = "units"  # Do events name the epoch of their unit, or of the log's owner?
     owners: Literal["unknown", "nodes"] = "unknown"  # nodes: who answered a write owned its log, in the write's epoch.
-    backfill: Literal["partial", "whole"] = "partial"  # Does a snapshot hold every key, or those that it happens to?
+    backfill: Literal["partial", "whole"] = "partial"  # Does a snapshot hold every key, or only some of them?
     events_at_position: Literal["one", "many"] = "many"
-    # held: a checkpoint was acknowledged upstream, and a session opens with what its subscriber's durable state holds.
+    # held: a checkpoint was acknowledged upstream, and a session opens with the subscriber's durable state.
     acknowledged: Literal["unknown", "held"] = "unknown"
-    # A checkpoint was answered by the source: it goes on behind it, unless a session asks for a lower position.
+    # The source answered a checkpoint: it continues after it, unless a session requests a lower position.
     resumes_behind_checkpoint: bool = False
-    tail: Literal["open", "settled"] = "open"  # Had everything come to rest when the recording ended?
+    tail: Literal["open", "settled"] = "open"  # Was everything at rest when the recording ended?

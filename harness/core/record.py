@@ -1,7 +1,7 @@
-"""The records of a journal: all that a run leaves behind as evidence, in the order in which it happened.
+"""The records of a journal: all evidence of a run, in the order of events.
 
-`seq`, the number of a record in its journal, is not stored in it: it is the position. Times are nanoseconds since the
-start of the run. The history's hash covers every record but `Header` and `Footer`.
+`seq`, the number of a record in its journal, is not stored: it is the record's position. Times are nanoseconds since
+the start of the run. The history's hash covers every record but `Header` and `Footer`.
 """
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -18,8 +18,8 @@ Outcome = Literal["ok", "fail", "info"]
 class MicroOp(msgspec.Struct, frozen=True, array_like=True):
     """One step of a transaction. `f` is r (read), append or w (write).
 
-    Of a read `value` is the list that was read, or None where it is not known (an invocation, an unclear outcome);
-    a read of nothing is the empty list. `lock` is the lock mode, where the workload chooses one.
+    The `value` of a read is the list that was read, or None if it is unknown (an invocation, an unclear outcome); a
+    read of an absent key gives the empty list. `lock` is the lock mode, if the workload chooses one.
     """
 
     f: Literal["r", "append", "w"]
@@ -30,7 +30,7 @@ class MicroOp(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Invoke(msgspec.Struct, frozen=True, tag="invoke", array_like=True):
-    """An operation was asked for. `index` is its rank among the invocations; `intended_ns` is when it was due."""
+    """An operation was invoked. `index` is its rank among the invocations; `intended_ns` is the time it was due."""
 
     index: int
     time_ns: int
@@ -42,7 +42,7 @@ class Invoke(msgspec.Struct, frozen=True, tag="invoke", array_like=True):
 
 
 class Complete(msgspec.Struct, frozen=True, tag="complete", array_like=True):
-    """The operation of that index came to its end. `mops` is None where reads carry no information (fail, info)."""
+    """The operation of that index completed. `mops` is None if its reads carry no information (fail, info)."""
 
     index: int
     time_ns: int
@@ -59,7 +59,10 @@ class Complete(msgspec.Struct, frozen=True, tag="complete", array_like=True):
 
 
 class StreamEvent(msgspec.Struct, frozen=True, tag="event", array_like=True):
-    """What a subscriber received; the fields are those of `Delivery`. `number` counts within the session, from 0."""
+    """An event that a subscriber received, with the fields of `Delivery`.
+
+    `number` counts within the session, from 0.
+    """
 
     time_ns: int
     subscriber: str
@@ -77,19 +80,19 @@ class StreamEvent(msgspec.Struct, frozen=True, tag="event", array_like=True):
 
 
 class Fault(msgspec.Struct, frozen=True, tag="fault", array_like=True):
-    """The nemesis at work on step `step` of its plan. `phase`: begin, effect (measured), end, or refused."""
+    """An action of the nemesis for step `step` of its plan. `phase`: begin, effect (measured), end, or refused."""
 
     time_ns: int
     step: int
     phase: Literal["begin", "effect", "end", "refused"]
     kind: str
     targets: tuple[str, ...]
-    effect: int | None = None  # What the probe counted: messages held back, nodes down, readings of a wrong clock.
+    effect: int | None = None  # The probe's count: messages held back, nodes down, readings of a wrong clock.
     note: str | None = None
 
 
 class Probe(msgspec.Struct, frozen=True, tag="probe", array_like=True):
-    """A metric which a node chose to show."""
+    """A metric that a node reported."""
 
     time_ns: int
     node: str
@@ -110,10 +113,10 @@ class State(msgspec.Struct, frozen=True, tag="state", array_like=True):
 
 
 class Mark(msgspec.Struct, frozen=True, tag="mark", array_like=True):
-    """The run's own milestones: `phase` is set-up, load, healing, final or tick (once a second, for comparing runs).
+    """A milestone of the run: `phase` is set-up, load, healing, final or tick (once per second, for comparing runs).
 
-    `streams` are the positions of the random streams, `handled` the events that each node has handled, `goals` the
-    times that each `sometimes` goal (and, as point:NAME, each failpoint) was reached: all since the start.
+    `streams` are the positions of the random streams, `handled` the number of events that each node handled, `goals`
+    how often each `sometimes` goal (and, as point:NAME, each failpoint) was reached. All count from the start.
     """
 
     time_ns: int
@@ -125,14 +128,14 @@ class Mark(msgspec.Struct, frozen=True, tag="mark", array_like=True):
 
 
 class Header(msgspec.Struct, frozen=True, tag="header", array_like=True):
-    """The first record. `created_utc` is ISO 8601; `schema` is the number of this vocabulary."""
+    """The first record. `created_utc` is ISO 8601; `schema` is the version of this record format."""
 
     schema: int
     created_utc: str
 
 
 class Footer(msgspec.Struct, frozen=True, tag="footer", array_like=True):
-    """The last record of a run that came to its end: why it ended, and its unseed (hex), if it is repeatable."""
+    """The last record of a run that ended: the reason, and the run's unseed (hex) if it is repeatable."""
 
     time_ns: int
     reason: str
@@ -140,6 +143,6 @@ class Footer(msgspec.Struct, frozen=True, tag="footer", array_like=True):
 
 
 Record = Header | Invoke | Complete | StreamEvent | Fault | Probe | State | Mark | Footer
-Evidence = Invoke | Complete | StreamEvent | Fault | Probe | State | Mark  # What the history's hash covers.
+Evidence = Invoke | Complete | StreamEvent | Fault | Probe | State | Mark  # The records that the history's hash covers.
 RECORD_TYPES: tuple[type, ...] = get_args(Record)
 SCHEMA = 1

@@ -1,4 +1,4 @@
-"""The seams between a test and what carries it out. Nobody sleeps but by `Clock`; nobody calls but by `Connection`."""
+"""The interfaces between a test and its runtime. Only `Clock` sleeps; only `Connection` makes calls."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol, TypeGuard
@@ -12,7 +12,7 @@ from harness.core.record import Json, MicroOp, Outcome
 
 
 class CallFailed(Exception):
-    """A call had no answer. `is_definite`: the request certainly never reached a machine that could act on it."""
+    """A call got no answer. `is_definite`: the request certainly never reached a machine that could act on it."""
 
     def __init__(self, reason: str, *, is_definite: bool) -> None:
         super().__init__(reason)
@@ -26,27 +26,27 @@ class Clock(Protocol):
         """Nanoseconds since the start of the run."""
 
     async def sleep_ns(self, duration_ns: int) -> None:
-        """Return when that much time has passed."""
+        """Return after that much time."""
 
 
 class Connection(Protocol):
-    """One client's way to the nodes."""
+    """One client's connections to the nodes."""
 
     async def call(self, node: NodeId, message: Message, timeout_ns: int) -> Message:
-        """The answer to `message`. Raises CallFailed when the link breaks or the time is over."""
+        """The answer to `message`. Raises CallFailed when the link breaks or the timeout expires."""
 
     async def close(self) -> None:
         """Give up all calls and links."""
 
 
 class Network(Protocol):
-    """Makes connections; each client process has one of its own, under its own address."""
+    """A factory of connections; each client process has one of its own, under its own address."""
 
     def connect(self, address: str) -> Connection: ...
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a generator asks a client process to do. A transaction has `mops`, anything else has `value`."""
+    """An operation that a generator has a client process invoke. A transaction has `mops`, any other has `value`."""
 
     f: str
     value: Json = None
@@ -54,7 +54,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """How it ended. `fail` only if it certainly did not happen and will not; what is unclear is `info`."""
+    """The end of an operation. `fail` only if it certainly did not happen and never will; an unclear end is `info`."""
 
     outcome: Outcome
     value: Json = None
@@ -69,23 +69,26 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Client(Protocol):
-    """Speaks to the system for one process. It raises nothing: CallFailed becomes an outcome."""
+    """The client of one process. It raises nothing: CallFailed becomes an outcome."""
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion: ...
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node of a cluster. `role` is what faults are aimed at: coordinator, data, subscriber, or the cluster's own."""
+    """A node of a cluster.
+
+    Faults choose their targets by `role`: coordinator, data, subscriber, or one of the cluster's own.
+    """
 
     id: NodeId
     role: str
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
-    """What to ask of the system: `load` under faults, then `final` after healing, until it is exhausted.
+    """The operations of a test: `load` runs under faults, then `final` after healing, until it is exhausted.
 
     `types` are the kinds of operation that must have succeeded for the run to mean something. `checks` names the
-    checkers that can judge the history. `promises` is what a system promises by offering the workload at all.
+    checkers that can judge the history. `promises` are implied: a system that offers the workload makes them.
     """
 
     name: str
@@ -106,7 +109,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person may choose about the cluster: one of `values`, of which the first is the default."""
+    """A choice that the user has about the cluster: one of `values`, of which the first is the default."""
 
     name: str
     values: tuple[str, ...]
@@ -114,7 +117,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cluster(Protocol):
-    """A system under test, declared as data. Each is one of two kinds: a `MachineCluster` or a `ServiceCluster`."""
+    """A system under test, declared as data: either a `MachineCluster` or a `ServiceCluster`."""
 
     name: str
     summary: str
@@ -122,20 +125,20 @@ class Cluster(Protocol):
     links: Links
     promises: tuple[Promise, ...]
     stream: StreamContract | None
-    bugs: Mapping[str, str]  # Name of a planted bug -> what it does.
+    bugs: Mapping[str, str]  # Name of a planted bug -> its effect.
     parameters: tuple[Parameter, ...]
     options: tuple[Option, ...]
-    points: tuple[str, ...]  # Failpoints, in the words of `Context.point`.
+    points: tuple[str, ...]  # Failpoints, by the names that `Context.point` uses.
     goals: tuple[str, ...]  # `sometimes` goals.
-    faults: tuple[str, ...]  # The packages of nemesis/ that make sense here.
+    faults: tuple[str, ...]  # The packages of nemesis/ that apply here.
     workloads: tuple[str, ...]  # The first is the default.
-    settle_ns: int  # After healing, within this time everything must be available and delivered.
+    settle_ns: int  # Within this time after healing, everything must be available and delivered.
 
     def bounds(self, settings: Settings) -> Bounds:
-        """The numbers by which a run with those settings is judged."""
+        """The limits by which a run with those settings is judged."""
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """Those of `promises` that hold with those settings."""
+        """The `promises` that hold with those settings."""
 
 
 class MachineCluster(Cluster, Protocol):
@@ -162,13 +165,14 @@ Deliver = Callable[[Delivery], Awaitable[None]]  # Returns when the event is rec
 class Service(msgspec.Struct, frozen=True, kw_only=True):
     """The software of one node, in a container started from an image.
 
-    `hello` is what probes send: the server must answer with at least a byte. Empty: it speaks first. `folder` is where
-    its data is; the container keeps it when its processes are killed. Where neither the engine nor a registry has the
-    image, one is built from `debian_packages`: then `command` is run in it as it stands. `capabilities` are those of
-    Linux that it needs beyond the ones that every such container has: see `harness.containers.confinement`.
+    `hello` is the message of probes: the server must answer with at least one byte. Empty: the server sends first.
+    `folder` holds its data; the container keeps it when its processes are killed. If neither the engine nor a registry
+    has the image, one is built from `debian_packages`, and `command` runs in it unchanged. `capabilities` are the
+    Linux capabilities that it needs in addition to those of every such container: see
+    `harness.containers.confinement`.
     """
 
-    image: str = ""  # One of seamark's own (see seamark images), or any that the engine has or can pull.
+    image: str = ""  # One of Seamark's own (see seamark images), or any image that the engine has or can pull.
     debian_packages: tuple[str, ...] = ()
     port: int
     hello: bytes
@@ -180,52 +184,52 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServiceClient(Client, Protocol):
-    """A client that holds connections of its own."""
+    """A client that owns its connections."""
 
     async def close(self) -> None:
-        """Give them up. Raises nothing."""
+        """Close the connections. Raises nothing."""
 
 
 class Subscriber(Protocol):
-    """Reads the change stream of a service. What it must still know after a crash, it keeps in `kept`."""
+    """A reader of a service's change stream. State that must survive a crash is in `kept`."""
 
     async def receive(self, deliver: Deliver) -> None:
-        """One session, until the connection ends, or a crash cancels it. Raises OSError if there is none to be had.
+        """Run one session until the connection ends or a crash cancels it. Raises OSError if no session can be opened.
 
-        The session number of what it delivers is set by who calls.
+        The caller sets the session number of its deliveries.
         """
 
 
 class ServiceCluster(Cluster, Protocol):
-    """A cluster of servers as others wrote them: it runs in containers only. `harness.core.system` makes one.
+    """A cluster of third-party servers, which runs in containers only. `harness.core.system` makes one.
 
-    `dials` are pairs of roles: who opens connections to whom. Subscribers are nodes too (role "subscriber"), but live
-    in the harness.
+    `dials` are pairs of roles: the first opens connections to the second. Subscribers are nodes too (role
+    "subscriber"), but live in the harness.
     """
 
     dials: tuple[tuple[str, str], ...]
 
     def service(self, node: NodeId, peers: Doors, settings: Settings, /) -> Service:
-        """What to start for that node; `peers` are those that it dials."""
+        """The service to start for that node; `peers` are the nodes that it dials."""
 
     async def prepare(self, doors: Doors, settings: Settings, /) -> None:
-        """Make what clients and subscribers need, once all nodes answer: tables, slots."""
+        """Create what clients and subscribers need (tables, slots), once all nodes answer."""
 
     def client(self, process: int, doors: Doors, settings: Settings, /) -> ServiceClient:
         """A client for that process."""
 
     def subscriber(self, node: NodeId, doors: Doors, settings: Settings, kept: dict[str, object], /) -> Subscriber:
-        """That subscriber, as it starts with what it has kept."""
+        """That subscriber, started with its kept state."""
 
     async def fail_over(self, dead: NodeId, doors: Doors, settings: Settings, /) -> NodeId:
-        """Let another node take the place of one that is down for good; which one. Raises OSError if it does not."""
+        """Have another node replace one that is down for good; returns which. Raises OSError if none does."""
 
 
 def is_of_machines(cluster: Cluster) -> TypeGuard[MachineCluster]:
-    """Which of the two kinds is it?"""
+    """True if the cluster's nodes are machines."""
     return hasattr(cluster, "machine")
 
 
 def is_of_services(cluster: Cluster) -> TypeGuard[ServiceCluster]:
-    """Which of the two kinds is it?"""
+    """True if the cluster's nodes are services."""
     return hasattr(cluster, "service")

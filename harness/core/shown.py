@@ -1,4 +1,4 @@
-"""What a machine shows, as records of the history. Either runtime stamps and numbers it."""
+"""History records of a machine's deliveries and dumps. Both runtimes stamp and number them."""
 
 from typing import cast
 
@@ -7,7 +7,7 @@ from harness.core.record import Json, State, StreamEvent
 
 
 def stream_event(now_ns: int, node: NodeId, number: int, delivery: Delivery) -> StreamEvent:
-    """What a subscriber saw: the event of that number in its session, from 0."""
+    """The record of an event that a subscriber received: that number in its session, from 0."""
     return StreamEvent(
         time_ns=now_ns,
         subscriber=node,
@@ -26,6 +26,6 @@ def stream_event(now_ns: int, node: NodeId, number: int, delivery: Delivery) -> 
 
 
 def state(now_ns: int, node: NodeId, dump: Dump) -> State:
-    """One object of a node's state."""
+    """The record of one object of a node's state."""
     key, value = cast("Json", dump.key), cast("Json", dump.value)
     return State(now_ns, node, dump.object, key, value, dump.position, dump.txn)

@@ -1,4 +1,4 @@
-"""A cluster of servers that others wrote, declared by composition: give it what yours has, the rest has a default."""
+"""A cluster of third-party servers, declared by composition: supply what yours has; the rest has defaults."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ SECOND = 1_000_000_000
 
 
 async def nothing_to_prepare(*_: object) -> None:
-    """Clients make what they need."""
+    """Do nothing: clients create what they need."""
 
 
 def _no_subscriber(node: NodeId, *_: object) -> Subscriber:
@@ -34,10 +34,10 @@ def _always(*_: object) -> bool:
 
 @dataclass(kw_only=True)
 class System:
-    """A `harness.core.seams.ServiceCluster`, whose methods say what each of the callables here is asked for.
+    """A `harness.core.seams.ServiceCluster`; its methods document the callables here.
 
     The default is one server n1, which clients dial. `dials` defaults to clients and subscribers dialling all others.
-    `holds` says which promises are made with those settings.
+    `holds` decides which promises hold with given settings.
     """
 
     name: str
@@ -72,9 +72,9 @@ class System:
         self.links = MappingProxyType(dict.fromkeys(both_ways, "fifo"))
 
     def bounds(self, settings: Settings) -> Bounds:
-        """The same with all settings."""
+        """The same limits with all settings."""
         return self.limits
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """Those promises that hold with those settings."""
+        """The promises that hold with those settings."""
         return tuple(promise for promise in self.promises if self.holds(promise, settings))

@@ -1,4 +1,4 @@
-"""A trace: all that happened in some moments of a run, down to each message. An object a line in trace.jsonl."""
+"""A trace: all events in a window of a run, down to each message. One object per line in trace.jsonl."""
 
 import re
 from decimal import Decimal
@@ -10,17 +10,17 @@ from harness.core.errors import ScenarioError
 from harness.core.record import Json
 
 What = Literal[
-    # Messages: `number` is the same for all that concerns one message.
+    # Messages: `number` is the same in all records of one message.
     "send",
-    "deliver",  # It has reached the other end, whose inbox holds it until
-    "handle",  # the machine takes it; no more if the node crashes before that.
+    "deliver",  # It reached the other end, whose inbox holds it until
+    "handle",  # the machine takes it; never, if the node crashes before.
     "lost",
     # Other events that a machine handled.
     "timer",
     "synced",
     "closed",
     "drained",
-    # The disk: writes are numbered for each node, and `number` is the write's, or that up to which a sync goes.
+    # The disk: writes are numbered for each node; `number` is the write's, or that of the last write synced.
     "append",
     "put",
     "truncate",
@@ -31,7 +31,7 @@ What = Literal[
     "crash",
     "pause",
     "resume",
-    # What the journal records as well, by the names of its records.
+    # Events that the journal records too, under its record names.
     "invoke",
     "complete",
     "event",
@@ -41,17 +41,17 @@ What = Literal[
     "mark",
 ]
 MESSAGES: Final = ("send", "deliver", "handle", "lost")
-HANDLED: Final = ("handle", "timer", "synced", "closed", "drained")  # They add up to what `Mark.handled` counts.
+HANDLED: Final = ("handle", "timer", "synced", "closed", "drained")  # They add up to the counts in `Mark.handled`.
 SECOND: Final = 1_000_000_000
-_DIGITS_MAX: Final = 9  # Beyond the point: nanoseconds.
+_DIGITS_MAX: Final = 9  # After the decimal point: nanoseconds.
 _RANGE = re.compile(r"(\d{1,6}(?:\.\d+)?)\.\.(\d{1,6}(?:\.\d+)?)")
 
 
 class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that happened at `node`, `ns` after the start of the run. What has no node is the run's own.
+    """One event at `node`, `ns` after the start of the run. An event without a node is the run's own.
 
-    `type` is the message's, the timer's name, the log or key that is written, or the kind of what the journal records;
-    `fields` is the content. Of a fault `number` is the step, and `note` the phase.
+    `type` is the type of the message, the name of the timer, the log or key written, or the kind of the journal's
+    record; `fields` is the content. For a fault, `number` is the step, and `note` the phase.
     """
 
     ns: int
@@ -65,18 +65,18 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """The moments to trace, in nanoseconds since the start of the run, both ends included."""
+    """The span of time to trace, in nanoseconds since the start of the run, both ends included."""
 
     from_ns: int
     to_ns: int
 
     def __str__(self) -> str:
-        """As it is written on the command line."""
+        """The window as written on the command line."""
         return f"{_seconds(self.from_ns)}..{_seconds(self.to_ns)}"
 
 
 def window(text: str) -> Window:
-    """The window that FROM..TO means, in seconds. Raises ScenarioError if it means none."""
+    """The window of FROM..TO, in seconds. Raises ScenarioError if the text is not a window."""
     match = _RANGE.fullmatch(text.strip())
     if match is None or any(len(part.partition(".")[2]) > _DIGITS_MAX for part in match.groups()):
         raise ScenarioError(f"--trace {text}: must be FROM..TO in seconds of the run's time, such as 12.5..13")

@@ -1,7 +1,7 @@
-"""Generators that go on until something has succeeded.
+"""Generators that repeat operations until one succeeds.
 
-They must know which completions answer their own operations. A generator learns the index of what it planned from the
-first invocation by the process for which it planned: nothing comes between the two (rule 2 of harness.core.generator).
+They must know which completions belong to their own operations. A generator learns the index of its operation from the
+first invocation by the process for which it planned: no update comes in between (rule 2 of harness.core.generator).
 """
 
 import msgspec
@@ -13,7 +13,7 @@ from harness.core.seams import Invocation
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """One try of an item: planned for a process, then invoked as the operation of that index."""
+    """One attempt at an item: planned for a process, then invoked as the operation of that index."""
 
     process: int
     item: int = 0
@@ -22,7 +22,7 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class UntilOk(msgspec.Struct, frozen=True):
-    """Operations of `child` until one of them has succeeded."""
+    """Operations of `child` until one of them succeeds."""
 
     child: Generator
     open: tuple[Attempt, ...] = ()
@@ -47,7 +47,7 @@ class UntilOk(msgspec.Struct, frozen=True):
 
 
 class EachUntilOk(msgspec.Struct, frozen=True):
-    """Each of these operations until it has succeeded, `attempts` times at most, `pause_ns` after a failure.
+    """Each of these operations until it succeeds, at most `attempts` times, `pause_ns` after a failure.
 
     All are tried once before any is tried again. Cost: O(threads) for each answer.
     """
@@ -57,7 +57,7 @@ class EachUntilOk(msgspec.Struct, frozen=True):
     pause_ns: int
     position: int = 0
     open: tuple[Attempt, ...] = ()
-    again: tuple[tuple[int, Attempt], ...] = ()  # From when on, and the attempt that failed; the earliest first.
+    again: tuple[tuple[int, Attempt], ...] = ()  # The earliest start and the attempt that failed; the earliest first.
 
     def op(self, context: Context) -> Answer:
         if self.position == len(self.invocations) and not self.again:
@@ -107,7 +107,10 @@ class EachUntilOk(msgspec.Struct, frozen=True):
 
 
 def _followed(opened: tuple[Attempt, ...], event: Event) -> tuple[tuple[Attempt, ...], Attempt | None]:
-    """What is open after the event, and the attempt that it ended; the very same tuple if it is none of ours."""
+    """The open attempts after the event, and the attempt that it ended.
+
+    The very same tuple if the event is none of ours.
+    """
     for place, each in enumerate(opened):
         if isinstance(event, Invoke):
             if each.index is None and each.process == event.process:

@@ -1,4 +1,4 @@
-"""The words of a verdict: what a check found, and what follows for the run."""
+"""The types of a verdict: a check's findings, and the outcome that follows for the run."""
 
 from enum import Enum
 from typing import Literal
@@ -9,9 +9,9 @@ from harness.core.record import Json
 
 
 class Verdict(Enum):
-    """What a run comes to. The order of the members is their precedence: the first that applies, wins.
+    """The outcome of a run. The order of the members is their precedence: the first that applies wins.
 
-    Each value is the code in report.json; `exit_code` and `word` are what the shell and the screen show.
+    Each value is the code in report.json; the shell gets `exit_code`, the screen `word`.
     """
 
     INVALID = "invalid"
@@ -22,12 +22,12 @@ class Verdict(Enum):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a command that comes to this verdict."""
+        """The exit code of a command with this verdict."""
         return _EXIT_CODES[self]
 
     @property
     def word(self) -> str:
-        """The word on the screen."""
+        """The name of the verdict on the screen."""
         return _WORDS[self]
 
 
@@ -45,7 +45,7 @@ EXIT_TERMINATED = 143
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """The one that outranks the others. Raises ValueError if there is none: an empty result is never a pass."""
+    """The verdict of highest precedence. Raises ValueError if there is none: an empty result is never a pass."""
     order = list(Verdict)
     return min(verdicts, key=order.index)
 
@@ -62,8 +62,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """An anomaly, with the evidence that shows it.
 
-    `fingerprint` is the same for the same anomaly in the same history, by whichever engine it was found. `ops` are the
-    indexes of the operations, and `events` the journal positions of the stream events, that a reader must see.
+    `fingerprint` is the same for the same anomaly in the same history, whichever engine found it. `ops` are the
+    indexes of the operations, and `events` the journal positions of the stream events, that a reader needs.
     """
 
     fingerprint: str
@@ -77,14 +77,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check says about the anomalies it looks for.
+    """One check's result for the anomalies it looks for.
 
-    `witnesses` counts, for each anomaly by name, the events that could have shown it; an anomaly without witness was
-    not exercised. `unknown` holds, by name, why no answer was possible.
+    `witnesses` counts, for each anomaly by name, the events that could have shown it; an anomaly without witnesses was
+    not exercised. `unknown` gives, by name, the reason why no answer was possible.
     """
 
     checker: str
     findings: tuple[Finding, ...]
     witnesses: dict[str, int]
     unknown: dict[str, str] = {}
-    facts: dict[str, Json] = {}  # What else a report shows: sizes, shares, observations that are legal.
+    facts: dict[str, Json] = {}  # Other facts for the report: sizes, shares, legal observations.

@@ -1,6 +1,6 @@
-"""Reads EDN, Clojure's notation, in blocks: whatever the size of a file, memory holds one block and one form.
+"""Reads EDN, Clojure's notation, in blocks: for a file of any size, memory holds one block and one form.
 
-`harness.formats.edn_values` says what becomes of values for which JSON has no word.
+`harness.formats.edn_values` defines the form of values that JSON cannot express.
 """
 
 import codecs
@@ -16,11 +16,11 @@ from harness.core.record import Json
 from harness.formats.edn_values import WORDS, atom, collection, shown
 
 NESTING_MAX: Final = 64
-FORM_MAX: Final = 16 << 20  # Bytes of one form, about.
+FORM_MAX: Final = 16 << 20  # Bytes of one form, approximately.
 _BLOCK: Final = 1 << 20  # Bytes read at once.
-_ATOMS_MAX, _ATOM_LENGTH = 100_000, 64  # Short tokens whose value is remembered: histories repeat theirs.
+_ATOMS_MAX, _ATOM_LENGTH = 100_000, 64  # Short tokens with cached values: histories repeat theirs.
 
-# All quantifiers are possessive: on a broken file the expression must not go back over megabytes.
+# All quantifiers are possessive: on a broken file the expression must not backtrack over megabytes.
 _TOKEN: Final = re.compile(
     r"""[\s,]*+(                        # Commas are white space.
         "[^"\\]*+(?:\\.[^"\\]*+)*+["\\]?+  # A string; without its second quote it is not all here yet.
@@ -42,11 +42,11 @@ P = TypeVar("P")
 
 
 def _nothing(_lines: bytes) -> None:
-    """Nothing is plain."""
+    """Treat no line as plain."""
 
 
 class BadEdn(Exception):
-    """What is wrong, at which line and column, from 1."""
+    """An error in EDN text: the problem, with its line and column, from 1."""
 
     def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
         super().__init__(f"line {line}, column {column}: {problem}")
@@ -54,17 +54,18 @@ class BadEdn(Exception):
 
 
 def read_edn(path: Path) -> Iterator[Json]:
-    """The forms of a file in order; if it is one list or vector, the forms inside.
+    """The forms of a file in order; if the file is one list or vector, the forms inside it.
 
-    Raises HistoryError that names file, line and column where it is not EDN, or passes a limit.
+    Raises HistoryError, naming file, line and column, if the text is not EDN or exceeds a limit.
     """
     return read_edn_with(path, _nothing)
 
 
 def read_edn_with(path: Path, plain: Callable[[bytes], list[P] | None]) -> Iterator[Json | P]:
-    """Like `read_edn`, but whole lines of whole forms go to `plain` first, which may say in its own way what they hold.
+    """The forms as in `read_edn`, except that whole lines of whole forms go to `plain` first, which may convert them
+    itself.
 
-    Where `plain` returns None they are read as everywhere else.
+    Lines for which `plain` returns None are read as usual.
     """
     try:
         with path.open("rb") as file:
@@ -76,7 +77,7 @@ def read_edn_with(path: Path, plain: Callable[[bytes], list[P] | None]) -> Itera
 
 
 def one_form(text: bytes) -> Json:
-    """The one form of that text. Raises ValueError if there is not exactly one, or it is no EDN."""
+    """The single form of that text. Raises ValueError if there is not exactly one, or the text is not EDN."""
     parser = _Parser()
     parser.begin()
     found = parser.feed(_TOKEN.findall(text.decode()))
@@ -106,7 +107,7 @@ def forms(blocks: Iterable[bytes], plain: Callable[[bytes], list[P] | None] = _n
             continue
         tokens = _TOKEN.findall(lines)
         if block and tokens and lines.endswith(tokens[-1]):
-            rest = tokens.pop() + rest  # It may go on in the next block.
+            rest = tokens.pop() + rest  # It may continue in the next block.
         try:
             finished = parser.feed(tokens)
             if not block:
@@ -121,7 +122,7 @@ def forms(blocks: Iterable[bytes], plain: Callable[[bytes], list[P] | None] = _n
 
 
 class _Frame(msgspec.Struct):
-    """What is still open: a collection, or a prefix (a tag, a discard), which ends with the next value."""
+    """An open collection, or a prefix (a tag, a discard) that ends with the next value."""
 
     opener: str
     items: list[Json]
@@ -129,10 +130,10 @@ class _Frame(msgspec.Struct):
 
 
 class _Parser:
-    """A stack of frames. `place` is the number of the token at which it is, for messages.
+    """A parser with a stack of frames. `place` is the number of the current token, for messages.
 
-    The outermost frame collects the forms: of the file, or of the one list or vector that is all of it. After the end
-    of that vector a prefix stands on the stack that allows nothing to follow.
+    The outermost frame collects the forms: of the file, or of the one list or vector that makes up the whole file.
+    After the end of that vector, a prefix on the stack forbids further forms.
     """
 
     def __init__(self) -> None:
@@ -142,7 +143,7 @@ class _Parser:
         self._has_begun = self._is_wrapped = False
 
     def feed(self, tokens: list[str]) -> list[Json]:
-        """Take tokens; returns the forms that are finished by now. Raises ValueError that says what is wrong."""
+        """Consume tokens; returns the forms finished by now. Raises ValueError with the problem."""
         frame, known = self._frames[-1], self._atoms.get
         for self.place, token in enumerate(tokens):
             value = known(token, _MISSING)
@@ -159,11 +160,11 @@ class _Parser:
         return finished
 
     def begin(self) -> None:
-        """A vector that comes now is a form, and not all of the file."""
+        """Treat the next vector as a form, not as the whole file."""
         self._has_begun = True
 
     def finish(self) -> None:
-        """Raises ValueError if something is still open."""
+        """Raise ValueError if a collection or prefix is still open."""
         if self._frames[-1].opener == _END:
             return
         if len(self._frames) > 1 or self._is_wrapped:
@@ -171,11 +172,11 @@ class _Parser:
 
     @property
     def is_between_forms(self) -> bool:
-        """Is no form half read?"""
+        """True if no form is open."""
         return len(self._frames) == 1
 
     def _begun(self, token: str) -> _Frame:
-        """Take a token that is not known and closes nothing; returns the frame in which to go on."""
+        """Consume a token that is not cached and closes nothing; returns the frame to continue in."""
         first = token[0]
         if first == "[" and len(token) > 1:
             return self._integers(token)
@@ -191,7 +192,7 @@ class _Parser:
         return self._prefixed(frame) if frame.is_prefix else frame
 
     def _integers(self, token: str) -> _Frame:
-        """Take a whole vector of integers, which most elements of most histories are in."""
+        """Consume a whole vector of integers: most elements of most histories are in such vectors."""
         numbers: list[Json] = [int(number) for number in token[1:-1].split(" ")]
         if not (self._has_begun or self._frames[0].items):
             self._opened("[").items.extend(numbers)
@@ -220,7 +221,7 @@ class _Parser:
         return frame
 
     def _closed(self, token: str) -> _Frame:
-        """End the innermost frame; returns the one in which to go on."""
+        """End the innermost frame; returns the frame to continue in."""
         frames = self._frames
         frame = frames[-1]
         if _CLOSERS.get(frame.opener) != token:
@@ -234,7 +235,7 @@ class _Parser:
         return self._prefixed(outer) if outer.is_prefix else outer
 
     def _prefixed(self, frame: _Frame) -> _Frame:
-        """The value after a tag or a discard is there; returns the frame in which to go on."""
+        """Apply a prefix (tag or discard) to its value; returns the frame to continue in."""
         while frame.is_prefix:
             if frame.opener == _END:
                 raise ValueError("something follows the end of the history")
@@ -248,7 +249,7 @@ class _Parser:
 
 
 def _and_an_end(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The blocks that are not empty, and an empty one."""
+    """The non-empty blocks, followed by an empty one."""
     yield from filter(None, blocks)
     yield b""
 
@@ -263,6 +264,6 @@ def _before(text: str, place: int) -> str:
 
 
 def _position(text: str, line: int, column: int) -> tuple[int, int]:
-    """Line and column after `text`, which began at that line and column."""
+    """The line and column after `text`, which began at that line and column."""
     breaks = text.count("\n")
     return line + breaks, len(text) - text.rfind("\n") if breaks else column + len(text)

@@ -1,12 +1,12 @@
-"""One part of a large EDN file, read by itself, in whatever process: the rows of what begins and ends inside of it.
+"""One part of a large EDN file, read alone in any process: the rows of operations that begin and end inside it.
 
-Theory of operation. A file is cut before lines that begin a map. Whoever reads a part knows how many maps and how many
-invocations come before it (a guess, held against the truth by `harness.formats.edn_whole`), and says what it could not
-decide: what is still open at its end (`Opened`), and which completions end what an earlier part opened (`Deferred`).
-1. A part must end between two forms. So it begins between two forms as well, if all parts before it could be read.
-2. Only a process's first map in a part may be deferred. Whatever else does not fit the order of invocation and
-   completion, and all that is wrong, makes the part unreadable: then the file is read in one go, as a small one is.
-3. Ids of keys and values count from NAMED inside of a part; `names` has their texts.
+Theory of operation. A file is cut before lines that begin a map. The reader of a part knows the number of maps and of
+invocations before it (a guess, verified by `harness.formats.edn_whole`). It reports what it could not decide:
+operations still open at its end (`Opened`), and completions of operations that an earlier part opened (`Deferred`).
+1. A part must end between two forms. So it also begins between two forms, if all parts before it could be read.
+2. Only a process's first map in a part may be deferred. Any other violation of the order of invocation and completion,
+   and any error, makes the part unreadable: then the whole file is read in one pass, like a small one.
+3. Ids of keys and values count from NAMED within a part; `names` has their texts.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _NAMES: Final = FieldNames(":")
 
 
 class Part(NamedTuple):
-    """Bytes of a file, and what comes before them: `first_map` maps, among them `first_op` invocations."""
+    """A range of bytes of a file. Before it come `first_map` maps, with `first_op` invocations among them."""
 
     path: str
     offset: int
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """An operation that is open when the part ends. `seq` counts the records of the part."""
+    """An operation still open at the end of the part. `seq` counts the records of the part."""
 
     process: int
     invoke: Invoke
@@ -52,9 +52,9 @@ class Opened(NamedTuple):
 
 
 class Deferred(NamedTuple):
-    """A completion whose invocation is in an earlier part. `op_count` operations were invoked before it, in all.
+    """A completion whose invocation is in an earlier part. In total, `op_count` operations were invoked before it.
 
-    In the canonical bytes of the part it stands at `place`.
+    Its offset in the canonical bytes of the part is `place`.
     """
 
     process: int
@@ -65,7 +65,7 @@ class Deferred(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Rows of completed operations, in any order. `elements`, one for each row of ops: what it adds to a chunk."""
+    """Rows of completed operations, in any order. `elements` has one entry per row of ops: its elements in a chunk."""
 
     ops: pa.Table
     mops: pa.Table
@@ -75,7 +75,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """What is in a part. `begun`: the processes whose first map in it is an invocation. Positions count from 0."""
+    """The content of a part. `begun`: the processes whose first map in it is an invocation. Positions count from 0."""
 
     part: Part
     map_count: int
@@ -92,7 +92,7 @@ class Digest:
 
 
 def digest_of(part: Part) -> Digest | None:
-    """What is in a part; None if it takes the whole file to read it, or to say what is wrong with it."""
+    """The digest of a part; None if the part can only be read, or its error only reported, with the whole file."""
     try:
         with without_collector():
             reader = _Reader(part)
@@ -105,12 +105,12 @@ def digest_of(part: Part) -> Digest | None:
 
 
 class _Reader:
-    """Pairs what it can. Raises ValueError by rule 2."""
+    """Pairs invocations and completions within a part. Raises ValueError by rule 2."""
 
     def __init__(self, part: Part) -> None:
         self._part = part
         self._pairing = Pairing(is_of_lists=part.is_of_lists, first_op=part.first_op)
-        self._open: dict[int, tuple[Invoke, int] | None] = {}  # By process, all that were met; None: it is idle.
+        self._open: dict[int, tuple[Invoke, int] | None] = {}  # By process, all processes met; None: it is idle.
         self._begun, self._deferred = list[int](), list[Deferred]()
         self._rows, self._canonical = list[Row](), bytearray()
         self._map_count = self._seq = self._fault_count = 0
@@ -118,7 +118,7 @@ class _Reader:
         self._first_index = self._last_index = -1
 
     def read(self, file: IO[bytes]) -> None:
-        """Read the part, which begins where `file` stands."""
+        """Read the part, which begins at the current position of `file`."""
         previous = -1
         found = forms(_blocks(file, self._part.size), PlainLines(one_form).read)
         for number, form in enumerate(found, self._part.first_map):
@@ -159,7 +159,7 @@ class _Reader:
         self._seq += 1
 
     def digest(self) -> Digest:
-        """All that was read."""
+        """The digest of everything read."""
         opened = [
             Opened(process, *found, self._pairing.request(process))
             for process, found in self._open.items()
@@ -182,7 +182,7 @@ class _Reader:
 
 
 def batch(rows: list[Row]) -> Batch:
-    """The rows as tables, with ids and names of their own. Raises HistoryError if they make no sense."""
+    """The rows as tables, with their own ids and names. Raises HistoryError if the rows are inconsistent."""
     names = Names()
     ops, mops = tables_of_rows(rows, names)
     counts = [0 if row.complete is None else element_count(row.complete) for row in rows]
@@ -190,7 +190,7 @@ def batch(rows: list[Row]) -> Batch:
 
 
 def _blocks(file: IO[bytes], size: int) -> Iterator[bytes]:
-    """That many bytes of a file."""
+    """The next `size` bytes of a file, in blocks."""
     while size > 0 and (block := file.read(min(_BLOCK, size))):
         size -= len(block)
         yield block

@@ -1,15 +1,16 @@
-"""The quick way through plain EDN: lines that hold one map each, of words and numbers, are read as JSON.
+"""The fast path for plain EDN: lines that hold one map each, of keywords and numbers, are read as JSON.
 
-A few replacements turn such lines into JSON, which a decoder in C reads twenty times as fast as
-`harness.formats.edn` could. What they cannot turn is either no JSON afterwards, or looked for before:
+A few replacements turn such lines into JSON, which a decoder in C reads twenty times as fast as `harness.formats.edn`.
+Text that they cannot convert either is not JSON afterwards, or is excluded before:
 
-1. Text may hold anything, so a line with a quotation mark, and what JSON has and EDN has not (`null`), is not plain.
-2. Integers of 19 digits or more may be beyond 64 bits, and what is nested deeply may pass that limit: not plain.
-3. A word that is taken for a field's name without being one leaves a colon where JSON allows none.
-4. JSON's decoder keeps the last of two fields with one name, EDN refuses them: fields are counted, before and after.
+1. A string may hold anything, so a line with a quotation mark is not plain; nor is one with JSON's `null`, which EDN
+   lacks.
+2. Integers of 19 digits or more may exceed 64 bits, and deep nesting may exceed its limit: not plain.
+3. A keyword mistaken for a field's name leaves a colon where JSON allows none.
+4. JSON's decoder keeps the last of two fields with one name, EDN rejects them: so fields are counted before and after.
    So are steps, as the value of one may be a list that looks like another.
 
-Lines that are not plain are read by the slow way, one by one; if anything is wrong with one of them, so is the block.
+Lines that are not plain take the slow path, one by one; if one of them has an error, the whole block does.
 """
 
 import re
@@ -26,7 +27,7 @@ _STEPS: Final = (b"append", b"r", b"w")
 _TYPES: Final = (b"invoke", b"ok", b"fail", b"info")
 _FIELDS: Final = (b"type", b"f", b"value", b"process", b"time", b"index", b"error")
 _GET_FIELDS: Final = tuple(attrgetter(name.decode()) for name in _FIELDS)
-# For each field, and for steps: what becomes of its names. A name that is not turned into JSON here is never a field.
+# For each field, and for steps: the replacement of its names. A name that is not converted here is never a field.
 _WORDS_OF_TRANSACTIONS: Final = (
     ([b":type,:%b" % name for name in _TYPES], [b'"type":"%b"' % name for name in _TYPES]),
     ([b":f,:txn"], [b'"f":"txn"']),
@@ -40,7 +41,7 @@ _DIGITS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _COMMAS: Final = bytes.maketrans(b" ", b",")
 _LONG: Final = b"0" * 19
 _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]")
-_DEPTH_MAX: Final = 6  # Of the lists in a plain line.
+_DEPTH_MAX: Final = 6  # Nesting depth of the lists in a plain line.
 
 
 class PlainStep(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
@@ -52,7 +53,7 @@ class PlainStep(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class PlainTransaction(msgspec.Struct, forbid_unknown_fields=True):
-    """An event of a transaction, as `harness.formats.jepsen` checks it. What is None was not there."""
+    """An event of a transaction, as `harness.formats.jepsen` checks it. None: the field was absent."""
 
     type: Literal["invoke", "ok", "fail", "info"]
     value: tuple[PlainStep, ...]
@@ -68,15 +69,15 @@ _MAPS: Final = msgspec.json.Decoder(dict[str, Json])
 
 
 class PlainLines:
-    """Reads blocks of whole lines. It remembers which of its two ways the block before went."""
+    """A reader of blocks of whole lines. It remembers which of its two variants fitted the previous block."""
 
     def __init__(self, one_form: Callable[[bytes], Json]) -> None:
-        """`one_form` gives the one form of a line, the slow way. It raises ValueError if there is not exactly one."""
+        """Store `one_form`, the slow path: the one form of a line. It raises ValueError unless there is exactly one."""
         self._one_form = one_form
         self._are_transactions = True
 
     def read(self, block: bytes) -> list[PlainTransaction | Json] | None:
-        """What the lines hold, in order; None if the block has to be read the slow way."""
+        """The values of the lines, in order; None if the block has to take the slow path."""
         lines, every, others = block, list[bytes](), dict[int, bytes]()
         if b'"' in block or b":nemesis" in block:
             every = [line for line in block.splitlines() if line.strip()]
@@ -102,7 +103,7 @@ class PlainLines:
     def _merged(
         self, plain: list[PlainTransaction] | list[dict[str, Json]], others: dict[int, bytes]
     ) -> list[PlainTransaction | Json] | None:
-        """The plain lines with the others among them, if each line holds one form."""
+        """The plain lines merged with the others, in order; None if a line does not hold exactly one form."""
         following: Iterator[PlainTransaction | dict[str, Json]] = iter(plain)
         try:
             return [
@@ -114,16 +115,16 @@ class PlainLines:
 
 
 def _transactions(lines: bytes) -> list[PlainTransaction] | None:
-    """Events of transactions, if all lines are such."""
+    """The events of transactions; None unless all lines are such events."""
     text, counts = lines, []
     for before, after in _WORDS_OF_TRANSACTIONS:
         size = len(text)
         for old, new in zip(before, after, strict=True):
             text = text.replace(old, new)
-        counts.append((len(text) - size) // (len(after[0]) - len(before[0])))  # All of them grow alike.
+        counts.append((len(text) - size) // (len(after[0]) - len(before[0])))  # All of them grow by the same amount.
     text = text.replace(b",nil]", b",null]")
     found = _decoded(text)
-    if found is None:  # There may be keywords among keys and values, or an error that is one.
+    if found is None:  # A keyword may be among keys and values, or be the error.
         found = _decoded(_WORD_IN_VALUE.sub(rb'"\g<0>"', text))
     if found is None:
         return None
@@ -139,9 +140,9 @@ def _decoded(text: bytes) -> list[PlainTransaction] | None:
 
 
 def _maps(lines: bytes) -> list[dict[str, Json]] | None:
-    """Maps from keywords to plain values, if all lines are such."""
+    """Maps from keywords to plain values; None unless all lines are such maps."""
     if lines.count(b":") != sum([lines.count(before + b":") for before in (b",", b"{", b"[")]):
-        return None  # One inside of a keyword would become JSON's own.
+        return None  # A `null` inside a keyword would become JSON's own.
     text = _WORD.sub(rb'"\g<0>"', lines)
     text = _NIL.sub(b"null", text)
     for name in _FIELDS:
@@ -156,7 +157,7 @@ def _maps(lines: bytes) -> list[dict[str, Json]] | None:
 
 
 def _is_deep(lines: bytes) -> bool:
-    """Are there lists in lists, more than _DEPTH_MAX deep?"""
+    """True if lists are nested more than _DEPTH_MAX deep."""
     brackets = lines.translate(None, _NO_BRACKETS)
     for _ in range(_DEPTH_MAX):
         brackets = brackets.replace(b"[]", b"")

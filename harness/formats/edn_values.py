@@ -1,8 +1,8 @@
-"""What EDN's tokens mean, and how a value is written as EDN.
+"""The values of EDN's tokens, and the writing of values as EDN.
 
-JSON has no words for some of what EDN can say. Such a value becomes an object with one name that starts with "#":
+JSON cannot express some EDN values. Such a value becomes an object with one name that starts with "#":
 a set {"#set": [...]}, a ratio {"#ratio": "1/3"}, a decimal {"#decimal": "1.50"}, a character {"#char": "a"}, a symbol
-{"#symbol": "x"}, an integer beyond 64 bits {"#int": "..."}, a float that is no finite number {"#float": "##Inf"}, a map
+{"#symbol": "x"}, an integer beyond 64 bits {"#int": "..."}, a float that is not finite {"#float": "##Inf"}, a map
 whose keys are not all text {"#map": [[k, v], ...]}, a tagged value {"#inst": "..."}. A keyword is text with its colon,
 so that :x and "x" stay two keys. Lists and vectors are lists. Source: github.com/edn-format/edn, read 2026-11-21.
 """
@@ -14,7 +14,7 @@ from typing import Final
 
 from harness.core.record import Json
 
-INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1  # What msgpack can hold.
+INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1  # The range that msgpack can hold.
 WORDS: Final[dict[str, Json]] = {"nil": None, "true": True, "false": False}
 
 _INTEGER: Final = re.compile(r"([+-]?(?:0|[1-9][0-9]*+))N?")
@@ -34,10 +34,10 @@ _UNICODE: Final = re.compile(r"u[0-9A-Fa-f]{4}")
 
 
 def atom(token: str) -> Json:
-    """The value of a token that is no bracket, tag, discard or comment. Raises ValueError that says what is wrong."""
+    """The value of a token that is not a bracket, tag, discard or comment. Raises ValueError with the problem."""
     first = token[0]
     if first in "123456789" and len(token) < 19 and token.isascii() and token.isdigit():
-        return int(token)  # Most tokens that were not met before are these: they need no regular expression.
+        return int(token)  # Most uncached tokens are such numbers: they need no regular expression.
     if first == ":":
         if not _KEYWORD.fullmatch(token):
             raise ValueError(f"{shown(token)} is no keyword")
@@ -56,7 +56,10 @@ def atom(token: str) -> Json:
 
 
 def collection(opener: str, items: list[Json]) -> Json:
-    """The value of a finished collection. Raises ValueError if it is none: a map with half a pair, or a key twice."""
+    """The value of a finished collection.
+
+    Raises ValueError if it is invalid: a map with half a pair, or a duplicate key.
+    """
     if opener in {"[", "("}:
         return items
     if opener == "#{":
@@ -74,14 +77,14 @@ def collection(opener: str, items: list[Json]) -> Json:
 
 
 def shown(token: str) -> str:
-    """A token for a message, cut short."""
+    """A token for a message, truncated."""
     return repr(token if len(token) <= 40 else token[:37] + "...")
 
 
 def to_edn(value: Json) -> str:
-    """The value as EDN, in one line. What came from EDN is read back as the same value.
+    """The value as EDN, in one line. Values read from EDN are read back unchanged.
 
-    Text that looks like a keyword is written as one.
+    Text that looks like a keyword is written as a keyword.
     """
     match value:
         case None:
@@ -151,7 +154,7 @@ def _character(name: str) -> str:
 
 
 def _written_special(value: dict[str, Json]) -> str | None:
-    """What stands for a value that JSON has no word for; None if this is a plain object."""
+    """The EDN for an object that represents a value JSON cannot express; None if this is a plain object."""
     if len(value) != 1:
         return None
     [(name, content)] = value.items()

@@ -1,9 +1,9 @@
 """Large EDN files, read in parts by several processes: the same history, byte for byte, as from one reader.
 
-A file is cut before lines that begin a map (`harness.formats.edn_part` says what a part is). How many maps and
-invocations come before a part is guessed by counting words, and held against what the parts say they hold. Where a
-guess is wrong, or a part cannot be read by itself, nothing is decided here: the file has to be read in one go, which
-also names the line of whatever is wrong with it.
+A file is cut before lines that begin a map (`harness.formats.edn_part` defines a part). The number of maps and
+invocations before a part is guessed by counting keywords, and verified against the counts that the parts report. If a
+guess is wrong, or a part cannot be read alone, the file has to be read in one pass, which also reports the line of any
+error.
 """
 
 import re
@@ -24,22 +24,22 @@ from harness.formats.stitching import Stitcher
 from harness.journal import canonical
 
 PART_BYTES: Final = 4 << 20
-_BEGINNING: Final = re.compile(rb"[\s,]*+(?:\{|#jepsen\.history\.Op)")  # Not of a vector that is all of the file.
+_BEGINNING: Final = re.compile(rb"[\s,]*+(?:\{|#jepsen\.history\.Op)")  # Not of a vector that makes up the whole file.
 _MAPS: Final = (b"\n{", b"\n#jepsen.history.Op")
 _INVOCATION: Final = b":type :invoke"
-_LINE: Final = 1 << 20  # Where no line begins a map in so many bytes, no part ends.
+_LINE: Final = 1 << 20  # If no line begins a map within this many bytes, no part ends.
 Spread = Callable[[Callable[[Part], Digest | None], Iterable[Part]], Iterator[Digest | None]]
 
 
 class NotInParts(Exception):
-    """The file has to be read in one go."""
+    """The file has to be read in one pass."""
 
 
 def write_in_parts(path: Path, folder: Path, spread: Spread, *, part_bytes: int = PART_BYTES) -> int:
-    """Write the history in an EDN file into `folder`; returns how many maps of the nemesis were left out.
+    """Write the history in an EDN file into `folder`; returns the number of nemesis maps left out.
 
-    `spread` gives the results of a function of parts, in order of the parts. Raises NotInParts, and leaves `folder` as
-    it was, if that is no way to read this file; OSError where `folder` cannot be written.
+    `spread` gives the results of a function of parts, in order of the parts. Raises NotInParts, and leaves `folder`
+    unchanged, if this file cannot be read in parts; OSError if `folder` cannot be written.
     """
     writer = HistoryWriter(folder)
     try:
@@ -54,16 +54,16 @@ def write_in_parts(path: Path, folder: Path, spread: Spread, *, part_bytes: int 
 
 
 class _Whole:
-    """The state between two parts."""
+    """The state carried from part to part."""
 
     def __init__(self, writer: HistoryWriter) -> None:
         self._writer, self._stitcher = writer, Stitcher(writer)
-        self._open: dict[int, Opened] = {}  # By process. Positions are those in the whole.
+        self._open: dict[int, Opened] = {}  # By process. Positions are those in the whole file.
         self._map_count = self._op_count = self._seq = self._fault_count = 0
         self._last_index = -1
 
     def take(self, digest: Digest) -> None:
-        """Take the next part. Raises NotInParts."""
+        """Add the next part. Raises NotInParts."""
         if (digest.part.first_map, digest.part.first_op) != (self._map_count, self._op_count):
             raise NotInParts
         if digest.map_count and digest.first_index <= self._last_index:
@@ -82,7 +82,7 @@ class _Whole:
         self._last_index = max(self._last_index, digest.last_index)
 
     def finish(self) -> int:
-        """Write all that is left; returns how many maps of the nemesis were left out."""
+        """Write everything left; returns the number of nemesis maps left out."""
         rows = [open_row(each.invoke, each.seq) for each in self._open.values()]
         self._stitcher.take(batch(rows))
         self._stitcher.finish()
@@ -91,7 +91,7 @@ class _Whole:
         return self._fault_count
 
     def _complete(self, digest: Digest) -> None:
-        """Pair what ends in this part and began in an earlier one; hash the part."""
+        """Pair completions in this part with invocations of earlier parts; hash the part."""
         pairing = Pairing(is_of_lists=digest.part.is_of_lists)
         rows, hashed, text = [], 0, memoryview(digest.canonical)
         for each in digest.deferred:
@@ -112,7 +112,7 @@ class _Whole:
 
 
 def _parts(path: Path, part_bytes: int) -> Iterator[Part]:
-    """The parts of a file, one after the other. Raises NotInParts if it begins with no map, or is hard to cut."""
+    """The parts of a file, in order. Raises NotInParts if the file does not begin with a map, or cannot be cut."""
     try:
         with path.open("rb") as file:
             if not _BEGINNING.match(file.read(_LINE)):
@@ -130,7 +130,7 @@ def _parts(path: Path, part_bytes: int) -> Iterator[Part]:
 
 
 def _text(file: IO[bytes], offset: int, part_bytes: int) -> bytes:
-    """The bytes of the part that begins at `offset`: about so many, and on to the next line that begins a map."""
+    """The bytes of the part at `offset`: about `part_bytes`, extended to the next line that begins a map."""
     file.seek(offset)
     text = file.read(part_bytes)
     following = file.read(_LINE)

@@ -1,6 +1,6 @@
 """Two public envelopes of change streams: CockroachDB's changefeed messages, and Debezium's change events.
 
-A message may stand alone, or beside its key, topic and partition, as tools that read Kafka print it: {"topic": ...,
+A message may come alone, or with its key, topic and partition, as tools that read Kafka print it: {"topic": ...,
 "partition": ..., "key": ..., "value": ...}, where key and value may be JSON in a text.
 Sources: CockroachDB, Changefeed Messages; Debezium, connectors for PostgreSQL and MySQL, transaction metadata.
 """
@@ -16,10 +16,10 @@ from harness.formats.told import DELETED, StreamFormat, Told, inside
 
 _SNAPSHOT: Final = "r"
 _CHANGES: Final = ("c", "u", "d", _SNAPSHOT)
-_SILENT: Final = ("t", "m")  # A truncated table and a message of the user's are about no row.
+_SILENT: Final = ("t", "m")  # A truncated table and a user's own message concern no row.
 
-# A row comes again whenever a node of the feed restarts, so only what comes first has an order, and it is that of each
-# key. What is exactly at a resolved timestamp may still come.
+# A row is sent again whenever a node of the feed restarts, so only first deliveries are ordered, per
+# key. Events exactly at a resolved timestamp may still come.
 CRDB_CONTRACT: Final = StreamContract(
     closed="<",
     cut="position",
@@ -33,7 +33,7 @@ CRDB_CONTRACT: Final = StreamContract(
     wm_scope="partition",
     follows_clock=True,
 )
-# Transactions are sent as they commit, but positions are those of their changes in the log: only a key's are in order.
+# Transactions are sent as they commit, but positions are those of changes in the log: only each key is in order.
 DEBEZIUM_CONTRACT: Final = StreamContract(
     closed="<=",
     cut="delivery",
@@ -47,7 +47,7 @@ DEBEZIUM_CONTRACT: Final = StreamContract(
 
 
 def crdb_told(line: Json) -> Iterator[Told]:
-    """A row, a resolved timestamp, or all messages of a webhook's payload. Raises ValueError for anything else."""
+    """A row, a resolved timestamp, or all messages of a webhook's payload. Raises ValueError for any other line."""
     payload = inside(line, "payload")
     if isinstance(payload, list):
         for each in payload:
@@ -76,7 +76,7 @@ def crdb_told(line: Json) -> Iterator[Told]:
 def debezium_told(line: Json) -> Iterator[Told]:
     """A change, a row of a snapshot, or the end of a transaction; nothing for a heartbeat or a tombstone.
 
-    Raises ValueError for anything else.
+    Raises ValueError for any other line.
     """
     around, message = _message(line)
     if "status" in message and "id" in message:
@@ -103,11 +103,11 @@ def debezium_told(line: Json) -> Iterator[Told]:
 
 
 def _message(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
-    """What stands around the message, and the message."""
+    """The envelope around the message, and the message."""
     around = line if isinstance(line, dict) else {}
     value = _json(around["value"]) if "value" in around and not {"op", "after", "resolved"} & set(around) else line
     if value is None and "value" in around:
-        return around, {"ts_ms": None}  # A tombstone, which repeats that a key is gone.
+        return around, {"ts_ms": None}  # A tombstone, which repeats that a key was deleted.
     if isinstance(value, dict) and isinstance(value.get("payload"), dict):
         value = value["payload"]
     if not isinstance(value, dict):
@@ -116,7 +116,7 @@ def _message(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
 
 
 def _json(value: Json) -> Json:
-    """The value, read if it is JSON in a text."""
+    """The value, decoded if it is JSON in a text."""
     if not isinstance(value, str):
         return value
     try:
@@ -135,7 +135,7 @@ def _span(around: dict[str, Json]) -> str | None:
 
 
 def _collection(message: dict[str, Json]) -> str:
-    """The table, as the metadata of transactions call it."""
+    """The table's name as in the metadata of transactions."""
     schema = inside(message, "source.schema") or inside(message, "source.db")
     return f"{schema}.{inside(message, 'source.table')}"
 
@@ -153,13 +153,13 @@ def _key(around: dict[str, Json], message: dict[str, Json]) -> Json:
 
 
 def _position(message: dict[str, Json]) -> Json:
-    """Where in the log the change is; else when it was made."""
+    """The change's position in the log; without one, its time."""
     lsn = inside(message, "source.lsn")
     return inside(message, "source.ts_ms") if lsn is None else lsn
 
 
 def _sizes(message: dict[str, Json]) -> Iterator[tuple[str, int]]:
-    """How many events a transaction has in each table."""
+    """The number of a transaction's events in each table."""
     collections = message.get("data_collections")
     for each in collections if isinstance(collections, list) else ():
         name, count = inside(each, "data_collection"), _number(inside(each, "event_count"))

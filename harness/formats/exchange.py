@@ -12,23 +12,26 @@ from harness.formats.jepsen import records_of_maps
 
 
 def read_edn_history(path: Path) -> Iterator[Evidence]:
-    """The records of a history in Jepsen's shape. Raises HistoryError that names the file and where it is wrong."""
+    """The records of a history in Jepsen's shape. Raises HistoryError with the file and the place of the error."""
     maps = ((f"operation {number}", form) for number, form in enumerate(read_edn_with(path, PlainLines(one_form).read)))
     return records_of_maps(str(path), maps, ":")
 
 
 def write_edn_history(records: Iterable[Evidence], path: Path) -> None:
-    """Write the operations among `records` as Jepsen's maps, one a line; Elle reads those of list-append.
+    """Write the operations among `records` as Jepsen's maps, one per line; Elle reads those of list-append.
 
-    What Jepsen has no word for is left out: events, faults and the like, timestamps, lock modes. A key in a table
-    becomes [table key].
+    Records and fields without a Jepsen equivalent are left out: events, faults and the like, timestamps, lock modes. A
+    key in a table becomes [table key].
     """
     with path.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in edn_lines(records))
 
 
 def edn_lines(records: Iterable[Evidence]) -> Iterator[str]:
-    """The lines of such a file, without their ends. Raises HistoryError if an operation ends that never began."""
+    """The lines of such a file, without line ends.
+
+    Raises HistoryError if an operation completes that was never invoked.
+    """
     asked: dict[int, Invoke] = {}
     index = 0
     for record in records:

@@ -1,18 +1,19 @@
 """Histories in Jepsen's shape: a map for each invocation and completion, with index, type, process, f, value and time.
 
-What becomes of them:
+The conversion:
 1. An invocation opens an operation of its process, the next completion of that process ends it. A process that never
-   invokes has completions only: each is an operation of its own, invoked just before it. What is invoked while
-   something else of its process is open is an operation of a process of its own, as no client works like that; a
-   completion must then be like one of those that are open (the same transaction; or the same f, and the same value
-   where one was asked for), and like one only.
-2. A missing process is process 0, a missing index or time the place in the file. Indexes must rise.
-3. A transaction is a list of micro-operations [f, key, value], where f is append, r or w (or read, write). A read of
-   nil that succeeded saw the empty list; or nothing, if the history writes registers. What failed or is unclear says
-   nothing of its reads, unless it has a result. A list of other steps, such as send and poll, is a plain value.
-4. A map with a :key that is no transaction has the value [key, value].
-5. Who is no numbered process (the nemesis) leaves faults of phase "effect": when a fault began and ended, these maps do
-   not say. What else a map holds is left out, but for `error`.
+   invokes has completions only: each is an operation of its own, invoked just before it. An invocation while its
+   process has another operation open gets a process of its own, as no client works like that; a completion must then
+   match exactly one of the open operations (the same transaction; or the same f, and the same value if the invocation
+   has one).
+2. A missing process is process 0; a missing index or time is the map's position in the file. Indexes must rise.
+3. A transaction is a list of micro-operations [f, key, value], where f is append, r or w (or read, write). A
+   successful read of nil saw the empty list; or nothing, if the history writes registers. An operation that failed or
+   is unclear has unknown reads, unless it carries results. A list of other steps, such as send and poll, is a plain
+   value.
+4. A map with a :key that is not a transaction has the value [key, value].
+5. Maps of an unnumbered process (the nemesis) become faults of phase "effect", as the maps do not say when a fault
+   began and ended. Other fields of a map are left out, except `error`.
 Source: jepsen.history, elle.list-append.
 """
 
@@ -28,7 +29,7 @@ from harness.formats.edn_plain import PlainTransaction
 from harness.formats.edn_values import shown
 from harness.formats.operations import is_identical, same_request
 
-Mark = Literal[":", ""]  # What the names of fields begin with: a colon in EDN, nothing in JSON.
+Mark = Literal[":", ""]  # The prefix of field names: a colon in EDN, nothing in JSON.
 Mops = tuple[MicroOp, ...]
 
 _KINDS: Final[Mapping[str, Literal["r", "append", "w"]]] = {
@@ -39,15 +40,15 @@ _KINDS: Final[Mapping[str, Literal["r", "append", "w"]]] = {
     "write": "w",
 }
 _MOPS: Final = {mark + word: kind for word, kind in _KINDS.items() for mark in ("", ":")}
-SAMPLE: Final = 10_000  # Maps by which it is told whether a history is about lists or registers.
-OVERLAPPING: Final = 1 << 62  # Process numbers from here on were given to operations that overlap others of theirs.
-OVERLAPPING_MAX: Final = 100  # Open operations of one process; each completion looks at all of them.
+SAMPLE: Final = 10_000  # Maps that decide whether a history is about lists or registers.
+OVERLAPPING: Final = 1 << 62  # Process numbers from here on: operations that overlap others of their process.
+OVERLAPPING_MAX: Final = 100  # Open operations of one process; each completion is compared with all of them.
 _TYPES: Final = ("invoke", "ok", "fail", "info")
 _INT_MAX: Final = (1 << 63) - 1
 
 
 class FieldNames:
-    """What the fields of a map are called."""
+    """The names of a map's fields."""
 
     def __init__(self, mark: Mark) -> None:
         self.type, self.index, self.process = f"{mark}type", f"{mark}index", f"{mark}process"
@@ -56,11 +57,11 @@ class FieldNames:
 
 
 class Map(NamedTuple):
-    """One map, checked. `f` is None where it has none. `mops` is the value, where that is known to be a transaction."""
+    """One map, checked. `f` is None if absent. `mops` is the value, if it is known to be a transaction."""
 
     place: str
     type: str
-    process: int | None  # None: no numbered process.
+    process: int | None  # None: not a numbered process.
     f: str | None
     value: Json
     time_ns: int
@@ -69,7 +70,7 @@ class Map(NamedTuple):
 
 
 class Open(NamedTuple):
-    """An operation that has not completed: what its completion is held against."""
+    """An operation without completion: completions are compared with it."""
 
     place: str
     number: int
@@ -79,9 +80,9 @@ class Open(NamedTuple):
 
 
 def records_of_maps(source: str, maps: Iterable[tuple[str, Json | PlainTransaction]], mark: Mark) -> Iterator[Evidence]:
-    """The records of a history, given as maps in the order of the file `source`, each with its place there.
+    """The records of a history, from its maps in the order of the file `source`, each with its place there.
 
-    Raises HistoryError that names file and place, and says what is wrong with that map.
+    Raises HistoryError with the file, the place, and the problem of that map.
     """
     names, maps = FieldNames(mark), iter(maps)
     sample = list(islice(maps, SAMPLE))
@@ -97,16 +98,16 @@ def records_of_maps(source: str, maps: Iterable[tuple[str, Json | PlainTransacti
 
 
 class Pairing:
-    """Completions find their invocations. `first_op`: how many operations were invoked before."""
+    """Pairs completions with their invocations. `first_op` is the number of operations invoked before."""
 
     def __init__(self, *, is_of_lists: bool, first_op: int = 0) -> None:
         self._is_of_lists = is_of_lists
         self._open: dict[int, list[Open]] = {}
-        self._invokes: dict[int, bool] = {}  # By process: has it invocations, or completions only?
+        self._invokes: dict[int, bool] = {}  # By process: True if it has invocations, False if completions only.
         self._count, self._fault_count, self._overlap_count = first_op, 0, 0
 
     def records(self, each: Map) -> tuple[Evidence, ...]:
-        """What one map says. Raises ValueError if it does not fit those before it."""
+        """The records of one map. Raises ValueError if it does not fit the maps before it."""
         process = each.process
         if process is None:
             note = msgspec.json.encode(each.value).decode()
@@ -119,7 +120,7 @@ class Pairing:
         return self.invoked(each, process), self.completed(each, process)
 
     def invoked(self, each: Map, process: int) -> Invoke:
-        """The invocation that a map is, or that must have been just before the completion that it is."""
+        """The invocation that a map is, or, for a completion without one, the invocation assumed just before it."""
         if each.type == "invoke" and not self._invokes.setdefault(process, True):
             raise ValueError(f"process {process} invokes, after it completed without an invocation")
         mops = _mops(each)
@@ -142,15 +143,15 @@ class Pairing:
         return Invoke(opened.number, each.time_ns, each.time_ns, process, f, value, asked)
 
     def resume(self, process: int, opened: Open) -> None:
-        """Go on with an operation that was invoked elsewhere."""
+        """Continue an operation that was invoked elsewhere."""
         self._open[process] = [opened]
 
     def request(self, process: int) -> Open:
-        """The last operation that this process invoked and has not completed."""
+        """The last operation of this process that has not completed."""
         return self._open[process][-1]
 
     def completed(self, each: Map, process: int) -> Complete:
-        """The completion that a map is. Raises ValueError if it fits no open invocation of its process."""
+        """The completion that a map is. Raises ValueError if it matches no open invocation of its process."""
         opened = self._taken(each, process)
         if each.f != opened.f:
             raise ValueError(
@@ -168,7 +169,7 @@ class Pairing:
         return Complete(opened.number, each.time_ns, cast("Outcome", each.type), value, mops, each.error)
 
     def _taken(self, each: Map, process: int) -> Open:
-        """The invocation that a completion ends, which is open no more."""
+        """The invocation that a completion ends, removed from the open ones."""
         candidates = self._open.get(process)
         if not candidates:
             raise ValueError(f"process {process} completes, but has no open invocation")
@@ -183,7 +184,7 @@ class Pairing:
 
 
 def _is_like(opened: Open, each: Map, mops: Mops | None) -> bool:
-    """Could that completion, which is this transaction or none, be of that invocation?"""
+    """True if that completion, with `mops` if it is a transaction, could belong to that invocation."""
     if opened.f != each.f:
         return False
     if opened.mops is not None:
@@ -192,7 +193,7 @@ def _is_like(opened: Open, each: Map, mops: Mops | None) -> bool:
 
 
 def _without_results(mops: Mops) -> Mops:
-    """What was asked for."""
+    """The micro-operations as invoked: reads without results."""
     if any([mop.value is not None and mop.f == "r" for mop in mops]):  # noqa: C419  A list is faster.
         return tuple([MicroOp("r", mop.key) if mop.f == "r" else mop for mop in mops])
     return mops
@@ -237,7 +238,7 @@ def _order(index: int, previous: int) -> str:
 
 
 def _number(fields: dict[str, Json], name: str, default: int) -> int:
-    """A number of the map. Raises ValueError unless it is an integer from 0 up."""
+    """A number of the map. Raises ValueError unless it is an integer of at least 0."""
     value = fields.get(name)
     if value is None:
         return default
@@ -247,14 +248,14 @@ def _number(fields: dict[str, Json], name: str, default: int) -> int:
 
 
 def _word(value: Json) -> str | None:
-    """A name without the colon of a keyword; JSON text if it is no name."""
+    """A name without the colon of a keyword; JSON text if the value is not a name."""
     if isinstance(value, str):
         return value.removeprefix(":")
     return None if value is None else msgspec.json.encode(value).decode()
 
 
 def is_of_lists(sample: Iterable[tuple[str, Json | PlainTransaction]], names: FieldNames) -> bool:
-    """Are these maps about lists? They are, unless they write registers and append nothing."""
+    """True if these maps are about lists: unless they write registers and append nothing."""
     kinds: set[str] = set()
     for _, fields in sample:
         if isinstance(fields, PlainTransaction):
@@ -268,12 +269,12 @@ def is_of_lists(sample: Iterable[tuple[str, Json | PlainTransaction]], names: Fi
 
 
 def _is_of_steps(value: Json) -> bool:
-    """Is it a list of lists that begin with a name, whatever they mean?"""
+    """True for a list of lists that each begin with a name."""
     return isinstance(value, list) and all(isinstance(each, list) and each and type(each[0]) is str for each in value)
 
 
 def _is_transaction(each: Map) -> bool:
-    """Does its value look like micro-operations? Raises ValueError if some of it does and some does not."""
+    """True if its value looks like micro-operations. Raises ValueError if only part of it does."""
     if each.mops is not None:
         return True
     if each.f not in {"txn", None} or not isinstance(each.value, list):
@@ -288,7 +289,7 @@ def _is_transaction(each: Map) -> bool:
 
 
 def _mops(each: Map, *, is_empty: bool = False) -> Mops | None:
-    """The micro-operations of a transaction, None for what is none. `is_empty`: a read of nil saw the empty list."""
+    """The micro-operations of a transaction, else None. `is_empty`: a read of nil saw the empty list."""
     if each.mops is not None:
         if is_empty and any([mop.value is None for mop in each.mops]):  # noqa: C419  A list is faster.
             return tuple([MicroOp("r", m.key, []) if m.f == "r" and m.value is None else m for m in each.mops])

@@ -1,8 +1,8 @@
-"""The log of a Jepsen run, as porcupine's test data have it: one event in each line that `jepsen.util` wrote.
+"""The log of a Jepsen run, as in porcupine's test data: one event in each line written by `jepsen.util`.
 
 `INFO  jepsen.util - 3<tab>:invoke<tab>:cas<tab>[0 1]`: process, type, f and value, with tabs or spaces in between, and
-perhaps an error after another tab. Lines of other loggers are left out. Where a completion that did not succeed has a
-word for its value, such as :timed-out, that is its error, and the value is what was asked for.
+perhaps an error after another tab. Lines of other loggers are left out. If an unsuccessful completion has a keyword
+for its value, such as :timed-out, that is its error, and the value is that of the invocation.
 """
 
 import re
@@ -18,11 +18,11 @@ from harness.formats.jepsen import records_of_maps
 LINE_MAX: Final = 1 << 20
 _LOGGER: Final = b"jepsen.util"
 _LINE: Final = re.compile(rb"jepsen\.util\s+(?:-\s+)?(\S+)\s+(:\S+)\s+(:\S+)\s+([^\t]+)(?:\t+([^\t]+))?$")
-_VALUES_MAX: Final = 100_000  # Values that are remembered: histories repeat theirs.
+_VALUES_MAX: Final = 100_000  # Values cached: histories repeat theirs.
 
 
 def read_jepsen_log(path: Path) -> Iterator[Evidence]:
-    """The records of a log. Raises HistoryError that names the file and the line, from 1."""
+    """The records of a log. Raises HistoryError with the file and the line, from 1."""
     try:
         with path.open("rb") as file:
             yield from records_of_maps(str(path), _maps(path, iter(lambda: file.readline(LINE_MAX + 1), b"")), ":")
@@ -31,7 +31,7 @@ def read_jepsen_log(path: Path) -> Iterator[Evidence]:
 
 
 def _maps(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Json]]:
-    """The maps that the lines stand for, each with its place."""
+    """The maps of the lines, each with its place."""
     asked: dict[str, Json] = {}
     known: dict[bytes, Json] = {}
     for number, line in enumerate(lines, start=1):

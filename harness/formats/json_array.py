@@ -1,24 +1,28 @@
-"""The elements of one large JSON array, one at a time: whatever the size of a file, memory holds a block and one."""
+"""The elements of one large JSON array, one at a time.
+
+For a file of any size, memory holds one block and one element.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 ELEMENT_MAX: Final = 16 << 20
-# A whole string, the beginning of one, or a bracket. Possessive: nothing makes it go back over megabytes.
+# A whole string, the beginning of one, or a bracket. Possessive: it never backtracks over megabytes.
 _SIGN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]', re.DOTALL)
 _FIRST_GAP: Final = re.compile(rb"\s*")
 _GAP: Final = re.compile(rb"\s*,\s*")
 
 
 class BadJson(Exception):
-    """What is wrong, and in which line or element, from 1."""
+    """An error in JSON text: the problem, with its line or element, from 1."""
 
 
 def array_elements(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The elements, as text, of the array that the blocks hold: objects or arrays, since no operation is a number.
+    """The elements, as text, of the array in the blocks: objects or arrays, since no operation is a number.
 
-    Raises BadJson if it is no such array, or an element is larger than ELEMENT_MAX. What is inside is not checked.
+    Raises BadJson if the blocks are not such an array, or an element exceeds ELEMENT_MAX. The content of elements is
+    not checked.
     """
     text, number, is_over = b"", 0, False
     search, blocks = _Search(), iter(blocks)
@@ -52,13 +56,13 @@ def array_elements(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Search:
-    """Looks for whole elements in a text that grows at its end: each byte once, but for those of an open string."""
+    """A search for whole elements in a growing text. It reads each byte once, except in an open string."""
 
     def __init__(self) -> None:
         self._depth = self._begin = self._at = 0
 
     def spans(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """Where the next whole elements begin and end; the end is -1 for the bracket that ends the array."""
+        """The ranges of the next whole elements; the end is -1 for the bracket that ends the array."""
         for match in _SIGN.finditer(text, self._at):
             match match[0]:
                 case b"[" | b"{":
@@ -77,12 +81,12 @@ class _Search:
         self._at = len(text)
 
     def forget(self, count: int) -> None:
-        """The text has lost that many bytes at its beginning."""
+        """Account for `count` bytes removed from the beginning of the text."""
         self._at -= count
         self._begin -= count
 
 
 def _and_an_empty_one(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """What was read with the beginning is looked at even if nothing follows."""
+    """The blocks after an empty one, so that the text read so far is searched even if nothing follows."""
     yield b""
     yield from blocks

@@ -1,6 +1,6 @@
 """The JSON Schema of one line of our JSON Lines, made from the records themselves.
 
-`python -m harness.formats.json_schema > docs/history.schema.json` writes it anew; a test holds that file to it.
+`python -m harness.formats.json_schema > docs/history.schema.json` regenerates it; a test keeps that file up to date.
 """
 
 import sys
@@ -29,7 +29,7 @@ def history_schema() -> dict[str, Any]:
 
 
 def _object(part: dict[str, Any], kind: type) -> dict[str, Any]:
-    """What msgspec says of a record that is an array, said of an object."""
+    """The object schema of a record that msgspec describes as an array."""
     tag, *items = part["prefixItems"]
     fields = msgspec.structs.fields(kind)
     return {
@@ -47,7 +47,7 @@ def _without_breaks(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def schema_text() -> bytes:
-    """The schema as it is written into its file."""
+    """The schema as the bytes of its file."""
     return msgspec.json.format(msgspec.json.encode(history_schema()), indent=2) + b"\n"
 
 

@@ -1,8 +1,8 @@
-"""JSON Lines: our own records, one a line, and Jepsen's maps, one a line or all in one array.
+"""JSON Lines: our own records, one per line, and Jepsen's maps, one per line or all in one array.
 
 A record is an object with `type` (invoke, complete, event, fault, probe, state, mark) and the fields of
-`harness.core.record` under their names; what has its default is left out. A micro-operation is [f, key, value], with
-table and lock where it has them. Headers and footers may be there, and are no evidence.
+`harness.core.record` under their names; defaults are left out. A micro-operation is [f, key, value], with table and
+lock if it has them. Headers and footers are allowed, and are not evidence.
 """
 
 import re
@@ -22,7 +22,7 @@ from harness.formats.json_array import BadJson, array_elements
 LINE_MAX: Final = 64 << 20
 NESTING_MAX: Final = 64
 VALUES_MAX: Final = 4_000_000  # In one line: an empty list takes three bytes there, and seventy in memory.
-PROBLEM_MAX: Final = 200  # Characters: what is at the wrong place may be long.
+PROBLEM_MAX: Final = 200  # Characters: a misplaced value may be long.
 _BLOCK: Final = 1 << 20
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _KINDS: Final = {str(cast("type[Record]", kind).__struct_config__.tag): kind for kind in RECORD_TYPES}
@@ -32,7 +32,7 @@ _FIELDS: Final = {tag: msgspec.structs.fields(kind) for tag, kind in _KINDS.item
 def read_jsonl(path: Path) -> Iterator[Evidence]:
     """The evidence in a file of ours, or the records of a history in Jepsen's shape.
 
-    Raises HistoryError that names the file and the line (or the element of the array), from 1.
+    Raises HistoryError with the file and the line (or the element of the array), from 1.
     """
     try:
         values = _values(path)
@@ -49,9 +49,9 @@ def read_jsonl(path: Path) -> Iterator[Evidence]:
 
 
 def json_values(path: Path) -> Iterator[tuple[str, Json]]:
-    """The values in a file of JSON, one a line or all in one array, each with its place, whatever they are about.
+    """The values in a file of JSON of any content, one per line or all in one array, each with its place.
 
-    Raises HistoryError that names the file and the line.
+    Raises HistoryError with the file and the line.
     """
     try:
         yield from _values(path)
@@ -62,14 +62,14 @@ def json_values(path: Path) -> Iterator[tuple[str, Json]]:
 
 
 def write_jsonl(records: Iterable[Record], path: Path) -> None:
-    """Write records, one a line, to be read back as the same."""
+    """Write records, one per line, so that they are read back unchanged."""
     with path.open("wb") as file:
         for record in records:
             file.write(json_line(record) + b"\n")
 
 
 def json_line(record: Record) -> bytes:
-    """One record as a line, without its end."""
+    """One record as a line, without the line end."""
     return msgspec.json.encode(_fields(record))
 
 
@@ -96,7 +96,10 @@ def _record(place: str, value: Json) -> Record:
 
 
 def _by_name(problem: str, names: list[str]) -> str:
-    """A message of msgspec's, of bounded length. To msgspec a record is an array; its reader sees an object."""
+    """A message of msgspec, truncated.
+
+    Its field index is replaced by the name: readers see an object, msgspec an array.
+    """
     named = re.sub(
         r"\$\[(\d+)\]", lambda match: names[int(match[1]) - 1] if 0 < int(match[1]) <= len(names) else "$", problem
     )
@@ -127,7 +130,7 @@ def _mop(mop: MicroOp) -> list[Json]:
 
 
 def _values(path: Path) -> Iterator[tuple[str, Json]]:
-    """The values of the file, those inside if it is one array, each with its place."""
+    """The values of the file (those inside, if it is one array), each with its place."""
     with path.open("rb") as file:
         is_array = _first_sign(file) == b"["
         texts = array_elements(iter(lambda: file.read(_BLOCK), b"")) if is_array else _lines(file)
@@ -138,7 +141,7 @@ def _values(path: Path) -> Iterator[tuple[str, Json]]:
 
 
 def _value(place: str, text: bytes) -> Json:
-    # Cheap signs that a value might pass a limit: most lines have none, and are not walked through.
+    # Cheap signs that a value might exceed a limit: most lines have none, and are not traversed.
     bracket_count = text.count(b"[") + text.count(b"{")
     if bracket_count + text.count(b",") > VALUES_MAX:
         raise BadJson(f"{place}: it holds more than {VALUES_MAX:,} values, the limit")
@@ -154,7 +157,7 @@ def _value(place: str, text: bytes) -> Json:
 
 
 def _storable(value: Json, depth: int) -> Json:
-    """The same value, with integers beyond 64 bits as `harness.formats.edn_values` has them. Raises ValueError."""
+    """The same value, with integers beyond 64 bits in the form of `harness.formats.edn_values`. Raises ValueError."""
     if depth > NESTING_MAX:
         raise ValueError(f"it is nested deeper than {NESTING_MAX}, the limit")
     match value:
@@ -169,7 +172,7 @@ def _storable(value: Json, depth: int) -> Json:
 
 
 def _first_sign(file: IO[bytes]) -> bytes:
-    """The first byte that is no white space; the file is at its beginning again."""
+    """The first byte that is not white space; afterwards the file is at its beginning again."""
     while (byte := file.read(1)).isspace():
         pass
     file.seek(0)

@@ -1,18 +1,18 @@
-"""What a Parquet file may hold: limits that are held against its footer and its page headers, before pages are decoded.
+"""Limits on Parquet files, checked against the footer and the page headers before pages are decoded.
 
-A small file can be huge in memory: pages are compressed, a text that is written once in a dictionary can be repeated a
-million times in a few bytes, and so can rows. Four limits hold, and each is named with the file that passes it:
+A small file can be huge in memory: pages are compressed, a text in a dictionary can be repeated a million times in a
+few bytes, and so can rows. There are four limits, and an error names the limit and the file that exceeds it:
 
-1. A text is at most TEXT_MAX bytes as a record of a journal, with at most OBJECTS_MAX values in it.
+1. A text takes at most TEXT_MAX bytes in a journal's record, with at most OBJECTS_MAX values in it.
 2. A table has at most ROWS_FREE rows, or ROWS_PER_BYTE for each byte of its file.
 3. The texts of a table, and each page, have at most EXPANDED_FREE bytes, or EXPANSION for each byte of the file. The
-   values of operations and the lists that were read are many and alike, so they are counted for each row group.
-4. A change stream from elsewhere is read in batches: a text may have LINE_MAX bytes there, as in a line of JSON, and
-   all of them STREAM_EXPANSION bytes for each of the file.
+   values of operations and the lists read are many and similar, so they are counted per row group.
+4. A change stream from elsewhere is read in batches: there a text may have LINE_MAX bytes, as in a line of JSON, and
+   all texts together STREAM_EXPANSION bytes for each byte of the file.
 
-Bounds come from the page headers. Only where such a bound passes a limit are texts decoded, as dictionaries, to know
-their true size. Limits that depend on the size of the file refuse no file that is written without compression.
-Not covered: memory for the footer itself, which is not compressed, and what a decoder needs beside its result.
+Bounds come from the page headers. Only if a bound exceeds a limit are texts decoded, as dictionaries, to find their
+true size. Limits that depend on the file's size accept every file written without compression. Not covered: memory for
+the footer itself, which is not compressed, and a decoder's memory beyond its result.
 """
 
 import re
@@ -43,10 +43,10 @@ EXPANSION: Final = 1_000
 STREAM_EXPANSION: Final = 10_000
 BATCH_ROWS: Final = 1 << 16
 _BATCH_BYTES: Final = 64 << 20
-_JSON_GROWTH: Final = 6  # Bytes of JSON for one of msgpack, at most: a control character, or a `false` and its comma.
-_LEVELS_BYTES: Final = 1 << 20  # What a page may hold beside its texts.
+_JSON_GROWTH: Final = 6  # Bytes of JSON per byte of msgpack, at most: a control character, or a `false` and its comma.
+_LEVELS_BYTES: Final = 1 << 20  # The size of a page beyond its texts, at most.
 _JSON_COLUMNS: Final = {"json", "value", "invoke_value", "targets", "streams", "handled", "goals"}
-_BY_GROUP: Final = {("ops", "value"), ("ops", "invoke_value")}  # Checks take them a row group at a time.
+_BY_GROUP: Final = {("ops", "value"), ("ops", "invoke_value")}  # Checks read them one row group at a time.
 _NUMBER_BYTES: Final = 16
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
@@ -54,9 +54,9 @@ _LESS: Final = "write it with weaker compression"
 
 
 class _Chunk(NamedTuple):
-    """A column in one row group. `longest` and `expanded` are bounds, in bytes, of one value and of all of them.
+    """A column in one row group. `longest` and `expanded` bound the bytes of one value and of all values.
 
-    `is_exact` says that `expanded` is no more than what the pages themselves hold, `has_deltas` how some hold texts.
+    `is_exact`: `expanded` is at most the size of the pages themselves. `has_deltas`: some pages store texts as deltas.
     """
 
     group: int
@@ -74,12 +74,12 @@ class _Chunk(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """Can it be large although its rows are not many?"""
+        """True if the column can be large although it has few rows."""
         return self.is_text or self.is_repeated or self.longest > _NUMBER_BYTES
 
 
 class _File(NamedTuple):
-    """An open file, and the limits that follow from its size and from whose it is."""
+    """An open file, and the limits that follow from its size and its origin."""
 
     path: Path
     file: pq.ParquetFile
@@ -100,7 +100,7 @@ class _File(NamedTuple):
 
     @property
     def written_max(self) -> int:
-        """Bytes that a text may have as it is written: which ones a journal could hold, is looked at."""
+        """Bytes allowed for a text as written. Its size in a journal is checked later, text by text."""
         return LINE_MAX if self.is_stream else _JSON_GROWTH * TEXT_MAX
 
     def refused(self, what: str, limit: str, remedy: str = _LESS) -> HistoryError:
@@ -115,13 +115,13 @@ class _File(NamedTuple):
 
 
 def require_bounded(folder: Path) -> None:
-    """Raise HistoryError that names file and limit, unless the tables of a history keep to the limits."""
+    """Raise HistoryError, naming file and limit, unless the tables of a history respect the limits."""
     for name in SCHEMAS:
         require_bounded_table(folder / f"{name}.parquet")
 
 
 def require_bounded_table(path: Path) -> None:
-    """Raise HistoryError that names file and limit, unless that table of a history keeps to the limits."""
+    """Raise HistoryError, naming file and limit, unless that table of a history respects the limits."""
     with reading(path), _opened(path, is_stream=False) as opened:
         parts = defaultdict[int | None, list[_Chunk]](list)
         for chunk in _chunks(opened):
@@ -133,14 +133,14 @@ def require_bounded_table(path: Path) -> None:
 
 
 def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of somebody's Parquet file in batches that are bounded in bytes. Raises HistoryError for limits."""
+    """The rows of a foreign Parquet file, in batches bounded in bytes. Raises HistoryError if a limit is exceeded."""
     with reading(path), _opened(path, is_stream=True) as opened:
         for group, rows in enumerate(_stream_batch_rows(opened)):
             yield from opened.file.iter_batches(rows, row_groups=[group], use_threads=False)
 
 
 def _require_together(opened: _File, chunks: list[_Chunk]) -> None:
-    """Look at the texts if the bounds together pass the limit, and at those that may be too long."""
+    """Check the texts themselves if the bounds together exceed the limit, and those that may be too long."""
     is_passed = sum(chunk.expanded for chunk in chunks) > opened.expanded_max
     total = 0
     for chunk in sorted(chunks, key=lambda each: not each.is_exact):
@@ -158,7 +158,7 @@ def _expanded(opened: _File, chunk: _Chunk) -> HistoryError:
 
 
 def _stream_batch_rows(opened: _File) -> list[int]:
-    """How many rows a batch may have in each row group. Raises HistoryError for what no batch can bound."""
+    """The number of rows per batch, for each row group. Raises HistoryError if no batch size is small enough."""
     widths = [0] * opened.file.num_row_groups
     total = 0
     for chunk in _chunks(opened):
@@ -175,7 +175,7 @@ def _stream_batch_rows(opened: _File) -> list[int]:
 
 @contextmanager
 def _opened(path: Path, *, is_stream: bool) -> Iterator[_File]:
-    """The file, if it has no more rows than the limit."""
+    """The open file, if it respects the limit on rows."""
     with (
         pq.ParquetFile(path, page_checksum_verification=True) as file,
         path.open("rb") as raw,
@@ -189,7 +189,10 @@ def _opened(path: Path, *, is_stream: bool) -> Iterator[_File]:
 
 
 def _chunks(opened: _File) -> Iterator[_Chunk]:
-    """The column chunks as their pages describe them. Raises HistoryError, or ValueError if the footer contradicts."""
+    """The column chunks as their pages describe them.
+
+    Raises HistoryError, or ValueError if the footer contradicts them.
+    """
     footer, schema = opened.file.metadata, opened.file.schema
     columns = [schema.column(place) for place in range(len(footer.schema))]
     left = footer.num_rows
@@ -210,7 +213,7 @@ def _chunks(opened: _File) -> Iterator[_Chunk]:
 def _chunk(
     opened: _File, group: int, column: str, chunk: pq.ColumnChunkMetaData, *, width: int, is_repeated: bool
 ) -> _Chunk:
-    """One column chunk. A width of 0 is that of texts."""
+    """One column chunk. A width of 0 means texts."""
     dictionary = read = expanded = longest = 0
     has_deltas = False
     for page in pages_of(opened.content, chunk):
@@ -223,7 +226,7 @@ def _chunk(
         elif page.is_coded:
             expanded += page.values * dictionary
             longest = max(longest, dictionary)
-        else:  # Of deltas each text may begin with all of the one before it.
+        else:  # With deltas, each text may begin with the whole previous one.
             read += page.size
             expanded += page.size * (page.values if page.encoding == DELTA_BYTE_ARRAY else 1)
             longest = max(longest, page.size)
@@ -241,8 +244,8 @@ def _require_page(opened: _File, column: str, page: Page, *, is_text: bool) -> N
 
 
 def _looked_at(opened: _File, chunk: _Chunk, left: int) -> tuple[int, int]:
-    """The true size of all texts of a chunk, and of the longest. Stops where more than `left` bytes are counted."""
-    is_coded = "." not in chunk.column and not chunk.has_deltas  # Arrow reads no others as dictionaries.
+    """The true sizes of all texts of a chunk, and of the longest. Stops once more than `left` bytes are counted."""
+    is_coded = "." not in chunk.column and not chunk.has_deltas  # Arrow reads no other columns as dictionaries.
     rows = BATCH_ROWS if is_coded else max(1, min(BATCH_ROWS, _BATCH_BYTES // chunk.longest))
     coded = [chunk.column] if is_coded else None
     total = longest = 0
@@ -265,7 +268,7 @@ def _is_large(kind: pa.DataType) -> bool:
 
 
 def _lengths(texts: pa.Array) -> pa.Array:
-    """How many bytes each of them has. What are texts to Parquet can be numbers to Arrow, which are short."""
+    """The length of each text in bytes. Parquet's texts can be numbers in Arrow; those are short."""
     kind = texts.type
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         return pc.binary_length(texts.cast(pa.large_binary()))
@@ -275,7 +278,7 @@ def _lengths(texts: pa.Array) -> pa.Array:
 
 
 def _leaves(array: pa.Array) -> Iterator[pa.Array]:
-    """The arrays of texts inside of that one."""
+    """The arrays of texts inside that array."""
     if isinstance(array, pa.StructArray):
         for part in array.flatten():
             yield from _leaves(part)
@@ -291,7 +294,7 @@ def _leaves(array: pa.Array) -> Iterator[pa.Array]:
 
 
 def _require_texts(opened: _File, chunk: _Chunk, texts: pa.Array, lengths: pa.Array) -> None:
-    """Raise HistoryError if one of these texts is too long, or holds too much."""
+    """Raise HistoryError if one of these texts is too long, or has too many values."""
     if (pc.max(lengths).as_py() or 0) <= OBJECTS_MAX:
         return
     for place in pc.indices_nonzero(pc.greater(lengths, OBJECTS_MAX)).to_pylist():
@@ -316,7 +319,7 @@ def _require_json(opened: _File, column: str, text: bytes) -> None:
 
 
 def _journal_size(text: bytes) -> int:
-    """How many bytes a journal needs for that value; of what is no JSON, its own length."""
+    """The bytes that a journal needs for that value; if it is not JSON, its own length."""
     try:
         return len(msgspec.msgpack.encode(msgspec.json.decode(text)))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, OverflowError):

@@ -1,6 +1,6 @@
-"""From whatever a path names to a history folder: the one place that knows all formats.
+"""Converts the file or folder at a path to a history folder: the only module that knows all formats.
 
-A further format is a row in FORMATS: how its files begin and are called, and a reader that gives records.
+A further format is a row in FORMATS: how its files begin, their suffixes, and a reader that returns records.
 """
 
 import re
@@ -25,19 +25,19 @@ from harness.formats.validation import validate
 from harness.journal import MAGIC, read_journal
 from harness.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer, require_plain
 
-IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read sooner than further processes have begun.
+IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read before further processes would have started.
 _HEAD_BYTES: Final = 4096
 _EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#))")
 _JSON: Final = re.compile(rb'\s*+\[?\s*+\{\s*+["}]')
 _JEPSEN_LOG: Final = re.compile(rb"(?s).*?jepsen\.util[ -]+\S+\s+:")
-_OUR_JSON: Final = re.compile(rb'\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')  # Names of fields that only our records have.
+_OUR_JSON: Final = re.compile(rb'\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')  # Field names that only our records have.
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """A history, ready for the checkers.
 
-    `history` is the folder of its Parquet files. `is_foreign`: it is in the words of others, not recorded by Seamark.
-    `is_complete`: what recorded it came to its end; a foreign history does not say, and is taken as complete.
+    `history` is the folder of its Parquet files. `is_foreign`: it was not recorded by Seamark. `is_complete`: its
+    recording completed; a foreign history does not say, and counts as complete.
     """
 
     history: Path
@@ -48,7 +48,10 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Format(NamedTuple):
-    """A format of files. A file has it if it begins like this, or if it begins like none, but is called like this."""
+    """A file format.
+
+    A file has it if its beginning matches, or, if no format's beginning matches, if its suffix does.
+    """
 
     name: str
     is_foreign: bool
@@ -69,9 +72,9 @@ FORMATS: Final = (
 def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> Loaded:
     """The history that `path` names: a run, a history folder or one of its files, or a file in one of FORMATS.
 
-    What is no folder of Parquet files yet becomes one: a run's own, inside of it; any other, inside of `into`. A large
-    EDN file is read by the processes of the engine, if there is one, with the same result.
-    Raises ScenarioError if there is nothing at `path`, HistoryError that names file and record if it is malformed.
+    Anything else than a folder of Parquet files is converted to one: a run's, inside the run; any other, inside
+    `into`. A large EDN file is read by the processes of the engine, if there is one, with the same result.
+    Raises ScenarioError if `path` does not exist; HistoryError, with file and record, if the content is malformed.
     """
     if not path.exists():
         raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
@@ -88,7 +91,7 @@ def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> 
 
 
 def format_of(path: Path) -> Format:
-    """The format of a file: by how it begins, else by its name. Raises HistoryError if it is none of ours."""
+    """The format of a file: by its beginning, else by its suffix. Raises HistoryError if none matches."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -103,7 +106,7 @@ def format_of(path: Path) -> Format:
 
 
 def _folder(folder: Path, into: Path) -> Loaded:
-    """A run's history, written from its journal if that was not done; or a folder of Parquet files."""
+    """A run's history, written from its journal if that was not yet done; or a folder of Parquet files."""
     journal, history = folder / JOURNAL, folder / HISTORY
     require_plain(folder)
     if is_history(folder):
@@ -114,13 +117,13 @@ def _folder(folder: Path, into: Path) -> Loaded:
 
 
 def _loaded(history: Path, name: str) -> Loaded:
-    """A folder that is there; whoever wrote it, it is looked at."""
+    """An existing history folder, validated no matter who wrote it."""
     validate(history)
     return Loaded(history=history, format=name, is_foreign=False, is_complete=footer_of(history) is not None)
 
 
 def _written(journal: Path, history: Path, elsewhere: Path) -> Path:
-    """Where the journal's history was written: in the run, or elsewhere if the store takes nothing.
+    """The folder with the journal's history: in the run, or in `elsewhere` if the store cannot be written.
 
     A run that died before its journal began has an empty history.
     """
@@ -145,10 +148,10 @@ def _written_anew(journal: Path, history: Path, elsewhere: Path) -> Path:
 
 
 def _imported(path: Path, history: Path, found: Format) -> Loaded:
-    """A file as a history folder."""
+    """A file converted to a history folder."""
     skipped = [0]
     records = found.read(path)
-    if found.read is not read_journal:  # Only a journal says whether it is all.
+    if found.read is not read_journal:  # Only a journal records whether it is complete.
         records = chain(_without_faults(records, skipped) if found.is_foreign else records, [Footer(0, "imported")])
     _write(records, history, path)
     return Loaded(
@@ -161,7 +164,7 @@ def _imported(path: Path, history: Path, found: Format) -> Loaded:
 
 
 def _in_parts(path: Path, history: Path, engine: Engine) -> Loaded | None:
-    """An EDN file as a history folder, read by several processes; None if it has to be read in one go."""
+    """An EDN file converted by several processes; None if it has to be read in one pass."""
     try:
         skipped = write_in_parts(path, history, partial(spread, engine))
     except NotInParts:
@@ -176,7 +179,7 @@ def _skipped(count: int) -> tuple[str, ...]:
 
 
 def _write(records: Iterator[Record], folder: Path, source: Path) -> None:
-    """Write a history. Raises HistoryError that names its source, or the folder if that takes nothing."""
+    """Write a history. Raises HistoryError that names its source, or the folder if that cannot be written."""
     try:
         write_history(records, folder)
     except HistoryError as error:
@@ -186,7 +189,7 @@ def _write(records: Iterator[Record], folder: Path, source: Path) -> None:
 
 
 class _Unwritable(HistoryError):
-    """There is no way to write there."""
+    """The folder cannot be written."""
 
 
 def _unwritable(folder: Path, error: OSError) -> _Unwritable:
@@ -194,7 +197,7 @@ def _unwritable(folder: Path, error: OSError) -> _Unwritable:
 
 
 def _without_faults(records: Iterator[Record], skipped: list[int]) -> Iterator[Record]:
-    """What a foreign nemesis did is told in words of its own: its operations are counted and left out."""
+    """The records without faults, which are counted in `skipped`: a foreign nemesis uses its own terms."""
     for record in records:
         if isinstance(record, Fault):
             skipped[0] += 1

@@ -1,7 +1,7 @@
-"""A mapping file: which field of a foreign stream's lines is what, and how the stream is to be read. In TOML.
+"""A mapping file, in TOML: the meaning of the fields in a foreign stream's lines, and the stream's contract.
 
-[fields] names the fields, by names joined with dots; [kinds] says what the values of the field `kind` mean; [stream]
-is the contract of the stream, as in a promise file. A mistake is one line that says where it is.
+[fields] names the fields, by names joined with dots; [kinds] gives the meaning of each value of the field `kind`;
+[stream] is the stream's contract, as in a promise file. An error message is one line with the place of the mistake.
 """
 
 from collections.abc import Iterator
@@ -25,21 +25,21 @@ _NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 class Fields(msgspec.Struct, frozen=True, kw_only=True):
-    """Which field holds what. Only `key` and `position` must be there."""
+    """The field that holds each item. Only `key` and `position` are required."""
 
     key: str
     position: str
-    value: str | None = None  # Null: the row says that its key is gone.
-    kind: str | None = None  # What a line is, by [kinds]; without it, a row or a watermark.
-    watermark: str | None = None  # A line that has it is a watermark at this position.
+    value: str | None = None  # Null: the row reports that its key was deleted.
+    kind: str | None = None  # A line's kind, by [kinds]; without it, a row or a watermark.
+    watermark: str | None = None  # A line with this field is a watermark at this position.
     session: str | None = None
     subscriber: str | None = None
     partition: str | None = None
-    unit: str | None = None  # The transaction, or what else arrives as a whole.
-    unit_rows: str | None = None  # How many rows that has.
-    ordinal: str | None = None  # Which one this is.
+    unit: str | None = None  # The transaction, or another unit that arrives as a whole.
+    unit_rows: str | None = None  # The unit's number of rows.
+    ordinal: str | None = None  # The row's number in its unit.
     epoch: str | None = None
-    time: str | None = None  # When the line was received; else its place says so.
+    time: str | None = None  # When the line was received; without it, its place in the file.
 
 
 class Mapping(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,13 +64,13 @@ def stream_format(name: str) -> StreamFormat:
 
 
 def mapped(name: str, mapping: Mapping) -> StreamFormat:
-    """The format of that name that such a mapping describes."""
+    """The format of that name, as described by such a mapping."""
     has_opens = mapping.fields.kind is not None and "open" in {*mapping.kinds.values(), *_own_kinds(mapping)}
     return StreamFormat(name, mapping.stream, partial(_told, mapping), has_opens)
 
 
 def read_mapping(path: Path) -> Mapping:
-    """What a mapping file says. Raises ScenarioError, in one line, for what is wrong."""
+    """The content of a mapping file. Raises ScenarioError, in one line, for any mistake."""
     parts = document(path, "a mapping file")
     try:
         for name in parts:
@@ -118,12 +118,12 @@ def _require_sense(mapping: Mapping) -> None:
 
 
 def _own_kinds(mapping: Mapping) -> tuple[str, ...]:
-    """The kinds that a line may have under our own names: all, where none are given."""
+    """The kinds that a line may have under our own names: all, if the mapping gives none."""
     return () if mapping.kinds else KINDS
 
 
 def _told(mapping: Mapping, line: Json) -> Iterator[Told]:
-    """What one line says. Raises ValueError."""
+    """The event of one line, if any. Raises ValueError."""
     if not isinstance(line, dict):
         raise ValueError("it is no object")
     kind = _kind(mapping, line)
@@ -171,7 +171,7 @@ def _kind(mapping: Mapping, line: dict[str, Json]) -> str:
 
 
 def _required(line: dict[str, Json], field: str | None, what: str) -> Json:
-    """What a line must have if the mapping file names it."""
+    """The value of a field that the mapping file names, and so each line must have; None if `field` is None."""
     if field is None:
         return None
     value = inside(line, field)

@@ -13,13 +13,13 @@ from harness.formats.tables import read_table
 
 NESTING_MAX: Final = 64
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
-_INTEGERS: Final = range(-(1 << 63), 1 << 64)  # What msgpack, and so the history's hash, can hold.
+_INTEGERS: Final = range(-(1 << 63), 1 << 64)  # The range that msgpack, and so the history's hash, can hold.
 
 
 def json_text(value: Json) -> bytes:
     """The value as JSON, with the names of objects sorted: the same bytes for the same value.
 
-    Raises ValueError for what JSON, or a journal, has no words for, and for what is nested deeper than NESTING_MAX.
+    Raises ValueError for values that JSON or a journal cannot express, and for nesting deeper than NESTING_MAX.
     """
     if not isinstance(value, str):
         _check(value, NESTING_MAX)
@@ -27,7 +27,7 @@ def json_text(value: Json) -> bytes:
 
 
 def json_value(text: str | bytes) -> Json:
-    """The value of that JSON. Raises ValueError if it is none, and like `json_text`."""
+    """The value of that JSON. Raises ValueError if the text is not JSON, and as `json_text` does."""
     try:
         value: Json = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -57,17 +57,17 @@ def _check(value: Json, depth: int) -> None:
 
 
 def are_plain(values: list[Json]) -> bool:
-    """Is each of them an integer that is its own id? Costs a tenth of asking for the ids."""
+    """True if each value is an integer that is its own id. Costs a tenth of computing the ids."""
     if not values:
         return True
-    if set(map(type, values)) != {int}:  # A boolean is no integer here.
+    if set(map(type, values)) != {int}:  # A boolean is not an integer here.
         return False
     numbers = cast("list[int]", values)
     return min(numbers) >= 0 and max(numbers) < NAMED
 
 
 class Names:
-    """Gives ids. An integer in [0, NAMED) is its own; everything else gets the next one above, by its JSON."""
+    """Assigns ids. An integer in [0, NAMED) is its own; everything else gets the next one above, by its JSON."""
 
     def __init__(self) -> None:
         self._ids: dict[bytes, int] = {}
@@ -75,30 +75,30 @@ class Names:
     def id(self, value: Json) -> int:
         """The id of that value. Values are the same if their JSON is: 1 is not "1", nor 1.0, nor true.
 
-        Raises ValueError if it is no value for a history.
+        Raises ValueError if a history cannot hold the value.
         """
         if type(value) is int and 0 <= value < NAMED:
             return value
         return self._ids.setdefault(json_text(value), NAMED + len(self._ids))
 
     def ids(self, values: list[Json]) -> list[int]:
-        """The ids of those values. Where all of them are plain integers, that is the list itself."""
+        """The ids of those values. If all of them are plain integers, the list itself."""
         if are_plain(values):
             return cast("list[int]", values)
         identify = self.id
         return [identify(value) for value in values]
 
     def id_of_text(self, text: str) -> int:
-        """The id of a value that has to be named, by its `json_text`."""
+        """The id of a value that needs a name, by its `json_text`."""
         return self._ids.setdefault(text.encode(), NAMED + len(self._ids))
 
     def rows(self) -> tuple[list[int], list[str]]:
-        """The ids and JSON texts of all that had to be named, in order."""
+        """The ids and JSON texts of all named values, in order of id."""
         return list(self._ids.values()), [text.decode() for text in self._ids]
 
 
 class NamedValues:
-    """The way back, for one history's folder."""
+    """The values of ids, for one history's folder."""
 
     def __init__(self, folder: Path) -> None:
         table = read_table(folder, "names")
@@ -112,5 +112,5 @@ class NamedValues:
 
 
 def named_values(folder: Path) -> NamedValues:
-    """The dictionary of that history, as it is now: a history may be written anew under its old name."""
+    """The dictionary of that history in its current state: a history may be rewritten under the same name."""
     return NamedValues(folder)

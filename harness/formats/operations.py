@@ -1,7 +1,7 @@
 """Operations as rows: an invocation and its completion in one row of ops, its micro-operations in rows of mops.
 
-Invocations are paired with completions as they come. A batch of rows goes out when enough operations have completed;
-inside it rows are in order of index. What never completes goes out last, as `info`.
+Invocations are paired with completions as they arrive. A batch of rows is written when enough operations have
+completed; inside it, rows are ordered by index. Operations that never complete are written last, as `info`.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 class Operations:
-    """Pairs and batches. `write` takes the two tables of one chunk."""
+    """Pairs operations and writes them in batches. `write` takes the two tables of one chunk."""
 
     def __init__(self, names: Names, write: Callable[[pa.Table, pa.Table], None]) -> None:
         self._names, self._write = names, write
@@ -59,7 +59,7 @@ class Operations:
         self.count = 0
 
     def invoke(self, seq: int, record: Invoke) -> None:
-        """Take an invocation. Raises HistoryError unless indexes count up from 0, and reads ask without answering."""
+        """Add an invocation. Raises HistoryError unless indexes count up from 0, and its reads have no results."""
         if record.index != self.count:
             raise HistoryError(f"record {seq}: operation {record.index} was invoked, {self.count} is the next index")
         if record.mops and any([mop.value is not None and mop.f == "r" for mop in record.mops]):  # noqa: C419  Faster.
@@ -68,7 +68,7 @@ class Operations:
         self._open[record.index] = (record, seq)
 
     def complete(self, seq: int, record: Complete) -> None:
-        """Take a completion. Raises HistoryError if it fits no open invocation, or changes what was asked for."""
+        """Add a completion. Raises HistoryError if it matches no open invocation, or differs from its request."""
         opened = self._open.pop(record.index, None)
         if opened is None:
             raise HistoryError(f"record {seq}: operation {record.index} completes, but it is not open")
@@ -84,7 +84,7 @@ class Operations:
             self._flush()
 
     def finish(self) -> None:
-        """Write what is left, and what never completed."""
+        """Write the remaining rows, and the operations that never completed."""
         self._rows.extend(open_row(invoke, seq) for invoke, seq in self._open.values())
         self._open = {}
         self._flush()
@@ -96,7 +96,10 @@ class Operations:
 
 
 def pieces(ops: pa.Table, mops: pa.Table) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """A chunk in pieces: the texts of one have at most GROUP_TEXT_BYTES, or it is one operation. Mostly it is whole."""
+    """A chunk in pieces, each with at most GROUP_TEXT_BYTES of texts, or one operation.
+
+    Usually the chunk stays whole.
+    """
     index = integers(ops["index"])
     first = np.append(np.searchsorted(integers(mops["op"]), index), len(mops))  # Both are in the order of operations.
     sizes, parts = text_sizes(ops), np.append(0, np.cumsum(text_sizes(mops)))
@@ -112,7 +115,7 @@ def pieces(ops: pa.Table, mops: pa.Table) -> Iterator[tuple[pa.Table, pa.Table]]
 
 
 def text_sizes(table: pa.Table) -> Int64s:
-    """How many bytes the texts of each row have."""
+    """The bytes of the texts in each row."""
     sizes = np.zeros(len(table), np.int64)
     for column in table.columns:
         if pa.types.is_string(column.type):
@@ -122,7 +125,10 @@ def text_sizes(table: pa.Table) -> Int64s:
 
 @contextlib.contextmanager
 def without_collector() -> Iterator[None]:
-    """Records and rows are many and make no cycles: the collector would look through them for half of the time."""
+    """Pause the garbage collector.
+
+    Records and rows are many and form no cycles; scanning them takes half of the time.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -133,7 +139,7 @@ def without_collector() -> Iterator[None]:
 
 
 def completed_row(invoke: Invoke, invoke_seq: int, record: Complete, seq: int, count: int) -> Row:
-    """The row of an operation that completed when so many had been invoked."""
+    """The row of an operation that completed after `count` invocations."""
     return Row(invoke, invoke_seq, record, seq, NEVER if record.outcome == "info" else count)
 
 
@@ -143,12 +149,12 @@ def open_row(invoke: Invoke, seq: int) -> Row:
 
 
 def element_count(record: Complete) -> int:
-    """How many elements of lists its micro-operations hold, about: what a chunk may hold is limited."""
+    """The approximate number of list elements in its micro-operations: a chunk's elements are limited."""
     return sum([len(mop.value) for mop in record.mops if type(mop.value) is list]) if record.mops else 0
 
 
 def tables_of_rows(rows: Sequence[Row], names: Names) -> tuple[pa.Table, pa.Table]:
-    """The rows of ops and of mops, in that order. Raises HistoryError that names the first row that makes no sense."""
+    """The rows of ops and of mops, in that order. Raises HistoryError that names the first inconsistent row."""
     return tables_of(rows, lambda some: (_ops_table(some), _mops_table(some, names)), _name)
 
 
@@ -170,7 +176,7 @@ def _mops_table(rows: Sequence[Row], names: Names) -> pa.Table:
 
 
 def _reads(lists: list[list[Json] | None], names: Names) -> pa.ListArray:
-    """The lists that were read, with ids for their elements."""
+    """The lists read, with ids for their elements."""
     elements = names.ids(list(chain.from_iterable(filter(None, lists))))
     ends = accumulate([0 if one is None else len(one) for one in lists], initial=0)
     is_missing = pa.array([one is None for one in lists], pa.bool_())
@@ -178,18 +184,18 @@ def _reads(lists: list[list[Json] | None], names: Names) -> pa.ListArray:
 
 
 def _mops(row: Row) -> tuple[MicroOp, ...]:
-    """What the operation did; what it asked for, where its completion does not say."""
+    """The operation's micro-operations: those of its completion, or of its invocation if the completion has none."""
     done = row.complete.mops if row.complete is not None else None
     return (row.invoke.mops or ()) if done is None else done
 
 
 def _is_read_of_list(mop: MicroOp) -> bool:
-    """Is it a read of a list, or one without result?"""
+    """True for a read of a list, or one without a result."""
     return mop.f == "r" and (mop.value is None or isinstance(mop.value, list))
 
 
 def same_request(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...]) -> bool:
-    """Is that the same transaction, but for what its reads returned?"""
+    """True if both are the same transaction, except for the results of reads."""
     if asked is None or len(asked) != len(answered):
         return False
     for a, b in zip(asked, answered, strict=True):
@@ -201,7 +207,7 @@ def same_request(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...
 
 
 def is_identical(one: Json, other: Json) -> bool:
-    """Are they the same JSON? To Python, 1 equals 1.0 and true."""
+    """True if both are the same JSON. To Python, 1 equals 1.0 and true."""
     if one is other:
         return True
     if type(one) in {int, str}:

@@ -1,8 +1,8 @@
 """The pages of a Parquet file as their headers describe them, before any page is decoded.
 
-A file's footer sums up its column chunks, and a reader allocates what each page's own header says: so limits are held
-against the headers. Source: parquet-format, parquet.thrift (PageHeader), and Thrift's compact protocol, as known on
-2026-11-23.
+A file's footer summarizes its column chunks, but a reader allocates what each page's own header says: so limits are
+checked against the headers. Source: parquet-format, parquet.thrift (PageHeader), and Thrift's compact protocol, as
+known on 2026-11-23.
 """
 
 from collections.abc import Iterator
@@ -31,14 +31,14 @@ class Page(NamedTuple):
 
     @property
     def is_coded(self) -> bool:
-        """Does it hold places in the dictionary page?"""
+        """True if the page holds indexes into the dictionary page."""
         return self.kind != DICTIONARY and self.encoding in {PLAIN_DICTIONARY, RLE_DICTIONARY}
 
 
 def pages_of(content: mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[Page]:
     """The pages of a column chunk that a reader would read, in order.
 
-    Raises ValueError if a header makes no sense: then no reader can read the chunk.
+    Raises ValueError if a header is invalid: then no reader can read the chunk.
     """
     first, dictionary = int(chunk.data_page_offset), chunk.dictionary_page_offset
     at = min(first, int(dictionary)) if dictionary else first
@@ -53,7 +53,7 @@ def pages_of(content: mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[Page]:
 
 
 def _page(content: mmap, at: int) -> tuple[Page | None, int]:
-    """The page whose header begins there, None for a kind that readers leave out; and where the next one begins."""
+    """The page whose header begins there (None for a kind that readers skip), and the start of the next page."""
     try:
         header, body = _struct(content, at, 0)
         kind, size, stored = (_number(header, field) for field in (1, 2, 3))
@@ -80,7 +80,7 @@ def _number(fields: Fields, field: int) -> int:
 
 
 def _struct(content: mmap, at: int, depth: int) -> tuple[Fields, int]:
-    """The fields of a struct by their numbers, texts left out; and where it ends."""
+    """The fields of a struct by their numbers, without texts; and its end."""
     if depth > _DEPTH_MAX:
         raise ValueError("a page header that is nested too deep")
     fields: Fields = {}
@@ -104,7 +104,7 @@ def _struct(content: mmap, at: int, depth: int) -> tuple[Fields, int]:
 
 
 def _after(content: mmap, at: int, kind: int) -> int:
-    """Where a value of another kind ends. Lists and maps are in no page header that is known."""
+    """The end of a value of another kind. No known page header has lists or maps."""
     match kind:
         case 3:
             return at + 1

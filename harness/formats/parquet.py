@@ -1,8 +1,8 @@
 """A history as Parquet files: written from records in order, and read back as the same records in the same order.
 
 Files are written into a temporary folder, synced, counted, and renamed as one. Memory is bounded by one chunk, and by
-what is open at a time. The metadata of ops.parquet hold the number of the schema, the hash of the history, and the
-footer, if there was one.
+the operations open at a time. The metadata of ops.parquet hold the number of the schema, the hash of the history, and
+the footer, if there was one.
 """
 
 import shutil
@@ -57,7 +57,7 @@ class _Table:
         self.count = 0
 
     def add(self, *row: object) -> None:
-        """Add one row; cells in the order of the columns."""
+        """Add one row; cells are in the order of the columns."""
         size = 0
         for place in self._text_columns:
             size += len(cast("str", row[place] or ""))
@@ -74,16 +74,16 @@ class _Table:
         self.count += table.num_rows
 
     def annotate(self, metadata: dict[bytes, bytes]) -> None:
-        """Say something about the whole."""
+        """Add metadata about the whole history."""
         self._writer.add_key_value_metadata(metadata)
 
     def close(self) -> None:
-        """Write what is left, and count what can be read."""
+        """Write the remaining rows, and count those that can be read back."""
         self._flush()
         self._writer.close()
         try:
             require_bounded_table(self.path)
-        except HistoryError:  # So alike are its rows that a reader would take it for an attack.
+        except HistoryError:  # Its rows are so similar that a reader would take it for an attack.
             self._rewrite()
         sync_folder(self.path)
         found = pq.ParquetFile(self.path, page_checksum_verification=True).metadata.num_rows
@@ -91,11 +91,11 @@ class _Table:
             raise HistoryError(f"{self.path}: {self.count} rows were written, {found} can be read")
 
     def abandon(self) -> None:
-        """Close the file, whatever is in it."""
+        """Close the file, whatever its state."""
         self._writer.close()
 
     def _rewrite(self) -> None:
-        """Write the file again as large as its contents: what was recorded is never refused for its compression."""
+        """Rewrite the file without compression, so that no recorded history is refused for its compression."""
         plain = self.path.with_suffix(".plain")
         with (
             pq.ParquetFile(self.path, page_checksum_verification=True) as file,
@@ -121,7 +121,7 @@ class _Table:
 
 
 class HistoryWriter:
-    """Takes records in order; `finish` makes the folder appear, `discard` removes what did not become one."""
+    """Takes records in order. `finish` makes the folder appear; `discard` removes an unfinished one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -136,7 +136,7 @@ class HistoryWriter:
         self._seq = 0
 
     def add(self, record: Record) -> None:
-        """Take the next record; headers and footers are no evidence and are left out. Raises HistoryError."""
+        """Add the next record; headers and footers are not evidence and are left out. Raises HistoryError."""
         try:
             self._add(self._seq, record)
             self._hash.add(record)
@@ -172,17 +172,17 @@ class HistoryWriter:
         self._seq += 1
 
     def add_chunk(self, ops: pa.Table, mops: pa.Table) -> None:
-        """Take the next chunk of operations, whose ids are those of `names`. Their hash comes by `add_canonical`."""
+        """Add the next chunk of operations, with ids from `names`. Their hash is added by `add_canonical`."""
         for some_ops, their_mops in pieces(ops, mops):
             self._tables["ops"].add_table(some_ops)
             self._tables["mops"].add_table(their_mops)
 
     def add_canonical(self, records: bytes | memoryview) -> None:
-        """Take the records of operations that come as chunks into the history's hash."""
+        """Add the records of operations that come as chunks to the history's hash."""
         self._hash.add_canonical(records)
 
     def finish(self) -> None:
-        """Write the rest, check that all can be read, and put the folder in its place."""
+        """Write the rest, check that everything can be read, and rename the folder into place."""
         self._operations.finish()
         self.close()
 
@@ -199,16 +199,16 @@ class HistoryWriter:
         sync_folder(self._folder.parent)
 
     def discard(self) -> None:
-        """Remove what is not finished."""
+        """Remove an unfinished history."""
         for table in self._tables.values():
             table.abandon()
         shutil.rmtree(self._temporary, ignore_errors=True)
 
 
 def write_history(records: Iterable[Record], folder: Path) -> None:
-    """Write the Parquet files of a history into `folder`, in place of what was there.
+    """Write the Parquet files of a history into `folder`, replacing its content.
 
-    Raises HistoryError, and leaves `folder` as it was, if the records make no sense.
+    Raises HistoryError, and leaves `folder` unchanged, if the records are inconsistent.
     """
     writer = HistoryWriter(folder)
     try:
@@ -221,7 +221,7 @@ def write_history(records: Iterable[Record], folder: Path) -> None:
 
 
 def footer_of(folder: Path) -> Footer | None:
-    """How the recording of that history ended; None if it did not come to its end.
+    """The footer of that history, with the reason for its end; None if the recording did not complete.
 
     Raises HistoryError if a newer Seamark wrote it, or the file is damaged.
     """
@@ -235,7 +235,7 @@ def footer_of(folder: Path) -> Footer | None:
 
 
 def hash_of(folder: Path) -> str | None:
-    """The history's hash, as it was taken when the files were written; None if somebody else wrote them."""
+    """The history's hash, recorded when the files were written; None if Seamark did not write them."""
     path = folder / "ops.parquet"
     with reading(path):
         text = (pq.read_metadata(path).metadata or {}).get(_HASH_KEY)
@@ -243,7 +243,7 @@ def hash_of(folder: Path) -> str | None:
 
 
 def is_history(folder: Path) -> bool:
-    """Is that a folder with the Parquet files of a history?"""
+    """True if the folder has the Parquet files of a history."""
     return all((folder / f"{name}.parquet").is_file() for name in ("ops", "mops"))
 
 

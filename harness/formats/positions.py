@@ -1,8 +1,9 @@
-"""Positions of foreign streams as 64-bit integers, exactly: what is rounded, or of another kind, has lost its order.
+"""Positions of foreign streams as exact 64-bit integers. Rounded positions, or those of another kind, are refused:
+they have lost their order.
 
-Kinds: *integers* (also as text), *decimals* such as a hybrid clock's `1700000000000000000.0000000002`, which are a wall
-time and a counter, and *log positions* such as PostgreSQL's `16/B374D848`. One stream has positions of one kind. Where
-decimals have a counter, which does not fit into 64 bits with its time, each becomes its rank among those of the file.
+Kinds: *integers* (also as text), *decimals* such as a hybrid clock's `1700000000000000000.0000000002`, which are a
+wall time and a counter, and *log positions* such as PostgreSQL's `16/B374D848`. One stream has positions of one kind.
+If decimals have a counter, which does not fit into 64 bits together with the time, each becomes its rank in the file.
 """
 
 import re
@@ -13,7 +14,7 @@ from harness.core.record import Json
 
 Kind = Literal["integers", "decimals", "log positions"]
 FIRST_RANK: Final = 1
-_MOST: Final = (1 << 62) - 1  # Far below the number that stands for no position.
+_MOST: Final = (1 << 62) - 1  # Far below the number for a missing position.
 _INTEGER: Final = re.compile(r"-?\d{1,100}")
 _DECIMAL: Final = re.compile(r"(\d{1,100})\.(\d{1,10})")
 _LOG_POSITION: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
@@ -29,7 +30,7 @@ class Position(NamedTuple):
 
 
 def position_of(value: Json) -> Position:
-    """What that value says. Raises ValueError if it is no position."""
+    """The position that a value denotes. Raises ValueError if there is none."""
     match value:
         case bool() | None:
             pass
@@ -49,7 +50,7 @@ def position_of(value: Json) -> Position:
 
 
 class Positions:
-    """All positions of a file. First each is taken, then each has a number, in the same order."""
+    """All positions of a file. First all are taken, then each gets a number, in the same order."""
 
     def __init__(self) -> None:
         self._kind: Kind | None = None
@@ -59,7 +60,7 @@ class Positions:
         self._ranks: list[tuple[int, int]] = []
 
     def take(self, value: Json, place: str) -> tuple[int, int]:
-        """The position, to be compared. Raises ValueError if it cannot be compared with those before it."""
+        """The position, for comparison. Raises ValueError if it cannot be compared with those before it."""
         found = position_of(value)
         if self._kind is None:
             self._kind, self._first = found.kind, place
@@ -76,11 +77,11 @@ class Positions:
 
     @property
     def are_ranks(self) -> bool:
-        """Are the numbers ranks, rather than the positions themselves?"""
+        """True if the numbers are ranks, not the positions themselves."""
         return not self._plain
 
     def number(self, key: tuple[int, int]) -> int:
-        """The number of a position that was taken."""
+        """The number of a position taken before."""
         if self._plain:
             return key[0]
         if len(self._ranks) != len(self._known):

@@ -1,10 +1,10 @@
-"""A promise file: what a system promised whose history comes from elsewhere, as a person writes it down, in TOML.
+"""A promise file, written by the user in TOML: the promises of a system whose history comes from elsewhere.
 
-`model` is a consistency model, [versions] says what orders the values of registers in transactions, [register] how
-registers are to be read, which must then be linearizable, [stream] is the contract of a change stream, [bounds] the
-numbers to judge by, and each [[promise]] says what must not happen. The fields are those of `harness.core.promises`,
-`checkers.linearizability.models` and `checkers.transactions.register_order`. A mistake is one line that says where it
-is and what to write instead.
+`model` is a consistency model, [versions] says what orders the values of registers in transactions, [register] how to
+read registers (which must then be linearizable), [stream] is the contract of a change stream, [bounds] are the limits
+to judge by, and each [[promise]] lists forbidden anomalies. The fields are those of `harness.core.promises`,
+`checkers.linearizability.models` and `checkers.transactions.register_order`. An error message is one line with the
+place of the mistake and the correction.
 """
 
 import tomllib
@@ -32,7 +32,7 @@ _PARTS: Final = ("model", "versions", "register", "stream", "bounds", "promise")
 
 
 class Looked(NamedTuple):
-    """A check, as far as promises are concerned: what it looks for, and whether only in a stream with a contract."""
+    """A check as promises see it: the anomalies it looks for; `is_of_stream`: only in a stream with a contract."""
 
     check: str
     anomalies: tuple[str, ...]
@@ -40,9 +40,9 @@ class Looked(NamedTuple):
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):
-    """What was promised. `stream` is None where there is none, `register` where nothing is said of registers.
+    """The content of a promise file. `stream` is None if there is no stream, `register` if registers are not declared.
 
-    `versions` says what orders the versions of registers in transactions.
+    `versions` is what orders the versions of registers in transactions.
     """
 
     promises: tuple[Promise, ...]
@@ -53,7 +53,10 @@ class Promised(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_promise_file(path: Path, checks: Sequence[Looked]) -> Promised:
-    """The promises in that file; `checks` are all there are. Raises ScenarioError, in one line, for what is wrong."""
+    """The promises in that file; `checks` are all checks that exist.
+
+    Raises ScenarioError, in one line, for any mistake.
+    """
     parts = document(path, "a promise file")
     try:
         for name in parts:
@@ -68,14 +71,14 @@ def read_promise_file(path: Path, checks: Sequence[Looked]) -> Promised:
         )
         _require_sense(promised, checks)
     except ScenarioError as error:
-        told = str(error)  # It may quote what is in the file, however long.
+        told = str(error)  # It may quote the file's text, however long.
         told = told if len(told) <= PROBLEM_MAX else f"{told[:PROBLEM_MAX]} ..."
         raise ScenarioError(f"{path}: {told}") from None
     return promised
 
 
 def document(path: Path, what: str) -> dict[str, Any]:
-    """The parts of a file that a person wrote in TOML. Raises ScenarioError."""
+    """The sections of a TOML file written by the user. Raises ScenarioError."""
     try:
         if path.stat().st_size > SIZE_MAX:
             raise ScenarioError(f"{path}: is larger than {SIZE_MAX >> 20} MiB; {what} is written by hand")
@@ -87,7 +90,7 @@ def document(path: Path, what: str) -> dict[str, Any]:
 
 
 def _of_model(parts: dict[str, Any]) -> list[Promise]:
-    """The promise that transactions keep to a model, if there is one."""
+    """The promise that transactions satisfy a model, if there is one."""
     if "model" not in parts:
         return []
     model = parts["model"]
@@ -99,7 +102,7 @@ def _of_model(parts: dict[str, Any]) -> list[Promise]:
 
 
 def _of_register(parts: dict[str, Any]) -> list[Promise]:
-    """The promise that registers are linearizable, if the file says how to read them."""
+    """The promise that registers are linearizable, if the file declares how to read them."""
     if "register" not in parts:
         return []
     text = "Each register is linearizable: one order of its operations explains every answer."
@@ -108,7 +111,7 @@ def _of_register(parts: dict[str, Any]) -> list[Promise]:
 
 
 def _register(given: object) -> Register:
-    """How registers are to be read; who says what they hold at first, knows it."""
+    """The reading of registers. A file that gives the initial value implies that it is known."""
     register = struct_of("[register]", given, Register)
     return msgspec.structs.replace(register, is_initial_known=register.is_initial_known or register.initial is not None)
 
@@ -138,13 +141,13 @@ def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Looked]) -> li
 
 
 def _forbidden(checks: Sequence[Looked]) -> tuple[str, ...]:
-    """The names of all that a promise can forbid: what some check looks for, and models."""
+    """All names that a promise can forbid: the anomalies of the checks, and models."""
     anomalies = dict.fromkeys(name for each in checks for name in each.anomalies)
     return (*anomalies, *models.MODELS, *models.ALIASES)
 
 
 def _require_sense(promised: Promised, checks: Sequence[Looked]) -> None:
-    """Nothing may be promised that is not looked for, and nothing declared that no promise is about."""
+    """Raise ScenarioError if a promise forbids something no check looks for, or a declaration serves no promise."""
     if not promised.promises:
         raise ScenarioError('nothing is promised: add model = "serializable", or a [[promise]] with forbids')
     of_stream = {name for each in checks if each.is_of_stream for name in each.anomalies}
@@ -177,7 +180,7 @@ def struct_of(place: str, given: object, kind: type[T]) -> T:
 
 
 def known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None:
-    """Raise ScenarioError that names the place, and the nearest of those allowed, unless the name is one of them."""
+    """Raise ScenarioError with the place and the nearest allowed name, unless the name is allowed."""
     try:
         known(name, allowed, what)
     except ScenarioError as error:
@@ -185,7 +188,7 @@ def known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None
 
 
 def known(name: str, allowed: tuple[str, ...], what: str) -> None:
-    """Raise ScenarioError, with the nearest of those allowed, unless that name is one of them."""
+    """Raise ScenarioError with the nearest allowed name, unless the name is allowed."""
     if name not in allowed:
         nearest = get_close_matches(name, allowed, 1, 0.5)
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(allowed)}"
@@ -193,7 +196,7 @@ def known(name: str, allowed: tuple[str, ...], what: str) -> None:
 
 
 def _wanted(name: str, hint: Any) -> str:
-    """How that field could be written."""
+    """An example of that field's syntax."""
     choices: tuple[Json, ...] = get_args(hint) if get_origin(hint) is Literal else ()
     if choices:
         return " or ".join(f'{name} = "{choice}"' for choice in choices)

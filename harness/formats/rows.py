@@ -1,4 +1,4 @@
-"""Rows of Parquet files back into records."""
+"""Converts rows of Parquet files back into records."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,9 +19,9 @@ _MOP_KINDS = {code: name for name, code in MOP_KINDS.items()}
 
 
 def records_of(folder: Path) -> Iterator[Evidence]:
-    """The evidence in that folder, in the order of the journal. In memory as a whole: meant for exports and hashes.
+    """The evidence in that folder, in journal order. It is held in memory as a whole: for exports and hashes.
 
-    Raises HistoryError that names the file, or the folder where its files contradict each other.
+    Raises HistoryError that names the file, or the folder if its files contradict each other.
     """
     found: dict[int, Evidence] = {}
     with reading(folder):
@@ -60,7 +60,7 @@ def _records(folder: Path, names: NamedValues) -> Iterator[tuple[int, Evidence]]
 
 
 def faults_and_marks(folder: Path) -> Iterator[tuple[int, Evidence]]:
-    """What the run says of itself, with the positions: a few records for each second."""
+    """The faults and marks of the run, with their positions: a few records per second."""
     with reading(folder / "faults.parquet"):
         for row in rows_of(folder, "faults"):
             yield row["seq"], _record(Fault, {**row, "time_ns": row["ns"], "targets": _json(row["targets"])})
@@ -106,7 +106,7 @@ def _mop_cells(mops: list[dict[str, Json]]) -> list[list[Json]]:
 
 
 def _record(kind: type[T], cells: Row) -> T:
-    """A record of that kind from cells under the names of its fields; more cells do not matter."""
+    """A record of that kind, from cells under the names of its fields; extra cells are ignored."""
     tag: str = kind.__struct_config__.tag  # type: ignore[assignment]  # Each record has its tag.
     return msgspec.convert([tag, *(cells[field.name] for field in msgspec.structs.fields(kind))], kind)
 

@@ -82,7 +82,7 @@ def table_of(name: str, columns: Mapping[str, Sequence[object]]) -> pa.Table:
 
 
 def tables_of(rows: Sequence[T], build: Callable[[Sequence[T]], Built], name: Callable[[T], str]) -> Built:
-    """What `build` makes of the rows. Raises HistoryError that names the first row of which it can make nothing."""
+    """The result of `build` for the rows. Raises HistoryError that names the first row for which it fails."""
     try:
         return build(rows)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""What a history from elsewhere is about, as its operations show: a table of workloads, each with what it promises.
+"""Recognizes the workload of a foreign history from its operations: a table of workloads, each with its promises.
 
-Only a history without transactions is asked. A workload is told by the names of all operations and by what the reads
-that succeeded returned; where two workloads look alike, the one with the weaker promise is taken.
+Only histories without transactions are examined. A workload is recognized by the names of all operations and the
+results of successful reads; if two workloads look the same, the one with the weaker promise is chosen.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,27 +26,27 @@ from harness.core.promises import Promise
 from harness.core.record import Json
 
 SOURCE: Final = "the shape of the operations"
-READS: Final = ("read", "poll", "txn")  # Of logs, a transaction that polls is no transaction of ours.
-SAMPLE: Final = 1_000  # Reads that are looked at.
+READS: Final = ("read", "poll", "txn")  # In logs, a transaction that polls is not one of our transactions.
+SAMPLE: Final = 1_000  # Reads that are examined.
 
 
 class Shape(NamedTuple):
-    """The names of all operations, and what the first reads returned that succeeded."""
+    """The names of all operations, and the results of the first successful reads."""
 
     names: frozenset[str]
     reads: tuple[Json, ...]
 
     def has_only(self, *names: str) -> bool:
-        """Are there operations of these names, and no others?"""
+        """True if there are operations of these names, and no others."""
         return bool(self.names) and self.names <= frozenset(names)
 
     def all_reads(self, is_so: Callable[[Json], bool]) -> bool:
-        """Are there reads, and is that so of all of them?"""
+        """True if there are reads, and `is_so` holds for all of them."""
         return bool(self.reads) and all(map(is_so, self.reads))
 
 
 class Kind(NamedTuple):
-    """A workload: how its histories look, and what they promise by which check."""
+    """A workload: the look of its histories, and the anomalies that its promise forbids."""
 
     is_like: Callable[[Shape], bool]
     check: str
@@ -55,7 +55,7 @@ class Kind(NamedTuple):
 
 
 def sighted(history: Path) -> tuple[Promise, ...]:
-    """What the workload promises that this history looks like; nothing if it is of none of them, or of transactions.
+    """The promises of the workload that this history looks like; empty if it is none of them, or has transactions.
 
     Raises HistoryError if the file is damaged.
     """
@@ -64,13 +64,13 @@ def sighted(history: Path) -> tuple[Promise, ...]:
         return ()
     registers = form_of(history, Register())
     kind = next((kind for kind in KINDS if kind.is_like(shape)), None)
-    if registers is not None and (kind is None or registers.is_keyed):  # Who names keys everywhere reads no lists.
+    if registers is not None and (kind is None or registers.is_keyed):  # If it always names keys, it reads no lists.
         kind = REGISTERS
     return () if kind is None else (_promise(kind),)
 
 
 def registers(history: Path) -> tuple[Promise, ...]:
-    """That each register is linearizable; nothing if the history is not of registers, or not of them alone.
+    """The promise that each register is linearizable; empty if the history is not about registers alone.
 
     Raises HistoryError if the file is damaged.
     """
@@ -94,7 +94,7 @@ def _shape(history: Path) -> Shape | None:
 
 
 def _reads(path: Path) -> Iterator[Json]:
-    """The values of the first reads that succeeded and returned something."""
+    """The values of the first successful reads that returned something."""
     left = SAMPLE
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         for group in range(file.num_row_groups):
@@ -126,7 +126,7 @@ def _is_sequence(value: Json) -> bool:
 
 
 def _is_sight(value: Json) -> bool:
-    """A number, or one with its key: what a monotonic value is read as."""
+    """True for a number, or a number with its key: the reads of a monotonic value."""
     return _is_number(value) or (isinstance(value, list) and len(value) == 2 and _is_number(value[1]))
 
 

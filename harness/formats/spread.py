@@ -1,4 +1,4 @@
-"""Work of plain Python on many items, in several processes: those of Spark, or a pool of our own.
+"""Plain Python work on many items, spread over several processes: Spark's, or our own pool.
 
 Threads would not help: such work holds the interpreter's lock.
 """
@@ -17,11 +17,11 @@ from checkers.engine.datasets import Engine
 T = TypeVar("T")
 R = TypeVar("R")
 
-_AHEAD: Final = 4  # Items for each process that are under way, or done and not taken yet.
+_AHEAD: Final = 4  # Items per process that are in progress, or done and not yet taken.
 
 
 def spread(engine: Engine, kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """The kernel's results, in the order of the items, a few of which are in memory at a time."""
+    """The kernel's results, in the order of the items; only a few are in memory at a time."""
     if engine.name == "local":
         yield from _in_pool(engine.parallelism, kernel, items)
     else:
@@ -44,7 +44,7 @@ def _in_pool(process_count: int, kernel: Callable[[T], R], items: Iterable[T]) -
 
 
 def _submitted(pool: ProcessPoolExecutor, kernel: Callable[[T], R], item: T) -> "Future[R]":
-    """Hand out an item. Processes that begin here never see Ctrl-C: only the first one answers to it."""
+    """Submit an item. Ctrl-C goes to the first process only: processes started here ignore it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         return pool.submit(kernel, item)
@@ -53,7 +53,7 @@ def _submitted(pool: ProcessPoolExecutor, kernel: Callable[[T], R], item: T) -> 
 
 
 def _in_rounds(engine: Engine, kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """A job for each few items; while its results are taken, the next is under way."""
+    """The results in order, from one job for each few items; while one job's results are taken, the next one runs."""
     following = iter(items)
     with ThreadPoolExecutor(1) as ahead:
         waiting: Future[list[R]] | None = None
@@ -68,7 +68,7 @@ def _in_rounds(engine: Engine, kernel: Callable[[T], R], items: Iterable[T]) -> 
 
 
 def _round(engine: Engine, kernel: Callable[[T], R], items: list[T]) -> list[R]:
-    """The kernel's results in order; a dataset has none."""
+    """The kernel's results in order, which a dataset does not keep."""
     numbered = engine.over(list(enumerate(items))).map(partial(_numbered, kernel)).collect()
     return [result for _, result in sorted(numbered, key=lambda each: each[0])]
 

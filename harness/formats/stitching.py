@@ -1,7 +1,7 @@
-"""Batches of rows become the chunks of a history: the same rows in the same row groups as `Operations` would write.
+"""Combines batches of rows into the chunks of a history: the same row groups as `Operations` would write.
 
-Rows stand in the order of completion until there are enough for a chunk, in which they stand by index. What has to be
-named gets its id when its chunk is written: first all keys of the chunk, then its values, then the elements read.
+Rows wait in order of completion until there are enough for a chunk, which is ordered by index. A value that needs a
+name gets its id when its chunk is written: first all keys of the chunk, then its values, then the elements read.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from harness.formats.edn_part import Batch
 from harness.formats.parquet import HistoryWriter
 from harness.formats.schema import SCHEMAS
 
-# Not `empty_table`, which loads pandas: a third of a second, in whatever command there is.
+# Not `empty_table`, which loads pandas: a third of a second in every command.
 _NO_TABLES: Final = (pa.Table.from_batches([], SCHEMAS["ops"]), pa.Table.from_batches([], SCHEMAS["mops"]))
 
 
@@ -25,11 +25,11 @@ class Stitcher:
         self._writer = writer
         self._waiting: list[tuple[pa.Table, pa.Table, Int64s]] = []
         self._row_count = self._element_count = 0
-        self._texts: dict[str, int] = {}  # What has to be named, and its number by first sight.
-        self._ids = np.empty(0, np.int64)  # The ids of those numbers; -1: not given yet.
+        self._texts: dict[str, int] = {}  # Values that need names, and their numbers by first appearance.
+        self._ids = np.empty(0, np.int64)  # The ids of those numbers; -1: not assigned yet.
 
     def take(self, batch: Batch, *, first_seq: int = 0) -> None:
-        """Take rows. Their positions in the journal begin at `first_seq`."""
+        """Add rows. Their journal positions begin at `first_seq`."""
         ops = batch.ops
         for name in ("invoke_seq", "complete_seq"):
             place = ops.schema.get_field_index(name)
@@ -41,7 +41,7 @@ class Stitcher:
         self._element_count += int(batch.elements.sum())
 
     def flush(self) -> None:
-        """Write the chunks that are full. What comes later must have completed later than all that was taken."""
+        """Write the full chunks. Later rows must have completed after all rows added so far."""
         if self._row_count < GROUP_OPS and self._element_count < GROUP_ELEMENTS:
             return
         ops, mops, elements = self._together()
@@ -53,12 +53,12 @@ class Stitcher:
         self._waiting.append((*_chosen(ops, mops, order), elements[order]))
 
     def finish(self) -> None:
-        """Write what is left as the last chunk, with what never completed."""
+        """Write the remaining rows, and the operations that never completed, as the last chunk."""
         ops, mops, _ = self._together()
         self._write(ops, mops, np.arange(len(ops)))
 
     def _together(self) -> tuple[pa.Table, pa.Table, Int64s]:
-        """All that waits."""
+        """All waiting rows."""
         every = [(*_NO_TABLES, np.empty(0, np.int64)), *self._waiting]
         ops, mops, elements = zip(*every, strict=True)
         return pa.concat_tables(ops).combine_chunks(), pa.concat_tables(mops).combine_chunks(), np.concatenate(elements)
@@ -71,14 +71,14 @@ class Stitcher:
         self._writer.add_chunk(ops, mops)
 
     def _numbered(self, batch: Batch) -> pa.Table:
-        """Its micro-operations, with the numbers of this history for what has to be named."""
+        """The batch's micro-operations, with this history's numbers for named values."""
         if not batch.names:
             return batch.mops
         numbers = [self._texts.setdefault(text, len(self._texts)) for text in batch.names]
         return _renamed(batch.mops, np.array(numbers, np.int64) + NAMED)
 
     def _given(self, mops: pa.Table) -> Int64s:
-        """The ids of all numbers, once those in this chunk have one."""
+        """The ids of all numbers, after those in this chunk got theirs."""
         new = np.full(len(self._texts) - len(self._ids), -1, np.int64)
         self._ids = np.concatenate([self._ids, new])
         seen = np.concatenate([_numbers(mops, "key"), _numbers(mops, "value"), _elements(mops)])
@@ -91,14 +91,14 @@ class Stitcher:
 
 
 def _full(elements: Int64s) -> int:
-    """How many rows the next chunk has, 0 if there are not enough for one."""
+    """The number of rows in the next chunk; 0 if there are not enough."""
     is_full = np.cumsum(elements) >= GROUP_ELEMENTS
     is_full[GROUP_OPS - 1 :] = True
     return int(is_full.argmax()) + 1 if is_full.any() else 0
 
 
 def _chosen(ops: pa.Table, mops: pa.Table, rows: Int64s) -> tuple[pa.Table, pa.Table]:
-    """Those rows of ops, with their rows of mops: these stand together, in the order of ops."""
+    """Those rows of ops, and their rows of mops, grouped in the order of ops."""
     owner = _numbers(mops, "op")
     starts = np.flatnonzero(np.diff(owner, prepend=-1))
     counts = np.diff(np.append(starts, len(owner)))
@@ -115,7 +115,7 @@ def _chosen(ops: pa.Table, mops: pa.Table, rows: Int64s) -> tuple[pa.Table, pa.T
 
 
 def _renamed(mops: pa.Table, ids: Int64s) -> pa.Table:
-    """The same micro-operations, with `ids` for what has the ids from NAMED on."""
+    """The same micro-operations, with ids from NAMED on replaced by `ids`."""
     for name in ("key", "value"):
         place = mops.schema.get_field_index(name)
         column = mops.column(place).combine_chunks()
@@ -143,10 +143,10 @@ def _replaced(numbers: Int64s, ids: Int64s) -> Int64s:
 
 
 def _numbers(table: pa.Table, name: str) -> Int64s:
-    """The values of a column that are there."""
+    """The non-null values of a column."""
     return np.asarray(table[name].drop_null().to_numpy(), np.int64)
 
 
 def _elements(mops: pa.Table) -> Int64s:
-    """The elements of all lists that were read, in order."""
+    """The elements of all lists read, in order."""
     return np.asarray(mops["read"].combine_chunks().flatten().to_numpy(), np.int64)

@@ -1,8 +1,8 @@
-"""From a file with a foreign stream to a history that holds its events, and to what is promised of such a stream.
+"""Converts a file with a foreign stream to a history of its events, with the promises for such a stream.
 
-The file is read twice. First all positions, sessions and units are taken; then each has its number. A session that
-does not say where it begins, is taken to begin just before the lowest position that it shows: whatever came first
-behind a watermark that is higher, is late, wherever the session really began.
+The file is read twice. The first pass collects all positions, sessions and units; then each gets its number. A session
+that does not report its start is assumed to start just before its lowest position: an event first delivered after a
+higher watermark is late, wherever the session really started.
 """
 
 from collections.abc import Iterator
@@ -61,14 +61,14 @@ RULE_IDS: Final = {
 }
 _EVENTS: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
 _PARQUET: Final = b"PAR1"
-UNIT_MAX: Final = 10_000_000  # Rows; what a unit lacks of the rows that it announces is held in memory.
+UNIT_MAX: Final = 10_000_000  # Rows; the rows that a unit announces and lacks are tracked in memory.
 _INT_MAX: Final = (1 << 63) - 1
 
 
 def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Promised]:
-    """The stream in that file as a history inside `into`, and what is judged of it.
+    """The stream in that file as a history inside `into`, and its promises.
 
-    Raises HistoryError that names file and line, and what is wrong there.
+    Raises HistoryError with the file, the line and the problem.
     """
     survey = Survey(path, form)
     try:
@@ -80,7 +80,7 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
 
 
 def _promises(form: StreamFormat) -> Iterator[Promise]:
-    """One promise for each rule; those that need what the file has not are bound to no check."""
+    """One promise for each rule; rules that need data the file lacks are bound to no check."""
     for rule, number in sorted(RULE_IDS.items(), key=lambda each: each[1]):
         text = NAMES[rule]
         if rule in NEED_SOURCE:
@@ -102,7 +102,7 @@ def _notes(form: StreamFormat, survey: "Survey") -> Iterator[str]:
 
 
 class Survey:
-    """What the first pass over a file finds, and the records of the second."""
+    """The results of a first pass over a file, and the records of the second."""
 
     def __init__(self, path: Path, form: StreamFormat) -> None:
         self._path, self._form = path, form
@@ -113,7 +113,7 @@ class Survey:
         self._collections: set[str] = set()
         self._sizes: dict[Json, tuple[tuple[str, int], ...]] = {}
         self._unended: dict[Json, None] = {}
-        self._is_ended_early = False  # Ends do not stand behind their rows: they came another way, and mark nothing.
+        self._is_ended_early = False  # Ends do not follow their rows: they came by another path, and mark nothing.
         for place, told in self._every():
             try:
                 _require_sense(told)
@@ -178,13 +178,13 @@ class Survey:
         self._lowest[who] = min(self._lowest.get(who, key), key)
 
     def _end(self, unit: Json, sizes: tuple[tuple[str, int], ...]) -> None:
-        """The end of a unit marks what has come, unless another unit is half there: then it came by another way."""
+        """Use the end of a unit as a mark of its rows. If another unit is incomplete, ends come by another path."""
         self._unended.pop(unit, None)
         self._is_ended_early |= bool(self._unended)
         self._sizes[unit] = sizes
 
     def _session(self, who: tuple[str, Json], counts: dict[str, int]) -> int:
-        """The number of a session: its own, if it is one, else the next of its subscriber."""
+        """The number of a session: its own if that is a number, else the subscriber's next."""
         subscriber, session = who
         counts[subscriber] = counts.get(subscriber, 0) + 1
         is_own = type(session) is int and 0 <= session <= _INT_MAX
@@ -221,7 +221,7 @@ class Survey:
         )
 
     def _size(self, unit: Json) -> int | None:
-        """How many rows a unit has in the tables of this file, if its end says so."""
+        """The number of a unit's rows in this file's tables, if its end reports it."""
         sizes = self._sizes.get(unit) if unit is not None else None
         if not sizes or self._is_ended_early:
             return None
@@ -229,7 +229,7 @@ class Survey:
 
 
 def _require_sense(told: Told) -> None:
-    """Raise ValueError for what no event can be."""
+    """Raise ValueError for values that no event can have."""
     if told.position is None and told.kind in {"row", "watermark"}:
         raise ValueError(f"a {told.kind} without a position")
     if isinstance(told.unit, list | dict):
@@ -264,7 +264,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Json]]:
 
 
 def _plain(value: Any) -> Json:
-    """A value of Arrow's as JSON has it."""
+    """A value of Arrow's as JSON."""
     match value:
         case Decimal():
             return format(value, "f")

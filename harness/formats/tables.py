@@ -1,4 +1,4 @@
-"""Reading the Parquet files of a history: what is damaged becomes a HistoryError that names the file."""
+"""Reads the Parquet files of a history: damage becomes a HistoryError that names the file."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +14,12 @@ from harness.formats.schema import SCHEMAS
 
 ROWS_AT_ONCE: Final = 1_000
 _REASON_MAX: Final = 300
-# What pyarrow raises on damaged files, and what the values that it gives for them lead to.
+# The exceptions of pyarrow on damaged files, and those caused by the values that it returns for them.
 _DAMAGE: Final = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, OverflowError, msgspec.MsgspecError)
 
 
 def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.Table:
-    """One table of a history, whole. Raises HistoryError that names the file."""
+    """One whole table of a history. Raises HistoryError that names the file."""
     path = folder / f"{name}.parquet"
     with reading(path):
         needed = columns or SCHEMAS[name].names
@@ -29,7 +29,7 @@ def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.
 
 
 def rows_among(folder: Path, name: str, column: str, values: Sequence[int]) -> list[Mapping[str, Any]]:
-    """The rows in which that column has one of the values. Of a large file only those row groups are read."""
+    """The rows in which that column has one of the values. In a large file only the matching row groups are read."""
     path = folder / f"{name}.parquet"
     if not values:
         return []
@@ -42,14 +42,14 @@ def rows_among(folder: Path, name: str, column: str, values: Sequence[int]) -> l
 
 
 def row_count(folder: Path, name: str) -> int:
-    """How many rows a table of a history has. Raises HistoryError that names the file."""
+    """The number of rows in a table of a history. Raises HistoryError that names the file."""
     path = folder / f"{name}.parquet"
     with reading(path):
         return int(pq.read_metadata(path).num_rows)
 
 
 def groups_of(folder: Path, name: str, columns: list[str], *, coded: Sequence[str] = ()) -> Iterator[pa.Table]:
-    """Those columns, a row group at a time, those `coded` as dictionaries. Raises HistoryError that names the file."""
+    """Those columns, one row group at a time; `coded` ones as dictionaries. Raises HistoryError that names the file."""
     path = folder / f"{name}.parquet"
     with (
         reading(path),
@@ -61,9 +61,9 @@ def groups_of(folder: Path, name: str, columns: list[str], *, coded: Sequence[st
 
 
 def rows_of(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:
-    """The rows of one table, a row group at a time. Raises HistoryError that names the file.
+    """The rows of one table, read one row group at a time. Raises HistoryError that names the file.
 
-    As Python objects rows take many times their memory, so few of them are made at once.
+    As Python objects, rows take many times their memory, so few are made at once.
     """
     path = folder / f"{name}.parquet"
     needed = SCHEMAS[name].names
@@ -76,7 +76,7 @@ def rows_of(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Whatever reading `path` raises, becomes a HistoryError that names it."""
+    """Turn any error of reading `path` into a HistoryError that names it."""
     try:
         yield
     except _DAMAGE as error:

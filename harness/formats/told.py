@@ -1,4 +1,4 @@
-"""What one line of a foreign stream tells, in our words, before positions, sessions and units have become numbers."""
+"""The content of one line of a foreign stream in our terms, before positions, sessions and units are numbered."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -6,13 +6,13 @@ from typing import NamedTuple
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 
-DELETED = "(deleted)"  # The value of a row that says that its key is gone.
+DELETED = "(deleted)"  # The value of a row that reports its key as deleted.
 
 
 class Told(NamedTuple):
-    """One event, or what is known of a unit. `session`, `unit` and `position` are as the file has them.
+    """One event, or the end of a unit. `session`, `unit` and `position` are as in the file.
 
-    Of kind "unit" is what ends a transaction: how many rows it has in each collection. It is no event.
+    Kind "unit" ends a transaction, with its number of rows in each collection. It is not an event.
     """
 
     kind: str
@@ -32,9 +32,9 @@ class Told(NamedTuple):
 
 
 class StreamFormat(NamedTuple):
-    """How a foreign stream is read: its name, its contract, and what each line tells.
+    """The format of a foreign stream: its name, its contract, and the reader of its lines.
 
-    `told` raises ValueError that says what is wrong with a line. `has_opens`: sessions say where they begin.
+    `told` raises ValueError with the problem of a line. `has_opens`: sessions report their start.
     """
 
     name: str
@@ -44,7 +44,7 @@ class StreamFormat(NamedTuple):
 
 
 def inside(value: Json, path: str) -> Json:
-    """What a value holds under names joined by dots; None if it is not there."""
+    """The value under names joined by dots; None if it is absent."""
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -1,10 +1,11 @@
-"""Holds a history folder to what checkers rely on. Checksums tell accidents; this tells files that were made wrong.
+"""Validates a history folder against the checkers' assumptions. Checksums detect accidents; this detects malformed
+files.
 
 1. Each table has its columns, with their types, and no null where none may be.
 2. Operations have the indexes 0 to n - 1, each once, ascending inside a row group; an operation ends after it began.
 3. Records have the positions 0 to N - 1 in the journal, each once.
-4. Row groups of ops and mops are about the same operations, and micro-operations stand in their order.
-5. Keys and values are integers or have a name, and each name is JSON, written as only one way of writing is ours.
+4. Row groups of ops and mops are about the same operations, and micro-operations follow the order of operations.
+5. Keys and values are integers or have a name, and each name is JSON in our canonical form.
 6. Faults and marks are records of ours.
 """
 
@@ -27,14 +28,14 @@ from harness.formats.rows import faults_and_marks
 from harness.formats.schema import SCHEMAS
 from harness.formats.tables import ROWS_AT_ONCE, reading
 
-_AHEAD = 2  # Row groups that wait for their turn, and the threads that decode them.
+_AHEAD = 2  # Row groups that wait, and threads that decode them.
 _OPS = ["index", "outcome", "after", "invoke_seq", "complete_seq", "is_txn"]
 _MOPS = ["op", "position", "f", "key", "value", "read"]
 _WITH_SEQ = ("events", "faults", "probes", "states", "marks")
 
 
 def validate(folder: Path) -> None:
-    """Raise HistoryError that names the file, unless the rules above hold. Reads a row group at a time."""
+    """Raise HistoryError that names the file, unless the rules above hold. Reads one row group at a time."""
     counts = {name: _row_count(folder, name) for name in SCHEMAS}
     require_bounded(folder)
     limit = NAMED + counts["names"]
@@ -69,7 +70,7 @@ def validate(folder: Path) -> None:
 
 
 class _Once:
-    """Numbers from 0 up, each of which must come once. Memory: a byte for each."""
+    """Numbers from 0 up, each required exactly once. Memory: a byte for each."""
 
     def __init__(self, count: int, word: str) -> None:
         self._is_taken: Bools = np.zeros(count, np.bool_)
@@ -88,7 +89,7 @@ class _Once:
 
 
 def _check_ends(ops: pa.Table, count: int, path: Path) -> None:
-    """`after` is beyond the operation itself, and is NEVER for what is unclear."""
+    """Require that `after` is beyond the operation itself, and NEVER for an unclear outcome."""
     index, outcome, after = _ints(ops, "index"), _ints(ops, "outcome"), _ints(ops, "after")
     _require(_are_between(outcome, OK, INFO), path, "an outcome is neither ok nor fail nor info")
     is_end = np.where(outcome == INFO, after == NEVER, (index < after) & (after <= count))
@@ -100,7 +101,7 @@ def _check_ends(ops: pa.Table, count: int, path: Path) -> None:
 
 
 def _check_mops(mops: pa.Table, index: Int64s, limit: int, path: Path) -> None:
-    """`index` are the transactions of the same row group."""
+    """Require rules 4 and 5 for micro-operations; `index` has the transactions of the same row group."""
     op, position, f = _ints(mops, "op"), _ints(mops, "position"), _ints(mops, "f")
     is_first = np.diff(op, prepend=-1) != 0
     is_known = np.isin(op[is_first], index).all()
@@ -131,7 +132,7 @@ def _check_names(folder: Path) -> None:
 
 
 def _row_count(folder: Path, name: str) -> int:
-    """How many rows a table has, if rule 1 holds: a column that is not nullable has no room for a null."""
+    """The number of rows of a table, if rule 1 holds: a non-nullable column cannot store a null."""
     path = folder / f"{name}.parquet"
     with reading(path), pq.ParquetFile(path) as file:
         for wanted in SCHEMAS[name]:
@@ -147,7 +148,7 @@ def _described(field: pa.Field | None) -> str:
 
 
 def _groups(folder: Path, name: str, columns: list[str]) -> Iterator[pa.Table]:
-    """The row groups of a table, those columns only. The next ones are decoded while one is looked at."""
+    """The row groups of a table, with those columns only. The next ones are decoded while one is in use."""
     path = folder / f"{name}.parquet"
     with reading(path), pq.ParquetFile(path) as file:
         count = file.num_row_groups
@@ -162,7 +163,7 @@ def _groups(folder: Path, name: str, columns: list[str]) -> Iterator[pa.Table]:
 
 
 def _group(path: Path, group: int, columns: list[str]) -> pa.Table:
-    """One row group. Each thread opens the file for itself."""
+    """One row group. Each thread opens its own file."""
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         table = file.read_row_group(group, columns=columns, use_threads=False)
         table.validate(full=True)
@@ -170,7 +171,7 @@ def _group(path: Path, group: int, columns: list[str]) -> pa.Table:
 
 
 def _ints(table: pa.Table, column: str) -> Int64s:
-    """The values of a column that are no nulls."""
+    """The non-null values of a column."""
     return integers(table[column].drop_null())
 
 
