@@ -305,11 +305,7 @@ def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
         told = known.positions(writes.op)
         is_unobserved: Bools = (writes.outcome == INFO) & (told == NEVER)
         position = np.where(is_unobserved, NEVER, np.where(position == NEVER, told, position))
-    return replace(
-        writes,
-        position=position,
-        span=_lookup(known.key, known.span, writes.key, -1),
-    )
+    return replace(writes, position=position, span=_lookup(known.key, known.span, writes.key, -1))
 
 
 def _writes(ops: pa.Table, mops: pa.Table) -> tuple[SourceWrites, Int64s]:
