@@ -1,1 +1,1 @@
-"""Columns of numbers: runs of different lengths, indexes, blocks, and files of Arrow. They know no history."""
+"""Columns of numbers: runs of different lengths, indexes, blocks, and Arrow files. Independent of histories."""

@@ -28,7 +28,7 @@ def flags(column: pa.Array | pa.ChunkedArray) -> Bools:
 
 
 def validity(column: pa.Array | pa.ChunkedArray) -> Bools:
-    """Which rows are not null."""
+    """True for rows that are not null."""
     whole = _one(column)
     if not whole.null_count:
         return np.ones(len(whole), np.bool_)
@@ -36,7 +36,7 @@ def validity(column: pa.Array | pa.ChunkedArray) -> Bools:
 
 
 def lists(column: pa.Array | pa.ChunkedArray) -> tuple[Int64s, Int64s, Bools]:
-    """Where each row's elements begin and the last one's end, the elements, and which rows are not null."""
+    """Where each row's elements begin and the last one's end, the elements, and True for rows that are not null."""
     whole = _one(column)
     is_known = validity(whole)
     if not len(whole):
@@ -47,7 +47,7 @@ def lists(column: pa.Array | pa.ChunkedArray) -> tuple[Int64s, Int64s, Bools]:
     elements = integers(whole.values)
     if starts[-1] == offsets[-1] - offsets[0]:
         return starts, elements[offsets[0] : offsets[-1]], is_known
-    return starts, elements[expand(offsets[:-1], length)], is_known  # Something lies below a null.
+    return starts, elements[expand(offsets[:-1], length)], is_known  # A null has elements below it.
 
 
 def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -55,7 +55,7 @@ def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _raw(whole: pa.Array) -> NDArray[np.signedinteger]:
-    """The values, whatever stands where there is a null."""
+    """The values; undefined where there is a null."""
     width = whole.type.bit_width // 8
     data = whole.buffers()[1]
     if data is None or not len(whole):

@@ -1,7 +1,7 @@
-"""A long log cut by keys: the events of some keys beside all that are of no key, and the writes of these keys.
+"""A long log cut by keys: the events of some keys beside all events without a key, and the writes of these keys.
 
-What is about one key at a time can be judged a block at a time: each has all watermarks and markers, by the same order.
-That bounds the memory, lets several threads work, and keeps what is sorted and searched in the cache.
+Rules about one key at a time can be judged block by block: each has all watermarks and markers, in the same order.
+That bounds the memory, lets several threads work, and keeps sorts and searches in the cache.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,13 +20,13 @@ from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s
 P = TypeVar("P")
 R = TypeVar("R")
 
-BLOCK_ROWS: Final = 1 << 19  # Events and writes of one block, about: what is made of them stays in the cache.
-_SPARSITY: Final = 4  # A table with that many slots for each key is still faster than to search.
+BLOCK_ROWS: Final = 1 << 19  # About so many events and writes per block: their temporary arrays stay in the cache.
+_SPARSITY: Final = 4  # A table with so many slots for each key is still faster than a search.
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The rows of the log, and of the source, that stand in one block, both ascending."""
+    """The rows of the log, and of the source, in one block, both ascending."""
 
     events: Int64s
     writes: Int64s
@@ -37,7 +37,7 @@ def blocks(
 ) -> list[Block]:
     """The blocks of a log, with the rows `also` in each. O(n).
 
-    Each has writes, if there are any: events of a key that the source does not have stand with those of its neighbour.
+    Each has writes, if there are any: events of a key that the source does not have join those of the nearest key.
     """
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL)) & (deliveries.key != NEVER)
     count = (int(np.count_nonzero(is_event)) + len(writes.op)) // block_rows + 1
@@ -55,9 +55,9 @@ def blocks(
 
 
 class _Numbers:
-    """The block of each key: several keys with all their rows make one; ids that lie close often were written together.
+    """The block of each key: several keys with all their rows make one; close ids often were written together.
 
-    A key that is none of `keys` (k,), ascending, stands with its neighbour.
+    A key that is none of `keys` (k,), ascending, joins its neighbour.
     """
 
     def __init__(self, keys: Int64s, count: int) -> None:
@@ -76,7 +76,7 @@ class _Numbers:
 
 
 def _parted(key: Int64s, numbers: _Numbers, count: int, is_meant: Bools | None = None) -> list[Int64s]:
-    """The rows of each block, ascending. What is made of the column is made a piece at a time, in little memory."""
+    """The rows of each block, ascending. Temporary arrays cover one piece at a time, to save memory."""
     parts: list[list[Int64s]] = [[np.empty(0, np.int64)] for _ in range(count)]
     for piece in pieces(len(key)):
         if is_meant is None:
@@ -90,7 +90,7 @@ def _parted(key: Int64s, numbers: _Numbers, count: int, is_meant: Bools | None =
 
 
 def events_of(deliveries: Deliveries, rows: Int64s) -> Deliveries:
-    """Those rows of a log, without their times: what is about single keys goes by the order of receipt."""
+    """Those rows of a log, without their times: rules about single keys use the order of receipt."""
     never = constant(NEVER, len(deliveries.kind))
     untimed = replace(deliveries, seq=never, ns=never)
     return Deliveries(**{field.name: taken(getattr(untimed, field.name), rows) for field in fields(Deliveries)})
@@ -104,12 +104,12 @@ def writes_of(writes: SourceWrites, rows: Int64s) -> SourceWrites:
 
 
 def taken(column: NDArray[Scalar], rows: Int64s) -> NDArray[Scalar]:
-    """Those rows of a column; of one number, which takes no memory, as many of it."""
+    """Those rows of a column; a column of one number takes no memory, and neither does the result."""
     return np.broadcast_to(column[0], len(rows)) if column.strides == (0,) and len(column) else column[rows]
 
 
 def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int) -> Iterator[R]:
-    """The work on each part, in their order, by so many threads."""
+    """The results of the work on each part, in their order, by so many threads."""
     if threads == 1 or len(parts) == 1:
         yield from map(work, parts)
         return
@@ -118,6 +118,6 @@ def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int) -> Iter
 
 
 def pieces(count: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
-    """The rows from 0 to `count` - 1, so many at a time: what is made of them needs no memory of the size of a log."""
+    """The rows from 0 to `count` - 1, so many at a time: temporary arrays need less memory than a whole log."""
     for begin in range(0, count, block_rows):
         yield slice(begin, min(begin + block_rows, count))

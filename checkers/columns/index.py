@@ -1,7 +1,7 @@
 """Arrays of a stream, grouped and searched without a loop over rows: dense codes, first rows, and one index.
 
-Rows are ordered by words that hold all columns, and a row's place: NumPy sorts these in a tenth of the time that it
-takes to sort by several columns. Searches are made in order, for each that misses the cache costs as much as ten.
+Rows are sorted by packed int64 that hold all columns and the row's place: NumPy sorts these in a tenth of the time of a
+sort by several columns. Searches are made in ascending order, because one that misses the cache costs as much as ten.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ from checkers.columns.runs import distinct, first_of_each, is_ascending
 from harness.core.columns import NEVER, Bools, Int8s, Int64s
 from harness.core.errors import HistoryError
 
-_CACHED = 1 << 15  # So many numbers stay in the cache, however one looks for them.
-_SPARSITY = 4  # A table with that many slots for each value is still faster than to search.
+_CACHED = 1 << 15  # So many numbers stay in the cache, in any order of access.
+_SPARSITY = 4  # A table with so many slots for each value is still faster than a search.
 
 
 def ascending(*columns: Int64s) -> Int64s:
@@ -50,7 +50,7 @@ def codes(*columns: Int64s) -> Int64s:
 
 
 def is_kind(kind: Int8s, kinds: Sequence[int]) -> Bools:
-    """Which events are of one of those kinds. NumPy's `isin` takes ten times as long for a few of them."""
+    """True for events of one of those kinds. NumPy's `isin` takes ten times as long for a few of them."""
     result: Bools = reduce(or_, (kind == each for each in kinds))
     return result
 
@@ -59,12 +59,15 @@ def first_rows(*columns: Int64s) -> Int64s:
     """The first of all equal rows of `columns`, ascending."""
     code = codes(*columns)
     first = np.empty(int(code.max(initial=-1)) + 1, np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]  # What is written last, stays.
+    first[code[::-1]] = np.arange(len(code))[::-1]  # The last write remains.
     return np.sort(first)
 
 
 def _words(columns: tuple[Int64s, ...]) -> Iterator[Int64s]:
-    """As few columns, from 0 up, that order rows in the same way, the last that counts first; none if all are equal."""
+    """Packed int64 columns, as few as possible, that sort rows like `columns`; least significant first.
+
+    Numbers are from 0 up. There are none if all rows are equal.
+    """
     room = 63 - len(columns[0]).bit_length()
     word: Int64s | None = None
     used = 0
@@ -82,7 +85,7 @@ def _words(columns: tuple[Int64s, ...]) -> Iterator[Int64s]:
 
 
 def _from_zero(column: Int64s, room: int) -> tuple[Int64s, int]:
-    """The column as numbers from 0 that order rows in the same way, and how many bits these need.
+    """The column as numbers from 0 in the same order, and the number of bits that they need.
 
     NEVER, which would make them wide, becomes a number above all others.
     """
@@ -102,14 +105,14 @@ def _from_zero(column: Int64s, room: int) -> tuple[Int64s, int]:
 
 
 def count_so_far(group: Int64s, flag: Bools) -> Int64s:
-    """For each row how many flags its group (from 0) has had, its own included; rows stand in order of time."""
+    """For each row the number of flags in its group (from 0) up to it, its own included; rows are in order of time."""
     if not flag.any():
         return np.zeros(len(group), np.int64)
     if is_ascending(group):
         total = np.cumsum(flag)
         return total - _at_begin(group, total - flag)
     rows = np.flatnonzero(flag)
-    if len(rows) < _CACHED:  # To search a few costs less than to sort all.
+    if len(rows) < _CACHED:  # Searching a few costs less than sorting all.
         flags = np.sort(group[rows] * len(group) + rows)
         begin = group * len(group)
         return searched(flags, begin + np.arange(len(group)), above=True) - searched(flags, begin)
@@ -121,8 +124,9 @@ def count_so_far(group: Int64s, flag: Bools) -> Int64s:
 
 
 def segments(group: Int64s, flag: Bools, rows: Int64s | None = None) -> Int64s:
-    """For each of `rows` (of all) a number that ascends by its group, and by how many flags this has had, as in
-    `count_so_far`. Groups are few.
+    """For each of `rows` (None: all) a number that ascends by group, then by the flags so far, as in `count_so_far`.
+
+    There are few groups.
     """
     flags, count = np.flatnonzero(flag), len(group)
     rows = np.arange(count) if rows is None else rows
@@ -131,13 +135,13 @@ def segments(group: Int64s, flag: Bools, rows: Int64s | None = None) -> Int64s:
 
 
 def _at_begin(group: Int64s, column: Int64s) -> Int64s:
-    """For each row of ascending groups what stands in the column where its group begins."""
+    """For each row of ascending groups the column's value where its group begins."""
     begins = np.flatnonzero(first_of_each(group))
     return np.repeat(column[begins], np.diff(begins, append=len(group)))
 
 
 def max_so_far(group: Int64s, height: Int64s) -> Int64s:
-    """For each row the greatest height that its group has had, its own included; rows stand in order of time."""
+    """For each row the greatest height in its group up to it, its own included; rows are in order of time."""
     if len(group) == 0:
         return np.empty(0, np.int64)
     if group[0] == group[-1] and not np.any(group != group[0]):
@@ -175,7 +179,7 @@ class GroupIndex:
         self._group = group[order]
         inside = height[order]
         self._groups = int(group.max(initial=0)) + 2
-        # Heights count by themselves where that leaves room for all groups, else by rank.
+        # Heights are used as they are if that leaves room for all groups, else by rank.
         self._low, self._top = int(height.min(initial=0)), int(height.max(initial=-1))
         self._span = self._top - self._low + 2
         self._levels: Int64s | None = None
@@ -194,18 +198,18 @@ class GroupIndex:
 
     def place(self, group: Int64s, height: Int64s, *, above: bool = False) -> Int64s:
         """The first place of that group with at least that height (`above`: with more); its end if there is none."""
-        # There is nothing in higher groups, whose numbers might be too large.
+        # Higher groups are empty, and their numbers might be too large.
         known = np.minimum(group, self._groups - 1)
         return searched(self._key, known * self._span + self._rank(height, above=above))
 
     def first(self, group: Int64s, height: Int64s, *, above: bool = False) -> Int64s:
-        """The row at that place, -1 if there is none."""
+        """The row at that place; -1 if there is none."""
         if len(self.rows) == 0:
             return np.full(len(group), -1, np.int64)
         return self._row(self.place(group, height, above=above), group)
 
     def last_before(self, group: Int64s, height: Int64s, *, or_equal: bool = False) -> Int64s:
-        """The last row of that group with less than that height (or just that), -1 if there is none."""
+        """The last row of that group with less than that height (`or_equal`: or equal to it); -1 if there is none."""
         if len(self.rows) == 0:
             return np.full(len(group), -1, np.int64)
         return self._row(self.place(group, height, above=or_equal) - 1, group)
@@ -217,7 +221,7 @@ class GroupIndex:
 
 
 def searched(values: Int64s, wanted: Int64s, *, above: bool = False) -> Int64s:
-    """Where each wanted number stands among ascending values, or would (`above`: behind its equals)."""
+    """The place of each wanted number among ascending values, or where it would be (`above`: after its equals)."""
     side: Literal["left", "right"] = "right" if above else "left"
     if len(values) < _CACHED or len(wanted) < _CACHED or is_ascending(wanted):
         return np.searchsorted(values, wanted, side)
@@ -228,7 +232,7 @@ def searched(values: Int64s, wanted: Int64s, *, above: bool = False) -> Int64s:
 
 
 class Places:
-    """Where numbers stand among ascending values (k,), no two alike. Those that lie close are looked up in a table."""
+    """The places of numbers among ascending, distinct values (k,). If the values are close, by a table."""
 
     def __init__(self, values: Int64s) -> None:
         self._values = values
@@ -236,12 +240,12 @@ class Places:
         self._table: Int64s | None = None
         span = int(values[-1]) - self._low + 1 if len(values) else 1
         if span <= _SPARSITY * len(values) + _CACHED:
-            # The last slot is that of all other numbers.
+            # The last slot is for all other numbers.
             self._table = np.full(span + 1, -1, np.int64)
             self._table[values - self._low] = np.arange(len(values))
 
     def of(self, wanted: Int64s) -> Int64s:
-        """The place of each wanted number, -1 for one that is not there."""
+        """The place of each wanted number; -1 for one that is not there."""
         if self._table is None:
             place = np.minimum(searched(self._values, wanted), len(self._values) - 1)
             return np.where(self._values[place] == wanted, place, -1)
@@ -253,7 +257,7 @@ class Places:
 
 
 class FirstTimes:
-    """When each group was first seen. `group` and `time` are (n,), by time."""
+    """The first time of each group. `group` and `time` are (n,), by time."""
 
     def __init__(self, group: Int64s, time: Int64s) -> None:
         order, inside = runs.ordered(group)

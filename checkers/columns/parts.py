@@ -16,18 +16,18 @@ def constant(number: int, count: int) -> Int64s:
 
 
 class Columns:
-    """So many rows of columns of those names. A column takes no memory as long as all its parts are of one number."""
+    """Columns of those names with `count` rows. A column takes no memory while all its parts are of one number."""
 
     def __init__(self, names: Iterable[str], count: int) -> None:
         self._columns = {name: _Column(count) for name in names}
 
     def put(self, begin: int, parts: Mapping[str, Int64s | Int8s]) -> None:
-        """Of each column the rows from `begin` on. They are copied at once, so that no part is held."""
+        """Fill in the rows of each column from `begin` on. They are copied at once, so that no part is held."""
         for name, part in parts.items():
             self._columns[name].put(begin, part)
 
     def whole(self) -> dict[str, NDArray[Any]]:
-        """All columns, when all parts are there."""
+        """All columns, once all parts are there."""
         return {name: column.whole() for name, column in self._columns.items()}
 
 
@@ -55,7 +55,7 @@ class _Column:
         return self._filled(np.dtype(np.int64))
 
     def _filled(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """The rows, made when the first part asks for them."""
+        """The rows, allocated when the first part needs them."""
         with self._lock:
             if self._rows is None:
                 self._rows = np.empty(self._count, dtype)

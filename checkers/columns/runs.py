@@ -1,4 +1,4 @@
-"""Runs of different lengths in flat arrays: the few steps that all kernels are made of."""
+"""Runs of different lengths in flat arrays: the basic steps of all kernels."""
 
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -10,9 +10,9 @@ from harness.core.columns import Bools, Int64s
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_BLOCK = 65_536  # Elements compared at a time: what is made on the way stays in the cache.
+_BLOCK = 65_536  # So many elements are compared at a time: temporary arrays stay in the cache.
 _BYTE = 256  # So many numbers fit into one byte.
-_TABLE_SPARSITY = 8  # A table with that many slots for each value is still faster than to sort.
+_TABLE_SPARSITY = 8  # A table with so many slots for each value is still faster than a sort.
 
 
 def expand(start: Int64s, length: Int64s) -> Int64s:
@@ -24,7 +24,7 @@ def expand(start: Int64s, length: Int64s) -> Int64s:
 
 
 def common_prefix(left: Int64s, right: Int64s, *, left_start: Int64s, right_start: Int64s, length: Int64s) -> Int64s:
-    """How many of the first length[i] elements of run i are the same on both sides.
+    """The length of the common prefix of each run i on both sides, at most length[i].
 
     Runs begin at left_start[i] of `left` and right_start[i] of `right`. Cost: one pass over all elements compared.
     """
@@ -46,7 +46,7 @@ def common_prefix(left: Int64s, right: Int64s, *, left_start: Int64s, right_star
 def codes(values: Int64s) -> tuple[Int64s, Int64s]:
     """The distinct values, ascending, and for each value its place among them.
 
-    O(n) where the values lie close together, O(n log n) where they do not.
+    O(n) if the values are close together, else O(n log n).
     """
     if values.size == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -71,15 +71,15 @@ def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
 
 
 def is_ascending(values: NDArray[Scalar]) -> bool:
-    """Does no value lie below the one before it?"""
+    """True if no value is below the one before it."""
     return not np.any(np.less(values[1:], values[:-1]))
 
 
 def ordered(values: Int64s) -> tuple[Int64s, Int64s]:
-    """Where the values stand in ascending order, equal ones in the order in which they came; and the values like that.
+    """The places of the values in ascending order, equal ones in their original order; and the values in that order.
 
-    A value and its place in one word are sorted in a tenth of the time that a stable sort of places takes; and what
-    stands in order already, need not be.
+    A value and its place in one packed int64 are sorted in a tenth of the time of a stable sort of places. Values that
+    are already in order are not sorted.
     """
     if is_ascending(values):
         return np.arange(values.size), values
@@ -110,7 +110,7 @@ def groups(place: NDArray[np.integer[Any]], count: int) -> list[Int64s]:
 
 
 def spans(sorted_group: Int64s, groups: Int64s) -> tuple[Int64s, Int64s]:
-    """Where the rows of each of `groups` begin and end in an ascending column."""
+    """The begin and end of the rows of each of `groups` in an ascending column."""
     return np.searchsorted(sorted_group, groups, side="left"), np.searchsorted(sorted_group, groups, side="right")
 
 
@@ -126,7 +126,7 @@ def merged(start: Int64s, stop: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def meets(start: Int64s, stop: Int64s, *, of_start: Int64s, of_stop: Int64s) -> Bools:
-    """Which of the half-open intervals start:stop have a point in common with the merged ones of_start:of_stop."""
+    """True for half-open intervals start:stop that have a point in common with the merged ones of_start:of_stop."""
     nearest = np.searchsorted(of_stop, start, side="right")
     exists = nearest < of_stop.size
     result = np.zeros(start.size, np.bool_)

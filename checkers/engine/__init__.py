@@ -1,1 +1,1 @@
-"""Where kernels run, in threads or on Spark, and how messages travel between them."""
+"""Engines that run kernels, in threads or on Spark, and the wire form of messages between them."""

@@ -1,7 +1,7 @@
-"""Where kernels run: in the threads of this process, or on Spark (checkers/engine/spark.py). Both give the same
-results.
+"""Engines that run kernels: in the threads of this process, or on Spark (checkers/engine/spark.py).
 
-A `Dataset` is a collection that lives with its engine; only what is collected comes to the caller.
+Both give the same results. A `Dataset` is a collection that lives with its engine; only collected items come to the
+caller.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,14 +20,14 @@ N = TypeVar("N")
 
 @dataclass(frozen=True, slots=True)
 class Noted(Generic[T, N]):
-    """An item, and what the driver must know of it: so that what is large need not travel once more to be asked."""
+    """An item, and a note with what the driver needs of it, so that a large item need not travel for that."""
 
     item: T
     note: N
 
 
 class Dataset(Protocol[T]):
-    """Items that an engine holds. Their order means nothing."""
+    """Items that an engine holds. Their order has no meaning."""
 
     def map(self, kernel: Callable[[T], R]) -> "Dataset[R]":
         """The kernel's result for each item."""
@@ -39,32 +39,32 @@ class Dataset(Protocol[T]):
         *,
         partitions: int | None = None,
     ) -> "Dataset[R]":
-        """Send messages to numbers, then one result for each number that got any, from all its messages.
+        """Send messages to numbers, then compute one result for each number that got any, from all its messages.
 
-        The messages to a number come in any order. `partitions`: how many numbers there are, if that is known.
+        The messages to a number come in any order. `partitions`: the count of numbers, if that is known.
         """
 
     def keep(self) -> "Dataset[T]":
         """The same items, held so that two uses cost one computation."""
 
     def beside(self, other: "Dataset[M]") -> "Dataset[T | M]":
-        """The items of both, which must be of one engine."""
+        """The items of both datasets, which must be of one engine."""
 
     def items(self: "Dataset[Noted[R, N]]") -> "Dataset[R]":
-        """Items without their notes."""
+        """The items without their notes."""
 
     def notes(self: "Dataset[Noted[R, N]]") -> list[N]:
-        """All notes, here."""
+        """All notes, in the caller's process."""
 
     def collect(self) -> list[T]:
-        """All items, here; of noted ones ask for the notes, or for the items without them."""
+        """All items, in the caller's process; for noted ones use `notes`, or `items` first."""
 
 
 class Engine(Protocol):
-    """Makes datasets. Kernels must be importable functions, or `functools.partial` of such, of plain values."""
+    """Maker of datasets. Kernels must be importable functions, or `functools.partial` of such, of plain values."""
 
     name: str
-    parallelism: int  # How many kernels run at once.
+    parallelism: int  # The number of kernels that run at once.
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset."""
@@ -108,7 +108,7 @@ class _LocalDataset(Dataset[T]):
 
 
 class LocalEngine:
-    """Kernels in threads: NumPy lets go of the interpreter's lock in all that takes long."""
+    """Kernels in threads: NumPy releases the interpreter's lock in all long calls."""
 
     name = "local"
 

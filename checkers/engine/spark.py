@@ -1,7 +1,7 @@
 """The kernels on Spark: the same functions, one message at a time. The only user of pyspark among the checkers.
 
-What travels between tasks is a number and a blob: a message of a kernel, pickled by its sender and read by none but its
-receiver, as Spark does with the rows of Python. The JVM moves blobs and never looks into them.
+A message between tasks is a number and a blob: a kernel's message, pickled by its sender and read only by its receiver,
+as Spark does with the rows of Python. The JVM moves blobs and never looks into them.
 """
 
 import gc
@@ -37,7 +37,7 @@ N = TypeVar("N")
 _SCHEMA: Final = "number int, blob binary"
 _ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
 _SPREAD: Final = "spark.sql.shuffle.partitions"
-_LOADED: Final = "SEAMARK_LOADED"  # In the environment of whoever forks workers: modules, with blanks between.
+_LOADED: Final = "SEAMARK_LOADED"  # In the environment of the process that forks workers: modules, separated by blanks.
 _CONTEXT_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -61,13 +61,14 @@ def start_session(
     loaded: Sequence[ModuleType] = (),
     java_options: str | None = None,
 ) -> SparkSession:
-    """A session of Spark with our code on its workers, `also` what other kernels need; it writes below `work_dir`.
+    """A session of Spark with our code on its workers, and `also` for other kernels; it writes below `work_dir`.
 
-    `loaded` are the modules of the kernels to come: workers that run here are forked from a process that has them.
+    `loaded` are the modules of the kernels to come: workers that run here are forked from a process that has imported
+    them.
 
     Without `master` (spark://...) and `remote` (sc://...) it runs here on all cores, on the loopback interface, and
-    takes nothing from an installation or a configuration of the user's; `java_options` take the place of those for the
-    archive of classes. What Java says goes to spark.log. Raises whatever Spark raises if it cannot start.
+    uses no installation or configuration of the user's; `java_options` replace those for the archive of classes. Java's
+    output goes to spark.log. Raises whatever Spark raises if it cannot start.
     """
     work_dir.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -75,7 +76,7 @@ def start_session(
         for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
             os.environ.pop(name, None)
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        # Of the Java that only works out how to start the other one.
+        # For the Java that only computes the command line of the other one.
         os.environ["SPARK_LAUNCHER_OPTS"] = _JAVA_OPTIONS
     package = packed(work_dir, also)
     if remote is not None:
@@ -86,7 +87,7 @@ def start_session(
         options = spark_classes.java_options() if java_options is None else java_options
         conf.setAll(list(_local_settings(work_dir, options, loaded).items()))
     with (work_dir / "spark.log").open("ab") as log:
-        # The one way that pyspark has to keep Java's own words off the screen.
+        # pyspark has no other way to keep Java's own output off the screen.
         gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": log})
     context = SparkContext(conf=conf, gateway=gateway)
     context.setLogLevel("ERROR")
@@ -109,12 +110,12 @@ def _connected(remote: str, package: Path) -> SparkSession:
 
 
 def _task_count(session: SparkSession) -> int:
-    """How many tasks a cluster runs at once, as far as it knows by now: into so many it cuts a range of numbers."""
+    """The number of tasks that a cluster runs at once, as far as it knows by now: it cuts a range into so many."""
     return 1 + max(int(row[0]) for row in session.range(1 << 12).selectExpr("spark_partition_id()").collect())
 
 
 def stop_java(session: SparkSession, timeout_s: float) -> None:
-    """Stop a session that runs here, and Java with it, which would else live as long as this process."""
+    """Stop a session that runs here, and its Java, which would otherwise live as long as this process."""
     java = session.sparkContext._gateway.proc
     session.stop()
     java.stdin.close()
@@ -123,20 +124,20 @@ def stop_java(session: SparkSession, timeout_s: float) -> None:
 
 
 def stop(session: SparkSession) -> None:
-    """Stop a session that runs here, and leave its Java to the end of this process, which is near."""
-    # The thread for its accumulators, of which we have none, looks once a second whether it is to end: it is not asked.
+    """Stop a session that runs here; its Java ends with this process, which ends soon."""
+    # Stopping the thread for its accumulators, of which we have none, takes up to a second: it is left running.
     session.sparkContext._accumulatorServer = None
     session.stop()
 
 
 def warm_up(session: SparkSession) -> None:
-    """Run a job that needs all that a check needs, so that the first check does not wait for it."""
+    """Run a job that needs everything a check needs, so that the first check does not wait for it."""
     engine = SparkEngine(session)
     engine.over(range(engine.parallelism)).shuffle(_echo, _count, partitions=engine.parallelism).collect()
 
 
 def packed(folder: Path, also: Sequence[ModuleType] = ()) -> Path:
-    """A zip file of harness/core, checkers and more, named by its content: who has the name has the same code."""
+    """A zip file of harness/core, checkers and more, named by its content: the same name means the same code."""
     files = [file for module in (harness.core, checkers, *also) for file in _files(module)]
     files.append(("harness/__init__.py", b""))
     digest = sha256(b"".join(name.encode() + b"\0" + content for name, content in files)).hexdigest()[:16]
@@ -148,7 +149,7 @@ def packed(folder: Path, also: Sequence[ModuleType] = ()) -> Path:
 
 
 def _files(module: ModuleType) -> Iterator[tuple[str, bytes]]:
-    """The files of a package, or of a module, by their names below a folder of packages."""
+    """The files of a package, or of a module, with their names below a folder of packages."""
     source = Path(module.__file__ or "")
     is_package = source.name == "__init__.py"
     depth = module.__name__.count(".") + is_package
@@ -164,7 +165,7 @@ class SparkEngine:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self.parallelism = int(str(session.conf.get(_SPREAD)))  # Connect has no context to ask.
+        self.parallelism = int(str(session.conf.get(_SPREAD)))  # Connect has no context that knows it.
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset with a partition for each."""
@@ -237,7 +238,7 @@ def _local_settings(work_dir: Path, java_options: str, loaded: Sequence[ModuleTy
 
 def _batch(number: int, item: object) -> pa.RecordBatch:
     blob = blob_of(item)
-    # Not pa.array: before it takes a list, it asks pandas what it is, and half a second goes with importing that.
+    # Not pa.array: for a list it imports pandas first, which takes half a second.
     numbers = pa.Array.from_buffers(pa.int32(), 1, [None, pa.py_buffer(np.int32(number).tobytes())])
     offsets = pa.py_buffer(np.array([0, len(blob)], np.int32).tobytes())
     blobs = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(blob)])
@@ -245,7 +246,7 @@ def _batch(number: int, item: object) -> pa.RecordBatch:
 
 
 def _results(number: int, result: object) -> Iterator[pa.RecordBatch]:
-    """What a kernel gave for that number. A note has a number below 0, by which Spark finds it."""
+    """The result of a kernel for that number. A note has a number below 0, by which Spark finds it."""
     if isinstance(result, Noted):
         yield _batch(number, result.item)
         yield _batch(~number, result.note)
@@ -295,11 +296,11 @@ def _count(items: Sequence[int]) -> int:
 
 
 if __name__ == "__main__":
-    import pyspark.worker  # noqa: F401  What it imports, no worker has to.
+    import pyspark.worker  # noqa: F401  Imported once here, not in each worker.
     from pyspark.daemon import manager
 
     for name in os.environ.get(_LOADED, "").split():
         import_module(name)
-    # Behind each task a worker collects garbage. That looked at all that was imported, and cost more than a short task.
+    # After each task a worker collects garbage. That visited everything imported, and cost more than a short task.
     gc.freeze()
     manager()

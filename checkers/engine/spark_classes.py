@@ -1,8 +1,8 @@
-"""An archive of Java's classes as Spark needs them: with it Spark starts in half of the time.
+"""An archive of Java's classes as Spark needs them, with which Spark starts in half of the time.
 
 `python -m harness.spark_archive` makes it. Java writes the archive when it ends, and takes 160 MB for it. It belongs to
-one Java and one PySpark, and lies in the environment of this Python. Java itself holds it against its classes, and goes
-on without it if it does not fit.
+one Java and one PySpark, and is stored in the environment of this Python. Java itself compares it with its classes, and
+ignores it if it does not fit.
 """
 
 import os
@@ -17,12 +17,12 @@ from typing import Final
 
 from checkers.engine.datasets import Engine
 
-_QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"  # What it leaves out, and why, is of no interest to anybody.
+_QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"  # Nobody needs the list of classes that it leaves out.
 _DUMP_S: Final = 300
 
 
 def archive() -> Path | None:
-    """Where the archive is, or would be; None if there is no Java."""
+    """The path of the archive, even if it does not exist yet; None if there is no Java."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     if java is None:
@@ -33,7 +33,7 @@ def archive() -> Path | None:
 
 
 def java_options() -> str:
-    """What Java is to be told, so that it uses the archive; nothing if there is none."""
+    """The options with which Java uses the archive; empty if there is none."""
     file = archive()
     # Java splits its options at blanks.
     if file is None or not file.is_file() or " " in str(file):
@@ -42,7 +42,7 @@ def java_options() -> str:
 
 
 def write_archive(check: Callable[[Engine], object]) -> Path | None:
-    """Start Spark, let it run a check, and keep the classes; where they are, or None if that cannot be."""
+    """The path of a new archive, after starting Spark and running a check on it; None if it cannot be written."""
     from checkers.engine import spark  # noqa: PLC0415  It imports this module.
 
     file = archive()

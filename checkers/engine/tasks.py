@@ -1,7 +1,7 @@
-"""A small history is one task: kernels run in its threads, as over many runs at once, and Spark's jobs stay few.
+"""Small histories as one task each: kernels run in its threads, as over many runs at once, and Spark jobs stay few.
 
 Cut into tasks of its own, a history of some thousand operations takes Spark a dozen jobs for a check, and each of them
-takes longer than all that its kernels do.
+takes longer than all its kernels.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ class Judge(Protocol):
     """A check of one history, or of a part of it: an importable function, or `functools.partial` of one."""
 
     def __call__(self, *, engine: Engine) -> Judgement:
-        """What that history proves, by kernels that run there."""
+        """The judgement of that history, by kernels that run on that engine."""
 
 
 def judged(history: Path, judges: Sequence[Judge], engine: Engine) -> list[Judgement]:
-    """What each judge says of its part of that history, in their order. Raises HistoryError if it is damaged."""
+    """The judgement of each judge for its part of that history, in order. Raises HistoryError if it is damaged."""
     if not is_small(history):
         return [judge(engine=engine) for judge in judges]
     told = engine.over(tuple(enumerate(judges))).map(_alone).collect()
@@ -34,12 +34,12 @@ def judged(history: Path, judges: Sequence[Judge], engine: Engine) -> list[Judge
 
 
 def is_small(history: Path) -> bool:
-    """Is that history's folder work for one task? Raises HistoryError if a file cannot be read."""
+    """True if that history's folder is work for one task. Raises HistoryError if a file cannot be read."""
     return sum(map(_values, (history / name for name in _FILES))) <= VALUES_OF_A_TASK
 
 
 def _values(path: Path) -> int:
-    """The values in the longest column of each row group, each element of a list by itself."""
+    """The number of values in the longest column of each row group, summed; each element of a list counts."""
     if not path.is_file():
         return 0
     try:

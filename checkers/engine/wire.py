@@ -1,7 +1,7 @@
-"""Messages of kernels as bytes, in as few as their numbers need: whatever travels between tasks is copied ten times.
+"""Messages of kernels as bytes, as few as their numbers need: everything between tasks is copied ten times.
 
-Pickle, with a form of its own for what most of the bytes are: that of a class is beside it, and `carry` makes it known.
-Whoever receives a message has the very same columns.
+Pickle, with compact forms for the classes that make up most of the bytes: each class has its form beside it, registered
+by `carry`. The receiver of a message gets identical columns.
 """
 
 import pickle
@@ -23,9 +23,9 @@ _NARROWER: Final = (np.int8, np.int16, np.int32)
 
 
 def carry(kind: type[T], form: Callable[[T], tuple[Callable[..., T], tuple[object, ...]]]) -> None:
-    """Let messages of that class travel in that form: what makes the message again, and from what.
+    """Register the wire form of a class: a function that makes the message again, and its arguments.
 
-    The module of the class calls this, so whoever has such a message has its form.
+    The module of the class calls this, so every process with such a message has its form.
     """
     _FORMS[kind] = form
 
@@ -49,19 +49,19 @@ def narrow(values: Int64s | Int32s | Int8s) -> Ints:
 
 
 def steps(values: Int64s | Int32s) -> Ints:
-    """From each value to the next, the first one from 0: small numbers, where a column ascends."""
+    """The differences between neighbours, the first one from 0: small numbers if a column ascends."""
     differences = values.astype(np.int64)
     differences[1:] -= values[:-1]
     return narrow(differences)
 
 
 def sums(steps_: Ints) -> Int64s:
-    """What `steps` was given."""
+    """The inverse of `steps`."""
     return np.cumsum(steps_, dtype=np.int64)
 
 
 def lives(op: Int32s, after: Int32s) -> Lives:
-    """How long after its index each operation ends, and the number that stands for one without an end."""
+    """The length of each operation from its index to its end, and the number that marks one without an end."""
     is_open = after == OPEN_END
     length = after - op
     none = int(length.min(initial=0, where=~is_open)) - 1
@@ -78,12 +78,12 @@ def ends(op: Int32s, of_op: Lives) -> Int32s:
 
 
 def bits(flags: Bools) -> Bits:
-    """Eight flags in a byte, and how many they are."""
+    """Flags packed eight to a byte, and their count."""
     return np.packbits(flags), len(flags)
 
 
 def flags(packed: Bits) -> Bools:
-    """What `bits` was given."""
+    """The inverse of `bits`."""
     eights, count = packed
     return np.unpackbits(eights, count=count).view(np.bool_)
 

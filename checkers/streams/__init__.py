@@ -1,1 +1,1 @@
-"""Whether a change stream kept its contract. Begin at check.py."""
+"""Contract of a change stream: its rules and findings. Begin at check.py."""

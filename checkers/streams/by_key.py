@@ -1,7 +1,7 @@
-"""The rules about one key at a time, a block of keys after the other; and the view of the whole log that this leaves.
+"""The rules about one key at a time, block by block of keys; and the view of the whole log that results.
 
-What a block finds is told by the rows of the whole log. Violations stand in the order in which the whole log would tell
-them: by time, and at one time by what each rule goes by.
+The findings of a block are renumbered to the rows of the whole log. Violations are sorted as over the whole log: by
+time, and at one time by the column that each rule names.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfKeys:
-    """What the rules about single keys say."""
+    """The rulings of the rules about single keys."""
 
     late: Ruling
     boundary: Ruling
@@ -41,7 +41,7 @@ class OfKeys:
 
     @classmethod
     def of(cls, view: StreamView, extent: Extent) -> "OfKeys":
-        """Of all keys of a view; `extent` is that of the whole log."""
+        """The rulings for all keys of a view; `extent` is that of the whole log."""
         late, boundary = late_events(view)
         closings = Closings.of(view)
         missing = missing_events(view, closings)
@@ -56,7 +56,7 @@ class OfKeys:
         )
 
     def moved(self, to: Callable[[Ruling], Ruling]) -> "OfKeys":
-        """The same by other rows."""
+        """The same rulings, each converted by `to`."""
         return OfKeys(
             late=to(self.late),
             boundary=to(self.boundary),
@@ -69,7 +69,7 @@ class OfKeys:
 
 
 class _Whole:
-    """The matches of a log of so many rows beside so many writes. Blocks fill them in, side by side: each its rows."""
+    """The matches of a log of so many rows with so many writes. Blocks fill them in, in parallel: each its own rows."""
 
     def __init__(self, rows: int, writes: int) -> None:
         self._identity, self._write = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64)
@@ -77,7 +77,7 @@ class _Whole:
         self._is_expected = np.zeros(writes, np.bool_)
 
     def put(self, block: Block, base: int, is_event: Bools, matches: Matches) -> None:
-        """Fill in what a block knows of its own events; from `base` on identities are its own."""
+        """Fill in a block's matches of its own events, with identities numbered from `base`."""
         rows = block.events[is_event]
         expected = block.writes[matches.expected]
         self._identity[rows] = matches.identity[is_event] + base
@@ -87,7 +87,7 @@ class _Whole:
         self._is_expected[expected] = True
 
     def matches(self) -> Matches:
-        """All of it."""
+        """The matches of the whole log."""
         match = self._write
         if not self._is_expected.all():
             match = np.append(np.cumsum(self._is_expected) - 1, -1)[match]
@@ -108,12 +108,12 @@ def judged_by_key(
     threads: int = 1,
     block_rows: int = BLOCK_ROWS,
 ) -> tuple[StreamView, OfKeys]:
-    """The view of a log, and what the rules about single keys say; by so many threads. O(n log n)."""
+    """The view of a log, and the rulings of the rules about single keys; by so many threads. O(n log n)."""
     parts, extent = blocks(deliveries, writes, block_rows), Extent.of(deliveries, writes)
     if len(parts) == 1:
         view = stream_view(deliveries, writes, contract)
         return view, OfKeys.of(view, extent)
-    # Which operations share a name, is a matter of all keys. Where each row of a unit is sent, nobody asks for names.
+    # Operations that share a name may have different keys. If each row of a unit is sent, names are not needed.
     is_named = contract.unit_rows == "final"
     events = deliveries if is_named else replace(deliveries, unit=constant(NEVER, len(deliveries.kind)))
     named = replace(writes, txn=unit_names(writes) if is_named else constant(NEVER, len(writes.op)))
@@ -133,7 +133,7 @@ def _of_block(
     whole: _Whole,
     part: tuple[int, Block],
 ) -> OfKeys:
-    """What one block shows, by the rows of the whole log; its matches go into `whole`."""
+    """The rulings of one block, renumbered to the rows of the whole log; its matches go into `whole`."""
     base, block = part
     d, w = events_of(deliveries, block.events), writes_of(writes, block.writes)
     matches = matches_of(d, w, contract, has_source=len(writes.op) > 0)
@@ -142,7 +142,7 @@ def _of_block(
 
 
 def _moved(ruling: Ruling, block: Block) -> Ruling:
-    """A block's ruling by the rows of the whole log."""
+    """A block's ruling, renumbered to the rows of the whole log."""
     return replace(
         ruling,
         watermark=block.events[ruling.watermark],
@@ -153,7 +153,7 @@ def _moved(ruling: Ruling, block: Block) -> Ruling:
 
 
 def _of_all(view: StreamView, parts: Sequence[OfKeys]) -> OfKeys:
-    """What all blocks say together."""
+    """The rulings of all blocks as one."""
 
     def key(ruling: Ruling) -> Int64s:
         return view.writes.key[ruling.write]

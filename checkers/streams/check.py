@@ -1,23 +1,30 @@
-"""Whether a change stream kept its contract: the rules of task.RULES, from a history to findings.
+"""Contract of a change stream: the rules of task.RULES, from a history to findings.
 
-Each subscriber is one task, for threads and for Spark alike. If there are several, every task first says what its
-deliveries tell of the source (positions that no operation reported); then each judges its own log with what all have
-told. The driver holds that, one example for each anomaly and subscriber, and two numbers for each session and position,
-by which it tells whether sessions agree: never the stream.
+Each subscriber is one task, for threads and for Spark alike. If there are several, every task first derives facts about
+the source from its deliveries (positions that no operation reported); then each judges its own log with the facts of
+all. The driver holds those facts, one example for each anomaly and subscriber, and two numbers for each session and
+position, by which it compares sessions: never the stream.
 
-Witnesses, by anomaly: late-event, first deliveries after a watermark that covers their key; late-event-boundary, those
-of them whose position is that of a watermark; watermark-regress, pairs of watermarks in one scope; missing-event and
-torn-unit, watermarks that newly close a committed write, or a unit of two events, in live coverage; order-inversion,
-first deliveries compared with one before them; duplicate-event, first deliveries behind which more came;
-phantom-event, events of a key of which a write failed; wrong-value, events compared with their write; split-view,
-positions that two sessions completed; silent-gap, gap markers and losses; state-mismatch, watermarks that newly close a
-version of a key behind another; divergent-duplicate, events that came twice with a value; outside-filter, rows of
-sessions for which something lies outside; moved-key, rows compared with the one before on one of several partitions;
-resume-hole, starts behind which a key was written, and something tells whether that was sent; lost-tail, live
-subscribers for which something was written after the last fault; hand-over-hole, keys in snapshots that were written
-behind them; watermark-from-future, watermarks compared with what had begun; watermark-above-partitions, watermarks of
-the whole where two partitions differ; rewritten-offset, offsets read in two sessions; event-after-end, markers that end
-something; zombie, changes of owners; real-time-order, operations before which one of another process had ended.
+Witnesses, by anomaly:
+- late-event: first deliveries after a watermark that covers their key;
+- late-event-boundary: those of them whose position is that of a watermark;
+- watermark-regress: pairs of watermarks in one scope;
+- missing-event and torn-unit: watermarks that newly close a committed write, or a unit of two events, in live coverage;
+- order-inversion: first deliveries compared with one before them;
+- duplicate-event: first deliveries after which more events came;
+- phantom-event: events of a key of which a write failed; wrong-value: events compared with their write;
+- split-view: positions that two sessions completed; silent-gap: gap markers and losses;
+- state-mismatch: watermarks that newly close a version of a key after another;
+- divergent-duplicate: events that came twice with a value;
+- outside-filter: rows of sessions that do not cover everything;
+- moved-key: rows compared with the one before on one of several partitions;
+- resume-hole: starts after which a key was written, if it can be known that the write was sent;
+- lost-tail: live subscribers for which something was written after the last fault;
+- hand-over-hole: keys in snapshots that were written after them;
+- watermark-from-future: watermarks compared with the operations begun so far;
+- watermark-above-partitions: watermarks of the whole while two partitions differ;
+- rewritten-offset: offsets read in two sessions; event-after-end: markers that end something;
+- zombie: changes of owners; real-time-order: operations before which one of another process had ended.
 """
 
 from collections import Counter
@@ -48,13 +55,13 @@ from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 
-UNPLACED_PERCENT = 10  # With more writes of unknown position nobody can say that none is missing.
+UNPLACED_PERCENT = 10  # With more writes of unknown position a missing event cannot be excluded.
 
 
 def check(history: Path, contract: StreamContract, engine: Engine, name: Name = number) -> Judgement:
-    """What the streams of that history directory prove. Raises HistoryError if its files are damaged.
+    """The judgement of the streams in that history directory. Raises HistoryError if its files are damaged.
 
-    `name` shows keys and values. The findings are the same for every engine, and stand in one order.
+    `name` shows keys and values. The findings, and their order, are the same for every engine.
     """
     parts = stream_logs(history, contract)
     logs = engine.over(parts)
@@ -91,7 +98,7 @@ def check(history: Path, contract: StreamContract, engine: Engine, name: Name = 
 
 
 def _unknown(outcomes: list[Outcome], source: dict[str, int]) -> dict[str, str]:
-    """Why which anomalies cannot be told."""
+    """The anomalies that cannot be decided, with the reason."""
     defects = sorted({outcome.defect for outcome in outcomes if outcome.defect})
     if defects:
         return dict.fromkeys(RULES, defects[0])

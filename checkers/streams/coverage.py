@@ -1,10 +1,10 @@
-"""Which keys a session covers, since when, and from which position on.
+"""Coverage of keys by sessions: the keys that each session covers, since when, and from which position on.
 
-Markers say it. `open` with neither span nor key covers everything, with a span that partition, with a key that key
+Markers declare it. `open` with neither span nor key covers everything, with a span that partition, with a key that key
 alone; its position is where the session starts. `gap` ends the coverage of what it names until the key's next row, or
-backfill row; a row that the session has shown before does not count, as a repetition says nothing about what was lost.
-`close`, `error` and `end` end it for good. A session without `open`, or whose `open` has no position, starts for each
-key with the key's first row: what came before that row nobody promised.
+backfill row; a row that the session has shown before does not count, because a repetition shows nothing about lost
+events. `close`, `error` and `end` end it for good. A session without `open`, or whose `open` has no position, starts
+for each key with the key's first row: nothing was promised for what came before that row.
 """
 
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ class Covered:
 
     since: Int64s
     start: Int64s
-    is_inclusive: Bools  # Does coverage begin with `start` itself, rather than behind it?
+    is_inclusive: Bools  # True if coverage begins with `start` itself, not after it.
 
     def reaches(self, position: Int64s) -> Bools:
-        """Is the key covered, and `position` not part of what the session began with?"""
+        """True if the key is covered, and `position` comes after the session's start."""
         result: Bools = (position > self.start) | (self.is_inclusive & (position == self.start))
         result &= self.since != NEVER
         return result
 
 
 class Coverage:
-    """Answers for all sessions of one log of n deliveries.
+    """Coverage in all sessions of one log of n deliveries.
 
     `session` (n,) are dense ids, `begins` (n,) the events with which coverage of a key can begin.
     """
@@ -58,16 +58,16 @@ class Coverage:
         self._of_key = of_key
 
     def at(self, session: Int64s, key: Int64s, span: Int64s, time: Int64s) -> Covered:
-        """The coverage of `key`, which is of partition `span` (-1: of none, or of one not known), just before `time`.
+        """The coverage of `key`, which is of partition `span` (-1: of none, or unknown), just before `time`.
 
         Times are row numbers of the log. All arrays are (m,).
         """
         marker = self._last_whole[session]
-        early = np.flatnonzero(marker >= time)  # Mostly a session has one marker, with which it began.
+        early = np.flatnonzero(marker >= time)  # Usually a session has only the marker with which it began.
         marker[early] = self._whole_markers.last_before(session[early], time[early])
         if len(self._span_markers.rows):
             marker = np.maximum(marker, self._span_markers.last_before(self._by_span(session, span), time))
-            # Any partition may be that of a key whose partition is not known.
+            # A key of unknown partition may be in any of them.
             marker = np.maximum(marker, np.where(span < 0, self._span_losses.last_before(session, time), -1))
         if len(self._of_key):
             marker = np.maximum(marker, self._key_markers.last_before(self._by_key(session, key), time))
@@ -80,7 +80,7 @@ class Coverage:
         return Covered(since=since, start=start, is_inclusive=is_declared & self._resumes_at)
 
     def _since_rows(self, session: Int64s, key: Int64s, time: Int64s, marker: Int64s) -> tuple[Int64s, Int64s]:
-        """Since which row keys are covered whose last marker does not say so, and that row's position."""
+        """The first row since each key's last marker, which does not declare a start; and that row's position."""
         row = self._rows.first(self._by_key(session, key), marker, above=True)
         row[row >= time] = -1
         is_over = np.isin(self._of(self._deliveries.kind.astype(np.int64), marker), ENDS)
@@ -126,13 +126,13 @@ def _by_time(group: Int64s, time: Int64s) -> GroupIndex:
 
 
 def is_marker(deliveries: Deliveries) -> Bools:
-    """The events at which coverage may change otherwise than by a key's first row."""
+    """True for events at which coverage may change, apart from a key's first row."""
     result: Bools = is_kind(deliveries.kind, MARKERS)
     return result
 
 
 def is_session_marker(deliveries: Deliveries) -> Bools:
-    """The markers of a whole session."""
+    """True for the markers of a whole session."""
     result = is_marker(deliveries)
     result &= (deliveries.key == NEVER) & (deliveries.span < 0)
     return result

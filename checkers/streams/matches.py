@@ -1,4 +1,4 @@
-"""Which write of the source each event of a log shows, and which events are the same: each key by itself."""
+"""Matches of events: the write of the source that each event shows, and the events that are the same. Key by key."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,20 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matches:
-    """What the n rows of a log have to do with each other, and with the e writes that the stream owes.
+    """Matches of the n rows of a log with each other, and with the e writes that the stream owes.
 
-    What is no event has no identity that counts, is no phantom, and matches nothing.
+    Rows that are no events have an identity without meaning, are no phantoms, and match nothing.
     """
 
     identity: Int64s  # (n,) by what the contract says makes two events the same
-    is_repeated: Bools  # (n,) events whose identity another event has: of any other nothing has to be sorted
+    is_repeated: Bools  # (n,) events whose identity another event has: all others need no sorting
     is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
     expected: Int64s  # (e,) rows of the source for which the stream owes an event
     match: Int64s  # (n,) the place in `expected` of the write that an event shows, -1: none
 
 
 def matches_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, *, has_source: bool) -> Matches:
-    """Those of a log, or of some of its keys with their writes; `has_source`: is there any source? O(n log n)."""
+    """The matches of a log, or of some keys with their writes; `has_source`: True if there is a source. O(n log n)."""
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL))
     identity, expected, match = _joined(deliveries, writes, contract, is_event)
     rows = np.flatnonzero(is_event)
@@ -42,7 +42,7 @@ def matches_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamCon
 
 
 def _are_phantoms(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, rows: Int64s) -> Bools:
-    """(n,) Which of those rows show a value that was certainly not written."""
+    """(n,) True for those of the rows that show a value which was certainly not written."""
     d, result = deliveries, np.zeros(len(deliveries.kind), np.bool_)
     rows = rows[d.value[rows] != NEVER]
     if contract.system_events or len(rows) == 0:
@@ -63,7 +63,7 @@ def _owed(writes: SourceWrites, contract: StreamContract) -> Int64s:
     """The writes that the stream owes: Committed*, one for each key of a unit if only its final row is sent."""
     owed = np.flatnonzero((writes.outcome != FAIL) & (writes.position != NEVER))
     if not contract.has_noop_events:
-        # A value that was never written before changes something; of any other write nobody knows.
+        # A value that was never written before changes something; any other write may change nothing.
         what = codes(writes.key, writes.value)
         owed = owed[(np.bincount(what)[what[owed]] == 1) & (writes.value[owed] != NEVER)]
     if contract.unit_rows == "final":
@@ -79,9 +79,9 @@ def _joined(
 ) -> tuple[Int64s, Int64s, Int64s]:
     """The identity of each row, the expected writes, and which of them each row shows.
 
-    A row shows the write of its identity. Where several writes claim one identity (two leaders gave one position
-    twice), its value decides; where just one does, a wrong value is another rule's affair. Writes that nothing tells
-    apart count as one.
+    A row shows the write of its identity. If several writes claim one identity (two leaders gave one position twice),
+    its value decides; if only one does, a wrong value is left to another rule. Writes that nothing distinguishes count
+    as one.
     """
     d, rows, owed = deliveries, np.flatnonzero(is_event), _owed(writes, contract)
     n = len(rows)
@@ -95,7 +95,7 @@ def _joined(
     own, match = np.zeros(len(d.kind), np.int64), np.full(len(d.kind), -1, np.int64)
     own[rows] = identity[:n]
     claims = np.bincount(identity[n:], minlength=int(identity.max(initial=0)) + 1)
-    if claims.max() <= 1:  # Mostly one write claims an identity.
+    if claims.max() <= 1:  # Usually one write claims an identity.
         expected = np.arange(len(owed))
         match[rows] = _places(identity[n:], len(claims) - 1)[identity[:n]]
     else:
@@ -105,7 +105,7 @@ def _joined(
 
 
 def _by_value(identity: Int64s, value: Int64s, count: int) -> tuple[Int64s, Int64s]:
-    """Which writes differ by identity or value; and which of these each of the first `count` rows shows, no writes."""
+    """The writes that differ by identity or value; and which of these each of the first `count` rows (events) shows."""
     whole = codes(identity, value)
     expected = first_rows(whole[count:])
     by_value = _places(whole[count:][expected], int(whole.max(initial=0)))
@@ -117,9 +117,9 @@ def _by_value(identity: Int64s, value: Int64s, count: int) -> tuple[Int64s, Int6
 def _by_unit(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, match: Int64s, expected: Int64s
 ) -> Int64s:
-    """`match`, and for rows whose value tells nothing the write of the key in the unit that they name, if it is there.
+    """`match`, extended: a row whose value matches nothing shows its key's write in the unit that it names.
 
-    So a row of a transaction with another value than it wrote is a wrong value, and not a missing write as well.
+    So a row of a transaction with another value than it wrote is a wrong value, and not also a missing write.
     """
     if contract.unit_rows != "final" or contract.atomic_unit != "transaction":
         return match
@@ -137,7 +137,7 @@ def _by_unit(
 
 
 def _places(code: Int64s, top: int) -> Int64s:
-    """For each code up to `top` its place in `code`, -1 if it has none."""
+    """For each code up to `top` its place in `code`; -1 if it has none."""
     result = np.full(top + 1, -1, np.int64)
     result[code] = np.arange(len(code))
     return result

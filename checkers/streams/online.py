@@ -1,16 +1,16 @@
-"""The stream rules while a run goes on: the same kernels, fed in batches, over what is still open.
+"""The stream rules while a run goes on: the same kernels, fed in batches, over the events that are still open.
 
 S02 by position, S03, S05, S06, S07, S10 and S17: what a stream shows of itself, without its source. Each batch is
-judged together with what is held of the events before it, and a violation is told with the event that made it certain:
-the same one however the stream is cut into batches, so that a run which stops there can be repeated.
+judged together with the events held from before. A violation is reported with the event that made it certain: the same
+one however the stream is cut into batches, so that a run which stops there can be repeated.
 
-Held is what is not yet closed (`checkers.streams.online_state`). When something comes back that was closed and let go,
-as it does after a subscriber resumed below its last watermark, all events before the batch are asked for again
-(`recall`): whether a row is late or a repetition, only they can tell. So each resume costs a look back, and a stream
-that repeats rows inside its sessions costs one for each batch that does.
+Events that are not yet closed are held (`checkers.streams.online_state`). When an event comes back that was closed and
+released, as happens after a subscriber resumed below its last watermark, all events before the batch are fetched again
+(`recall`): only they decide if a row is late or a repetition. So each resume costs a look back, and a stream that
+repeats rows inside its sessions costs one for each such batch.
 
-Not seen here: whatever needs the source (events whose write failed are taken for events), S27 by the source's order,
-and torn units of several positions, as these may still grow.
+Not seen here: everything that needs the source (events whose write failed are taken for events), S27 by the source's
+order, and torn units of several positions, as these may still grow.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,12 +35,12 @@ from harness.core.promises import StreamContract
 ONLINE = (LATE, BOUNDARY, REGRESS, INVERTED, DUPLICATE, TORN, ZOMBIE)
 
 Recall = Callable[[int | None, int], Deliveries]
-Breach = tuple[int, ...]  # What was broken, by numbers that mean the same in every batch.
+Breach = tuple[int, ...]  # A violation, as numbers that mean the same in every batch.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """A rule that was broken, and the event with which that became certain; `seq` is its place in the journal."""
+    """A broken rule, and the event that made it certain; `seq` is its place in the journal."""
 
     anomaly: str
     subscriber: int
@@ -52,7 +52,7 @@ class Online:
     """Follows the streams of one run.
 
     `recall(subscriber, seq)` returns the events of that subscriber (None: of all) before that place of the journal, by
-    time. It is asked seldom, and for all of them: nothing else that is held grows with the stream.
+    time. It is called rarely, and returns all of them: nothing else that is held grows with the stream.
     """
 
     def __init__(self, contract: StreamContract, recall: Recall) -> None:
@@ -63,11 +63,11 @@ class Online:
 
     @property
     def held(self) -> int:
-        """How many events are held."""
+        """The number of events held."""
         return sum(len(log.state.kind) for log in self._logs.values())
 
     def feed(self, batch: Deliveries) -> tuple[Violation, ...]:
-        """What the next events break, by time; `batch` follows the one before, subscribers mixed. O(n log n)."""
+        """The violations of the next events, by time; `batch` continues the last one, subscribers mixed. O(n log n)."""
         found: list[Violation] = []
         if self._is_apart:
             for who in np.unique(batch.subscriber).tolist():
@@ -94,7 +94,7 @@ class _Log:
         self.state = joined()
 
     def feed(self, batch: Deliveries) -> list[Violation]:
-        """What the batch breaks. A stream that cannot be judged breaks nothing: that is told when the run is over."""
+        """The violations in the batch. A stream that cannot be judged has none: the end of the run reports that."""
         self._is_defect = self._is_defect or defect(batch, self._contract) is not None
         if self._is_defect:
             self.state = joined()
@@ -112,9 +112,9 @@ class _Log:
         return result
 
     def _new(self, whole: Deliveries, held: int) -> Iterator[Violation]:
-        """What rules show that may judge an earlier event by a later one: each with the event that made it certain."""
+        """Violations of an earlier event by a later one, each with the event that made it certain."""
         for anomaly, breach in sorted(self._breaches(whole) - self._told):
-            low, high = held, len(whole.kind)  # It is there with the first `high` events, and not with the first `low`.
+            low, high = held, len(whole.kind)  # It shows with the first `high` events, and not with the first `low`.
             while high - low > 1:
                 middle = (low + high) // 2
                 is_there = (anomaly, breach) in self._breaches(taken(whole, np.arange(middle)))
@@ -128,7 +128,7 @@ class _Log:
 
 
 def torn_in(deliveries: Deliveries, contract: StreamContract) -> set[Breach]:
-    """The torn units of a stream that the rule tells without a source: their scope, and their own number."""
+    """The torn units of a stream that the rule finds without a source: their scope, and their own number."""
     if contract.atomic_unit == "none" or (contract.atomic_unit == "epoch" and contract.position != "epoch"):
         return set()
     deliveries = _narrow(deliveries)
@@ -146,7 +146,7 @@ def torn_in(deliveries: Deliveries, contract: StreamContract) -> set[Breach]:
 
 
 def zombies_in(deliveries: Deliveries, contract: StreamContract, floor: int = NOTHING_CLOSED) -> set[Breach]:
-    """The rows above the floor that an owner put into a log which it no longer owned."""
+    """The rows above the floor that an owner added to a log which it no longer owned."""
     if contract.epochs != "owners" or contract.position == "epoch":
         return set()
     d = deliveries
@@ -156,7 +156,7 @@ def zombies_in(deliveries: Deliveries, contract: StreamContract, floor: int = NO
 
 
 def _narrow(deliveries: Deliveries) -> Deliveries:
-    """The stream without the names of units that rows of several positions bear: these are several units, or grow."""
+    """The stream without the names of units with rows of several positions: these are several units, or still grow."""
     rows = np.flatnonzero(is_kind(deliveries.kind, (ROW, BACKFILL)) & (deliveries.unit != NEVER))
     unit = deliveries.unit.copy()
     _, first, name = np.unique(unit[rows], return_index=True, return_inverse=True)
@@ -176,7 +176,7 @@ def _broken(view: StreamView) -> Iterator[tuple[str, Int64s]]:
 
 
 def _scope(deliveries: Deliveries, row: int, contract: StreamContract) -> Breach:
-    """By what a scope is known from batch to batch."""
+    """The identity of a scope in all batches."""
     names = {"session": ("subscriber", "session"), "subscriber": ("subscriber",), "partition": ("span",), "global": ()}
     return tuple(int(getattr(deliveries, name)[row]) for name in names[contract.wm_scope])
 

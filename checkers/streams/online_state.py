@@ -1,16 +1,16 @@
-"""What of a stream must be held so that the rules judge the events to come as if they saw all that came before.
+"""The part of a stream that must be held so that the rules judge later events as if they saw all earlier ones.
 
-The words. The *floor* is a position: up to it everything is closed, for each session that still goes on. Events above
-it are held, whole. Of what lies at or below it these are:
-1. The row with which coverage of a key began, where no marker declared the start: one for each session and key.
+The *floor* is a position: everything up to it is closed, for each session that still goes on. Events above it are held
+as a whole. At or below it only these are held:
+1. The row with which coverage of a key began, if no marker declared the start: one for each session and key.
 2. The first of the highest watermarks of each scope and partition, as no later one may be below it; of each lane that
-   reaches above the floor its first watermark of each height there, and its last, which says what the lane covers.
-3. Watermarks that tear by their place, whatever their height (`cut: delivery`), and ends of batches: the first behind
-   each held event. Rows of other units have not arrived by then, and one more watermark tells no more.
-4. Where events name the owner of the log, one row of the newest owner: rows of older ones may not follow it.
+   reaches above the floor its first watermark of each height there, and its last, which shows what the lane covers.
+3. Watermarks that tear by their place, whatever their height (`cut: delivery`), and ends of batches: the first after
+   each held event. Rows of other units have not arrived by then, and a second watermark adds nothing.
+4. If events name the owner of the log, one row of the newest owner: rows of older ones may not follow it.
 5. Markers, unless a later one took their place and nothing is held between the two.
-A violation that an event to come can show, needs no more: what it is compared with lies above the floor. If an event
-comes at or below the floor, nothing follows from what is held.
+A violation that a later event can show needs no more: what it is compared with lies above the floor. If an event
+comes at or below the floor, nothing can be concluded from what is held.
 """
 
 from dataclasses import fields, replace
@@ -28,12 +28,12 @@ _COLUMNS = [(field.name, np.int8 if field.name == "kind" else np.int64) for fiel
 
 
 def taken(deliveries: Deliveries, rows: Int64s) -> Deliveries:
-    """Those rows, in that order."""
+    """The deliveries of those rows, in that order."""
     return Deliveries(**{name: getattr(deliveries, name)[rows] for name, _ in _COLUMNS})
 
 
 def joined(*parts: Deliveries) -> Deliveries:
-    """The parts, one behind the other."""
+    """The parts, one after the other."""
     return Deliveries(
         **{
             name: np.concatenate([np.empty(0, kind), *(getattr(part, name) for part in parts)])
@@ -43,13 +43,13 @@ def joined(*parts: Deliveries) -> Deliveries:
 
 
 def closed_up_to(view: StreamView) -> int:
-    """The floor: the least of what the current session of each subscriber has been told, in each of its partitions.
+    """The floor: the least position that the current session of each subscriber has reached in each of its partitions.
 
-    A session that was told nothing yet begins at its start; without one, nothing is closed.
+    A session without a watermark has reached its start; without a declared start, nothing is closed.
     """
     d, contract = view.deliveries, view.contract
     current = np.zeros(int(d.subscriber.max(initial=0)) + 1, np.int64)
-    current[d.subscriber] = view.session  # Ascending: the last one stays.
+    current[d.subscriber] = view.session  # Ascending: the last one remains.
     is_current = current[d.subscriber] == view.session
     heard = np.flatnonzero(is_current & is_kind(d.kind, (ROW, BACKFILL, WATERMARK)))
     if len(heard) == 0:
@@ -68,9 +68,9 @@ def closed_up_to(view: StreamView) -> int:
 
 
 def reopened(before: Deliveries, position: int, contract: StreamContract) -> tuple[Deliveries, int]:
-    """What must be held of all events before, when one of that position comes, and the floor below it.
+    """The events that must be held of all `before` when one of that position comes, and the floor below it.
 
-    Where markers declare every start, the rows below the position say nothing of it; else all are held for once.
+    If markers declare every start, the rows below the position do not matter; else all are held this once.
     """
     d = before
     is_below = is_kind(d.kind, (ROW, BACKFILL)) & (d.position < position)
@@ -83,7 +83,7 @@ def reopened(before: Deliveries, position: int, contract: StreamContract) -> tup
 
 
 def open_part(view: StreamView, floor: int) -> Deliveries:
-    """What is held of the view's events, given that floor. O(n log n)."""
+    """The events of the view that are held, given that floor. O(n log n)."""
     d = view.deliveries
     above = is_kind(d.kind, (ROW, BACKFILL)) & (d.position != NEVER) & (d.position > floor)
     marks = _watermarks(view, floor)
@@ -96,13 +96,13 @@ def open_part(view: StreamView, floor: int) -> Deliveries:
 
 
 def _alone(deliveries: Deliveries, rows: Int64s, is_alone: Bools) -> Deliveries:
-    """Those rows, some without the names of their units: the rest of such a unit is not held, and is not missing."""
+    """The deliveries of those rows; flagged ones without the name of their unit, as its other rows are not held."""
     result = taken(deliveries, rows)
     return replace(result, unit=np.where(is_alone[rows], NEVER, result.unit))
 
 
 def _newest_owners(deliveries: Deliveries, contract: StreamContract, among: Bools) -> Bools:
-    """Rule 4: of some events one of the highest epoch in each log."""
+    """Rule 4: one of the events with the highest epoch in each log."""
     d = deliveries
     result = np.zeros(len(d.kind), np.bool_)
     if contract.epochs != "owners":
@@ -114,7 +114,7 @@ def _newest_owners(deliveries: Deliveries, contract: StreamContract, among: Bool
 
 
 def _watermarks(view: StreamView, floor: int) -> Bools:
-    """Rule 2."""
+    """Rows held by rule 2."""
     d = view.deliveries
     result = np.zeros(len(d.kind), np.bool_)
     rows = np.flatnonzero((d.kind == WATERMARK) & ~view.is_regress)
@@ -135,7 +135,7 @@ def _watermarks(view: StreamView, floor: int) -> Bools:
 
 
 def _beginnings(view: StreamView, floor: int) -> Bools:
-    """Rule 1, as coverage is now, and as it was at the last watermark of each lane that reaches above the floor."""
+    """Rule 1, for coverage now, and at the last watermark of each lane that reaches above the floor."""
     d, lanes = view.deliveries, view.lanes
     result = np.zeros(len(d.kind), np.bool_)
     rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)))
@@ -154,7 +154,7 @@ def _beginnings(view: StreamView, floor: int) -> Bools:
 
 
 def _first_behind(view: StreamView, above: Bools, beginnings: Bools) -> Bools:
-    """Rule 3. Coverage, too, can begin between: so the first behind each marker, once something is held."""
+    """Rule 3. Coverage can begin in between as well: so also the first after each marker, once something is held."""
     d, contract = view.deliveries, view.contract
     result = np.zeros(len(d.kind), np.bool_)
     has_begun = count_so_far(view.session, above) > 0
@@ -169,7 +169,7 @@ def _first_behind(view: StreamView, above: Bools, beginnings: Bools) -> Bools:
 
 
 def _changed(rows: Int64s, group: Int64s, count: Int64s) -> Int64s:
-    """Those of `rows` whose count is not that of the one before in their group, nor 0."""
+    """Those of `rows` whose count differs from the one before in their group, and from 0."""
     order = np.argsort(group, kind="stable")
     rows, group = rows[order], group[order]
     before = np.append(0, count[rows[:-1]])
@@ -179,7 +179,7 @@ def _changed(rows: Int64s, group: Int64s, count: Int64s) -> Int64s:
 
 
 def _markers(view: StreamView, held: Bools) -> Bools:
-    """Rule 5. A gap takes the place of gaps alone: what a session asked for, it does not take back."""
+    """Rule 5. A gap replaces only gaps: it does not cancel what a session requested."""
     d = view.deliveries
     marks, is_gap = is_marker(d), d.kind == GAP
     of_session = (d.key == NEVER) & (d.span < 0)
@@ -194,5 +194,5 @@ def _markers(view: StreamView, held: Bools) -> Bools:
 
 
 def _next(group: Int64s, rows: Int64s) -> Int64s:
-    """For each row of the log the next of `rows` in its group, -1 if there is none."""
+    """For each row of the log the next of `rows` in its group; -1 if there is none."""
     return GroupIndex(group[rows], rows, rows).first(group, np.arange(len(group)), above=True)

@@ -1,4 +1,4 @@
-"""Findings about streams as sentences with the facts, for a tired engineer."""
+"""Findings about streams as sentences, with the facts that an engineer needs."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -33,13 +33,13 @@ from harness.core.columns import BACKFILL, COMMIT, ROW, WATERMARK
 from harness.core.verdict import Finding
 
 CHECKER = "streams"
-EVENTS_SHOWN = 8  # Of a position where two differ, that may have very many.
+EVENTS_SHOWN = 8  # Of a position where two sessions differ: it may have very many.
 
 Shown = tuple[int, int]  # Key and value.
 
 
 def finding(example: Example, name: Name) -> Finding:
-    """The finding that an example stands for; its fingerprint depends on what was promised and what came, only."""
+    """The finding of an example; its fingerprint depends only on what was promised and what came."""
     mark, event, missed = example.watermark, example.event, example.missed
     sides = [None if each is None else (each.position, name(each.key), name(each.value)) for each in (event, missed)]
     facts: tuple[object, ...] = (example.anomaly, example.subscriber, mark.session, mark.position, *sides)
@@ -98,7 +98,7 @@ def reversal_finding(reversal: Reversal) -> Finding:
 
 
 def _swapped(sides: list[list[Shown]], key: int) -> tuple[Shown, Shown] | None:
-    """The first two events of that key in the order of one side whose order on the other side is another."""
+    """The first two events of that key that are in different orders on the two sides; None if there are none."""
     one, other = ([event for event in side if event[0] == key] for side in sides)
     return next(((mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine != theirs), None)
 

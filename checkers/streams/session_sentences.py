@@ -1,4 +1,4 @@
-"""Findings about starts, ends, logs and the whole of a stream as sentences with the facts."""
+"""Findings about starts, ends, logs and whole streams, as sentences with the facts."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

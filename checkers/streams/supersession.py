@@ -1,4 +1,4 @@
-"""Supersession: where a stream may skip versions of a key, a newer one stands for those that never came."""
+"""Supersession: if a stream may skip versions of a key, a newer one replaces those that never came."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Versions:
 
     @classmethod
     def of_events(cls, view: StreamView, rows: Int64s) -> "Versions":
-        """Those that events show."""
+        """The versions that events show."""
         d = view.deliveries
         return cls(
             key=d.key[rows],
@@ -32,7 +32,7 @@ class Versions:
 
     @classmethod
     def of_expected(cls, view: StreamView, places: Int64s) -> "Versions":
-        """Those of expected writes."""
+        """The versions of expected writes."""
         w, write = view.writes, view.expected[places]
         return cls(
             key=w.key[write],
@@ -45,11 +45,11 @@ class Versions:
 def superseded(
     view: StreamView, versions: Versions, *, group: Int64s, watermark: Int64s, height: Int64s, before: Int64s
 ) -> Bools:
-    """Which of m versions had a newer one of their key delivered in their place, as the contract permits.
+    """True for each of m versions in whose place a newer one of its key was delivered, as the contract permits.
 
-    It must have arrived before the row `before` (m,), in the group (n,) to which the row `watermark` (m,) belongs, and
-    a watermark of that `height` (m,) must close it. Ask for the few that would else be violations: the cost is that of
-    the newer versions of each, up to its watermark.
+    The newer version must have arrived before the row `before` (m,), in the group (n,) to which the row `watermark`
+    (m,) belongs, and a watermark of that `height` (m,) must close it. Query only the few versions that would otherwise
+    be violations: the cost is that of the newer versions of each, up to its watermark.
     """
     result = np.zeros(len(watermark), np.bool_)
     if view.contract.versions == "every" or len(watermark) == 0:

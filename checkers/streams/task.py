@@ -1,4 +1,4 @@
-"""The work of one task: the stream rules over one log, and of each rule an example with all that a sentence needs."""
+"""The work of one task: the stream rules over one log, and an example for each rule with the facts of its sentence."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -55,7 +55,7 @@ RULES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """An event of a log, in plain numbers; NEVER where it has none."""
+    """An event of a log, in plain numbers; NEVER for a missing one."""
 
     kind: int
     seq: int
@@ -71,8 +71,9 @@ Seen = dict[Sighted, tuple[Sight, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """A write that had not arrived, or that an event should show; `came` is its first delivery behind the watermark in
-    its scope, if there was one.
+    """A write that had not arrived, or that an event should show.
+
+    `came` is its first delivery after the watermark, in the watermark's scope, if there was one.
     """
 
     op: int
@@ -84,19 +85,19 @@ class Missed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """The first violation of a rule by one subscriber, and how many there were."""
+    """The first violation of a rule by one subscriber, and the number of violations."""
 
     anomaly: str
     subscriber: str
     count: int
-    watermark: Sight  # Of a rule without watermarks the event that broke it.
+    watermark: Sight  # For a rule without watermarks, the event that broke it.
     event: Sight | None
     missed: Missed | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one log came to. `defect` says why it could not be judged; then only `source` is told."""
+    """The result of one log. `defect` is the reason why it could not be judged; then only `source` is set."""
 
     source: dict[str, int]  # Facts about the source, the same for all logs.
     defect: str | None = None
@@ -104,17 +105,18 @@ class Outcome:
     witnesses: dict[str, int] = field(default_factory=dict)
     facts: dict[str, int] = field(default_factory=dict)
     views: Views | None = None
-    timed: RealTime | None = None  # What the rule about the source alone says, of the first log.
+    timed: RealTime | None = None  # The result of the rule about the source alone, in the first log only.
 
 
 def placement_of(log: StreamLog, threads: int = 1) -> Placement:
-    """What the deliveries of one log tell of the source, by so many threads."""
+    """The placement that the deliveries of one log give to the source's writes, by so many threads."""
     return told_by(log, Path(log.directory), threads=threads)
 
 
 def judge(log: StreamLog, contract: StreamContract, known: Placement | None, threads: int = 1) -> Outcome:
-    """The rules over one log, by so many threads; `known` is what all logs tell of the source, None if it is the only
-    one.
+    """The outcome of all rules over one log, by so many threads.
+
+    `known` is the placement that follows from all logs; None if this is the only one.
     """
     folder = Path(log.directory)
     with kept():
@@ -127,14 +129,14 @@ def judge(log: StreamLog, contract: StreamContract, known: Placement | None, thr
 
 
 def _timed(log: StreamLog, writes: SourceWrites, contract: StreamContract) -> RealTime | None:
-    """What the rule about the source alone says: once, for the first log."""
+    """The result of the rule about the source alone: once, for the first log."""
     if contract.realtime == "none" or log.chosen[0] != log.subscribers[0]:
         return None
     return real_time_order(read_placed(Path(log.directory), writes), contract)
 
 
 def sights(log: StreamLog, contract: StreamContract, known: Placement | None, wanted: tuple[Sighted, ...]) -> Seen:
-    """What the log's sessions of those wanted saw at their positions, by time: the same events that `views` are of."""
+    """The events that the log's sessions in `wanted` saw at their positions, by time: those that `views` summarize."""
     view = stream_view(*read_beside(log, Path(log.directory), known), contract)
     return {each: tuple(_sight(view, row) for row in rows.tolist()) for each, rows in rows_at(view, wanted).items()}
 
@@ -149,15 +151,15 @@ def judged(
     threads: int = 1,
     block_rows: int = BLOCK_ROWS,
 ) -> Outcome:
-    """The rules over columns; `writes` are placed, and empty where only the stream is known."""
+    """The outcome of the rules over columns; `writes` are placed, and empty if only the stream is known."""
     if problem := defect(deliveries, contract):
         return Outcome(source=source_facts(writes), defect=problem)
     view, of_keys = judged_by_key(deliveries, writes, contract, threads=threads, block_rows=block_rows)
-    # Without a source the units that the rows name are all that is known of it.
+    # Without a source, only the units that rows name are known.
     units = view if len(writes.op) else announced_view(deliveries, contract)
     torn = torn_units(units, threads=threads, block_rows=block_rows)
     is_alone = len(log.chosen) == len(log.subscribers)
-    with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter's lock in all that takes long.
+    with ThreadPoolExecutor(threads) as pool:  # NumPy releases the interpreter's lock in all long calls.
         source = pool.submit(source_facts, writes)
         views = pool.submit(views_of, view, is_alone=is_alone, block_rows=block_rows)
         tasks = _tasks(view, of_keys, around, block_rows)
@@ -213,7 +215,7 @@ def _tasks(view: StreamView, of_keys: OfKeys, around: Around, block_rows: int) -
 
 
 def source_facts(writes: SourceWrites) -> dict[str, int]:
-    """Of placed writes: operations that certainly happened and have no position, and unclear ones that nobody saw."""
+    """Counts of placed writes: ok operations without a position, and unclear ones that nobody saw."""
     is_ok, is_unplaced = writes.outcome == OK, writes.position == NEVER
     return {
         "writing-operations": _distinct_count(writes.op if is_ok.all() else writes.op[is_ok]),
@@ -223,7 +225,7 @@ def source_facts(writes: SourceWrites) -> dict[str, int]:
 
 
 def _distinct_count(values: Int64s) -> int:
-    """How many values differ. Those that stand in order are not copied."""
+    """The number of distinct values. Ascending values are not copied."""
     ascending = values if is_ascending(values) else np.sort(values)
     return int(np.count_nonzero(first_of_each(ascending)))
 

@@ -1,9 +1,9 @@
 """A stream beside its source, prepared for the rules: scopes, first deliveries, expected writes, and lanes.
 
-The words. An *event* is a row or a backfill row. Its *identity* is what the contract says makes two events the same. A
-*scope* is how far a watermark's promise reaches (`wm_scope`). A *lane* is the watermarks of one session and partition
-between two markers of the session: inside it coverage changes only by a key's first row, and positions never fall,
-because watermarks that went back are left out. Times are row numbers of the log: the order of receipt.
+An *event* is a row or a backfill row. Its *identity* is what the contract compares to decide that two events are the
+same. A *scope* is how far a watermark's promise reaches (`wm_scope`). A *lane* is the watermarks of one session and
+partition between two markers of the session: inside it coverage changes only by a key's first row, and positions never
+fall, because watermarks that went back are left out. Times are row numbers of the log: the order of receipt.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamView:
-    """What every rule needs, n rows of the log and e expected writes."""
+    """The input of every rule: n rows of the log and e expected writes."""
 
     deliveries: Deliveries
     writes: SourceWrites
@@ -33,7 +33,7 @@ class StreamView:
     scope: Int64s  # (n,)
     is_regress: Bools  # (n,) watermarks below an earlier one of their scope and partition
     is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
-    identity: Int64s  # (n,) by what the contract says makes two events the same
+    identity: Int64s  # (n,) equal for events that are the same by the contract
     is_repeated: Bools  # (n,) events whose identity another event has
     first: Int64s  # rows: the first delivery of each identity in each scope, phantoms left out
     expected: Int64s  # (e,) rows of `writes` for which the stream owes an event
@@ -41,8 +41,9 @@ class StreamView:
     lanes: "Lanes"
 
     def first_times(self, group: Int64s, rows: Int64s | None = None) -> FirstTimes:
-        """When each expected write was first delivered in each group, (n,); ask by `of_write`. `rows` hold all that is
-        asked for, ascending; without them all are taken.
+        """The first delivery of each expected write in each group (n,), found by `of_write`.
+
+        `rows` must include all that is queried, ascending; without them all rows are used.
         """
         rows = np.flatnonzero(self.match >= 0) if rows is None else rows
         return FirstTimes(self.of_write(group[rows], self.match[rows]), rows)
@@ -54,7 +55,7 @@ class StreamView:
         return rows[_are_first(group, self.identity, self.is_repeated, rows)]
 
     def new_rows(self) -> Int64s:
-        """The rows, snapshots left out, among the `firsts` of their session."""
+        """The rows, without backfill rows, among the `firsts` of their session."""
         return np.flatnonzero(self.coverage.begins & (self.deliveries.kind == ROW))
 
     def of_write(self, group: Int64s, place: Int64s) -> Int64s:
@@ -65,7 +66,7 @@ class StreamView:
 def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> StreamView:
     """The view of one log, in order of receipt, beside its source.
 
-    `writes` have the positions that `checkers.history.streams.placed` gives them: what is left without a position is
+    `writes` have the positions that `checkers.history.streams.placed` gives them: those still without a position are
     left out, and an operation of unclear outcome has one only if it was observed. O(n log n). See also `defect`.
     """
     matches = matches_of(deliveries, writes, contract, has_source=len(writes.op) > 0)
@@ -73,7 +74,7 @@ def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamCo
 
 
 def view_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, matches: Matches) -> StreamView:
-    """The view of a log whose matches are known. O(n), and what is repeated is sorted."""
+    """The view of a log whose matches are known. O(n), plus a sort of the repeated events."""
     session = codes(deliveries.subscriber, deliveries.session)
     scope = _scopes(deliveries, session, contract)
     identity, is_repeated = matches.identity, matches.is_repeated
@@ -101,16 +102,16 @@ def view_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContra
 
 
 def announced_view(deliveries: Deliveries, contract: StreamContract) -> StreamView:
-    """The view of a log whose source is not known, beside the units that its rows name.
+    """The view of a log without a source, beside the units that its rows name.
 
-    Rows that name none are events like others, whose writes nobody knows: they begin coverage, and supersede.
+    Rows that name none are ordinary events of unknown writes: they begin coverage, and supersede.
     """
     unknown = replace(contract, system_events=("whatever names no unit",))
     return stream_view(deliveries, announced_writes(deliveries), unknown)
 
 
 def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
-    """Why these deliveries cannot be judged under this contract, None if they can."""
+    """The reason why these deliveries cannot be judged under this contract; None if they can."""
     is_final = is_final_only(contract)
     if contract.identity == "position+key" and not is_final:
         return "identity by position and key needs `unit_rows: final` and one unit for each position"
@@ -132,13 +133,13 @@ def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What a rule found: v violations by time of their watermark, as rows of the log and of the source.
+    """The result of a rule: v violations by time of their watermark, as rows of the log and of the source.
 
-    `watermark` (v,) is the row of the promise that was broken; of a rule without watermarks, the event that broke it.
-    `row` (v,) is the event that shows it, -1 if none does: the late event, the earlier watermark, an event of the torn
-    unit that had arrived, the event before this one. `write` (v,) is the row of the source that is missed, or with
-    which the event was compared, -1 for rules that look at the stream alone. `witnesses` counts what could have shown
-    it, and `legal` what looks like it and is allowed. Where several keys may have one witness, `told` has those that
+    `watermark` (v,) is the row of the broken promise; for a rule without watermarks, the event that broke it. `row`
+    (v,) is the event that shows it, -1 without one: the late event, the earlier watermark, an event of the torn unit
+    that had arrived, the event before this one. `write` (v,) is the row of the source that is missing, or with which
+    the event was compared; -1 for rules about the stream alone. `witnesses` counts the chances to see a violation, and
+    `legal` the cases that look like one and are allowed. If several keys may have one witness, `told` has those that
     `witnesses` counts, as rows of the log.
     """
 
@@ -159,14 +160,14 @@ class Ruling:
         legal: int = 0,
         told: Int64s | None = None,
     ) -> "Ruling":
-        """Violations that events show, beside other events where there are such; no write has to do with them."""
+        """Violations that events show, beside other events if there are any; without writes."""
         none = np.full(len(event), -1, np.int64)
         row = none if other is None else other
         return cls(watermark=event, row=row, write=none, witnesses=witnesses, legal=legal, told=told)
 
     @classmethod
     def nothing(cls) -> "Ruling":
-        """What a rule says that the contract does not ask for."""
+        """The ruling of a rule that does not apply under the contract."""
         return cls.of_events(np.zeros(0, np.int64), witnesses=0)
 
 
@@ -191,7 +192,7 @@ class Lanes:
 
 
 def lanes_of(deliveries: Deliveries, session: Int64s, scope: Int64s, rows: Int64s, height: Int64s) -> Lanes:
-    """The lanes that the watermarks `rows` (k,) make; `height` (n,) are their positions."""
+    """The lanes of the watermarks `rows` (k,); `height` (n,) are their positions."""
     lane = codes(session[rows], deliveries.span[rows], segments(session, is_marker(deliveries), rows))
     order, _ = ordered(lane)  # The rows ascend.
     rows, lane = rows[order], lane[order]
@@ -213,15 +214,15 @@ def lanes_of(deliveries: Deliveries, session: Int64s, scope: Int64s, rows: Int64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """Which positions a lane's watermarks speak for: arrays (p,), one for each lane and candidate."""
+    """Pairs of a lane and a candidate position that its watermarks cover: arrays (p,)."""
 
     lane: Int64s
     candidate: Int64s
     opens: Int64s  # The first place of the lane at which the candidate's key was covered; always before `end`.
-    end: Int64s  # The place behind the lane's last.
+    end: Int64s  # The place after the lane's last.
 
     def only(self, which: Bools) -> "Pairs":
-        """Those of them."""
+        """The pairs of those rows."""
         if which.all():
             return self
         return Pairs(
@@ -239,10 +240,10 @@ def pairs_of(
     scope: Int64s | None,
     high: Int64s,
 ) -> Pairs:
-    """Every lane with every candidate up to position `high` (l,) of which it speaks.
+    """Every lane with every candidate up to position `high` (l,) that it covers.
 
-    A lane speaks of a candidate if it is of its partition (or of the whole stream), covers its key at its last
-    watermark, and began behind its position. `scope` None: each lane with the candidates of all scopes.
+    A lane covers a candidate if it is of its partition (or of the whole stream), covers its key at its last watermark,
+    and began below its position. `scope` None: each lane with the candidates of all scopes.
     """
     group = np.zeros(len(key), np.int64) if scope is None else scope
     wanted = np.zeros(len(lanes.last), np.int64) if scope is None else lanes.scope
@@ -258,13 +259,13 @@ def pairs_of(
     if not is_in.all():
         lane, candidate, since = lane[is_in], candidate[is_in], since[is_in]
     opens = lanes.begin[lane]
-    late = np.flatnonzero(since >= lanes.rows[opens])  # Mostly coverage begins before the lane.
+    late = np.flatnonzero(since >= lanes.rows[opens])  # Usually coverage begins before the lane.
     opens[late] = lanes.by_time.place(lane[late], since[late], above=True)
     return Pairs(lane=lane, candidate=candidate, opens=opens, end=lanes.begin[lane + 1])
 
 
 def _are_first(group: Int64s, identity: Int64s, is_repeated: Bools, rows: Int64s) -> Bools:
-    """Which of `rows`, which ascend, show an identity for the first time in their group."""
+    """True for those of `rows`, which ascend, that show an identity for the first time in their group."""
     is_first = ~is_repeated[rows]
     again = np.flatnonzero(~is_first)
     is_first[again[first_rows(group[rows[again]], identity[rows[again]])]] = True
@@ -292,8 +293,9 @@ def _regressions(deliveries: Deliveries, scope: Int64s) -> Bools:
 
 
 def _lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int64s:
-    """For each of `rows` the lowest position from which, since its session's last marker of all keys, coverage can
-    begin.
+    """For each of `rows` the lowest position from which coverage can begin.
+
+    Only events since the last marker of all keys in its session count.
     """
     flag = is_session_marker(deliveries)
     low = np.full(int(session.max(initial=0)) + 2 + int(np.count_nonzero(flag)), NEVER, np.int64)

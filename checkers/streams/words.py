@@ -1,4 +1,4 @@
-"""The words that sentences about streams share."""
+"""Phrases that sentences about streams share."""
 
 from checkers.streams.task import Example, Missed, Sight
 from checkers.transactions.sentences import Name
@@ -12,7 +12,7 @@ def shown(what: Sight | Missed, name: Name) -> str:
 
 
 def both(example: Example) -> tuple[Sight, Sight]:
-    """The two events that an example is about: what its anomaly needs to be one."""
+    """The two events of an example whose anomaly needs two."""
     if example.event is None:
         raise AssertionError(f"{example} shows one event only")
     return example.watermark, example.event

@@ -1,1 +1,1 @@
-"""Whether every watermark is a consistent cut: watermarks as readers in the graph. Begin at check.py."""
+"""Watermarks as consistent cuts: readers in the dependency graph. Begin at check.py."""

@@ -1,11 +1,11 @@
-"""A long log cut by keys: the edges of one block (checkers/columns/blocks.py), by the rows of the whole log.
+"""A long log cut by keys: the edges of one block (checkers/columns/blocks.py), renumbered to the whole log.
 
 Every edge of a watermark is about one key (checkers/watermarks/edges.py, theory of operation), and each block has all
-watermarks, by the same numbers.
+watermarks, with the same numbers.
 
-Only a torn unit is about several keys: which watermark newly contains which operations is told by block, and joined.
-What is joined are *words*: a watermark and an operation below 2**31 in one number each, ascending, so that all that is
-of one watermark lies together.
+Only a torn unit is about several keys. The operations that each watermark newly contains are found by block, and
+joined as *packed int64*: a watermark and an operation, both below 2**31, in one number, ascending, so that all
+operations of one watermark are neighbours.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 
 def blocks(deliveries: Deliveries, writes: SourceWrites, block_rows: int = BLOCK_ROWS) -> list[Block]:
-    """The blocks of a log, each with the rows with which sessions begin."""
+    """The blocks of a log, each including the first row of every session."""
     begins = first_rows(deliveries.subscriber, deliveries.session)
     return stream_blocks.blocks(deliveries, writes, block_rows, also=begins)
 
@@ -35,7 +35,7 @@ def blocks(deliveries: Deliveries, writes: SourceWrites, block_rows: int = BLOCK
 def edges_of(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block, elsewhere: Int64s = NO_PLACES
 ) -> WatermarkEdges:
-    """The edges of one block, by the rows of the whole log and of the whole source; `elsewhere` are places of these."""
+    """The edges of one block, renumbered to the whole log and source; `elsewhere` are places of the whole source."""
     inside = inner_edges(deliveries, writes, contract, block, elsewhere)
     return replace(inside, into=_outside(inside.into, block), out=_outside(inside.out, block))
 
@@ -43,33 +43,34 @@ def edges_of(
 def inner_edges(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block, elsewhere: Int64s = NO_PLACES
 ) -> WatermarkEdges:
-    """The edges of one block, by its own rows, but for operations and watermarks."""
+    """The edges of one block, by its own rows; operations and watermarks have their global numbers."""
     places = elsewhere[block.writes] if len(elsewhere) else elsewhere
     return watermark_edges(events_of(deliveries, block.events), writes_of(writes, block.writes), contract, places)
 
 
 def words_of(links: Links) -> Int64s:
-    """The watermark and the operation of each edge, as words; one is there as often as the edge."""
+    """The watermark and the operation of each edge as a packed int64, ascending. Repeated edges are repeated."""
     words: Int64s = links.mark << 32 | links.op
     words.sort()
     return words
 
 
 def once(words: Int64s) -> Int64s:
-    """Each of them once."""
+    """The distinct values of an ascending column."""
     return words[first_of_each(words)]
 
 
 def repeated(words: Int64s) -> Int64s:
-    """The watermarks of words that are there more than once."""
+    """The watermarks of packed pairs that occur more than once."""
     return distinct(words[1:][words[1:] == words[:-1]] >> 32)
 
 
 def by_marks(
     work: Callable[[Int64s], R], parts: Sequence[Int64s], *, count: int, threads: int, block_rows: int = BLOCK_ROWS
 ) -> Iterator[R]:
-    """The work on the words of all parts together, by so many threads, in order: on those of some of the `count`
-    watermarks at a time, which are sorted in the cache, and take little memory.
+    """The results of `work` on the packed pairs of all parts together, by so many threads, in order.
+
+    Each call gets the pairs of some of the `count` watermarks, which are sorted in the cache, and take little memory.
     """
     steps = sum(map(len, parts)) // block_rows + 1
     cuts = (np.arange(steps + 1) * count // steps) << 32

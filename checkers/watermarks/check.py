@@ -1,16 +1,16 @@
-"""Whether every watermark is a consistent cut: the dependency graph of the transactions, with watermarks as readers.
+"""Watermarks as consistent cuts, checked in the dependency graph of the transactions, with watermarks as readers.
 
 The chain: `task` (each stream by itself, from rows to edges; each chunk of transactions as in
-`transactions.check`) -> shuffle by key -> shuffle by slice -> `certificate` (proof without a search) -> what has none,
-to `cycles.classes`. No timestamp of the system is needed, but for where sessions begin, what a cut by position
-closes, and the order of versions where reads do not show it. The driver holds windows, counts, and some numbers for
-each watermark, never a row; four numbers for each version that only subscribers order (`order_elsewhere`).
+`transactions.check`) -> shuffle by key -> shuffle by slice -> `certificate` (proof without a search) -> the residual
+graph, to `cycles.classes`. Timestamps of the system are only needed for where sessions begin, what a cut by position
+closes, and the order of versions if reads do not show it. The driver holds windows, counts, and some numbers for
+each watermark, never a row; and four numbers for each version that only subscribers order (`order_elsewhere`).
 
 Witnesses are watermarks that newly contain a committed write: of torn-watermark those of two keys of one operation, of
 intermediate-watermark those of two versions of a key by one; of split- and fork-watermark and order-watermark those
 that are one node with others; of the rest, all, if the transactions have an edge of the kind.
 
-Not checked: predicates, and the timed order of registers' versions. Where the cut is not declared there is no node.
+Not checked: predicates, and the timed order of registers' versions. If the cut is not declared there is no node.
 """
 
 from collections import Counter
@@ -68,7 +68,7 @@ _NO_CUT: Final = "cut: unknown: nobody knows what a watermark of this stream con
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to judge. `forbidden` are the classes that count; all others are observations."""
+    """Options of the check. `forbidden` are the classes that count; all others are observations."""
 
     forbidden: frozenset[str]
     name: Name = number
@@ -80,7 +80,7 @@ class Options:
 
 
 def check(source: Path, history: Path, contract: StreamContract, engine: Engine, options: Options) -> Judgement:
-    """What the graph of the operations in `source` and the streams in `history` proves; mostly they are one directory.
+    """The judgement of the operations in `source` with the streams in `history`; usually they are one directory.
 
     Raises HistoryError if a file is damaged. The findings are the same for every engine.
     """
@@ -108,7 +108,7 @@ def check(source: Path, history: Path, contract: StreamContract, engine: Engine,
 def _derived(
     parts: Sequence[StreamPart], contract: StreamContract, known: Known, engine: Engine, threads: int
 ) -> tuple[Dataset[Derived], list[Summary]]:
-    """What each log contributes, by so many threads, and what the driver must know of it, by number."""
+    """The contribution of each log, by so many threads, and its summary for the driver, by number."""
     held = engine.over(parts).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
     told = held.notes()
     return held.items(), sorted(told, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
@@ -120,7 +120,7 @@ def _nothing(unknown: dict[str, str], facts: dict[str, Json]) -> Judgement:
 
 
 class _Check:
-    """One judgement, once all streams have told what the driver must know."""
+    """One judgement, after all streams have delivered their summaries."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class _Check:
         )
 
     def judgement(self) -> Judgement:
-        """What was found, of what could have been."""
+        """The findings, the witnesses, and the facts."""
         clients = self._inferred()
         noted = self.held.map(partial(asked, places=self.places)).keep().beside(clients)
         inferred, summaries = noted.items(), noted.notes()
@@ -187,7 +187,7 @@ class _Check:
             counts.update(one.counts)
         orders, readers = dict(self.told[0].orders), self.places.readers
         orders["deliveries"] = len(distinct(self.known.agreement.write))
-        # What is unclear and has no position, counts once a subscriber received it.
+        # An unclear operation without a position counts once a subscriber received it.
         orders["none"] = max(0, orders["none"] - orders["deliveries"])
         merged_reads = np.count_nonzero(readers.node != NO_NODE)
         legal = {one.anomaly: one.sentence for one in findings if one.anomaly not in self.options.forbidden}
@@ -206,7 +206,7 @@ class _Check:
         }
 
     def _first_after(self) -> Int64s | None:
-        """For each watermark the index of the first operation invoked after its receipt, if that says anything."""
+        """For each watermark the index of the first operation invoked after its receipt; None if irrelevant."""
         if self.contract.realtime != "reads":
             return None
         order = np.argsort(self.marks.seq, kind="stable")
@@ -216,7 +216,7 @@ class _Check:
         return result
 
     def _readers(self) -> Readers:
-        """The reads as of a position, with the watermarks that they are one with."""
+        """The reads as of a position, with the watermarks that share their node."""
         sources = [source for source in self.sources if may_read_as_of(source)]
         parts = self.engine.over(sources).map(as_of).collect() if sources else []
         op = np.concatenate([np.empty(0, np.int64), *(op for op, _ in parts)])
@@ -225,7 +225,7 @@ class _Check:
         return Readers(op=op[order], node=nodes_at(self.marks, self.node, position[order], self.contract))
 
     def _inferred(self) -> Dataset[Noted[Inference, PartitionSummary]]:
-        """What follows from the operations alone."""
+        """The dependencies that follow from the operations alone."""
         count = sum(chunk.op_count for chunk in self.sources)
         partitions = self.options.partitions or max(1, count // _OPS_PER_PARTITION)
         send = partial(shares, partitions=partitions, nothing=self.options.nothing)
@@ -234,7 +234,7 @@ class _Check:
         return sources.shuffle(send, take, partitions=partitions).keep()
 
     def _whole_streams(self) -> Dataset[Inference]:
-        """All edges of streams, also those that no certificate asks for."""
+        """All edges of streams, including those that no certificate needs."""
         return self.held.map(partial(numbered, places=self.places))
 
     def _windows(self, inferred: Dataset[Inference], ends: certificate.Ends) -> certificate.Windows:
@@ -245,7 +245,7 @@ class _Check:
     def _residual(
         self, inferred: Dataset[Inference], windows: certificate.Windows, ends: certificate.Ends
     ) -> Edges | int:
-        """The edges that no certificate covers; how many there are, if they are too many."""
+        """The edges that no certificate covers; their number, if they are too many."""
         count = sum(inferred.map(partial(certificate.inside_count, windows=windows, known=ends)).collect())
         if count > self.options.residual_edges:
             return count
@@ -275,7 +275,7 @@ class _Check:
         return [speaker.finding(told) for told in found.told]
 
     def _meetings(self, sources: Dataset[Source], operations: Sequence[Evidence]) -> list[Meeting]:
-        """Who met and left the versions of registers that are spoken of."""
+        """The transactions that met and left the versions of registers that findings mention."""
         spoken = {version for part in operations for operation in part.operations for version in versions_of(operation)}
         if not spoken:
             return []
@@ -285,7 +285,7 @@ class _Check:
 
 
 def witnesses(marks: Watermarks, node: Int64s, tally: Counter[str]) -> dict[str, int]:
-    """How many watermarks could have shown each class."""
+    """The number of watermarks that could have shown each class."""
     new = marks.is_witness
     chains = np.unique(np.stack((node, marks.chain)), axis=1)[0]
     is_shared = np.bincount(chains, minlength=int(node.max(initial=-1)) + 1) > 1

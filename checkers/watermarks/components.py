@@ -1,4 +1,4 @@
-"""From the edges that no certificate covers to cycles through watermarks: components, their steps, their classes."""
+"""Cycles through watermarks among the edges that no certificate covers: components, their steps, their classes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from checkers.watermarks.numbering import Watermarks, chain_pairs
 from checkers.watermarks.task import Detail, Placed
 from harness.core.columns import Bools, Int64s
 
-COMPONENTS: Final = 64  # How many components are searched for names, the smallest first. All are counted.
+COMPONENTS: Final = 64  # So many components are searched for names, the smallest first. All are counted.
 STEPS: Final = 30_000  # A component with more is not searched: then the answer is unknown.
 DEPENDENCIES: Final = (WW, WR, RW)
 
-Details = Callable[[Int64s, Int64s], Sequence[Detail]]  # Of operations and watermarks: the edges between them.
-Processes = Callable[[Int64s], tuple[Int64s, Int64s]]  # Of operations: those that are ok, ascending, and who ran them.
+Details = Callable[[Int64s, Int64s], Sequence[Detail]]  # From operations and watermarks to the edges between them.
+Processes = Callable[[Int64s], tuple[Int64s, Int64s]]  # From operations to the ok ones, ascending, and their processes.
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A cycle in terms of what it is about: `nodes` are operations, or nodes of watermarks where `is_mark` says so.
+    """A cycle by the identity of its nodes: operations, or nodes of watermarks where `is_mark` is true.
 
     `count` components have one of its class. `is_secondary`: the clients' operations alone have a cycle there, too.
     """
@@ -38,7 +38,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found in how many components with watermarks; `too_large` of them were not searched."""
+    """The cycles found, and the number of components with watermarks; `too_large` of them were not searched."""
 
     told: tuple[Told, ...] = ()
     component_count: int = 0
@@ -47,7 +47,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """The residual graph: n nodes by their numbers, and e edges between operations by place, no two alike."""
+    """The residual graph: n nodes by their numbers, and e edges as places of nodes, at most one from u to v."""
 
     number: Int64s  # (n,) ascending
     end: Int64s
@@ -102,7 +102,7 @@ def _graph(edges: Edges, places: Placed) -> _Graph:
     end = np.full(len(number), OPEN_END, np.int64)
     end[source], end[target] = edges.source_after, edges.target_after
     is_mark, identity = places.numbering.told(number)
-    # What is no kind of these is an edge of a watermark: it is kept for the components, and told in detail later.
+    # Edges without these kinds are edges of watermarks: they are kept for the components, and detailed later.
     is_kept = (edges.kinds & (WW | WR | RW) != 0) | is_mark[source] | is_mark[target]
     source, target, kinds = source[is_kept], target[is_kept], edges.kinds[is_kept].astype(np.int64)
     pair, group = np.unique(source * max(1, len(number)) + target, return_inverse=True)
@@ -112,8 +112,8 @@ def _graph(edges: Edges, places: Placed) -> _Graph:
 
 
 def _components(graph: _Graph) -> list[Int64s]:
-    """The nodes of each component with a watermark and more than one node, real time counted, the smallest first."""
-    from scipy.sparse import coo_array  # noqa: PLC0415  Who finds no window does without it.
+    """The nodes of each component with a watermark and more than one node, with real time, the smallest first."""
+    from scipy.sparse import coo_array  # noqa: PLC0415  Not needed without a window.
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  Likewise.
 
     size = len(graph.number)
@@ -143,7 +143,7 @@ class _Link:
 
 
 def _links(places: Placed, marks: Watermarks, details: Sequence[Detail], members: Int64s) -> dict[int, list[_Link]]:
-    """The steps through watermarks by their node: the one that chains leave, and that in and out edges are of."""
+    """The steps through watermarks by node: the one that a chain step leaves, or the one of an in or out edge."""
     result: dict[int, list[_Link]] = {}
     for detail in details:
         columns = (detail.op, detail.mark, detail.key, detail.value, detail.came)
@@ -190,7 +190,7 @@ def _component(graph: _Graph, nodes: Int64s, links: dict[int, list[_Link]], op: 
 
 
 def _client_step(graph: _Graph, nodes: Int64s, one: int, two: int, kinds: int) -> Step | None:
-    """A dependency between operations; or, of a read that is one with watermarks, a step into these or out of them."""
+    """A dependency between operations; or a step into or out of watermarks, for a read that is one node with them."""
     kind = next(kind for kind in DEPENDENCIES if kinds & kind)
     into, out = bool(graph.is_mark[nodes[two]]), bool(graph.is_mark[nodes[one]])
     if not into and not out:
@@ -205,7 +205,7 @@ def _placed(step: Step, ends: tuple[int, int]) -> Step:
 
 
 def _distinct(steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps, in one order for every engine."""
+    """The distinct steps, in one order for every engine."""
     yield from sorted(
         dict.fromkeys(steps), key=lambda step: (step.source, step.target, step.kind, step.chain, step.place, step.key)
     )

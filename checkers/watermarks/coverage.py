@@ -1,7 +1,7 @@
-"""What happens to each key in each chain: rows that are contained, states with which sessions begin, unknown versions.
+"""Coverage events of each key in each chain: contained rows, states at the start of sessions, unknown versions.
 
-Coverage of a key (checkers/watermarks/edges.py, 5) begins with a happening and ends with the next break behind it: a
-marker that names the key, its partition or nothing, or the first event of another session.
+Coverage of a key (checkers/watermarks/edges.py, 5) begins with a coverage event and ends with the next break after it:
+a marker that names the key, its partition or nothing, or the first event of another session.
 """
 
 from collections.abc import Iterator
@@ -21,36 +21,36 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happenings:
-    """h of them, by group and receipt, each in one chain and about one key.
+    """h coverage events, sorted by (chain, key), then row. Each is in one chain and about one key.
 
-    A row happens in the chains of its partition and of the whole.
+    A row is a coverage event in the chain of its partition and in that of the whole stream.
 
-    `at` is the place of the first watermark of the chain that contains it, the chain's length if none does. `until` is
-    the place of the last one up to which it makes the key covered, -1 if it does not.
+    `at` is the place of the first watermark of the chain that contains it; the chain's length if none does. `until` is
+    the place of the last watermark up to which it makes the key covered; -1 if it does not.
     """
 
     group: Int64s  # one number for each chain and key
     chain: Int64s
     code: Int64s  # the key, as a place among those of the source
     row: Int64s  # of the log
-    broken: Int64s  # the row of the last break of the key up to there, -1 if there is none
+    broken: Int64s  # the row of the last break of the key up to there; -1 without one
     at: Int64s
     until: Int64s
-    write: Int64s  # the row of the source that it shows, UNKNOWN if nobody knows or nobody wrote it
+    write: Int64s  # the row of the source that it shows; UNKNOWN if that is not known or not there
     age: Int64s  # of that version; UNKNOWN if it has no place in the order
     is_delivered: Bools  # a row of the stream, rather than of a backfill or a state
     is_shown: Bools  # an event of the log, rather than a state
-    moment: Int64s  # what was at lower moments is contained where this is; -1 if it says nothing (see `moments`)
+    moment: Int64s  # everything at lower moments is contained with it (see `moments`); -1: no claim
 
     def only(self, rows: Bools | Int64s) -> "Happenings":
-        """Those of them."""
+        """The coverage events of those rows."""
         if rows.dtype == np.bool_ and rows.all():
             return self
         return Happenings(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
 class Ground:
-    """What all happenings of one log stand on."""
+    """Key coverage: the columns and indexes from which all coverage events of one log are derived."""
 
     def __init__(
         self,
@@ -69,11 +69,11 @@ class Ground:
         self.breaks = Breaks(self)
 
     def places(self, line: Int64s, row: Int64s, position: Int64s, *, above: bool) -> tuple[Int64s, Int64s]:
-        """Chain and place of the first watermark of each line behind `row` that closes `position`, if that counts.
+        """Chain and place of the first watermark of each line after `row` that closes `position`, if positions matter.
 
-        The place is the chain's length if none of the same session does: a session that goes on elsewhere is sent again
-        what no watermark had contained. `above`: what is at a watermark is not closed by it. A position that is not
-        known is closed by all.
+        The place is the chain's length if none of the same session does: a session that continues elsewhere is sent
+        again what no watermark had contained. `above`: an event at a watermark is not closed by it. An unknown position
+        is closed by all.
         """
         chain, place = self.marks.first_after(line, row)
         if self.contract.cut == "position":
@@ -91,11 +91,11 @@ class Ground:
         return GroupIndex(self.marks.chain[self.marks.order], self.marks.position[self.marks.order])
 
     def untils(self, line: Int64s, chain: Int64s, code: Int64s, row: Int64s) -> Int64s:
-        """The place of the last watermark of each chain before the next break of the key behind `row`."""
+        """The place of the last watermark of each chain before the next break of the key after `row`."""
         broken = self.breaks.following(self.marks.unit_of_line[line], code, row)
         last: Int64s = (self.marks.length() - 1)[chain]
         ends = np.flatnonzero(broken != NEVER)
-        # A session may begin with a watermark: that is behind the break, too.
+        # A session may begin with a watermark: that also comes after the break.
         where, place = self.marks.first_after(line[ends], broken[ends] - 1)
         is_cut = where == chain[ends]
         cut = ends[is_cut]
@@ -104,11 +104,11 @@ class Ground:
 
 
 class Breaks:
-    """When the coverage of keys ends, or is declared anew."""
+    """The breaks of each key: rows at which its coverage ends, or is declared anew."""
 
     def __init__(self, ground: Ground) -> None:
         d, self._unit, self._marks = ground.deliveries, ground.unit, ground.marks.rows
-        # Not the ground itself, which holds this: what holds itself stays in memory long after its block is done.
+        # Not the key coverage itself, which holds this: a reference cycle stays in memory long after its block is done.
         self._span_of_key, self._keys = ground.span, max(1, len(ground.order.keys))
         is_break = is_marker(d)
         is_first = np.zeros(len(d.kind), np.bool_)
@@ -132,31 +132,32 @@ class Breaks:
             yield self._key, unit * self._keys + code
 
     def following(self, unit: Int64s, code: Int64s, row: Int64s) -> Int64s:
-        """The row of the first break of each key behind `row`, NEVER if there is none."""
+        """The row of the first break of each key after `row`; NEVER without one."""
         found = [index.first(group, row, above=True) for index, group in self._groups(unit, code)]
         result: Int64s = np.minimum.reduce([np.where(each < 0, NEVER, each) for each in found])
         return result
 
     def watched(self, opens: Int64s) -> Int64s:
-        """Those openings that a watermark follows before everything is opened anew."""
+        """The openings that a watermark follows before everything is opened anew."""
         unit, marks = self._unit, self._marks
         mark = GroupIndex(unit[marks], marks, marks).first(unit[opens], opens)
         over = self._anew.first(unit[opens], opens, above=True)
         return opens[(mark >= 0) & ((over < 0) | (mark < over))]
 
     def before(self, unit: Int64s, code: Int64s, row: Int64s) -> Int64s:
-        """The row of the last break of each key up to `row`, -1 if there is none."""
+        """The row of the last break of each key up to `row`; -1 without one."""
         found = [index.last_before(group, row, or_equal=True) for index, group in self._groups(unit, code)]
         result: Int64s = np.maximum.reduce(found)
         return result
 
 
 def happenings(ground: Ground, shown: Int64s) -> Happenings:
-    """All that happens; `shown` (n,) is the row of the source that each event shows. O(n log n), and for each opening
-    before a watermark the keys of the source.
+    """All coverage events; `shown` (n,) is the row of the source that each event shows.
+
+    O(n log n), and for each opening before a watermark the keys of the source.
     """
     rows, states = _rows(ground, shown), _states(ground)
-    # All that follows goes by key, and sorts no more.
+    # Everything from here on is in this order, without further sorts.
     order = ascending(np.append(rows.group, states.group), np.append(rows.row, states.row))
     columns = {
         field.name: np.append(getattr(rows, field.name), getattr(states, field.name))[order]
@@ -172,12 +173,12 @@ def happenings(ground: Ground, shown: Int64s) -> Happenings:
 
 
 def moments(position: Int64s, *, with_it: bool) -> Int64s:
-    """The moment just behind each position, or just before it: the state that holds what is there, or does not yet."""
+    """The moment just after each position (`with_it`), or just before: the state that includes it, or does not yet."""
     return position * 2 + with_it
 
 
 def _begins(every: Happenings, is_unknown: Bools) -> Bools:
-    """Which happenings begin coverage: the first since the last break, or since the last unknown version."""
+    """True for coverage events that begin coverage: the first since the last break or the last unknown version."""
     since = every.broken
     if is_unknown.any():
         group = np.cumsum(first_of_each(every.group)) - 1
@@ -194,7 +195,7 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
     d = ground.deliveries
     rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (ground.code >= 0))
     is_first = np.zeros(len(rows), np.bool_)
-    # What shows one write is of one key; UNKNOWN is below all writes.
+    # Rows that show one write have one key; UNKNOWN is below all writes.
     order, same = ordered(ground.session[rows] * (len(ground.writes.op) - UNKNOWN) + shown[rows])
     is_first[order[first_of_each(same)]] = True
     is_kept = is_first | (d.kind[rows] == BACKFILL) | (shown[rows] == UNKNOWN)
@@ -234,7 +235,7 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
 
 
 def _states(ground: Ground) -> Happenings:
-    """What sessions hold where they are opened: one happening for each opening and key, whether it is known or not."""
+    """The states with which sessions begin: one coverage event for each opening and key, even of an unknown version."""
     d = ground.deliveries
     opens = ground.breaks.watched(np.flatnonzero((d.kind == OPEN) & (d.position != NEVER)))
     owner, code = _meant(ground, opens)
@@ -262,7 +263,7 @@ def _states(ground: Ground) -> Happenings:
 
 
 def _meant(ground: Ground, opens: Int64s) -> tuple[Int64s, Int64s]:
-    """Which keys each opening is about: pairs of a place in `opens` and a key of the source."""
+    """The keys that each opening is about: pairs of a place in `opens` and a key of the source."""
     d, keys = ground.deliveries, np.arange(len(ground.order.keys))
     by_span = ordered(ground.span)[0]
     spans = ground.span[by_span]
@@ -277,7 +278,7 @@ def _meant(ground: Ground, opens: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _lines(ground: Ground, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
-    """The lines that speak for keys of those units and partitions, and for which of them: at most two each."""
+    """The lines that speak for keys of those units and partitions, and the input row of each: at most two per row."""
     whole = ground.marks.line_of(unit, np.full(len(unit), WHOLE))
     if not np.any(span >= 0):
         owner = np.flatnonzero(whole >= 0)
@@ -288,14 +289,14 @@ def _lines(ground: Ground, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _until_unknown(every: Happenings, is_unknown: Bools) -> Int64s:
-    """For each happening the place before the first watermark that contains an unknown version received behind it."""
+    """For each coverage event the place before the first watermark that contains a later unknown version."""
     if not is_unknown.any():
         return every.until
     group = codes(every.group)
     order = ascending(group, -every.row)
     top = int(max(every.at.max(initial=0), every.until.max(initial=0))) + 3
     height = np.where(is_unknown[order], every.at[order], top - 1)
-    # Groups descend in this number, so that a running minimum of one group is below all of those before it.
+    # Groups descend in this number, so that the running minimum of a group is below all of those before it.
     base = (int(group.max(initial=0)) - group[order]) * top
     result = np.empty(len(group), np.int64)
     result[order] = np.minimum.accumulate(base + height) - base - 1
@@ -303,7 +304,7 @@ def _until_unknown(every: Happenings, is_unknown: Bools) -> Int64s:
 
 
 def _spans_of_keys(code: Int64s, deliveries: Deliveries, order: KeyOrder, writes: SourceWrites) -> Int64s:
-    """The partition of each key of the source, -1 where none is named."""
+    """The partition of each key of the source; -1 if none is named."""
     result = np.full(len(order.keys), -1, np.int64)
     if max(deliveries.span.max(initial=-1), writes.span.max(initial=-1)) < 0:
         return result

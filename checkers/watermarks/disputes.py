@@ -1,17 +1,19 @@
-"""Whether one of two opinions on a stream had to see what the other found: by definition, for one example.
+"""Independent on purpose: decides by definition if one opinion on a stream had to see the other's finding.
 
-Of an operation that is torn or split the graph of watermarks has a cycle if a watermark contains one of its rows, and
-the same watermark, or one that is one node with it, lacks another. Positions tell the same where they are known. So
-what only one of the two saw is expected where the definition left the other nothing to see:
+It consults neither the graph of watermarks nor the stream rules. An operation that is torn or split gives the graph a
+cycle if a watermark contains one of its rows, and the same watermark, or one of the same node, lacks another. Positions
+show the same if they are known. So what only one of the two saw is expected if the definition left the other nothing to
+see:
 1. A watermark contains a row that came before it in its session, and that it closes if the cut is by position.
 2. It lacks a version of a key that it covers if no event had shown that, and either it came later in the session, or it
-   is next, in the order of versions, to what had been shown. What never came and has no such place, nobody misses.
+   is next, in the order of versions, to what had been shown. A version that never came and has no such place does not
+   count as missing.
 3. Watermarks of two subscribers are one node at equal positions; without a common position there is none.
-4. Rules judge what watermarks close; of an operation without position, or above all of them, they say nothing.
+4. Rules judge what watermarks close; they do not judge an operation without position, or above all watermarks.
 
-Plain loops over the events of a few keys, which ask neither opinion. Where it is in doubt what a watermark covered (an
-event that shows an unknown value, a marker in the session, a watermark that went back), nothing had to be seen: some
-disputes are left untold, and none is made up.
+Plain loops over the events of a few keys. If it is in doubt what a watermark covered (an event that shows an unknown
+value, a marker in the session, a watermark that went back), nothing had to be seen: some disputes are not reported,
+and none is made up.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +52,7 @@ APART: Final = "expected: no watermark that contains it is one node with one tha
 OPEN_POSITION: Final = "expected: no watermark there closes its position"
 SHARED: Final = "expected: a watermark speaks for all subscribers there, of whom another may have received it"
 
-Why = Callable[[Finding], str]  # Why the other opinion need not have seen it; SEEN if it had to.
+Why = Callable[[Finding], str]  # The reason why the other opinion need not have seen it; SEEN if it had to.
 Columns = TypeVar("Columns", Deliveries, SourceWrites)
 _Rank = tuple[int, int, int]
 
@@ -84,7 +86,7 @@ class _Write:
 
 
 class Definition:
-    """What watermarks contain and lack, of a stream beside its source."""
+    """The contents of watermarks, and what they lack, for a stream beside its source."""
 
     def __init__(self, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> None:
         self.contract = contract
@@ -100,7 +102,7 @@ class Definition:
         self.is_steady = self._never_goes_back()
 
     def torn(self, finding: Finding) -> str:
-        """Why the graph need not have seen what the rules call a torn unit."""
+        """The reason why the graph need not have seen a torn unit of the rules; SEEN if it had to."""
         shown = [event for event in self.events if event.seq in finding.events]
         marks = [event for event in shown if event.kind == WATERMARK]
         for mark in marks:
@@ -114,7 +116,7 @@ class Definition:
         return WHOLE
 
     def split(self, finding: Finding) -> str:
-        """Why the graph need not have seen what the rules call a split view."""
+        """The reason why the graph need not have seen a split view of the rules; SEEN if it had to."""
         reason = APART
         for row in (event for event in self.events if event.seq in finding.events):
             write = self._write_of(row)
@@ -125,7 +127,7 @@ class Definition:
         return reason
 
     def unplaced(self, finding: Finding) -> str:
-        """Why the rules need not have seen an operation which the graph calls torn or split."""
+        """The reason why the rules need not have seen a torn or split operation of the graph; SEEN if they had to."""
         if self.is_shared:
             return SHARED
         marks = [event for event in self.events if event.seq in finding.events and event.kind == WATERMARK]
@@ -134,7 +136,10 @@ class Definition:
         return SEEN if is_closed else OPEN_POSITION
 
     def _one_node(self, row: _Event) -> Iterator[tuple[_Event, _Event]]:
-        """The first watermark that contains a row and is one with another subscriber's, for each session of others."""
+        """Pairs of the first watermark that contains a row, and another subscriber's of the same node.
+
+        One pair for each session of others.
+        """
         if not self.contract.is_position_global:
             return
         marks = [event for event in self.events if event.kind == WATERMARK and event.span < 0]
@@ -154,7 +159,7 @@ class Definition:
                 yield mark, other
 
     def _contains(self, mark: _Event, row: _Event) -> bool:
-        """Does that watermark certainly contain that row?"""
+        """True if that watermark certainly contains that row."""
         if row.kind != ROW or row.at > mark.at or not _is_same_session(mark, row) or mark.span >= 0:
             return False
         is_interrupted = any(row.at < marker.at < mark.at for marker in self._markers_of(mark))
@@ -162,7 +167,7 @@ class Definition:
         return is_in and not is_interrupted and self.is_steady
 
     def _lacks(self, mark: _Event, write: _Write) -> bool:
-        """Does that watermark certainly lack that write, and does anything tell where it belongs?"""
+        """True if that watermark certainly lacks that write, and the place of the write is known."""
         of_key = [event for event in self.events if event.kind in (ROW, BACKFILL) and event.key == write.key]
         heard = [event for event in of_key if event.subscriber == mark.subscriber or self.is_shared]
         before = [event for event in heard if event.at < mark.at]
@@ -182,13 +187,16 @@ class Definition:
         return (bool(later) and self.contract.versions == "every") or self._is_next(write, before, start)
 
     def _start(self, mark: _Event, *, until: _Event) -> int | None:
-        """The position with which the mark's session began, if it opened everything and no marker came up to then."""
+        """The position with which the mark's session began, if it opened everything and no other marker came.
+
+        Markers after `until` do not count.
+        """
         markers = [marker for marker in self._markers_of(mark) if marker.at <= until.at]
         is_whole = len(markers) == 1 and (markers[0].kind, markers[0].key) == (OPEN, NEVER) and markers[0].span < 0
         return markers[0].position if is_whole and markers[0].position != NEVER else None
 
     def _is_covered(self, mark: _Event, write: _Write, before: Sequence[_Event], start: int) -> bool:
-        """Is it certain what the mark's session holds of the write's key, and that the write is not part of that?"""
+        """True if it is certain what the session held of the write's key, and that this excludes the write."""
         mine = [event for event in before if _is_same_session(event, mark)]
         is_known = all(self._write_of(event) is not None and event.kind == ROW for event in before)
         if not is_known or NEVER in (write.position, mark.position) or self._is_early(write.position, start):
@@ -201,7 +209,7 @@ class Definition:
         return first is not None and self._contains(mark, first) and start < first.position < write.position
 
     def _is_next(self, write: _Write, before: Sequence[_Event], start: int) -> bool:
-        """Is that version next to the newest that had been shown, or with which the session began?"""
+        """True if that version is next to the newest one shown, or held at the session's start."""
         of_key = [each for each in self.writes if each.key == write.key]
         held = [self._write_of(event) for event in before] + [
             each for each in of_key if self._is_early(each.position, start)
@@ -217,19 +225,19 @@ class Definition:
         return self._markers.get((event.subscriber, event.session), [])
 
     def _is_early(self, position: int, start: int) -> bool:
-        """Is that position part of what a session begins with?"""
+        """True if that position is part of what a session begins with."""
         return position < start or (position == start and self.contract.resume == "after")
 
     def _closes(self, mark: _Event, position: int) -> bool:
         return position < mark.position or (position == mark.position and self.contract.closed == "<=")
 
     def _write_of(self, event: _Event) -> _Write | None:
-        """The only write that an event can show."""
+        """The only write that an event can show; None if there are several, or none."""
         fits = self._written.get((event.key, event.value), []) if event.value != NEVER else []
         return fits[0] if len(fits) == 1 else None
 
     def _never_goes_back(self) -> bool:
-        """Does no chain of watermarks go back? There it would be cut in two."""
+        """True if no chain of watermarks goes back, which would cut it in two."""
         chains: dict[tuple[int, ...], list[int]] = {}
         is_by_session = self.contract.wm_scope == "session"
         for mark in (event for event in self.events if event.kind == WATERMARK):
@@ -239,7 +247,7 @@ class Definition:
 
 
 def why(history: Path, contract: StreamContract) -> Why:
-    """What to ask about findings of one history, whose files are read when the first question is asked."""
+    """A function that answers for findings of one history, whose files it reads at the first call."""
     ask: dict[str, Callable[[Definition, Finding], str]] = {
         "torn-unit": Definition.torn,
         "split-view": Definition.split,
@@ -260,7 +268,7 @@ def why(history: Path, contract: StreamContract) -> Why:
 
 
 def _columns(history: Path, contract: StreamContract) -> tuple[Deliveries, SourceWrites]:
-    """The events of all subscribers, in the order of receipt, and the writes, with positions and ranks."""
+    """The events of all subscribers, in order of receipt, and the writes, with positions and ranks."""
     parts = [read_deliveries(log) for log in stream_logs(history, contract)]
     writes = read_writes(history)
     ranked = read_ranked(history, placed(writes, merged([placement(part, writes) for part in parts])))

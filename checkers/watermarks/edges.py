@@ -1,19 +1,19 @@
-"""The edges between transactions and watermarks of one log: what each watermark contains, and what it does not.
+"""The edges between transactions and watermarks of one log, by what each watermark contains and lacks.
 
-Theory of operation. A watermark W reads the state that the rows make which it contains.
+Theory of operation. A watermark W reads the state that results from the rows that it contains.
 1. W contains a row that was received before it, in its chain, and that it closes (`cut: position`), or whatever its
    position is (`cut: delivery`). So in a chain each row has a first watermark f that contains it.
 2. From versions: while v is the newest contained version of a key and the key is covered, over a run of watermarks of
    one chain, writer(v) precedes the first of the run, and the last of it precedes the writer of the version after v.
-3. From delivery, where every version is sent: the writer of a row precedes f; and the last watermark before f at which
-   the key was covered precedes the writer, for it lacks the row, and the row came. Not so for rows of a backfill, and
+3. From delivery, if every version is sent: the writer of a row precedes f; and the last watermark before f at which the
+   key was covered precedes the writer, because it lacks the row, and the row came. Not so for rows of a backfill, and
    for what a session began with.
 4. Watermarks of a chain precede each other in their order, and nothing more is needed: every other edge follows.
 5. Coverage of a key begins with the opening of its session, if the state at its position is known, else with the first
-   row behind that; it ends with a gap marker and with whatever ends a session, and with a row that shows an unknown
+   row after it. It ends with a gap marker, with any marker that ends a session, and with a row that shows an unknown
    version, until a newer one is contained.
-6. Where only other subscribers tell the order of a key's versions, that serves for edges out of a watermark as in 2.
-   The rows themselves lead in already (3).
+6. If only other subscribers show the order of a key's versions, that order gives edges out of a watermark as in 2. The
+   rows themselves lead in already (3).
 """
 
 from dataclasses import dataclass, fields, replace
@@ -31,7 +31,7 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """Edges between operations and watermarks, e of them; no order, and an edge may stand there twice, by other rows.
+    """Edges between operations and watermarks, e of them, unordered; an edge may occur twice, by different rows.
 
     `row` is the event of the log that shows it, UNKNOWN for one that follows from versions alone; `version` is the row
     of the source that the operation wrote.
@@ -43,7 +43,7 @@ class Links:
     row: Int64s
 
     def only(self, rows: Bools | Int64s) -> "Links":
-        """Those edges."""
+        """The edges of those rows."""
         if rows.dtype == np.bool_ and rows.all():
             return self
         return Links(op=self.op[rows], mark=self.mark[rows], version=self.version[rows], row=self.row[rows])
@@ -66,15 +66,15 @@ class Links:
 class WatermarkEdges:
     """All edges of one log: `into` from operations to watermarks, `out` from watermarks to operations.
 
-    `witnesses` are the watermarks that newly contain a committed write, `passing` those among them that newly contain
-    two versions of one key by one operation.
+    `witnesses` are the watermarks that newly contain a committed write; `passing` those of them that newly contain two
+    versions of one key by one operation.
     """
 
     marks: Marks
     order: KeyOrder
     into: Links
     out: Links
-    new: Links  # what each watermark newly contains, by version; of an operation's several versions of a key one
+    new: Links  # what each watermark newly contains, by version; one per operation and key
     witnesses: Int64s
     passing: Int64s
 
@@ -82,7 +82,7 @@ class WatermarkEdges:
 def watermark_edges(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s = NO_PLACES
 ) -> WatermarkEdges:
-    """The edges of a log, with O(rows) of them; without a declared cut there are no nodes. O(n log n).
+    """The edges of a log, O(rows) of them; without a declared cut there are no nodes. O(n log n).
 
     `elsewhere` are places of the writes, if any: those of checkers/watermarks/order_elsewhere.py.
     """
@@ -115,8 +115,8 @@ def node_pairs(
 ) -> tuple[Int64s, Int64s, Int64s]:
     """In edges, out edges and chain edges as (n, 2) arrays of node numbers, each pair once, ascending.
 
-    An operation's number is its index; watermark i of the log, counted by receipt, is behind the greatest index of the
-    source by i + 1.
+    An operation's number is its index. Watermark i of the log, counted by receipt, has the greatest index of the source
+    plus i + 1.
     """
     edges = watermark_edges(deliveries, writes, contract, elsewhere)
     base = int(writes.op.max(initial=-1)) + 1
@@ -130,7 +130,8 @@ def node_pairs(
 class _Runs:
     """Runs of watermarks of one chain at which a key was covered and `age` its newest version, by group and place.
 
-    They run from place `first` to `last` of the chain. `age` is UNKNOWN if the order of what is contained is not known.
+    They go from place `first` to `last` of the chain. `age` is UNKNOWN if the order of the contained versions is not
+    known.
     """
 
     group: Int64s
@@ -143,7 +144,7 @@ class _Runs:
 
 
 def _runs(marks: Marks, seen: Happenings) -> _Runs:
-    """Theory of operation, 2 and 5: over which watermarks each key was covered, and what was held there."""
+    """Runs by theory of operation, 2 and 5: the watermarks at which each key was covered, and the version held."""
     length = marks.length()
     acts = np.flatnonzero(seen.at < length[seen.chain])
     acts = acts[ascending(seen.group[acts], seen.at[acts])]
@@ -151,7 +152,7 @@ def _runs(marks: Marks, seen: Happenings) -> _Runs:
     is_last = np.append(group[1:] != group[:-1], True)[: len(group)]
     following = np.append(first[1:], 0)[: len(group)]
     following[is_last] = length[seen.chain[acts[is_last]]]
-    # What has no place in the order may be newer than all that has one.
+    # A version without a place in the order may be newer than all that have one.
     is_cloud = (age == UNKNOWN) & (seen.write[acts] != UNKNOWN)
     age = max_so_far(group, np.where(age == UNKNOWN, INITIAL, age))
     if is_cloud.any():
@@ -176,7 +177,7 @@ def _runs(marks: Marks, seen: Happenings) -> _Runs:
 
 
 def _segments(marks: Marks, order: KeyOrder, runs: _Runs) -> tuple[Links, Links]:
-    """Theory of operation, 2: into the first watermark of each run, and out of the last."""
+    """Edges by theory of operation, 2: into the first watermark of each run, and out of the last."""
     held = order.writer(runs.code, runs.age)
     following = np.where(runs.age == UNKNOWN, UNKNOWN, order.writer(runs.code, runs.age + 1))
     into = _links(marks.number(runs.chain, runs.first), held, runs.row)
@@ -185,7 +186,7 @@ def _segments(marks: Marks, order: KeyOrder, runs: _Runs) -> tuple[Links, Links]
 
 
 def _told_elsewhere(marks: Marks, order: KeyOrder, seen: Happenings, elsewhere: Int64s) -> Links:
-    """Theory of operation, 6: out of the last watermark that held a version to the one behind it."""
+    """Edges by theory of operation, 6: out of the last watermark that held a version to the next one's writer."""
     told = order_by(order, elsewhere)
     mine = seen.only(~told.is_loose()[seen.code])
     is_version = mine.write != UNKNOWN
@@ -195,29 +196,29 @@ def _told_elsewhere(marks: Marks, order: KeyOrder, seen: Happenings, elsewhere: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Firsts:
-    """Of each known version in each chain what contained it first."""
+    """The first containment of each known version in each chain."""
 
     group: Int64s
     chain: Int64s
     at: Int64s
     write: Int64s
-    row: Int64s  # the event that shows it there, UNKNOWN for a state
-    is_delivered: Bools  # Did any event of the chain deliver it?
+    row: Int64s  # the event that shows it there; UNKNOWN for a state
+    is_delivered: Bools  # True if an event of the chain delivered it.
 
     def only(self, rows: Bools) -> "_Firsts":
-        """Those of them."""
+        """The versions of those rows."""
         return _Firsts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
 def _firsts(deliveries: Deliveries, seen: Happenings) -> _Firsts:
-    """Of each known version in each chain what contained it first; of those at one watermark the first one received."""
+    """The first containment of each known version in each chain; of several at one watermark the first received."""
     known = np.flatnonzero(seen.write != UNKNOWN)
     at = seen.at[known]
     early = _held_before(deliveries, seen, known)
     what = codes(seen.chain[known], seen.write[known])
     bits = len(known).bit_length()
     best = np.full(int(what.max(initial=-1)) + 1, NEVER)
-    # Happenings of one version stand in order of receipt.
+    # Coverage events of one version are in order of receipt.
     np.minimum.at(best, what, np.minimum(at, early) << bits | np.arange(len(known)))
     first = best & ((1 << bits) - 1)
     rows = known[first]
@@ -235,9 +236,9 @@ def _firsts(deliveries: Deliveries, seen: Happenings) -> _Firsts:
 
 
 def _held_before(deliveries: Deliveries, seen: Happenings, known: Int64s) -> Int64s:
-    """The first place at which each of the happenings `known` was part of what coverage of its key had begun with.
+    """The first place at which coverage of its key had begun with each of the coverage events `known`.
 
-    NEVER if at none, or if that is not before it happened.
+    NEVER if there is none, or if that is not before the coverage event itself.
 
     Execution: a gap, then x's version at 9 is received, which begins coverage anew; watermark 9. The subscriber resumes
     at 5, and now is sent x's version at 8 for the first time. Watermark 9 contained it all the same.
@@ -247,7 +248,7 @@ def _held_before(deliveries: Deliveries, seen: Happenings, known: Int64s) -> Int
     position = deliveries.position[seen.row[known]]
     asked = np.flatnonzero(seen.is_shown[known] & (position != NEVER))
     moment = moments(position[asked], with_it=True)
-    # Mostly no key at all had been held so early: sessions begin at few moments.
+    # Usually no key had been held so early: sessions begin at few moments.
     is_asked = _earliest(seen.moment[begins], seen.at[begins], moment) < seen.at[known[asked]]
     asked, moment = asked[is_asked], moment[is_asked]
     if not len(asked):
@@ -263,7 +264,7 @@ def _held_before(deliveries: Deliveries, seen: Happenings, known: Int64s) -> Int
 
 
 def _earliest(begin: Int64s, at: Int64s, moment: Int64s) -> Int64s:
-    """The least place `at` of what begins at each moment or later; NEVER if nothing does."""
+    """The least place `at` of those that begin at each moment or later; NEVER without one."""
     order, levels = ordered(begin)
     is_first = first_of_each(levels)
     least = np.minimum.accumulate(at[order][::-1])[::-1]
@@ -271,20 +272,20 @@ def _earliest(begin: Int64s, at: Int64s, moment: Int64s) -> Int64s:
 
 
 def _least_to_come(group: Int64s, height: Int64s) -> Int64s:
-    """Along ascending groups the least height from there on."""
+    """Along ascending groups the least height from each row on."""
     top = int(height.max(initial=0)) + 1
     base = group * top
     return np.minimum.accumulate((base + height)[::-1])[::-1] - base
 
 
 def _entered(marks: Marks, firsts: _Firsts) -> Links:
-    """Theory of operation, 3: the writer of each version that a watermark contains, into the first one."""
+    """Edges by theory of operation, 3: the writer of each contained version, into the first watermark."""
     inside = firsts.only(firsts.at < marks.length()[firsts.chain])
     return _links(marks.number(inside.chain, inside.at), inside.write, inside.row)
 
 
 def _missed(marks: Marks, firsts: _Firsts, runs: _Runs) -> Links:
-    """Theory of operation, 3: out of the last watermark that covered the key and did not contain what was delivered."""
+    """Edges by theory of operation, 3: out of the last watermark that covered the key and lacked a delivered one."""
     run = GroupIndex(runs.group, runs.first).last_before(firsts.group, firsts.at)
     is_missed = firsts.is_delivered & (run >= 0)
     came, run = firsts.only(is_missed), run[is_missed]
@@ -293,9 +294,9 @@ def _missed(marks: Marks, firsts: _Firsts, runs: _Runs) -> Links:
 
 
 def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Int64s]:
-    """Of what watermarks newly contain one version for each operation and key; and the watermarks that have several."""
+    """The newly contained versions, one for each operation and key; and the watermarks that have several of them."""
     part = codes(entered.op, writes.key[entered.version])
-    several = np.flatnonzero(np.bincount(part, minlength=1)[part] > 1)  # Mostly an operation writes a key once.
+    several = np.flatnonzero(np.bincount(part, minlength=1)[part] > 1)  # Usually an operation writes a key once.
     is_kept = np.ones(len(part), np.bool_)
     is_kept[several] = False
     is_kept[several[first_rows(entered.mark[several], part[several])]] = True
@@ -312,7 +313,7 @@ NO_LINKS = _links(NO_PLACES, NO_PLACES, NO_PLACES)
 
 
 def _by_op(links: Links, writes: SourceWrites) -> Links:
-    """Those edges, which are by version, by operation."""
+    """Edges by version, as edges by operation."""
     return replace(links, op=writes.op[links.version])
 
 

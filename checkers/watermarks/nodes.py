@@ -1,8 +1,8 @@
 """Watermarks as nodes of the dependency graph, and the chains that order them.
 
 A chain is the watermarks of one partition (or of the whole stream) that reached one session, in order of receipt; it
-goes on across sessions where watermarks are promised to subscribers or wider. A watermark that goes back begins a new
-chain: that fault is the affair of watermark-regress. A *line* is all chains of one partition, before they are cut.
+continues across sessions if watermarks are promised to subscribers or wider. A watermark that goes back begins a new
+chain: watermark-regress reports that. A *line* is all chains of one partition together.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Marks:
     by_receipt: GroupIndex  # (w,) finds numbers by line and row
 
     def line_of(self, unit: Int64s, span: Int64s) -> Int64s:
-        """The line of each pair, -1 where no watermark was received."""
+        """The line of each pair; -1 if no watermark was received."""
         high = int(max(self.span_of_line.max(initial=0), span.max(initial=0))) + 2
         known = self.unit_of_line * high + self.span_of_line + 1  # Lines are numbered in just this order.
         wanted = unit * high + span + 1
@@ -47,7 +47,7 @@ class Marks:
         return np.where((span >= WHOLE) & (known[at] == wanted), at, -1)
 
     def length(self) -> Int64s:
-        """(chains,) How many watermarks each chain has."""
+        """(chains,) The number of watermarks of each chain."""
         return np.diff(self.begin)
 
     def number(self, chain: Int64s, place: Int64s) -> Int64s:
@@ -56,9 +56,9 @@ class Marks:
         return result
 
     def first_after(self, line: Int64s, row: Int64s) -> tuple[Int64s, Int64s]:
-        """Chain and place of the first watermark of each line behind `row`.
+        """Chain and place of the first watermark of each line after `row`.
 
-        Where none follows, the line's last chain and the place behind its end; chain -1 for a line of -1.
+        If none follows, the line's last chain and the place after its end; chain -1 for a line of -1.
         """
         number = self.by_receipt.first(line, row, above=True)
         chain, place = self.chain[number], self.place[number]
@@ -76,14 +76,14 @@ class Marks:
 
 
 def units_of(deliveries: Deliveries, contract: StreamContract) -> Int64s:
-    """(n,) Of which session, or subscriber, each event is: how far a chain may reach."""
+    """(n,) The session, or subscriber, of each event: how far a chain may reach."""
     if contract.wm_scope == "session":
         return codes(deliveries.subscriber, deliveries.session)
     return codes(deliveries.subscriber)
 
 
 def marks_of(deliveries: Deliveries, unit: Int64s, *, is_cut_known: bool) -> Marks:
-    """The watermarks of a log whose events are of those units; none where nobody knows their cut. O(n log n)."""
+    """The watermarks of a log whose events are of those units; none if their cut is not known. O(n log n)."""
     rows = np.flatnonzero(deliveries.kind == WATERMARK) if is_cut_known else np.empty(0, np.int64)
     line = codes(unit[rows], deliveries.span[rows])
     position = deliveries.position[rows]

@@ -1,13 +1,13 @@
-"""Watermarks among transactions: which of them are one node, and where each stands in the order of real time.
+"""Nodes of watermarks among transactions, and the place of each in the order of real time.
 
 Theory of operation. An operation u has an index, and an end: u precedes v in real time iff end(u) <= index(v).
 1. What a watermark contains had begun before it, so its index is the greatest of those of the operations that lead into
-   it or into one before it in its chain: whatever had ended before that, precedes it.
-2. Where a subscriber's later operations see what it has seen (`realtime: reads`), a watermark ends where the first
+   it or into an earlier one of its chain: whatever had ended before that, precedes it.
+2. If a subscriber's later operations see what it has seen (`realtime: reads`), a watermark ends where the first
    operation is invoked after its receipt. Else it has no end of its own, and ends by what it leads to.
-3. Several watermarks may have one index. In one ascending column of numbers each gets a place of its own, behind the
+3. Several watermarks may have one index. In one ascending column of numbers each gets a place of its own, after the
    operation of its index and before the next one: that keeps every order, and every end.
-Numbers by rank of receipt would say that a stream which lags contradicts real time.
+Numbers by rank of receipt would claim that a stream which lags contradicts real time.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ NOBODY = -1  # The index of a watermark that contains nothing of the source.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watermarks:
-    """The w watermarks of some logs, by log and receipt: all that the driver must know of them."""
+    """The w watermarks of some logs, by log and receipt, with all that the driver needs."""
 
     log: Int64s
     chain: Int64s  # one number for each chain of each log
@@ -40,16 +40,16 @@ class Watermarks:
     session: Int64s
     span: Int64s
     position: Int64s
-    least: Int64s  # the greatest index of the operations that lead into it, NOBODY if none does
-    is_mergeable: Bools  # may it be one node with others of its position?
-    is_witness: Bools  # does it newly contain a committed write,
+    least: Int64s  # the greatest index of the operations that lead into it; NOBODY if none does
+    is_mergeable: Bools  # True if it may be one node with others of its position
+    is_witness: Bools  # True if it newly contains a committed write,
     is_torn_witness: Bools  # two keys of one operation,
     is_passing_witness: Bools  # two versions of one key by one operation?
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What the edges of some keys say of the w watermarks of a log; the columns are those of `Watermarks`."""
+    """The effect of some keys' edges on the w watermarks of a log; the columns are those of `Watermarks`."""
 
     least: Int64s
     is_witness: Bools
@@ -57,7 +57,7 @@ class Contents:
 
     @classmethod
     def of(cls, edges: WatermarkEdges) -> "Contents":
-        """What those edges say."""
+        """The contents by those edges."""
         count = len(edges.marks.rows)
         least = np.full(count, NOBODY, np.int64)
         np.maximum.at(least, edges.into.mark, edges.into.op)
@@ -66,7 +66,7 @@ class Contents:
         return cls(least=least, is_witness=is_witness, is_passing_witness=is_passing)
 
     def beside(self, other: "Contents") -> "Contents":
-        """What these and other edges say."""
+        """The contents by these and other edges together."""
         return Contents(
             least=np.maximum(self.least, other.least),
             is_witness=self.is_witness | other.is_witness,
@@ -77,7 +77,7 @@ class Contents:
 def watermarks(
     log: int, deliveries: Deliveries, marks: Marks, contents: Contents, torn: Int64s, contract: StreamContract
 ) -> Watermarks:
-    """Those of one log, which is the one of that number; `torn` newly contain two keys of one operation."""
+    """The watermarks of the log of that number; those in `torn` newly contain two keys of one operation."""
     d, count = deliveries, len(marks.rows)
     return Watermarks(
         log=np.full(count, log, np.int64),
@@ -98,7 +98,7 @@ def watermarks(
 
 
 def joined(parts: Sequence[Watermarks]) -> Watermarks:
-    """Those of all logs."""
+    """The watermarks of all logs."""
     base = 0
     shifted = []
     for part in parts:
@@ -111,7 +111,7 @@ def joined(parts: Sequence[Watermarks]) -> Watermarks:
 
 
 def nodes_of(marks: Watermarks, contract: StreamContract) -> Int64s:
-    """(w,) The node of each: those of equal position are one, where that means an equal state."""
+    """(w,) The node of each: those of equal position are one, if that means an equal state."""
     count = len(marks.seq)
     is_one = marks.is_mergeable & (marks.position != NEVER)
     if not contract.is_position_global:
@@ -129,27 +129,27 @@ class Numbering:
 
     index: Int64s
     order: Int64s  # (n,) the node at each place
-    number: Int64s  # (n,) of each node
-    end: Int64s  # (n,) of each node, as a number; OPEN_END for none of its own
+    number: Int64s  # (n,) by node
+    end: Int64s  # (n,) by node, as a number; OPEN_END for none of its own
 
     def of_op(self, op: Int64s) -> Int64s:
-        """The numbers of operations; of an end, the number of the operation that was invoked next."""
+        """The numbers of operations; for an end, the number of the operation that was invoked next."""
         return op + self._below[np.minimum(op, len(self._below) - 1)]
 
     @cached_property
     def _below(self) -> Int32s:
-        """Of each operation how many nodes stand before it; behind the last entry, all do.
+        """For each operation the number of nodes before it; all nodes come before the entry after the last.
 
-        As long as the history: each task makes its own, and the driver sends none.
+        As long as the history: each task computes its own, and the driver sends none.
         """
         return np.cumsum(np.bincount(self.index + 1, minlength=1), dtype=np.int32)
 
     def of_end(self, end: Int64s) -> Int64s:
-        """The numbers of ends; what has none keeps none."""
+        """The numbers of ends; OPEN_END stays."""
         return np.where(end >= OPEN_END, OPEN_END, self.of_op(np.minimum(end, OPEN_END)))
 
     def told(self, number: Int64s) -> tuple[Bools, Int64s]:
-        """Which numbers are nodes, and of each number the node, or the operation."""
+        """True for numbers of nodes; and for each number the node, or the operation."""
         ascending = self.index + 1 + np.arange(len(self.index))
         at = np.searchsorted(ascending, number)
         inside = np.minimum(at, max(0, len(ascending) - 1))
@@ -159,8 +159,9 @@ class Numbering:
 
 
 def numbering(marks: Watermarks, node: Int64s, first_after: Int64s | None) -> Numbering:
-    """Where nodes stand. `first_after` (w,) is the index of the first operation invoked after each receipt, if that
-    counts; OPEN_END where there is none.
+    """The numbers of all nodes and operations. `first_after` (w,) is the first operation invoked after each receipt.
+
+    It is an index, or OPEN_END; None if it does not count.
     """
     count = int(node.max(initial=-1)) + 1
     index = _indexes(marks, node, count)
@@ -176,9 +177,9 @@ def numbering(marks: Watermarks, node: Int64s, first_after: Int64s | None) -> Nu
 
 
 def nodes_at(marks: Watermarks, node: Int64s, position: Int64s, contract: StreamContract) -> Int64s:
-    """The nodes of watermarks of the whole stream at those positions, NOBODY where there is none.
+    """The nodes of watermarks of the whole stream at those positions; NOBODY without one.
 
-    What is read as of a position contains it; where watermarks do not, no read is one with them.
+    A read as of a position sees what is at it; if watermarks do not contain that, no read shares a node with them.
     """
     known = np.flatnonzero(marks.is_mergeable & (marks.span == WHOLE) & (marks.position != NEVER))
     if contract.closed == "<" or not contract.is_position_global or not len(known):
@@ -196,7 +197,7 @@ def chain_pairs(marks: Watermarks) -> tuple[Int64s, Int64s]:
 
 
 def _indexes(marks: Watermarks, node: Int64s, count: int) -> Int64s:
-    """Theory of operation, 1, over merged nodes: passes until nothing changes."""
+    """Indexes by theory of operation, 1, over merged nodes: passes until nothing changes."""
     index = np.full(count, NOBODY, np.int64)
     np.maximum.at(index, node, marks.least)
     order = ascending(marks.chain, marks.place)
@@ -209,10 +210,10 @@ def _indexes(marks: Watermarks, node: Int64s, count: int) -> Int64s:
 
 
 def _is_mergeable(deliveries: Deliveries, marks: Marks, contract: StreamContract) -> Bools:
-    """Which watermarks may be one node with others of their position.
+    """True for watermarks that may be one node with others of their position.
 
-    Not those of a session that was opened for some keys only, unless its positions are epochs of the whole system; and
-    under a cut by delivery none of several with one position in their chain, unless nothing was delivered between.
+    Not those of a session that was opened for some keys only, unless its positions are epochs of the whole system.
+    Under a cut by delivery, none of several with one position in their chain, unless nothing was delivered in between.
     """
     d = deliveries
     result = np.ones(len(marks.rows), np.bool_)
@@ -227,7 +228,7 @@ def _is_mergeable(deliveries: Deliveries, marks: Marks, contract: StreamContract
         is_split[session[narrow]] = True
         of = session[marks.rows]
         result &= ~is_part[of] & ~(is_split[of] & (d.span[marks.rows] == WHOLE))
-    if contract.cut == "delivery" and len(same) > int(same.max(initial=-1)) + 1:  # Else no two have one position.
+    if contract.cut == "delivery" and len(same) > int(same.max(initial=-1)) + 1:  # Otherwise no two have one position.
         unit = marks.unit_of_line[marks.line]
         received = count_so_far(session, is_kind(d.kind, (ROW, BACKFILL)))[marks.rows]
         low = np.full(int(same.max(initial=-1)) + 1, NEVER, np.int64)
@@ -236,7 +237,7 @@ def _is_mergeable(deliveries: Deliveries, marks: Marks, contract: StreamContract
         np.minimum.at(low, same, state)
         np.maximum.at(high, same, state)
         result &= (low == high)[same]
-    # One that stands between two of its position would come before itself, if these were one node.
+    # A watermark between two of its position would precede itself, if these were one node.
     has_other = np.zeros(int(same.max(initial=-1)) + 1, np.bool_)
     has_other[same[~result]] = True
     return result & ~has_other[same]

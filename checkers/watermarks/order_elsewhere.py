@@ -1,13 +1,13 @@
-"""The order in which other subscribers received the versions of a key: the last source of an order, where no other is.
+"""The order in which other subscribers received the versions of a key: the last source of an order, without another.
 
 Theory of operation. A stream that orders the events of each key, and sends every version, shows with each session the
 order of a part of them.
-1. Asked are only keys none of whose versions has a place by the other sources (checkers/watermarks/versions.py).
-2. It is evidence from the accused: it says which version is behind the one that another subscriber's watermark holds,
-   never anything about the transactions, or about what is missing in the session that tells it.
-3. Sessions that together allow no order of a key, of however many subscribers, leave it without one. The next version
-   in one session is the next of all or a later one, so that one session is enough: the one with most versions.
-4. A snapshot tells nothing, and what comes again in a session neither.
+1. Only keys are considered none of whose versions has a place by the other sources (checkers/watermarks/versions.py).
+2. It is evidence from the system under suspicion: it shows which version follows the one that another subscriber's
+   watermark holds, never anything about the transactions, or about what is missing in the session that shows it.
+3. A key whose sessions, of any subscribers, allow no common order has none. The next version in one session is the next
+   of all or a later one, so one session is enough: the one with most versions.
+4. A snapshot shows nothing, and neither does a repetition in a session.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Versions without a place in the order, n of them: by key, log, session, and then as they were first received.
+    """Versions without a place in the order, n of them: by key, log, session, and then by first receipt.
 
     `write` are rows of the source. A log is that of one subscriber.
     """
@@ -35,7 +35,7 @@ class Received:
     write: Int64s
 
     def only(self, rows: Int64s) -> "Received":
-        """Those of them."""
+        """The versions of those rows."""
         return Received(self.key[rows], self.log[rows], self.session[rows], self.write[rows])
 
 
@@ -43,13 +43,13 @@ NOTHING_RECEIVED = Received(NO_PLACES, NO_PLACES, NO_PLACES, NO_PLACES)
 
 
 def may_tell(contract: StreamContract) -> bool:
-    """Does a stream of that contract tell others the order of versions? Each watermark must be of one subscriber."""
+    """True if a stream of that contract shows the order of versions. Each watermark must be of one subscriber."""
     is_apart = contract.wm_scope in ("session", "subscriber")
     return is_apart and contract.versions == "every" and contract.order_key != "none"
 
 
 def received(log: int, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> Received:
-    """What one log tells to the others. O(n log n)."""
+    """The versions that one log shows to the others. O(n log n)."""
     order = key_order(writes, contract)
     shown = shown_writes(deliveries, writes)
     is_asked = order.is_loose()[order.code_of_write]
@@ -63,7 +63,7 @@ def received(log: int, deliveries: Deliveries, writes: SourceWrites, contract: S
 
 
 def agreed(parts: Sequence[Received]) -> Received:
-    """Of each key on whose order all agree the session of each log that tells most. O(n log n)."""
+    """Of each key with an undisputed order, the session of each log that has most versions. O(n log n)."""
     told = [NOTHING_RECEIVED, *parts]
     names = ("key", "log", "session", "write")
     every = Received(*(np.concatenate([getattr(part, name) for part in told]) for name in names))
@@ -77,14 +77,14 @@ def agreed(parts: Sequence[Received]) -> Received:
 
 
 def places(agreement: Received, log: int, count: int) -> Int64s:
-    """(count,) For each write of the source its place in what another log than that one tells, NEVER if none does.
+    """(count,) For each write of the source its place in the order that another log shows; NEVER without one.
 
-    Empty if no other log tells anything.
+    Empty if no other log shows anything.
     """
     others = agreement.only(np.flatnonzero(agreement.log != log))
     if not len(others.key):
         return NO_PLACES
-    # Of several logs the one with most versions tells all that is said of a key.
+    # Of several logs only the one with most versions of a key is used.
     run = np.cumsum(first_of_each(others.key) | first_of_each(others.log))
     best = ascending(others.key, -np.bincount(run)[run])
     chosen = run[best[first_of_each(others.key[best])]]
@@ -95,10 +95,10 @@ def places(agreement: Received, log: int, count: int) -> Int64s:
 
 
 def _disputed(every: Received, begins: Bools) -> Int64s:
-    """The keys of which sessions tell what fits into no order: one version behind another, and the other way round."""
+    """The keys whose sessions allow no common order: one version after another, and the reverse."""
     versions, node = codes(every.write)
     source, target = node[:-1][~begins[1:]], node[1:][~begins[1:]]
-    # Only few histories come here, and loading scipy takes a quarter of a second.
+    # Few histories need this, and loading scipy takes a quarter of a second.
     from scipy.sparse import coo_array  # noqa: PLC0415
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Operations beside watermarks: reads as of a position, and what had been invoked when a watermark was received."""
+"""Operations beside watermarks: reads as of a position, and counts of operations invoked before a receipt."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +20,14 @@ NO_NODE = -1
 class Readers:
     """Operations that only read, as of a position: by `op`, ascending, the node of the watermarks of that position.
 
-    Where no watermark has it, that is NO_NODE: such a read has no place in real time, and none here.
+    If no watermark has it, that is NO_NODE: such a read has no place in real time, and is left out.
     """
 
     op: Int64s
     node: Int64s
 
     def of(self, op: Int32s) -> tuple[Bools, Int64s]:
-        """Which of those operations are readers, and their nodes."""
+        """True for those of the operations that are readers, and their nodes."""
         if not len(self.op):
             return np.zeros(len(op), np.bool_), np.full(len(op), NO_NODE, np.int64)
         at = np.minimum(np.searchsorted(self.op, op), len(self.op) - 1)
@@ -36,7 +36,7 @@ class Readers:
 
 
 def may_read_as_of(source: Chunk) -> bool:
-    """Does a chunk have positions as of which operations read? What its file says of itself is enough to tell."""
+    """True if operations of a chunk may have read as of positions. Reads only the footer of its file."""
     path = Path(source.directory) / "ops.parquet"
     try:
         group = pq.read_metadata(path).row_group(source.group)
@@ -48,7 +48,7 @@ def may_read_as_of(source: Chunk) -> bool:
 
 
 def as_of(source: Source) -> tuple[Int64s, Int64s]:
-    """The operations of a chunk that only read, and did so as of a position: with these positions, ascending."""
+    """The operations of a chunk that only read, as of a position; and these positions. By index, ascending."""
     if not isinstance(source, Chunk):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     table = _row_group(Path(source.directory) / "ops.parquet", source.group, ["index", "outcome", "read_ts"])
@@ -62,7 +62,7 @@ def as_of(source: Source) -> tuple[Int64s, Int64s]:
 
 
 def invoked_before(chunk: Chunk, *, seq: Int64s) -> Int64s:
-    """How many operations of a chunk had been invoked before each of those journal positions, which ascend."""
+    """The number of operations of a chunk invoked before each of those journal positions, which ascend."""
     table = _row_group(Path(chunk.directory) / "ops.parquet", chunk.group, ["invoke_seq"])
     return np.searchsorted(np.sort(integers(table["invoke_seq"], NEVER)), seq)
 

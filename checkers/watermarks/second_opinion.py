@@ -1,11 +1,11 @@
-"""Two opinions on one stream: which anomalies the graph of watermarks found and the rules did not, and the reverse.
+"""Two opinions on one stream, independent on purpose: anomalies that only the graph, or only the rules, found.
 
-The graph needs a dependency to contradict a stream, the rules need positions. So a row behind its watermark may be seen
-by the rules alone: no dependency forbids its place. And a stream that keeps its positions, which contradict what
-transactions saw, is seen by the graph alone. Of a transaction that is torn or split mostly both should see something.
-Whether they must, `checkers/watermarks/disputes.py` says by definition, for the example that was found. If they had to
-and only one did, that is a finding of its own: one of the two is wrong about the stream, or its positions are. It
-breaks no promise, so it makes no run red; and where neither opinion has a finding there is none.
+The graph of watermarks needs a dependency to contradict a stream, the rules need positions. So a row after its
+watermark may be seen by the rules alone: no dependency forbids its place. And a stream that keeps its positions, which
+contradict what transactions saw, is seen by the graph alone. For a transaction that is torn or split, usually both
+should see something. `checkers/watermarks/disputes.py` decides by definition, for the example that was found, if they
+must. If both had to and only one did, that is a finding of its own: one of the two is wrong about the stream, or its
+positions are. It breaks no promise, so it makes no run red. Without a finding of either opinion there is none.
 """
 
 from hashlib import blake2b
@@ -32,10 +32,10 @@ _UNTOLD: Final = "expected: the other opinion could not tell"
 
 
 def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | None:
-    """What only one of the two found, by anomaly, and whether that was to be expected; disputes as findings.
+    """The anomalies that only one of the two found, with the reason if that was expected; disputes as findings.
 
-    `why` says it of one finding about a transaction torn or split. None where the graph has no nodes: then there is one
-    opinion only.
+    `why` gives the reason for one finding about a torn or split transaction. None if the graph has no nodes: then there
+    is only one opinion.
     """
     if not any(graph.witnesses.values()):
         return None
@@ -58,8 +58,9 @@ def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | 
 
 
 def _observed(graph: Judgement) -> set[str]:
-    """What the graph saw of one transaction, and called legal. It names the least class of a component: other legal
-    classes may have nothing to do with what is torn.
+    """The classes about one transaction that the graph saw and called legal.
+
+    The graph names the least class of a component: other legal classes may have nothing to do with what is torn.
     """
     observed = graph.facts.get("observations")
     return set(_OF_GRAPH).intersection(observed if isinstance(observed, dict) else ())
@@ -79,7 +80,7 @@ def _told_by_rules(finding: Finding, graph: Judgement, why: Why) -> str:
     if finding.anomaly not in _OF_RULES:
         return _EXPECTED
     components = graph.facts.get("components", 0)
-    if graph.unknown or not isinstance(components, int) or components > COMPONENTS:  # Of more, not all have a name.
+    if graph.unknown or not isinstance(components, int) or components > COMPONENTS:  # Beyond that, not all have a name.
         return _UNTOLD
     if "generations" in graph.facts:
         return _APART
@@ -87,7 +88,7 @@ def _told_by_rules(finding: Finding, graph: Judgement, why: Why) -> str:
 
 
 def _by_name(findings: tuple[Finding, ...] | list[Finding], told: dict[str, str]) -> dict[str, Json]:
-    """What was told of each anomaly; of several examples what matters most: a dispute."""
+    """The reason by anomaly; of several examples a dispute comes first."""
     result: dict[str, Json] = {}
     for one in sorted(findings, key=lambda one: one.anomaly):
         if one.fingerprint in told and result.get(one.anomaly) != _DISPUTED:

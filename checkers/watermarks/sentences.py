@@ -19,7 +19,7 @@ CHECKER: Final = "watermark-graph"
 
 
 def _folded(told: Told) -> Told:
-    """The same cycle, where steps along one chain are one step: what came before the next, came before the last.
+    """The same cycle, with successive steps along one chain folded into one step.
 
     A subscriber that never gets a row has a chain of hundreds of watermarks from the first that lacks it to the last.
     """
@@ -41,7 +41,7 @@ def _folded(told: Told) -> Told:
 
 
 class Speaker:
-    """Says what steps mean, with the evidence for clients' operations at hand."""
+    """Explains the steps of cycles, with the evidence for clients' operations."""
 
     def __init__(self, explainer: Explainer, marks: Watermarks, subscribers: Sequence[str], name: Name) -> None:
         self._explainer, self._marks, self._subscribers, self._name = explainer, marks, subscribers, name
@@ -73,7 +73,7 @@ class Speaker:
         )
 
     def mark(self, mark: int) -> str:
-        """How a watermark is called: by its subscriber and position, or by when it came."""
+        """The name of a watermark: its subscriber and position, or its place in the journal."""
         position, who = int(self._marks.position[mark]), self._subscribers[int(self._marks.subscriber[mark])]
         return f"W {who}/{position if position != NEVER else f'#{self._marks.seq[mark]}'}"
 
@@ -99,7 +99,7 @@ class Speaker:
         if not labels[0].startswith("T"):
             sentence = f"{labels[1]} began after {self._of_node(before.marks[-1:])} had been received"
             return Shown(source=labels[0], target=labels[1], relation="realtime", sentence=sentence)
-        # The explainer tells whole cycles of operations: of one of two steps it tells the first.
+        # The explainer explains whole cycles of operations: here a cycle of two steps, of which the first is used.
         other = REALTIME if step.kind != REALTIME else PROCESS
         told = self._explainer.cycle("", 1, Cycle(ends, (step.kind, other))).cycle[0]
         return Shown(source=labels[0], target=labels[1], relation=told.relation, sentence=told.sentence)
@@ -123,7 +123,7 @@ class Speaker:
         return f"{who} did not have {what}, which T{ends[1]} wrote, at {where}"
 
     def _merged(self, step: Step, before: Step) -> str:
-        """Why one watermark stands for another: they are of one node."""
+        """The reason why one watermark stands for another: they are one node. Empty if not needed."""
         if (
             step.kind == IN
             or not before.marks

@@ -1,6 +1,6 @@
-"""What each task of the watermark graph does: a stream's log beside its source, from files to edges and back to events.
+"""The tasks of the watermark graph: a stream's log beside its source, from files to edges and back to events.
 
-Edges with watermarks stand beside the partitions in which those of the clients are inferred, so that one certificate
+Edges with watermarks are kept beside the partitions in which those of the clients are inferred, so that one certificate
 covers both (checkers/graph/certificate.py).
 """
 
@@ -39,13 +39,13 @@ from checkers.watermarks.versions import UNKNOWN
 from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int8s, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
-# What is asked of events here.
+# The columns of events that are needed here.
 _NAMES = ("seq", "ns", "subscriber", "session", "kind", "span", "key", "value", "position", "ordinal")
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPart:
-    """The log of that number, and the directory of the operations that stand beside it."""
+    """The log of that number, and the directory of its source's operations."""
 
     number: int
     log: StreamLog
@@ -54,9 +54,9 @@ class StreamPart:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What all logs together tell of the source, and of the order of versions that nothing else orders.
+    """The facts that follow from all logs together: the placement, and the order of versions that nothing else orders.
 
-    Without `placement` there is one log: it tells itself.
+    `placement` is None if there is only one log, which has all the facts itself.
     """
 
     placement: Placement | None = None
@@ -65,7 +65,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What the driver must know of one log. `counts` are facts about it, `orders` about the source."""
+    """The results for one log that the driver needs. `counts` are facts about it, `orders` about the source."""
 
     marks: Watermarks
     counts: dict[str, int]
@@ -75,7 +75,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """Where the w watermarks of all logs stand: those of log i begin at begin[i]."""
+    """The nodes and numbers of the w watermarks of all logs: those of log i begin at begin[i]."""
 
     begin: Int64s
     node: Int64s
@@ -85,9 +85,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """Edges between operations and watermarks with all that a sentence needs, e of them.
+    """Edges between operations and watermarks with the facts that a sentence needs, e of them.
 
-    `mark` counts over all logs. `came` is the journal position of the event that shows the version, UNKNOWN if none.
+    `mark` counts over all logs. `came` is the journal position of the event that shows the version; UNKNOWN without
+    one.
     """
 
     is_into: bool
@@ -107,21 +108,21 @@ class Pairs:
 
     @classmethod
     def of(cls, words: Int64s) -> "Pairs":
-        """Those of words (checkers/watermarks/blocks.py)."""
+        """The pairs of packed int64 (checkers/watermarks/blocks.py)."""
         return cls((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
 
     @classmethod
     def joined(cls, parts: Sequence["Pairs"]) -> "Pairs":
-        """All of them."""
+        """The pairs of all parts."""
         return cls(np.concatenate([part.op for part in parts]), np.concatenate([part.mark for part in parts]))
 
     def only(self, rows: Bools) -> "Pairs":
-        """Those of them."""
+        """The pairs of those rows."""
         return Pairs(self.op[rows], self.mark[rows])
 
 
 def _of_pairs(pairs: Pairs) -> tuple[Callable[..., Pairs], tuple[object, ...]]:
-    return _pairs, (steps(pairs.op), steps(pairs.mark))  # They stand by watermark: steps of both are small.
+    return _pairs, (steps(pairs.op), steps(pairs.mark))  # They are sorted by watermark: steps of both are small.
 
 
 def _pairs(op: Ints, mark: Ints) -> Pairs:
@@ -133,7 +134,7 @@ carry(Pairs, _of_pairs)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """What one log contributes to the graph; edges lead from `into.op` to `into.mark`, and from `out.mark` to `out.op`.
+    """The contribution of one log: edges lead from `into.op` to `into.mark`, and from `out.mark` to `out.op`.
 
     `chains` are watermarks, each with the next one of its chain.
     """
@@ -146,7 +147,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class _Condensed:
-    """What one block of keys comes to. Edges are words, those of `new` as often as they are there."""
+    """The result for one block of keys. Edges are packed int64; those of `new` may repeat."""
 
     into: Int64s
     out: Int64s
@@ -157,17 +158,17 @@ class _Condensed:
 
 
 def placement_of(part: StreamPart, threads: int = 1) -> Placement:
-    """What the deliveries of one log tell of the source, by so many threads."""
+    """The placement that the deliveries of one log give to the source's writes, by so many threads."""
     return told_by(part.log, Path(part.source), threads=threads)
 
 
 def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Received:
-    """What one log tells of the order of versions that nothing else orders."""
+    """The versions that one log shows in an order which nothing else gives."""
     return received(part.number, *_read(part, known), contract)
 
 
 def derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Noted[Derived, Summary]:
-    """All that a log contributes, by so many threads."""
+    """The contribution of a log and its summary, by so many threads."""
     with kept():
         return _derived(part, contract, known, threads)
 
@@ -196,7 +197,7 @@ def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: 
 
 
 def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Noted[Inference, PartitionSummary]:
-    """All that follows from the shares of one partition, by number."""
+    """The dependencies that follow from the shares of one partition, by number."""
     inference = infer(parts, order=order)
     edges, tail = inference.edges, inference.tail
     sources = _both(places, edges.source, edges.source_after)
@@ -215,17 +216,17 @@ def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Noted[Inf
 
 
 def asked(item: Derived, *, places: Placed) -> Noted[Inference, PartitionSummary]:
-    """The edges of one log that certificates ask for."""
+    """The edges of one log that certificates need."""
     return _noted(numbered(item, places=places, is_whole=False))
 
 
 def numbered(item: Derived, *, places: Placed, is_whole: bool = True) -> Inference:
     """The edges of one log by number, chains included.
 
-    Without `is_whole` without those that real time implies, by rule 2 of checkers/graph/certificate.py: into a
-    watermark, if the operation had ended before it; and out of one, if the operation begins behind the first end among
-    all that the watermark leads to, by which it has to end. The edge to that end stays: so ends, and windows, come out
-    the same.
+    Without `is_whole` those that real time implies are left out, by rule 2 of checkers/graph/certificate.py: into a
+    watermark, if the operation had ended before it; and out of one, if the operation begins after the first end among
+    all that the watermark leads to, by which it has to end. The edge to that end stays, so ends and windows are the
+    same.
     """
     node = places.node[places.begin[item.part.number] :]
     ops = np.arange(max(int(pairs.op.max(initial=-1)) for pairs in (item.into, item.out)) + 1)
@@ -248,9 +249,9 @@ def numbered(item: Derived, *, places: Placed, is_whole: bool = True) -> Inferen
 
 
 def _noted(inference: Inference) -> Noted[Inference, PartitionSummary]:
-    """With what the driver must know of one partition of keys, or of one log.
+    """The inference with the summary that the driver needs.
 
-    A watermark that leads to many operations with an end ends by the first end among these: that edge says it all.
+    A watermark that leads to many operations with an end ends by the first of these ends: one edge is enough for that.
     """
     every = partition_summary(inference)
     edges = every.open_sources
@@ -301,7 +302,7 @@ def _condensed(
     is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] != FAIL)
     loose_count = int(np.count_nonzero(is_loose))
     return _Condensed(
-        # Each once in parts as well: less is kept until all parts are there.
+        # Distinct in each part already: less memory until all parts are there.
         into=once(words_of(edges.into)),
         out=once(words_of(edges.out)),
         new=words_of(edges.new),
@@ -316,14 +317,14 @@ def _pairs_once(words: Int64s) -> Pairs:
 
 
 def _came(links: Links, deliveries: Deliveries) -> Int64s:
-    """The journal position of each edge's row; a session's opening shows nothing itself."""
+    """The journal position of each edge's row; UNKNOWN for a session's opening, which is no event."""
     row = np.maximum(links.row, 0)
     is_event = (links.row >= 0) & is_kind(deliveries.kind[row], (ROW, BACKFILL)) if len(deliveries.kind) else row > 0
     return np.where(is_event, deliveries.seq[row] if len(deliveries.seq) else row, UNKNOWN)
 
 
 def _first_ends(out: Pairs, end: Int32s, count: int) -> Int32s:
-    """Of so many watermarks the first end among the operations that each leads to; OPEN_END where there is none."""
+    """For each of `count` watermarks the first end among the operations that it leads to; OPEN_END without one."""
     result = np.full(count, OPEN_END, np.int32)
     begins = np.flatnonzero(first_of_each(out.mark))
     if len(begins):
@@ -336,7 +337,7 @@ def _no_kinds(like: Int32s | Int64s) -> Int8s:
 
 
 def _ends(source: Path, op: Int64s) -> Int64s:
-    """The ends of those operations, the first ones of all; OPEN_END for those without."""
+    """The ends of those operations, the first ones of the history; OPEN_END for those without."""
     result = np.full(len(op), OPEN_END, np.int64)
     path = source / "ops.parquet"
     try:
@@ -352,7 +353,7 @@ def _ends(source: Path, op: Int64s) -> Int64s:
 
 
 def _both(places: Placed, op: Int32s, end: Int32s) -> tuple[Int32s, Int32s, Bools]:
-    """Numbers and ends of operations, those of readers by their nodes; and which of them have a place."""
+    """Numbers and ends of operations, those of readers by their nodes; and True for those that have a place."""
     numbering = places.numbering
     number, after = numbering.of_op(op.astype(np.int64)), numbering.of_end(end.astype(np.int64))
     is_reader, node = places.readers.of(op)

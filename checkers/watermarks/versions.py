@@ -1,14 +1,14 @@
-"""The versions of each key at the source, in their order, and which of them each event of a stream shows.
+"""The versions of each key at the source, in their order, and the version that each event of a stream shows.
 
 Only Committed* writes have versions: those that certainly happened, and unclear ones that somebody saw. Their order
-comes, key by key, from the best source there is:
-1. Reads of lists, where they show any version of the key. What no read shows is newer than all that one shows.
-2. The system's own positions, where it declares that each is of one unit; inside a unit the order of its writes.
-3. What other subscribers received, for the watermarks of one of them (checkers/watermarks/order_elsewhere.py).
-Else a version has no place in the order. Which source was used is counted.
+comes, key by key, from the best available source:
+1. Reads of lists, if they show any version of the key. Versions that no read shows are newer than all that one shows.
+2. The system's own positions, if it declares that each is of one unit; inside a unit the order of its writes.
+3. The order in which other subscribers received them (checkers/watermarks/order_elsewhere.py).
+Otherwise a version has no place in the order. The versions are counted by source.
 
-An event shows the write of its key and value; where several have it, or it has none (a delete), that of its position
-too, or the only delete of its key. Any other event shows an unknown version.
+An event shows the write of its key and value. If several have that value, or it has none (a delete), the position
+decides too; without a position it is the only delete of its key. Any other event shows an unknown version.
 """
 
 from collections.abc import Sequence
@@ -33,40 +33,40 @@ NO_PLACES = np.empty(0, np.int64)
 class KeyOrder:
     """The versions of k keys, v of them, by key and age: those of keys[i] are the slots start[i] up to start[i + 1].
 
-    The *age* of a version counts inside its key, from 0; INITIAL is that of the state before all versions.
+    The *age* of a version counts inside its key, from 0; INITIAL is the age of the state before all versions.
     """
 
     keys: Int64s  # (k,) ascending: all keys of the source
     start: Int64s  # (k + 1,)
     write: Int64s  # (v,) the row of the source that wrote each version
-    slot: Int64s  # (writes,) the slot of each row of the source, UNKNOWN if it has none
+    slot: Int64s  # (writes,) the slot of each row of the source; UNKNOWN if it has none
     code_of_write: Int64s  # (writes,) the place of its key in `keys`
-    counts: dict[str, int]  # How many versions are ordered by which source.
+    counts: dict[str, int]  # The number of versions that each source orders.
 
     def is_loose(self) -> Bools:
-        """(k,) Which keys have no version with a place."""
+        """(k,) True for keys without any version that has a place."""
         result: Bools = self.start[1:] == self.start[:-1]
         return result
 
     def code(self, key: Int64s) -> Int64s:
-        """The place of each key in `keys`, UNKNOWN for one that the source does not have."""
+        """The place of each key in `keys`; UNKNOWN for one that the source does not have."""
         at = Places(self.keys).of(key)
         return np.where(at >= 0, at, UNKNOWN)
 
     def writer(self, code: Int64s, age: Int64s) -> Int64s:
-        """The row of the source that wrote the version of that age of each key, UNKNOWN if there is none."""
+        """The row of the source that wrote the version of that age of each key; UNKNOWN if there is none."""
         slot = self.start[code] + age
         exists = (age >= 0) & (slot < self.start[code + 1])
         return np.where(exists, np.append(self.write, UNKNOWN)[np.where(exists, slot, len(self.write))], UNKNOWN)
 
     def age(self, write: Int64s) -> Int64s:
-        """The age of the version that each row of the source wrote, UNKNOWN if it has no place."""
+        """The age of the version that each row of the source wrote; UNKNOWN if it has no place."""
         slot = self.slot[write]
         return np.where(slot == UNKNOWN, UNKNOWN, slot - self.start[self.code_of_write[write]])
 
 
 def is_committed(writes: SourceWrites) -> Bools:
-    """Which writes are Committed*."""
+    """True for the writes that are Committed*."""
     is_seen = (writes.position != NEVER) | (writes.version != NEVER)
     result: Bools = (writes.outcome == OK) | ((writes.outcome == INFO) & is_seen)
     return result
@@ -84,7 +84,7 @@ def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
     ordinal = np.where(is_listed[rows], 0, writes.ordinal[rows])
     order = ascending(code[rows], by_list, position, ordinal)
     is_first = reduce(or_, (first_of_each(each[order]) for each in (code[rows], by_list, position, ordinal)))
-    # What one place of the order is given twice, has none.
+    # Two versions at one place of the order have none.
     is_single = is_first & np.append(is_first[1:], True)[: len(order)]
     write = rows[order[is_single]]
     counts = {
@@ -96,14 +96,14 @@ def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
 
 
 def order_by(order: KeyOrder, place: Int64s) -> KeyOrder:
-    """The order in which `place` (writes,) puts the versions of the same keys; without one where it is NEVER."""
+    """The order of the same keys' versions by `place` (writes,); versions with NEVER have no place."""
     rows = np.flatnonzero(place != NEVER)
     write = rows[ascending(order.code_of_write[rows], place[rows])]
     return _ordered(order.keys, order.code_of_write, write, {})
 
 
 def _ordered(keys: Int64s, code: Int64s, write: Int64s, counts: dict[str, int]) -> KeyOrder:
-    """The order of those rows of the source, which stand by key and age."""
+    """The order of those rows of the source, which are sorted by key and age."""
     slot = np.full(len(code), UNKNOWN, np.int64)
     slot[write] = np.arange(len(write))
     start = np.searchsorted(code[write], np.arange(len(keys) + 1))
@@ -111,7 +111,7 @@ def _ordered(keys: Int64s, code: Int64s, write: Int64s, counts: dict[str, int]) 
 
 
 def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
-    """(n,) The row of the source that each event shows, UNKNOWN for unknown versions and for what is no row."""
+    """(n,) The row of the source that each event shows; UNKNOWN for unknown versions and other events."""
     d, n = deliveries, len(deliveries.kind)
     events = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (d.key != NEVER))
     possible = np.flatnonzero(writes.outcome != FAIL)
@@ -121,7 +121,7 @@ def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
         left = np.flatnonzero((result == UNKNOWN) & (d.position[events] != NEVER))
         if len(left):
             result[left] = _single(_joint(d, writes, possible, events[left], names), len(left))
-    # A delete has no value: without a position it is that of the only one.
+    # A delete has no value: without a position it shows the key's only delete.
     left = np.flatnonzero((result == UNKNOWN) & (by_value != UNKNOWN))
     only = by_value[left]
     fits = (writes.position[possible[only]] == NEVER) | (d.position[events[left]] == NEVER)
@@ -133,9 +133,9 @@ def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
 
 
 def states_at(order: KeyOrder, writes: SourceWrites, *, code: Int64s, position: Int64s, with_it: bool) -> Int64s:
-    """The age that each key (m,) has at `position` (m,), or before it unless `with_it`; UNKNOWN where nobody can tell.
+    """The age that each key (m,) has at `position` (m,), or before it unless `with_it`; UNKNOWN if not known.
 
-    That is told only of keys all of whose versions have positions, and those up to there an order. O(m log v).
+    Known only for keys all of whose versions have positions, and those up to there an order. O(m log v).
     """
     placed = writes.position[order.write]
     owner = np.repeat(np.arange(len(order.keys)), np.diff(order.start))
@@ -153,12 +153,12 @@ def states_at(order: KeyOrder, writes: SourceWrites, *, code: Int64s, position: 
 
 
 def _trusts_positions(contract: StreamContract) -> bool:
-    """Does the system order the versions of a key by its positions?"""
+    """True if the system orders the versions of a key by its positions."""
     return contract.is_position_unique and contract.order_key != "none"
 
 
 def _lowest_to_come(owner: Int64s, height: Int64s) -> Int64s:
-    """Along the versions of each key the lowest height from there on."""
+    """Along the versions of each key the lowest height from each one on."""
     if np.all((height[1:] >= height[:-1]) | (owner[1:] != owner[:-1])):
         return height
     levels, rank = runs.codes(height)
@@ -169,12 +169,12 @@ def _lowest_to_come(owner: Int64s, height: Int64s) -> Int64s:
 def _joint(
     deliveries: Deliveries, writes: SourceWrites, possible: Int64s, rows: Int64s, names: Sequence[str]
 ) -> Int64s:
-    """Codes of those events, and behind them of those writes, by the columns of these names."""
+    """Codes of those events, followed by those of the writes, by the columns of these names."""
     return codes(*(np.append(getattr(deliveries, name)[rows], getattr(writes, name)[possible]) for name in names))
 
 
 def _single(what: Int64s, count: int) -> Int64s:
-    """For the first `count` codes the place among the others of the only one that is equal."""
+    """For the first `count` codes the place of the only equal one among the others; UNKNOWN without one."""
     others = what[count:]
     place = np.full(int(what.max(initial=-1)) + 1, UNKNOWN, np.int64)
     place[others] = np.arange(len(others))

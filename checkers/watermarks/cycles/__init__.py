@@ -1,1 +1,1 @@
-"""Cycles through watermarks: their steps, paths and classes, and which classes are forbidden."""
+"""Cycles through watermarks: their steps, paths and classes, and the forbidden classes."""

@@ -1,8 +1,8 @@
-"""The classes of cycles through watermarks: which a graph has, and a short cycle of each.
+"""The classes of cycles through watermarks: those that a graph has, and a short cycle of each.
 
-A class that follows from a found one is not sought, but for a forbidden class that follows from a legal one. Whether a
-class is there is decided by components. Which cycle is shown is sought from few edges: the least chains, then the least
-steps. A timed order of registers' versions is not used.
+A class that a found one implies is not sought, unless it is forbidden and the found one is legal. Components decide if
+a class is present. The cycle to show is sought from few edges: the least chains, then the least steps. A timed order of
+registers' versions is not used.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _SINGLE_CHAINS: Final = 16  # So many chains are tried alone.
 
 
 def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
-    """Every class of the component that follows from no other found one; with those that are forbidden, if any are."""
+    """Every class of the component that no other found one implies; and the forbidden ones, if any."""
     found: dict[str, Loop] = {}
     for name in NAMES:
         if any(implies(other, name) and (other in forbidden or name not in forbidden) for other in found):
@@ -53,13 +53,13 @@ def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
 
 
 def is_circular(component: Component) -> bool:
-    """Do the clients' operations alone have a cycle there?"""
+    """True if the clients' operations alone have a cycle there."""
     graph = Graph(component, WW | WR | RW | PROCESS | REALTIME, None)
     return any(step.kind & (WW | WR | RW) for step in graph.cyclic(G2))
 
 
 class _Seeker:
-    """Looks for a cycle of one class in a component."""
+    """Search for a cycle of one class in a component."""
 
     def __init__(self, component: Component, name: str) -> None:
         self.component, self.name = component, name
@@ -87,7 +87,7 @@ class _Seeker:
         return self._best(graph, starts)
 
     def _required(self) -> int:
-        """The kinds of steps of which every cycle of the class has one."""
+        """The kinds of steps of which every cycle of the class has at least one."""
         if self.base == ORDER:
             return CHAIN
         if self.base in (SINGLE, NONADJACENT, G2):
@@ -106,7 +106,7 @@ class _Seeker:
         return min(loops, key=lambda loop: (loop.chains(), len(loop.steps), places_of(loop)), default=None)
 
     def _of_one(self) -> Loop | None:
-        """A cycle of one transaction: in one chain by places, over merged nodes by a way along chains."""
+        """A cycle of one transaction: in one chain by places, over merged nodes by a path along chains."""
         entries: dict[int, list[Step]] = {}
         for step in self.component.steps:
             if step.kind == IN:
@@ -123,7 +123,7 @@ class _Seeker:
         return next((loop for loop in islice(loops, _ALONE_TRIES) if loop is not None), None)
 
     def _may_be(self, entry: Step, last: Step) -> bool:
-        """Is the key the same in both, or not, as the class says?"""
+        """True if the keys of both are equal, or different, as the class requires."""
         return self.base == SPLIT or (entry.key == last.key) == (self.base == INTERMEDIATE)
 
     def _closed(self, entry: Step, last: Step) -> Loop | None:
@@ -134,6 +134,6 @@ class _Seeker:
 
 
 def _is_one_chain(entry: Step, last: Step) -> bool:
-    """Does the chain of both lead from where the one leads to where the other begins?"""
+    """True if both are of one chain, which leads from the target of `entry` to the source of `last`."""
     is_along = entry.place <= last.place or entry.target == last.source
     return entry.chain == last.chain and is_along

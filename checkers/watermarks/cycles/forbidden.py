@@ -1,7 +1,7 @@
-"""Which classes of cycles through watermarks break what a source and a stream promise, and which are legal.
+"""The classes of cycles through watermarks that break the promises of a source and a stream.
 
-A cluster forbids classes by name. What follows from a stream's contract, and from the model that its transactions are
-promised to keep, stands in `forbidden`: less than may be true, never more. All else is told as an observation.
+A cluster forbids classes by name. `forbidden` derives classes from a stream's contract, and from the model that its
+transactions are promised to keep: fewer than may be true, never more. All other classes are reported as observations.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,9 +19,9 @@ _WEAKEST: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def forbidden(contract: StreamContract, anomalies: Iterable[str]) -> frozenset[str]:
     """The classes that this contract and these prohibited anomalies of transactions forbid; none without a cut.
 
-    1. Whatever is not torn by contract, is not torn by a watermark either, unless it is by partition.
-    2. Positions that are of one order for all, with an equal state at each, order watermarks and forbid split ones.
-    3. A stream in one order for all, or by epochs, follows ww and wr if its source does: G0 and G1c. If that has
+    1. A unit that the contract keeps whole is not torn by a watermark either, unless it is whole per partition only.
+    2. Positions with one order for all, and an equal state at each, order watermarks and forbid split ones.
+    3. A stream in one order for all, or by epochs, follows ww and wr if its source does: G0 and G1c. If the source has
        snapshots, G-single and G-nonadjacent. G2-item and real time need more than a contract says.
     """
     if contract.cut == "unknown":

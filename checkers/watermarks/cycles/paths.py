@@ -1,4 +1,4 @@
-"""Ways through a graph with watermarks: which steps lie on a circle, and a short circle through one of them."""
+"""Paths through a graph with watermarks: the steps that lie on a cycle, and a short cycle through one of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from checkers.watermarks.cycles.steps import (
     Step,
 )
 
-_PAIRED = 300  # Of so many nodes each pair is asked for its order of time, if some pairs have another name.
+_PAIRED = 300  # Up to so many nodes each pair is checked for its order of time, if some pairs have another name.
 _STEP, _PASS = 1_000, 1  # The weight of a step that counts, and of one that only passes.
 
 
 class Graph:
-    """Steps of some kinds, of one chain if `chain` says which, and of time where the kinds have it."""
+    """Steps of some kinds, of one chain if `chain` is given, and of time if the kinds include it."""
 
     def __init__(self, component: Component, kinds: int, chain: int | None) -> None:
         self.component = component
@@ -39,7 +39,7 @@ class Graph:
             if step.kind & kinds and (chain is None or not step.kind & THROUGH or step.chain == chain)
         ]
         dependencies = sorted((s for s in component.steps if s.kind & (WW | WR)), key=lambda step: -step.kind)
-        self._dependencies = {(step.source, step.target): step for step in dependencies}  # Of two kinds ww names it.
+        self._dependencies = {(step.source, step.target): step for step in dependencies}  # If both, ww.
         named = {pair for pair, step in self._dependencies.items() if not step.kind & kinds}
         if named and size <= _PAIRED:
             steps += [step for step in _of_orders(component, kinds) if (step.source, step.target) not in named]
@@ -47,14 +47,14 @@ class Graph:
             steps += _of_processes(component) if kinds & PROCESS else ()
             steps += _of_time(component) if kinds & REALTIME else ()
         self.steps = steps
-        self.size = 2 * size  # Behind the nodes stand the moments of real time, one for each number.
+        self.size = 2 * size  # After the nodes come the moments of real time, one for each number.
         self.leading: list[list[Step]] = [[] for _ in range(self.size)]
         for step in steps:
             self.leading[step.source].append(step)
 
     def cyclic(self, base: str) -> list[Step]:
-        """The steps that lie on a closed way of the class: not two rw in a row, if that is what it says."""
-        from scipy.sparse import coo_array  # noqa: PLC0415  Who finds no window does without it.
+        """The steps on a closed path of the class: without two rw in a row, if the class requires that."""
+        from scipy.sparse import coo_array  # noqa: PLC0415  Not needed without a window.
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  Likewise.
 
         is_layered = base in (SINGLE, NONADJACENT)
@@ -76,20 +76,20 @@ class Graph:
         ]
 
     def renamed(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """The steps, those of an order of time as the ww or wr between the same nodes, which says more."""
+        """The steps, with an order of time replaced by the ww or wr between the same nodes, which is stronger."""
         return tuple(
             self._dependencies.get((step.source, step.target), step) if step.kind in (PROCESS, REALTIME) else step
             for step in steps
         )
 
     def along(self, start: int, goal: int) -> tuple[Step, ...] | None:
-        """A shortest way of these steps, none if it begins where it ends; None if there is none."""
+        """A shortest path of these steps, empty if it begins where it ends; None if there is none."""
         if start == goal:
             return ()
         return next(iter(self._ways(start, goal, first=None, base="")), None)
 
     def ways(self, step: Step, base: str) -> Iterator[tuple[Step, ...]]:
-        """A shortest closed way through that step which may be of the class."""
+        """A shortest closed path through that step which may be of the class, if there is one."""
         for way in self._ways(step.target, step.source, first=step, base=base):
             yield (step, *way)
 
@@ -118,28 +118,28 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What counts of a way so far: was its last step an rw or out, its rw (up to two), and watermarks entered."""
+    """The state of a path: True if its last step was an rw or out; its number of rw (up to two); watermarks entered."""
 
     is_missed: bool = False
     rw: int = 0
     into: int = 0
 
     def may(self, step: Step, base: str) -> bool:
-        """May that step follow?"""
+        """True if that step may follow."""
         if step.kind == RW and base == SINGLE and self.rw:
             return False
         is_apart = base in (SINGLE, NONADJACENT)
         return not (is_apart and self.is_missed and step.kind in (RW, OUT))
 
     def after(self, step: Step, base: str) -> "_State":
-        """What counts behind that step."""
+        """The state after that step."""
         limit = 2 if base == FORK else 1
         is_missed = base in (SINGLE, NONADJACENT) and step.kind in (RW, OUT)
         rw = min(2, self.rw + (step.kind == RW)) if base in (SINGLE, NONADJACENT, G2) else 0
         return _State(is_missed, rw, min(limit, self.into + (step.kind == IN)))
 
     def is_goal(self, first: Step | None, base: str) -> bool:
-        """Is a way that ends here, before its first step, of the class?"""
+        """True if a path that ends here, before its first step, is of the class."""
         if first is None:
             return True
         if base == ORDER:
@@ -160,7 +160,7 @@ def _traced(
 
 
 def simple(way: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
-    """The cycles of which a closed way consists, each with its orders of time as one step."""
+    """The cycles of which a closed path consists, each with its orders of time as one step."""
     stack: list[Step] = []
     places: dict[int, int] = {}
     for step in way:
@@ -175,7 +175,7 @@ def simple(way: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
 
 
 def _merged(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The cycle without moments: what leads over them is one step of real time; the least node comes first."""
+    """The cycle without moments: the steps over them are one step of real time; the least node comes first."""
     turned = next((at for at, step in enumerate(steps) if step.kind != 0), 0)
     result: list[Step] = []
     for step in [*steps[turned:], *steps[:turned]]:
@@ -186,12 +186,12 @@ def _merged(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def places_of(loop: Loop) -> list[tuple[int, int, int]]:
-    """By what a cycle is told from others of its length."""
+    """The sort key that distinguishes cycles of the same length."""
     return [(step.source, step.target, step.kind) for step in loop.steps]
 
 
 def _of_orders(component: Component, kinds: int) -> Iterator[Step]:
-    """Every pair that an order of time puts one before the other, the order of a process where that does."""
+    """Every pair that is ordered by time, as an order of a process if it is one."""
     due = np.searchsorted(component.number, component.end)
     for one in range(len(component.number)):
         for two in range(int(due[one]), len(component.number)):
@@ -213,7 +213,7 @@ def _of_processes(component: Component) -> Iterable[Step]:
 
 
 def _of_time(component: Component) -> Iterable[Step]:
-    """From each node that ends to a moment, from moment to moment, and from there to what begins then."""
+    """Steps from each node that ends to a moment, from moment to moment, and to the nodes that begin then."""
     size = len(component.number)
     due = np.searchsorted(component.number, component.end)
     for node in range(size):

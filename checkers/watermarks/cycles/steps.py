@@ -1,9 +1,9 @@
 """Steps of a graph with watermarks, and the names of its cycles.
 
 A *step* leads from one node to another: a client's dependency, an order of time, into a watermark, out of one, or along
-a chain. Watermarks and chains are passed and not counted; an out edge is one more rw where two in a row are forbidden,
-and none where they are counted. The classes, least first, are CLASSES; those of n rw edges of clients stand with the
-order of processes and of real time as well. A cycle of one class shows a weaker stream than those behind it.
+a chain. Watermarks and chains are passed and not counted. An out edge counts as an rw where two in a row are forbidden,
+and not in the number of rw. The classes, least first, are CLASSES; those of n rw edges of clients also exist with the
+order of processes and of real time. A cycle of one class shows a weaker stream than the later classes do.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from checkers.graph.edges import PROCESS, REALTIME, RW, WR
 from harness.core.columns import Int64s
 
 IN, OUT, CHAIN = 512, 1024, 2048  # Kinds of steps beside those of checkers/graph/edges.py.
-READS: Final = -2  # From here on down, the chain of a read that is one with watermarks.
+READS: Final = -2  # From here on down, the chain of a read that shares a node with watermarks.
 THROUGH: Final = IN | OUT | CHAIN
 ORDER, INTERMEDIATE, TORN, SPLIT, FORK = ("order", "intermediate", "torn", "split", "fork")
 G0, G1C, SINGLE, NONADJACENT, G2 = ("G0", "G1c", "G-single", "G-nonadjacent", "G2-item")
@@ -31,7 +31,7 @@ NAMES: Final = tuple(
 class Step:
     """One edge. `chain` is that of a step through watermarks, `key` and `version` of one into or out of one; else -1.
 
-    `marks` are the watermarks that it passes, as members of their nodes: where an in step leads, an out step begins.
+    `marks` are the watermarks that it passes, as members of their nodes: an out step begins where an in step leads.
     """
 
     source: int
@@ -47,13 +47,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A closed way of steps, with its class."""
+    """A closed path of steps, with its class."""
 
     anomaly: str
     steps: tuple[Step, ...]
 
     def chains(self) -> int:
-        """How many chains it passes."""
+        """The number of chains that it passes."""
         return len({step.chain for step in self.steps if step.kind & THROUGH})
 
 
@@ -61,7 +61,7 @@ class Loop:
 class Component:
     """Nodes 0 to n - 1 in the order of their numbers, which reach each other, and the steps between them.
 
-    `number` and `end` are those of checkers/watermarks/numbering.py, `process` is -1 for what stands in no process's
+    `number` and `end` are those of checkers/watermarks/numbering.py; `process` is -1 for nodes outside every process
     order.
     """
 
@@ -79,13 +79,13 @@ def level_of(name: str) -> tuple[int, int]:
 
 
 def implies(one: str, other: str) -> bool:
-    """Does a cycle of the one class say at least as much as one of the other?"""
+    """True if a cycle of class `one` proves at least as much as one of class `other`."""
     (rank, order), (other_rank, other_order) = level_of(one), level_of(other)
     return rank <= other_rank and order <= other_order
 
 
 def name_of(steps: Sequence[Step]) -> str | None:
-    """The class of a cycle; None of one without a watermark, as of reads alone."""
+    """The class of a cycle; None for one without a watermark, such as a cycle of reads alone."""
     if not any(step.kind & THROUGH and step.chain > READS for step in steps):
         return None
     clients = [step for step in steps if not step.kind & THROUGH]

@@ -1,4 +1,4 @@
-"""S04: what makes two events the same makes them alike."""
+"""S04: two events that are the same have the same value."""
 
 import numpy as np
 
@@ -10,12 +10,12 @@ from harness.core.columns import NEVER, ROW, Bools, Int64s
 
 
 def divergent_duplicates(view: StreamView) -> Ruling:
-    """Rows with the identity of one before them, in any session of this log, and another value.
+    """Rows with the identity of an earlier one, in any session of this log, and another value.
 
-    Where the value is part of the identity, nothing can be told. Nor of an identity that several writes of the source
-    claim: the system gave one position twice, and each of its rows may be right. Nor, without the source, where
-    positions are not unique. Values that nobody wrote are S11's. A witness is an identity that was delivered twice with
-    a value. Subscribers apart are compared by S20.
+    Not judged: identities that include the value; an identity that several writes of the source claim (the system gave
+    one position twice, and each of its rows may be right); and, without the source, positions that are not unique.
+    Values that nobody wrote are left to S11, and different subscribers to S20. A witness is an identity that was
+    delivered twice with a value.
     """
     d, contract = view.deliveries, view.contract
     rows = np.flatnonzero(view.is_repeated & (d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
@@ -38,7 +38,7 @@ def divergent_duplicates(view: StreamView) -> Ruling:
 
 
 def _are_two_writes(view: StreamView, rows: Int64s, others: Int64s) -> Bools:
-    """Does each pair show two writes of the source?"""
+    """True for pairs that show two writes of the source."""
     one, other = view.match[rows], view.match[others]
     result: Bools = (one >= 0) & (other >= 0) & (one != other)
     return result

@@ -1,4 +1,4 @@
-"""S03: an event comes once where the stream promises so, and not again once the source knows that it was kept."""
+"""S03: an event comes once if the stream promises that, and never again once the source knows that it was kept."""
 
 from dataclasses import replace
 
@@ -12,14 +12,14 @@ from harness.core.columns import CHECKPOINT, GAP, NEVER, OPEN, ROW, WATERMARK, B
 
 
 def duplicate_events(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
-    """Rows that came before, by identity and value, where `delivery` and `replay` do not allow that.
+    """Rows that came before, by identity and value, although `delivery` and `replay` do not allow that.
 
     At least once: a session repeats nothing, unless `replay` is session, and a later one only what was not confirmed
-    (`confirmed_again`). Exactly or at most once: a session repeats nothing, and where watermarks bind more than a
-    session, neither do those of one subscriber. What a session itself asked for, by opening at a position below it, may
-    come again. One identity with two values is no repetition: it is S04's, or that of two units to which the system
-    gave one position. A witness is a first delivery behind which its session (its subscriber, where sessions are judged
-    together) received more. O(n log n).
+    (`confirmed_again`). Exactly or at most once: a session repeats nothing, and if watermarks bind more than a session,
+    neither do the sessions of one subscriber. Rows that a session itself requested, by opening at a position below
+    them, may come again. One identity with two values is no repetition: it is left to S04, or belongs to two units to
+    which the system gave one position. A witness is a first delivery after which its session (its subscriber, if
+    sessions are judged together) received more. O(n log n).
     """
     d, contract = view.deliveries, view.contract
     if contract.delivery == "at-least-once" and contract.replay == "session":
@@ -48,7 +48,7 @@ def duplicate_events(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Rulin
 
 
 def repetitions(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
-    """All of S03: what `duplicate_events` and `confirmed_again` find, by time."""
+    """All of S03: the violations of `duplicate_events` and `confirmed_again`, by time."""
     found, more = duplicate_events(view, block_rows=block_rows), confirmed_again(view)
     watermark = np.append(found.watermark, more.watermark)
     order = np.argsort(watermark, kind="stable")
@@ -62,11 +62,11 @@ def repetitions(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
 
 
 def confirmed_again(view: StreamView) -> Ruling:
-    """Rows that an earlier session of their subscriber had received, and that a checkpoint before their session held.
+    """Rows that an earlier session of their subscriber received, and a checkpoint before their session held.
 
-    Only where `delivery` is at least once and `resumes_behind_checkpoint`, and only of sessions with an `open`, as what
-    another one had asked for is not known. A checkpoint holds what is at its position with `resume: after`, and not
-    with `at`. A witness is the first delivery of such a row, if a later session received anything. O(n log n).
+    Only if `delivery` is at least once and `resumes_behind_checkpoint`, and only for sessions with an `open`, because
+    the request of any other is not known. A checkpoint holds what is at its position with `resume: after`, and not with
+    `at`. A witness is the first delivery of such a row, if a later session received anything. O(n log n).
     """
     d, contract = view.deliveries, view.contract
     if contract.delivery != "at-least-once" or not contract.resumes_behind_checkpoint:
@@ -92,7 +92,7 @@ def acknowledgements(view: StreamView) -> Int64s:
 
 
 def _is_confirmed(view: StreamView, rows: Int64s, time: Int64s) -> Bools:
-    """Is each row held by a checkpoint that its subscriber recorded before that time?"""
+    """True for rows held by a checkpoint that their subscriber recorded before that time."""
     d, held = view.deliveries, np.zeros(len(rows), np.bool_)
     acks = acknowledgements(view)
     spans = [d.span[rows]]
@@ -108,7 +108,7 @@ def _is_confirmed(view: StreamView, rows: Int64s, time: Int64s) -> Bools:
 
 
 def _since_open(view: StreamView) -> Int64s:
-    """The row with which the session of each row began, -1 unless that is an `open`."""
+    """The row with which the session of each row began; -1 unless it is an `open`."""
     d = view.deliveries
     _, first, of_row = np.unique(view.session, return_index=True, return_inverse=True)
     result: Int64s = np.where(d.kind[first] == OPEN, first, -1)[of_row]
@@ -116,7 +116,7 @@ def _since_open(view: StreamView) -> Int64s:
 
 
 def _last_open(view: StreamView, opened: Int64s) -> Int64s:
-    """For each subscriber the last `open` of a session that received anything, -1 without one."""
+    """For each subscriber the last `open` of a session that received anything; -1 without one."""
     d = view.deliveries
     heard = np.flatnonzero(((d.kind == ROW) | (d.kind == WATERMARK)) & (opened >= 0))
     result = np.full(int(d.subscriber.max(initial=-1)) + 1, -1, np.int64)
@@ -125,15 +125,15 @@ def _last_open(view: StreamView, opened: Int64s) -> Int64s:
 
 
 def _is_asked(view: StreamView, rows: Int64s, previous: Int64s) -> Bools:
-    """Did each row's session open below its position, since the row `previous` (-1: none) of the same session?
+    """True for rows below whose position their session opened, since its row `previous` (-1: none).
 
-    A gap takes back nothing of what was asked for, nor does the end of one partition for a row that names none.
+    A gap cancels nothing that was requested, nor does the end of one partition for a row that names none.
     """
     d = view.deliveries
     without_gaps = replace(d, kind=np.where(d.kind == GAP, CHECKPOINT, d.kind).astype(np.int8))
     asked = Coverage(without_gaps, view.session, np.zeros(len(d.kind), np.bool_), view.contract)
-    # To `Coverage` any partition may be that of a row without one, which would accuse where nobody knows: so such rows
-    # stand here in a partition that no event names.
+    # For `Coverage`, a row without a partition may be in any of them, which would report uncertain violations.
+    # So such rows get a partition here that no event names.
     span = np.where(d.span[rows] < 0, d.span.max(initial=0) + 1, d.span[rows])
     covered = asked.at(view.session[rows], d.key[rows], span, rows)
     return covered.reaches(d.position[rows]) & (covered.since > previous)
@@ -150,10 +150,10 @@ def _repeated_rows(view: StreamView) -> Int64s:
 
 
 def _last_heard(view: StreamView, group: Int64s, block_rows: int) -> Int64s:
-    """The last row or watermark that each group received, -1 without one."""
+    """The last row or watermark that each group received; -1 without one."""
     d = view.deliveries
     last = np.full(int(group.max(initial=-1)) + 1, -1, np.int64)
     for piece in pieces(len(group), block_rows):
         heard = np.flatnonzero(is_kind(d.kind[piece], (ROW, WATERMARK)))
-        last[group[piece][heard]] = heard + piece.start  # Ascending: the last one stays.
+        last[group[piece][heard]] = heard + piece.start  # Ascending: the last one remains.
     return last

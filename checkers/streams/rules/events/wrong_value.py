@@ -1,4 +1,4 @@
-"""What an event shows was written: S11 phantom-event, S12 wrong-value."""
+"""Events show what was written: S11 phantom-event, S12 wrong-value."""
 
 from functools import partial
 
@@ -16,8 +16,9 @@ WITH_NUMBER = ["key", "value", "ordinal"]
 def phantom_events(view: StreamView) -> Ruling:
     """S11: events of values that nobody wrote to their key, or only operations that certainly failed.
 
-    A value that an operation of unclear outcome wrote is none. Nothing is said without a source, or where the system
-    makes events of its own (`system_events`). A witness is an event of a key of which the source refused a write.
+    A value that an operation of unclear outcome wrote is no phantom. Nothing is judged without a source, or if the
+    system makes events of its own (`system_events`). A witness is an event of a key of which the source refused a
+    write.
     """
     d, w = view.deliveries, view.writes
     rows = np.flatnonzero(view.is_phantom)
@@ -32,12 +33,12 @@ def phantom_events(view: StreamView) -> Ruling:
 
 
 def wrong_values(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
-    """S12: rows of a write that is known by something else than its value, with a value that it did not write.
+    """S12: rows whose write is known by other means than its value, and which show a value that it did not write.
 
-    What a row stands for is told by the unit that it names, where the source knows it; else by its identity, unless
-    that consists of the value; else by the value, which then must be the last that its operation wrote to the key, if
-    only that is sent (`unit_rows: final`). Values that nobody wrote are S11's, unless the row names its unit. A witness
-    is a row that was compared, and could have failed. O(n log n).
+    The write of a row is found by the unit that it names, if the source knows it; else by its identity, unless that
+    includes the value; else by the value, which then must be the last that its operation wrote to the key, if only that
+    is sent (`unit_rows: final`). Values that nobody wrote are left to S11, unless the row names its unit. A witness is
+    a row that was compared, and could have failed. O(n log n).
     """
     d, w = view.deliveries, view.writes
     if len(w.op) == 0 or view.contract.system_events:
@@ -52,7 +53,7 @@ def wrong_values(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
         parts.append(rows[~is_right])
     rows = np.concatenate([np.zeros(0, np.int64), *parts])
     write, is_compared, is_wrong = _nothing(rows)
-    if len(rows):  # Mostly a few: what follows looks for each of them in the whole source.
+    if len(rows):  # Usually few: each of them is looked up in the whole source.
         finals = np.flatnonzero(is_final)
         for judge in (partial(_by_unit, name=name), _by_identity, _by_value):
             rest = np.flatnonzero(~is_compared)
@@ -64,7 +65,7 @@ def wrong_values(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
 
 
 def _names(view: StreamView) -> Int64s | None:
-    """By which names rows tell of the source's units; None if they do not."""
+    """The numbers by which rows name the source's units; None if they name none."""
     if view.contract.atomic_unit != "transaction":
         return None
     name = unit_names(view.writes)
@@ -72,7 +73,7 @@ def _names(view: StreamView) -> Int64s | None:
 
 
 def _are_final(view: StreamView) -> Bools:
-    """The rows of the source that may be sent: all, or of each operation and key the last, that may have happened."""
+    """True for rows of the source that may be sent: all, or the last possible one of each operation and key."""
     w = view.writes
     result: Bools = w.outcome != FAIL
     if view.contract.unit_rows == "final":
@@ -83,8 +84,9 @@ def _are_final(view: StreamView) -> Bools:
 
 
 def _are_right(view: StreamView, rows: Int64s, name: Int64s | None, is_final: Bools) -> Bools:
-    """Which rows show the value of a write that was found already, of the unit that they name, or by their identity:
-    these were compared, and nothing can be wrong.
+    """True for rows with the value of a write already found, by the unit that they name or by their identity.
+
+    These count as compared, and cannot be wrong.
     """
     d, w = view.deliveries, view.writes
     by_identity = view.contract.identity != "position+key+value"
@@ -102,11 +104,11 @@ def _are_right(view: StreamView, rows: Int64s, name: Int64s | None, is_final: Bo
     return result
 
 
-Compared = tuple[Int64s, Bools, Bools]  # For each row: the write that it stands for (-1), was it compared, is it wrong?
+Compared = tuple[Int64s, Bools, Bools]  # For each row: its write (-1), True if it was compared, True if it is wrong.
 
 
 def _by_unit(view: StreamView, rows: Int64s, finals: Int64s, *, name: Int64s | None) -> Compared:
-    """By the unit that a row names: its value must be one that may be sent of it."""
+    """Judged by the unit that a row names: its value must be one of the unit that may be sent."""
     d, w = view.deliveries, view.writes
     write, is_compared, is_wrong = _nothing(rows)
     rest = np.flatnonzero(d.unit[rows] != NEVER)
@@ -124,7 +126,7 @@ def _by_unit(view: StreamView, rows: Int64s, finals: Int64s, *, name: Int64s | N
 
 
 def _by_identity(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
-    """By position, key, and number in the unit: some write there, or of unknown position, must have that value."""
+    """Judged by position, key, and number in the unit: a write there, or of unknown position, must have the value."""
     d, w, contract = view.deliveries, view.writes, view.contract
     if contract.identity == "position+key+value":
         return _nothing(rows)
@@ -145,7 +147,7 @@ def _by_identity(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
 
 
 def _by_value(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
-    """By a value that just one operation wrote to the key, among others: only the last of them may be sent."""
+    """Judged by a value that only one operation wrote to the key, among others: only the last of them may be sent."""
     d, w = view.deliveries, view.writes
     if view.contract.identity != "position+key+value" or view.contract.unit_rows == "each":
         return _nothing(rows)
@@ -168,7 +170,7 @@ def _nothing(rows: Int64s) -> Compared:
 
 
 def _matching(wanted: list[Int64s], columns: list[Int64s], source: Int64s) -> Int64s:
-    """For each wanted row of columns the last of `source` whose columns are the same, -1 if there is none."""
+    """For each wanted row of columns the last of `source` with the same columns; -1 if there is none."""
     n = len(wanted[0])
     what = codes(*(np.append(left, right) for left, right in zip(wanted, columns, strict=True)))
     place = _last_place(what[n:], what[:n])
@@ -176,7 +178,7 @@ def _matching(wanted: list[Int64s], columns: list[Int64s], source: Int64s) -> In
 
 
 def _last_place(code: Int64s, wanted: Int64s) -> Int64s:
-    """For each wanted code its last place in `code`, -1 if it is not there."""
+    """For each wanted code its last place in `code`; -1 if it is not there."""
     places = np.full(int(max(code.max(initial=-1), wanted.max(initial=-1))) + 1, -1, np.int64)
     places[code] = np.arange(len(code))
     return places[wanted]

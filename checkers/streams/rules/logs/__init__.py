@@ -1,1 +1,1 @@
-"""Rules about logs: their owners and positions, and what several readers of one saw."""
+"""Rules about logs: their owners and positions, and the agreement of several readers."""

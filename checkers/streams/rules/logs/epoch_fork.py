@@ -1,10 +1,10 @@
-"""S18 epoch-fork: an epoch has one owner, so whoever else acts in it acts against it.
+"""S18 epoch-fork: an epoch has one owner, so no other node may act in it.
 
-Where the contract says that an operation's node owned the log that it wrote to, in the operation's epoch (`owners:
-nodes`). An act is a write that certainly happened: its node, its epoch and its log are known. A log is a partition, or
-the whole stream where positions are global. Each epoch of a log is reported once, by its first act and the first of
-another node. A witness is a change of the owner, between epochs with acts, whose old owner answered something that was
-invoked after the new one's first act: so it lived, and could have acted. Not judged: who acted without writing.
+Judged if the contract says that an operation's node owned the log that it wrote to, in the operation's epoch (`owners:
+nodes`). An act is a write that certainly happened, with known node, epoch and log. A log is a partition, or the whole
+stream if positions are global. Each epoch of a log is reported once, by its first act and the first of another node. A
+witness is a change of the owner, between epochs with acts, whose old owner answered something that was invoked after
+the new one's first act: so it was alive, and could have acted. Not judged: nodes that acted without writing.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Acts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forks:
-    """Acts that do not belong: the first one of another node in each epoch of a log, beside the epoch's first act.
+    """Foreign acts: the first one of another node in each epoch of a log, beside the epoch's first act.
 
     Both are places among the acts, by time of the later one.
     """
@@ -55,7 +55,7 @@ class Forks:
 
 
 def check(history: Path, contract: StreamContract | None, engine: Engine) -> Judgement:
-    """Who acted in whose epoch, in that history. Raises HistoryError if it is damaged."""
+    """The judgement of acts in foreign epochs. Raises HistoryError if the history is damaged."""
     if contract is None or contract.owners == "unknown":
         return Judgement(checker=CHECKER, findings=(), witnesses={})
     acts, names = _acts(history)
@@ -78,7 +78,7 @@ def check(history: Path, contract: StreamContract | None, engine: Engine) -> Jud
 
 
 def forks(acts: Acts, log: Int64s) -> Forks:
-    """Those of n acts whose node does not own their epoch; `log` (n,) is -1 where it is not known. O(n log n)."""
+    """The acts, of n, whose node does not own their epoch; `log` (n,) is -1 where it is not known. O(n log n)."""
     node, epoch = acts.node, acts.epoch
     known = np.flatnonzero(log >= 0)
     order = known[np.lexsort((known, epoch[known], log[known]))]
@@ -118,7 +118,7 @@ def _acts(history: Path) -> tuple[Acts, list[str]]:
 
 
 def _logs(history: Path, contract: StreamContract, engine: Engine, op: Int64s) -> Int64s:
-    """The log that each operation wrote to: 0, or its partition; -1 if it wrote to several, or nobody knows."""
+    """The log that each operation wrote to: 0, or its partition; -1 if it wrote to several, or it is not known."""
     if contract.is_position_global:
         return np.zeros(len(op), np.int64)
     told = engine.over(stream_logs(history, contract)).map(placement_of).collect()

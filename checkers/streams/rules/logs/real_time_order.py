@@ -1,4 +1,4 @@
-"""S23 real-time-order: positions obey real time, where that is promised."""
+"""S23 real-time-order: positions obey real time, if that is promised."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reversal:
-    """The first operation whose position is not above that of one that had ended before it; how many there are."""
+    """The first operation whose position is too low for one that had ended before it; and how many there are."""
 
     op: int
     position: int
@@ -39,15 +39,16 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealTime:
-    """What S23 says of a source."""
+    """The result of S23 for a source."""
 
     first: Reversal | None
     witnesses: int
 
 
 def read_placed(history: Path, writes: SourceWrites) -> Placed:
-    """The operations of those writes, which stand by operation, that have a position. Raises HistoryError if a file is
-    damaged.
+    """The operations of those writes that have a position; the writes are sorted by operation.
+
+    Raises HistoryError if a file is damaged.
     """
     row = np.flatnonzero(first_of_each(writes.op) & (writes.position != NEVER))
     op = writes.op[row]
@@ -61,7 +62,7 @@ def read_placed(history: Path, writes: SourceWrites) -> Placed:
 
 
 def _processes(history: Path, op: Int64s) -> Int64s:
-    """Who ran each of those operations, which ascend. A row group at a time: all of the file would take much memory."""
+    """The process of each of those operations, which ascend. Reads one row group at a time, to save memory."""
     result = np.empty(len(op), np.int64)
     try:
         with pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as file:
@@ -77,9 +78,9 @@ def _processes(history: Path, op: Int64s) -> Int64s:
 
 
 def real_time_order(ops: Placed, contract: StreamContract, *, block_rows: int = BLOCK_ROWS) -> RealTime:
-    """S23: writes below one that had been answered before they were invoked; if a position is one's only, or at it.
+    """S23: writes below one that had been answered before they were invoked; or at it, if positions are unique.
 
-    Nothing is said where it is not promised (`realtime`), or where positions of partitions do not compare. A witness is
+    Nothing is judged if it is not promised (`realtime`), or if positions of partitions are not comparable. A witness is
     an operation before which one of another process had been answered. O(n log n), so many rows at a time.
     """
     if contract.realtime == "none" or not contract.is_position_global or len(ops.op) == 0:
@@ -110,19 +111,19 @@ def real_time_order(ops: Placed, contract: StreamContract, *, block_rows: int = 
 
 
 def _broken(ops: Placed, ended: Int64s, reached: Int64s, *, rows: slice, is_sole: bool) -> Int64s:
-    """Which of those operations break the rule."""
+    """The operations that break the rule."""
     top, position = _tops(ops, ended, reached, rows), ops.position[rows]
     return np.flatnonzero((position < top) | (is_sole & (position == top)))
 
 
 def _tops(ops: Placed, ended: Int64s, reached: Int64s, rows: slice) -> Int64s:
-    """For each of those operations the highest position of what had been answered before it was invoked, or -1."""
+    """For each of those operations the highest position that had been answered before it was invoked, or -1."""
     before = np.searchsorted(ended, ops.invoke_seq[rows])
     return np.where(before > 0, reached[before - 1], -1)
 
 
 def _ended_before(ops: Placed) -> int:
-    """How many operations were invoked after one of another process had been answered."""
+    """The number of operations invoked after one of another process had been answered."""
     first = int(np.argmin(ops.complete_seq))
     is_own = ops.process == ops.process[first]
     other = int(ops.complete_seq.min(initial=NEVER, where=~is_own))

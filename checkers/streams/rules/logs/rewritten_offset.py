@@ -1,4 +1,4 @@
-"""S24 rewritten-offset: what was read once at an offset of a log, is there whenever it is read again."""
+"""S24 rewritten-offset: an offset of a log shows the same event whenever it is read."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from harness.core.columns import END, NEVER, ROW, Bools, Int64s
 
 
 def rewritten_offsets(view: StreamView) -> Ruling:
-    """S24: rows at a position at which one with another key or value was read before, in whatever session.
+    """S24: rows at a position at which a row with another key or value was read before, in any session.
 
-    Only where one event stands at a position (`events_at_position`). One key with two values is S04's, where the value
-    is no part of the identity. A partition that ended, and is read again, is another one by the same name. That
-    something is gone is no fault: what is old may be removed. A witness is a position that was read in two sessions, or
-    showed two events. O(n log n).
+    Only if a position has one event (`events_at_position`). One key with two values is left to S04, if the value is not
+    part of the identity. A partition that ended, and is read again, is another one by the same name. Missing events are
+    no violation: old ones may be removed. A witness is a position that was read in two sessions, or showed two events.
+    O(n log n).
     """
     if view.contract.events_at_position != "one":
         return Ruling.nothing()
@@ -30,7 +30,7 @@ def rewritten_offsets(view: StreamView) -> Ruling:
 
 
 def _log(view: StreamView) -> tuple[Int64s, Int64s]:
-    """Of which log each row is (n,), its partition if positions are each one's own; and how often that had ended."""
+    """The log of each row (n,), its partition if each has its own positions; and how often that had ended."""
     d = view.deliveries
     log = np.zeros(len(d.kind), np.int64) if view.contract.is_position_global else d.span + 1
     is_end = (d.kind == END) & (d.key == NEVER)
@@ -39,7 +39,7 @@ def _log(view: StreamView) -> tuple[Int64s, Int64s]:
 
 
 def _is_alike(view: StreamView, rows: Int64s, others: Int64s) -> Bools:
-    """Is each pair the same, or told apart by another rule?"""
+    """True for pairs that are the same, or whose difference another rule reports."""
     d = view.deliveries
     result: Bools = d.key[rows] == d.key[others]
     if view.contract.identity == "position+key+value":

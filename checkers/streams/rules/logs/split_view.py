@@ -1,7 +1,7 @@
 """S20: sessions that completed the same position saw the same there.
 
-Each task makes one number of what a session saw at a position, and says which positions it completed. The driver holds
-these numbers, two for each session and position with events, and never an event. An event of a finding is fetched
+Each task computes one hash of what a session saw at a position, and the positions that it completed. The driver holds
+these hashes, two for each session and position with events, and never an event. The event of a finding is fetched
 afterwards.
 """
 
@@ -22,7 +22,7 @@ _MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Views:
-    """What the sessions of a log saw: s sessions, i intervals, e pairs of a session and a position with events.
+    """The views of a log's sessions: s sessions, i intervals, e pairs of a session and a position with events.
 
     `owner` (i,) and `session` (e,) are places in the first two columns. An interval is low < position <= high.
     """
@@ -34,11 +34,11 @@ class Views:
     high: Int64s
     session: Int64s
     position: Int64s
-    content: Int64s  # (e,) the same for the same events, in whatever order
-    order: Int64s  # (e,) the same for the same events, in the same order of each key; 0 where there is no order
+    content: Int64s  # (e,) the same for the same events, in any order
+    order: Int64s  # (e,) the same for the same events, in the same order of each key; 0 without an order
 
     def only(self, which: Bools) -> "Views":
-        """With those pairs only."""
+        """The views with only those pairs."""
         columns = {name: getattr(self, name)[which] for name in ("session", "position", "content", "order")}
         return replace(self, **columns)
 
@@ -54,7 +54,7 @@ class Sighted:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Two subscribers whose sessions differ: at how many positions, and the first of them."""
+    """Two subscribers whose sessions differ: the first such position, and the number of them."""
 
     one: Sighted
     other: Sighted
@@ -62,15 +62,15 @@ class Split:
 
 
 def views_of(view: StreamView, *, is_alone: bool = False, block_rows: int = BLOCK_ROWS) -> Views:
-    """What the sessions saw that follow the whole stream from a known position, without a snapshot. O(n log n).
+    """The views of sessions that follow the whole stream from a known position, without a snapshot. O(n log n).
 
-    If there is no other log (`is_alone`), only at positions that several of its sessions completed. Empty where
-    sessions may legally differ: versions may be skipped, or positions are not global.
+    If there is no other log (`is_alone`), only at positions that several of its sessions completed. Empty if sessions
+    may legally differ: versions may be skipped, or positions are not global.
     """
     d = view.deliveries
     first = np.zeros(int(view.session.max(initial=-1)) + 1, np.int64)
     for piece in reversed(list(pieces(len(view.session), block_rows))):
-        first[view.session[piece][::-1]] = np.arange(piece.start, piece.stop)[::-1]  # What is written last, stays.
+        first[view.session[piece][::-1]] = np.arange(piece.start, piece.stop)[::-1]  # The last write remains.
     owner, low, high = _completed(view)
     if view.contract.versions != "every" or not view.contract.is_position_global:
         owner, low, high = owner[:0], low[:0], high[:0]
@@ -94,7 +94,7 @@ def views_of(view: StreamView, *, is_alone: bool = False, block_rows: int = BLOC
 
 
 def _rows_of(view: StreamView, owner: Int64s, is_meant: Callable[[Int64s], Bools], block_rows: int) -> Int64s:
-    """The rows that show something for the first time to one of those sessions, at the positions that are meant."""
+    """The rows that are first deliveries to one of those sessions, at positions for which `is_meant` is true."""
     d = view.deliveries
     is_owner = np.zeros(int(view.session.max(initial=-1)) + 1, np.bool_)
     is_owner[owner] = True
@@ -107,7 +107,7 @@ def _rows_of(view: StreamView, owner: Int64s, is_meant: Callable[[Int64s], Bools
 
 
 def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
-    """Where sessions of all logs together differ, by subscribers; and how many positions two sessions completed."""
+    """Differences between sessions of all logs, by pairs of subscribers; and the number of positions two completed."""
     views = _joined(parts)
     if len(views.position) == 0:
         return [], 0
@@ -141,7 +141,7 @@ def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
 
 
 def _times_completed(positions: Int64s, low: Int64s, high: Int64s) -> Int64s:
-    """How many of the intervals hold each of the positions."""
+    """The number of intervals that hold each of the positions."""
     return np.searchsorted(np.sort(low), positions) - np.searchsorted(np.sort(high), positions)
 
 
@@ -161,8 +161,8 @@ def rows_at(view: StreamView, wanted: Sequence[Sighted]) -> dict[Sighted, Int64s
 def _completed(view: StreamView) -> tuple[Int64s, Int64s, Int64s]:
     """The intervals that sessions completed: the session, low and high.
 
-    From where a session opened the whole stream up to its last watermark before the next marker; if that says that
-    positions may be missing, up to the first of these.
+    From the position where a session opened the whole stream up to its last watermark before the next marker; if that
+    marker says that positions may be missing, up to the first of these.
     """
     d, lanes, contract = view.deliveries, view.lanes, view.contract
     markers = np.flatnonzero(is_marker(d))
@@ -181,7 +181,7 @@ def _completed(view: StreamView) -> tuple[Int64s, Int64s, Int64s]:
 
 
 def _hashes(view: StreamView, rows: Int64s, place: Int64s) -> tuple[Int64s, Int64s]:
-    """For each place the sums of two hashes of its rows: of what each shows, and of this with its turn in its key."""
+    """For each place the sums of two hashes of its rows: of their content, and of content and turn in its key."""
     d, contract = view.deliveries, view.contract
     turn = count_so_far(codes(place, d.key[rows]), np.ones(len(rows), np.bool_))
     what = _mixed(_mixed(np.zeros(len(rows), np.uint64), d.key[rows]), d.value[rows])
@@ -195,7 +195,7 @@ def _hashes(view: StreamView, rows: Int64s, place: Int64s) -> tuple[Int64s, Int6
 def _mixed(
     state: np.ndarray[tuple[int], np.dtype[np.uint64]], number: Int64s
 ) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
-    """A hash of the state and one number more; sums wrap around."""
+    """A hash of the state and one more number; sums wrap around."""
     add, first, second = (np.uint64(each) for each in _MIX)
     mixed = state + number.astype(np.uint64) + add
     mixed = (mixed ^ (mixed >> np.uint64(30))) * first

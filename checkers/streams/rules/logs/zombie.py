@@ -1,4 +1,4 @@
-"""S17 zombie: who no longer owns a log puts nothing into it."""
+"""S17 zombie: a node that no longer owns a log adds nothing to it."""
 
 import numpy as np
 
@@ -8,11 +8,11 @@ from harness.core.columns import NEVER, ROW
 
 
 def zombie_events(view: StreamView) -> Ruling:
-    """S17: rows that an older owner put into a log behind what a newer one had put there.
+    """S17: rows that an older owner added to a log after a newer one had added something.
 
-    Where events name the epoch of the owner (`epochs`), and by the order of the source's log, not that of receipt: what
-    the old one had put in before, may be delivered after the change. Each row is reported once. A witness is a change
-    of the owner, in a log of which both put something in. O(n log n).
+    Judged if events name the epoch of the owner (`epochs`), and by the order of the source's log, not that of receipt:
+    rows that the old owner had added before may be delivered after the change. Each row is reported once. A witness is
+    a change of the owner, in a log to which both added something. O(n log n).
     """
     d, contract = view.deliveries, view.contract
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.epoch != NEVER))
@@ -20,7 +20,7 @@ def zombie_events(view: StreamView) -> Ruling:
         rows = rows[:0]
     span = np.zeros(len(d.kind), np.int64) if contract.is_position_global else d.span
     rows = rows[first_rows(span[rows], d.position[rows], d.epoch[rows], view.identity[rows])]
-    # At one position nobody knows who came first, so there the newest epoch stands last.
+    # At one position the order is unknown, so there the newest epoch comes last.
     rows = rows[ascending(span[rows], d.position[rows], d.epoch[rows])]
     log, epoch = codes(span[rows]), d.epoch[rows]
     reached = max_so_far(log, epoch)

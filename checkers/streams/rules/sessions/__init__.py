@@ -1,1 +1,1 @@
-"""Rules about sessions: what they cover, where they begin, resume and end."""
+"""Rules about sessions: what they cover, and where they begin, resume and end."""

@@ -1,13 +1,13 @@
-"""S21: what a subscriber acknowledged upstream, it holds after its crash: the source need not send it ever again.
+"""S21: a subscriber still holds after a crash what it acknowledged upstream: the source need not send it again.
 
-Two events show it, where the contract says that they mean this (`acknowledged: held`): a `checkpoint`, recorded when
-its position is acknowledged upstream; and the `open` with which a later session begins, whose position is what the
+Two events show this, if the contract gives them this meaning (`acknowledged: held`): a `checkpoint`, recorded when its
+position is acknowledged upstream; and the `open` with which a later session begins, whose position is what the
 subscriber's durable state holds. A position holds what is at it with `resume: after`, and not with `at`.
 
-A violation is a committed write that the acknowledging session covered, which the acknowledged position holds and the
-later opening does not. Each is reported once for each subscriber. Not judged: sessions that begin with a snapshot, for
-what it holds they got anew; reopenings inside a session; positions of different partitions. A witness is an opening
-with a position, before which the subscriber crashed, and before that acknowledged a write which it had been sent.
+A violation is a committed write that the acknowledging session covered, and that the acknowledged position holds and
+the later opening does not. Each is reported once per subscriber. Not judged: sessions that begin with a snapshot, which
+gives them everything anew; reopenings inside a session; positions of different partitions. A witness is an opening with
+a position, before which the subscriber crashed, and before that acknowledged a write which it had been sent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ ANOMALIES: Final = (LOST,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """The first write that a subscriber no longer holds, and how many there are. `told` are journal positions."""
+    """The first write that a subscriber no longer holds, and the number of them. `told` are journal positions."""
 
     subscriber: str
     session: int
@@ -54,7 +54,7 @@ class Lost:
 
 
 def check(history: Path, contract: StreamContract | None, engine: Engine, name: Name = number) -> Judgement:
-    """What the subscribers of that history kept of what they acknowledged. Raises HistoryError if it is damaged."""
+    """The judgement of what subscribers kept of what they acknowledged. Raises HistoryError if damaged."""
     if contract is None or contract.acknowledged == "unknown":
         return Judgement(checker=CHECKER, findings=(), witnesses={})
     logs = engine.over(stream_logs(history, contract))
@@ -68,8 +68,10 @@ def check(history: Path, contract: StreamContract | None, engine: Engine, name: 
 
 
 def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling:
-    """S21 over one log. `crashes` are journal positions by subscriber. The rule's event is the opening, its row the
-    acknowledgement. O(n log n), and for each opening below an acknowledgement the writes between.
+    """S21 over one log: the rule's event is the opening, its row the acknowledgement.
+
+    `crashes` are journal positions by subscriber. O(n log n), and for each opening below an acknowledgement the writes
+    in between.
     """
     d = view.deliveries
     openings, every = _openings(view), acknowledgements(view)
@@ -108,7 +110,7 @@ def _below(view: StreamView, opens: Int64s, acks: Int64s) -> tuple[Int64s, Int64
     height = np.where(np.isin(everything, acks), d.position[everything], -1)
     reached = np.zeros(len(d.kind), np.int64)
     reached[everything] = max_so_far(d.subscriber[everything], height)
-    low = opens[reached[opens] > d.position[opens]]  # None, in most logs.
+    low = opens[reached[opens] > d.position[opens]]  # Usually none.
     by_time = GroupIndex(d.subscriber[acks], acks, acks)
     who = d.subscriber[low]
     pair, place = expand(by_time.place(who, np.zeros(len(low), np.int64)), by_time.place(who, low))
@@ -119,7 +121,7 @@ def _below(view: StreamView, opens: Int64s, acks: Int64s) -> tuple[Int64s, Int64
 
 
 def _is_meant(view: StreamView, opens: Int64s, acks: Int64s, candidate: Int64s) -> Bools:
-    """Are these writes of what the acknowledging session covered, and of what the opening is about?"""
+    """True for writes that the acknowledging session covered, and that the opening is about."""
     d, w = view.deliveries, view.writes
     write = view.expected[candidate]
     key, span, position = w.key[write], w.span[write], w.position[write]
@@ -133,7 +135,7 @@ def _is_meant(view: StreamView, opens: Int64s, acks: Int64s, candidate: Int64s) 
 
 
 def _is_witness(view: StreamView, opened: int, acks: Int64s, crashes: dict[int, list[int]]) -> bool:
-    """Did the subscriber, before a crash before that opening, acknowledge a write that it had been sent?"""
+    """True if the subscriber acknowledged a write that it had been sent, then crashed, then opened there."""
     d = view.deliveries
     who = int(d.subscriber[opened])
     crash = max((seq for seq in crashes.get(who, []) if seq <= d.seq[opened]), default=None)
@@ -178,7 +180,7 @@ def _losses(view: StreamView, ruling: Ruling, subscribers: Sequence[str]) -> Ite
 
 
 def _crashes(history: Path, subscribers: Sequence[str]) -> dict[int, list[int]]:
-    """When each subscriber crashed, as journal positions; only crashes that had an effect."""
+    """The crashes of each subscriber that had an effect, as journal positions."""
     crashes = [window for window in windows(history) if window.kind == "crash" and window.effect]
     return {
         place: [window.begin_seq for window in crashes if name in window.targets]

@@ -1,4 +1,4 @@
-"""S28 event-after-end: behind the marker that ends a stream nothing comes."""
+"""S28 event-after-end: nothing follows the marker that ends a stream."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from harness.core.columns import BACKFILL, END, NEVER, OPEN, ROW, WATERMARK, Boo
 
 
 def events_after_end(view: StreamView) -> Ruling:
-    """S28: rows and watermarks behind the end of their session, partition or key, unless that was opened anew.
+    """S28: rows and watermarks after the end of their session, partition or key, unless that was opened anew.
 
     A watermark of the whole stream may follow the end of a partition. A witness is a marker that ends something.
     O(n log n).

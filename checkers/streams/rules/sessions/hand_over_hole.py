@@ -1,4 +1,4 @@
-"""S25 hand-over-hole: what a snapshot lacks, and what it brings back. The holes behind it are found with S13's."""
+"""S25 hand-over-hole: errors of a snapshot. The holes after it are found together with those of S13."""
 
 import numpy as np
 
@@ -10,16 +10,15 @@ from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, OPEN, ROW, WATERMAR
 
 
 def hand_over_holes(view: StreamView, holes: Holes) -> Ruling:
-    """S25: faults of a snapshot at p (the position of its rows), and of the stream behind it.
+    """S25: errors of a snapshot at p (the position of its rows), and of the stream after it.
 
-    1. A write behind p that never came (`holes`).
-    2. A row that shows an older version than the newest at or below p; where watermarks are exclusive, below p.
+    1. A write after p that never came (`holes`).
+    2. A row that shows an older version than the newest at or below p; if watermarks are exclusive, below p.
     3. A key that was there at p, and is not in a snapshot that holds every key (`backfill`), once a watermark closes p.
-       A key whose newest value is null is gone. Nothing is said of keys with a write of unknown position.
-    4. A row that comes for the first time behind a newer event of its key, and does not show what that shows, in a
-       stream in which a key's events are in order: it overwrites what is newer.
-    Each key is reported once a session. A witness is a key in a snapshot that the source wrote behind it, and each key
-    that was asked for in (3).
+       A key whose newest value is null is deleted. Keys with a write of unknown position are not judged.
+    4. A row that comes for the first time after a newer event of its key, and shows another value, in a stream in which
+       a key's events are in order: it overwrites newer data. Each key is reported once per session. A witness is a key
+       in a snapshot that the source wrote after it, and each key that was checked in (3).
     """
     d, w = view.deliveries, view.writes
     rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER) & ~view.is_phantom)
@@ -46,7 +45,7 @@ def hand_over_holes(view: StreamView, holes: Holes) -> Ruling:
 
 
 def _stale(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Rows with an older version than the newest at their position, and that."""
+    """Rows with an older version than the newest at their position, and that newest write."""
     d, w, e = view.deliveries, view.writes, view.expected
     possible = np.flatnonzero(w.outcome != FAIL)
     what = codes(np.append(d.key[rows], w.key[possible]), np.append(d.value[rows], w.value[possible]))
@@ -64,7 +63,7 @@ def _stale(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _newest(view: StreamView, key: Int64s, position: Int64s) -> Int64s:
-    """The place in `expected` of each key's newest write at that position, as far as snapshots have it; -1."""
+    """The place in `expected` of each key's newest write that a snapshot at that position has; -1 without one."""
     w, e = view.writes, view.expected
     line = codes(np.append(w.key[e], key))
     index = GroupIndex(line[: len(e)], w.position[e])
@@ -72,9 +71,9 @@ def _newest(view: StreamView, key: Int64s, position: Int64s) -> Int64s:
 
 
 def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
-    """Watermarks that close whole snapshots, and the newest write of each key that these lack; and the keys asked for.
+    """Watermarks that close whole snapshots, each missing key's newest write, and the number of keys checked.
 
-    Of each part of a session between two of its markers, if an `open` of everything began it.
+    Judged is each part of a session between two of its markers, if an `open` of everything began it.
     """
     d, w, e = view.deliveries, view.writes, view.expected
     none = np.zeros(0, np.int64)
@@ -103,7 +102,7 @@ def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
 
 
 def _closing(view: StreamView, is_meant: Bools, position: int) -> int:
-    """The first of those watermarks of the whole stream that closes the position; -1."""
+    """The first watermark of the whole stream, among those rows, that closes the position; -1 without one."""
     d = view.deliveries
     is_mark = is_meant & (d.kind == WATERMARK) & (d.span < 0) & ~view.is_regress
     is_mark &= (d.position > position) | ((d.position == position) & (view.contract.closed == "<="))
@@ -112,7 +111,7 @@ def _closing(view: StreamView, is_meant: Bools, position: int) -> int:
 
 
 def _overwriting(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """First deliveries behind a newer event of their key since the last marker of the session, and that event."""
+    """First deliveries after a newer event of their key since the session's last marker, and that event."""
     d = view.deliveries
     if view.contract.order_key == "none":
         return rows[:0], rows[:0]
@@ -131,7 +130,7 @@ def _overwriting(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _written_behind(view: StreamView, rows: Int64s) -> Bools:
-    """Did the source write the key of each row behind its position?"""
+    """True for rows after whose position the source wrote their key."""
     d, w, e = view.deliveries, view.writes, view.expected
     line = codes(np.append(w.key[e], d.key[rows]))
     index = GroupIndex(line[: len(e)], w.position[e])

@@ -1,4 +1,4 @@
-"""S14 lost-tail: when all has come to rest, what was committed has arrived."""
+"""S14 lost-tail: when everything has come to rest, all committed writes have arrived."""
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from harness.core.columns import NEVER, OK, Int64s
 
 
 def lost_tails(view: StreamView, missing: Ruling, around: Around, *, block_rows: int = BLOCK_ROWS) -> Ruling:
-    """S14: expected writes that a live subscriber's session covered at the end, and that never reached the subscriber.
+    """S14: expected writes that a live subscriber's session covered at the end, and that never arrived there.
 
-    Said only where all had come to rest: the contract says so (`tail`), and then every committed write counts; or the
-    run waited for it, and then those count that had been answered before it began to wait. Those which a watermark
-    closed are S09's (`missing`). A session is live if it did not end. The rule's event is the session's last. A witness
-    is a live subscriber whose session covers a certain write that began when no fault was in force any more.
-    O(n log n), and for each subscriber what the source wrote behind its start.
+    Judged only if everything had come to rest. Either the contract says so (`tail`), and then every committed write
+    counts; or the run waited for it, and then those count that had been answered before it began to wait. Writes that a
+    watermark closed are left to S09 (`missing`). A session is live if it did not end. The rule's event is the session's
+    last. A witness is a live subscriber whose session covers a certain write that began when no fault was in force any
+    more. O(n log n), and for each subscriber the source's writes after its start.
     """
     is_settled = view.contract.tail == "settled"
     if view.contract.delivery == "at-most-once" or not (is_settled or around.settled_seq != NOT_AT_REST):
@@ -49,10 +49,10 @@ def _ends(view: StreamView, block_rows: int) -> Int64s:
 
 
 def _lacking(view: StreamView, ends: Int64s, block_rows: int) -> Int64s:
-    """The expected writes, as places, that some subscriber was never shown: mostly few, and only they may be lost."""
+    """The expected writes, as places, that some subscriber never received: usually few, and only they may be lost."""
     who, count = view.deliveries.subscriber, len(view.expected)
     of_who = Places(who[ends])
-    came = np.zeros((len(ends), count + 1), np.bool_)  # The last is for rows that show none.
+    came = np.zeros((len(ends), count + 1), np.bool_)  # The last column is for rows that show no write.
     for piece in pieces(len(who), block_rows):
         came[of_who.of(who[piece]), view.match[piece]] = True
     return np.flatnonzero(~came[:, :count].all(axis=0))
@@ -73,16 +73,16 @@ def _parts(view: StreamView, places: Int64s, block_rows: int) -> list[Part]:
 
 
 def _lost(view: StreamView, missing: Ruling, ends: Int64s, part: Part, limit: int) -> tuple[Int64s, Int64s]:
-    """Of those expected writes the lost ones, each with the last row of who lost it."""
+    """The lost ones of those expected writes, each with the last row of the subscriber that lost it."""
     last, place = _owed(view, ends, _counted(view, part.place, limit))
     lost = _never_came(view, missing, last, place, part.shown)
     return last[lost], place[lost]
 
 
 def _witnesses(view: StreamView, ends: Int64s, limit: int, healed_seq: int, block_rows: int) -> Int64s:
-    """The last rows of those whose session covers a certain write that began when no fault was in force any more."""
+    """The last rows of subscribers whose session covers a certain write that began when no fault was in force."""
     w, left = view.writes, ends
-    # What was written last began last: mostly the first look is enough.
+    # The last writes began last: usually the first piece is enough.
     for piece in reversed(list(pieces(len(view.expected), block_rows))):
         write = view.expected[piece]
         is_late = (w.outcome[write] == OK) & (w.invoke_seq[write] > healed_seq)
@@ -95,7 +95,7 @@ def _witnesses(view: StreamView, ends: Int64s, limit: int, healed_seq: int, bloc
 
 
 def _counted(view: StreamView, places: Int64s, limit: int) -> Int64s:
-    """Those of these expected writes that had certainly been answered before `limit`; if that is NEVER, all."""
+    """The expected writes among those that had certainly been answered before `limit`; all if that is NEVER."""
     if limit == NEVER:
         return places
     w, write = view.writes, view.expected[places]
@@ -104,7 +104,7 @@ def _counted(view: StreamView, places: Int64s, limit: int) -> Int64s:
 
 
 def _owed(view: StreamView, ends: Int64s, places: Int64s) -> tuple[Int64s, Int64s]:
-    """The last rows of subscribers, each with each of those expected writes that its session covers, as its place."""
+    """The last rows of subscribers, paired with each of those expected writes that their session covers."""
     w = view.writes
     owner, place = expand(np.zeros(len(ends), np.int64), np.full(len(ends), len(places)))
     last, place = ends[owner], places[place]
@@ -116,7 +116,7 @@ def _owed(view: StreamView, ends: Int64s, places: Int64s) -> tuple[Int64s, Int64
 
 
 def _never_came(view: StreamView, missing: Ruling, last: Int64s, place: Int64s, shown: Int64s) -> Int64s:
-    """Which of these writes the subscriber never had, nor anything in their place, and no watermark spoke of.
+    """The writes that the subscriber never received, nor any replacement, and that no watermark closed.
 
     `shown` are the rows that show any of them.
     """

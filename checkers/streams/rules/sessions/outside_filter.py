@@ -1,7 +1,7 @@
-"""What a session asked for, and where its keys belong: S01 outside-filter, S26 moved-key.
+"""Requests of a session, and partitions of its keys: S01 outside-filter, S26 moved-key.
 
-Both look at the stream alone, for a session says what it asks for by its `open` markers: everything, a partition, or a
-key, each from a position on or from wherever it begins.
+Both look at the stream alone, because a session's `open` markers declare its request: everything, a partition, or a
+key, each from a position on, or from wherever it begins.
 """
 
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from harness.core.columns import NEVER, OPEN, ROW, Bools, Deliveries, Int64s, So
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """What there is in all, in a log and at its source."""
+    """The keys and positions that exist, in a log and at its source."""
 
-    key_count: int  # 0 where no session asks for a part
-    is_known: Bools  # (opens,) Does a key exist that each `open` of the log names?
-    lowest: int  # position; NEVER if there is none
+    key_count: int  # 0 if no session requests a part
+    is_known: Bools  # (opens,) True if the key that each `open` of the log names exists
+    lowest: int  # the lowest position; NEVER if there is none
 
     @classmethod
     def of(cls, deliveries: Deliveries, writes: SourceWrites) -> "Extent":
-        """That of a log beside its source. O(n log n), O(n) where every session asks for everything."""
+        """The extent of a log beside its source. O(n log n); O(n) if every session requests everything."""
         d, is_row = deliveries, deliveries.kind == ROW
         opens = np.flatnonzero(d.kind == OPEN)
         opened, is_narrow = d.key[opens], (d.key[opens] != NEVER) | (d.span[opens] >= 0)
@@ -36,14 +36,13 @@ class Extent:
 
 
 def outside_events(view: StreamView, extent: Extent | None = None) -> Ruling:
-    """S01: rows that their session never asked for, by partition and key, or at or below where it was to begin.
+    """S01: rows that their session never requested, by partition and key, or at or below its start.
 
-    Where to begin is read by `resume`; what opens a session anew takes back nothing of what it asked for. What the
-    subscriber had received before is a repetition, and S03's affair. A session that opened by partition says nothing
-    about rows without one. Of a view of some keys, `extent` is that of all. A witness is a row of a session for which
-    something lies outside: a key of the source or of the log that it never asked for, or a position below its start;
-    and a row that came before it was asked for.
-    O(n log n).
+    The start is read by `resume`; a marker that opens a session anew cancels nothing that it had requested. What the
+    subscriber had received before is a repetition, and left to S03. A session that opened by partition says nothing
+    about rows without one. For a view of some keys, `extent` is that of all. A witness is a row of a session that does
+    not cover everything: it never requested some key of the source or the log, or there is a position below its start;
+    or a row that came before it was requested. O(n log n).
     """
     d = view.deliveries
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
@@ -69,10 +68,11 @@ def outside_events(view: StreamView, extent: Extent | None = None) -> Ruling:
 
 
 def moved_keys(view: StreamView) -> Ruling:
-    """S26: rows of a key on another partition than the one before in its session, with no declared move between.
+    """S26: rows of a key on another partition than the one before in its session, without a declared move.
 
-    A move is declared by a marker of either partition, or of the whole session, that opens or ends it. Rows without a
-    partition are left out. A witness is a row compared with the one before it, in a session with several partitions.
+    A move is declared, between the two rows, by a marker of either partition, or of the whole session, that opens or
+    ends it. Rows without a partition are left out. A witness is a row compared with the one before it, in a session
+    with several partitions.
     """
     d = view.deliveries
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.span >= 0))
@@ -94,7 +94,7 @@ def moved_keys(view: StreamView) -> Ruling:
 
 
 class _Opens:
-    """The first markers with which the sessions of rows asked for something. What was asked for is not taken back."""
+    """The first markers with which the sessions of rows requested something. Requests are never cancelled."""
 
     def __init__(self, view: StreamView, rows: Int64s) -> None:
         d = view.deliveries
@@ -108,12 +108,12 @@ class _Opens:
         self._of_key = _first(view, rows, marks[has_key], d.key)
 
     def any_before(self, time: Int64s) -> Bools:
-        """Had the session of each row a marker before that time?"""
+        """True for rows whose session had a marker before that time."""
         result: Bools = self._all < time
         return result
 
     def has_asked(self, time: Int64s) -> Bools:
-        """Had the session of each row asked before that time for everything, or for the row's partition or key?"""
+        """True for rows whose session had requested everything, or the row's partition or key, before that time."""
         result: Bools = (self._whole < time) | (self._of_key < time)
         result |= self._of_span < time
         result |= self._is_spanless & (self._spans < time)
@@ -121,7 +121,7 @@ class _Opens:
 
 
 def _first(view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> Int64s:
-    """For each row the first of some markers of its session that bears the same names, NEVER without one."""
+    """For each row the first of some markers of its session that has the same names; NEVER without one."""
     if len(marks) == 0:
         return constant(NEVER, len(rows))
     group, of_mark = view.session[rows], view.session[marks]
@@ -130,12 +130,12 @@ def _first(view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> Int
         code = codes(view.session[both], *(column[both] for column in names))
         group, of_mark = code[: len(rows)], code[len(rows) :]
     first = np.full(int(max(group.max(initial=-1), of_mark.max())) + 1, NEVER, np.int64)
-    first[of_mark[::-1]] = marks[::-1]  # What is written last, stays.
+    first[of_mark[::-1]] = marks[::-1]  # The last write remains.
     return first[group]
 
 
 def _has_outside(view: StreamView, extent: Extent, rows: Int64s, start: Int64s, is_declared: Bools) -> Bools:
-    """Is there something that the session of each row must not be sent?"""
+    """True for rows of sessions that do not cover everything."""
     d = view.deliveries
     opens = np.flatnonzero(d.kind == OPEN)
     is_whole = (d.key[opens] == NEVER) & (d.span[opens] < 0)
@@ -152,7 +152,7 @@ def _has_outside(view: StreamView, extent: Extent, rows: Int64s, start: Int64s, 
 
 
 def _has_several(group: Int64s, span: Int64s) -> Bools:
-    """For each row: does its group have rows of several spans?"""
+    """True for rows whose group has rows of several spans."""
     if len(group) == 0:
         return np.zeros(0, np.bool_)
     first = first_rows(group, span)

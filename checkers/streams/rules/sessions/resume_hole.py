@@ -1,8 +1,8 @@
-"""What a session must send that begins behind something: S13 resume-hole, and the holes of S25 hand-over-hole.
+"""Writes that a session owes after its start: S13 resume-hole, and the holes of S25 hand-over-hole.
 
-A session that was opened again at a position, and one whose rows began with a snapshot, both owe what lies behind. That
-some of it was left out shows where a watermark of the session closes it, or where a newer event of the key came, if a
-key's events come in order. A write that the rules for watermarks miss already is theirs.
+A session that was opened again at a position, and one whose rows began with a snapshot, both owe all later writes. A
+write was left out if a watermark of the session closes it, or if a newer event of the key came and a key's events come
+in order. Writes that the rules for watermarks report already are left to them.
 """
 
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, Bools, Int64s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holes:
-    """S13, and the holes behind snapshots. A ruling's row is what the session began with."""
+    """S13, and the holes after snapshots. A ruling's row is the session's start."""
 
     resumes: Ruling
     backfills: Ruling
 
 
 def holes(view: StreamView, missing: Ruling, closings: Closings | None = None) -> Holes:
-    """S13 and a part of S25: expected writes behind a session's start that it left out; `missing` are those of S09.
+    """S13 and a part of S25: expected writes after a session's start that it left out; `missing` are those of S09.
 
     A start is an `open` with a position, of a subscriber that had been open before; or the snapshot's row of the key.
-    Where a watermark binds several subscribers, what another one received is not owed again. Not promised where events
-    come at most once. Each write is reported once a session. Witnesses: of S13, starts behind and before which the
-    source wrote one key, and of which something tells whether the write behind was sent; of S25, snapshots of a key of
-    which something tells that. O(n log n), and what was left out times the newer events of its key.
+    If a watermark binds several subscribers, what another one received is not owed again. Not promised if events come
+    at most once. Each write is reported once per session. Witnesses: of S13, starts before and after which the source
+    wrote one key, if it is known whether the later write was sent; of S25, snapshots of a key for which that is known.
+    O(n log n), and the writes left out times the newer events of their key.
     """
     if view.contract.delivery == "at-most-once" or len(view.expected) == 0:
         return Holes(resumes=Ruling.nothing(), backfills=Ruling.nothing())
@@ -63,12 +63,12 @@ def holes(view: StreamView, missing: Ruling, closings: Closings | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """Writes that something has passed: the row of the log that shows it, and with what coverage had begun. (m,)"""
+    """Writes that were passed: the row of the log that shows it, and the row with which coverage had begun. (m,)"""
 
     mark: Int64s
     candidate: Int64s  # A place in `expected`.
     since: Int64s
-    height: Int64s  # What a newer version must lie below to stand for it.
+    height: Int64s  # A newer version below this height can replace it.
 
     @classmethod
     def joined(cls, parts: list["_Passed"]) -> "_Passed":
@@ -82,7 +82,7 @@ class _Passed:
 @dataclass(frozen=True, slots=True)
 class _Ordered:
     left_out: _Passed
-    witnesses: Int64s  # Starts of which a newer event tells something.
+    witnesses: Int64s  # Starts for which a newer event shows something.
 
 
 def _is_resume(view: StreamView, since: Int64s) -> Bools:
@@ -91,21 +91,21 @@ def _is_resume(view: StreamView, since: Int64s) -> Bools:
 
 
 def _starts(view: StreamView) -> Bools:
-    """(n,) With which events coverage can begin that is judged here."""
+    """(n,) True for events that are starts by this rule."""
     d = view.deliveries
     opens = np.flatnonzero(d.kind == OPEN)
     who, subscriber = runs.codes(d.subscriber[opens])
     first = np.empty(len(who), np.int64)
     first[subscriber[::-1]] = opens[::-1]
     result: Bools = d.kind == BACKFILL
-    # What its first session opens with is no resume.
+    # The openings of its first session are no resumes.
     result[opens] = d.session[opens] != d.session[first][subscriber]
     return result
 
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """Within what each row (n,) need not come again, and when each write first came there."""
+    """The group within which each row (n,) need not come again, and the first arrival of each write there."""
 
     group: Int64s
     times: FirstTimes
@@ -117,7 +117,7 @@ class _Own:
 
 
 def _by_watermarks(view: StreamView, closed: Closings) -> _Passed:
-    """What watermarks close, since such a start."""
+    """Writes that watermarks close, since such a start."""
     w, lanes = view.writes, view.lanes
     write, mark = view.expected[closed.candidate], lanes.rows[closed.place]
     since = view.coverage.at(lanes.session[closed.lane], w.key[write], w.span[write], mark).since
@@ -126,7 +126,7 @@ def _by_watermarks(view: StreamView, closed: Closings) -> _Passed:
 
 
 def _by_order(view: StreamView, missing: Ruling, own: _Own) -> _Ordered:
-    """What newer events of the key passed, since such a start. A gap behind them may still name what was left out."""
+    """Writes that newer events of the key passed, since such a start. A later gap may still name those left out."""
     d, contract = view.deliveries, view.contract
     none = np.zeros(0, np.int64)
     is_silent = contract.order_key == "none" or (contract.versions != "every" and contract.replay == "session")
@@ -140,7 +140,7 @@ def _by_order(view: StreamView, missing: Ruling, own: _Own) -> _Ordered:
     low = covered.start[judged] + ~covered.is_inclusive[judged]
     source = _Source(view)
     group = source.group(d.key[rows], d.span[rows])
-    # Of the rows of a key behind one start the highest tells all.
+    # Of the rows of a key after one start, the highest is enough.
     pair = codes(group, runs.codes(since)[1])
     one = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
     one[pair] = np.arange(len(rows))
@@ -177,7 +177,7 @@ def _by_order(view: StreamView, missing: Ruling, own: _Own) -> _Ordered:
 
 
 class _Source:
-    """The expected writes by key, and where partitions are apart, by partition."""
+    """The expected writes by key; and by partition, if partitions are separate."""
 
     def __init__(self, view: StreamView) -> None:
         w, e = view.writes, view.expected
@@ -192,7 +192,7 @@ class _Source:
         self.index = GroupIndex(known, w.position[e])
 
     def group(self, key: Int64s, span: Int64s) -> Int64s:
-        """The number of each key's writes; -1 for one without."""
+        """The number of each key's writes; -1 for a key without any."""
         keys, spans = self._names
         if not self._is_apart:
             return Places(keys).of(key)
@@ -203,7 +203,7 @@ class _Source:
 
 
 def _left_out(view: StreamView, missing: Ruling, passed: _Passed, own: _Own) -> Int64s:
-    """Which of them never came, were not replaced, and are not missing by the rule for that."""
+    """The writes that never came, were not replaced, and are not reported as missing already."""
     blamed = view.of_write(view.scope[missing.watermark], np.searchsorted(view.expected, missing.write))
     absent = own.times.at(view.of_write(own.group[passed.mark], passed.candidate)) == NEVER
     absent &= ~np.isin(view.of_write(view.scope[passed.mark], passed.candidate), blamed)
@@ -221,7 +221,7 @@ def _left_out(view: StreamView, missing: Ruling, passed: _Passed, own: _Own) -> 
 
 
 def _is_in_snapshot(view: StreamView, own: Int64s, passed: _Passed) -> Bools:
-    """Did a snapshot of the key come that was taken at or behind the write? It shows what became of that."""
+    """True if a snapshot of the key came that was taken at or after the write, and so shows its effect."""
     d, write = view.deliveries, view.expected[passed.candidate]
     rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER))
     line = codes(np.append(own[rows], own[passed.mark]), np.append(d.key[rows], view.writes.key[write]))
@@ -231,7 +231,7 @@ def _is_in_snapshot(view: StreamView, own: Int64s, passed: _Passed) -> Bools:
 
 
 def _has_earlier(view: StreamView, passed: _Passed) -> Bools:
-    """Did the source write the key before the start, if that is a resume?"""
+    """True if the source wrote the key before the start, or the start is no resume."""
     d, w = view.deliveries, view.writes
     key, lowest = runs.codes(w.key[view.expected])
     least = np.full(len(key), NEVER, np.int64)
@@ -242,7 +242,7 @@ def _has_earlier(view: StreamView, passed: _Passed) -> Bools:
 
 
 def _has_later_gap(view: StreamView) -> Bools:
-    """(n,) Does a gap of its session follow each row?"""
+    """(n,) True for rows that a gap of their session follows."""
     gaps = np.flatnonzero(view.deliveries.kind == GAP)
     last = np.full(int(view.session.max(initial=-1)) + 1, -1, np.int64)
     last[view.session[gaps]] = gaps

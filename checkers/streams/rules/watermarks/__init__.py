@@ -1,1 +1,1 @@
-"""Rules about watermarks: what may follow them, and what must have come before."""
+"""Rules about watermarks: the events that may follow them, and those that must precede them."""

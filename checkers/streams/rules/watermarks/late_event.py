@@ -1,7 +1,7 @@
-"""Rules about the stream alone: nothing new arrives behind a watermark, and watermarks do not go back.
+"""Rules about the stream alone: nothing new arrives after a watermark, and watermarks do not go back.
 
-S05 late-event, S06 late-event-boundary, S07 watermark-regress. What a position is compared with is declared by the
-contract, never assumed. An event is judged by one of S05, S06 and (in
+S05 late-event, S06 late-event-boundary, S07 watermark-regress. The contract declares what a position is compared with;
+nothing is assumed. An event is judged by one of S05, S06 and (in
 `checkers.streams.rules.watermarks.missing_event`) S09, never by two.
 """
 
@@ -12,21 +12,21 @@ from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Pairs, Ruling, StreamView, pairs_of
 from harness.core.columns import NEVER, ROW, WATERMARK, Bools, Int64s
 
-_SPARSITY = 64  # A table with so many slots for each row is still faster than to sort.
+_SPARSITY = 64  # A table with so many slots for each row is still faster than a sort.
 
 
 def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     """S05 and S06: first deliveries in their scope, below or exactly at a watermark that came before them.
 
-    The watermark must cover the event's key and begin behind the session's start: what lies at or below the start was
-    there before, and may be repeated. Backfill rows are never late. Where watermarks are exclusive (`<`), an event at
-    the watermark is legal, and counted as such. A witness of S05 is a first delivery after a watermark that covers its
-    key (of its own session, or of one of its scope that reached its position); of S06 one of these whose position is
-    that of a watermark of its scope. O(n log n).
+    The watermark must cover the event's key, and the event must be above the session's start: what lies at or below the
+    start was there before, and may be repeated. Backfill rows are never late. If watermarks are exclusive (`<`), an
+    event at the watermark is legal, and counted as such. A witness of S05 is a first delivery after a watermark that
+    covers its key (of its own session, or of one of its scope that reached its position); of S06 one of these whose
+    position is that of a watermark of its scope. O(n log n).
     """
     rows = view.first[view.deliveries.kind[view.first] == ROW]
     follows = _follows_watermark(view, rows)
-    # Most rows follow a watermark, and stand above all before them: of these there is no more to ask.
+    # Most rows follow a watermark, and are above all before them: these need no more checks.
     asked = np.flatnonzero(~follows | _are_reached(view, rows))
     witnesses = int(np.count_nonzero(follows))
     rows, follows = rows[asked], follows[asked]
@@ -81,10 +81,10 @@ def _earliest(view: StreamView, pairs: Pairs, place: Int64s, count: int) -> Int6
 
 
 def _unless_replayed(view: StreamView, pairs: Pairs, rows: Int64s, place: Int64s) -> Int64s:
-    """`place`, but behind the lane's end for versions that the stream had skipped, as it may, and shows in a replay.
+    """`place`, but after the lane's end for versions that the stream had legally skipped and shows in a replay.
 
     Execution: x's versions at 1 and 3 are sent as that at 3 alone; watermark 4; the subscriber resumes at 0, and now is
-    sent both. That at 1 comes for the first time, but the watermark was as true without it.
+    sent both. The version at 1 comes for the first time, but the watermark was as true without it.
     """
     if view.contract.versions == "every":
         return place
@@ -105,19 +105,19 @@ def _unless_replayed(view: StreamView, pairs: Pairs, rows: Int64s, place: Int64s
 
 
 def _are_reached(view: StreamView, rows: Int64s) -> Bools:
-    """Does a watermark of its scope before each row reach the row's position, or any watermark have just that?"""
+    """True for rows at or below an earlier watermark of their scope, or at the position of any watermark."""
     position, lanes = view.deliveries.position[rows], view.lanes
     height = np.full(len(view.scope), lanes.height.min(initial=0) - 1)
     height[lanes.rows] = lanes.height
     result: Bools = max_so_far(view.scope, height)[rows] >= position
-    if view.contract.closed != "<":  # There a row at a watermark is legal, and nothing's witness.
+    if view.contract.closed != "<":  # If exclusive, a row at a watermark is legal and no witness.
         span = int(lanes.height.max(initial=0)) - int(lanes.height.min(initial=0))
         result |= np.isin(position, lanes.height, kind="table" if span <= _SPARSITY * len(position) else None)
     return result
 
 
 def _follows_watermark(view: StreamView, rows: Int64s) -> Bools:
-    """Did each row's own session announce a watermark that covers its key before it?"""
+    """True for rows before which their own session announced a watermark that covers their key."""
     d, marks = view.deliveries, view.lanes.rows
     spans = int(d.span.max(initial=-1)) + 2
     index = GroupIndex(view.session[marks] * spans + d.span[marks] + 1, marks, marks)

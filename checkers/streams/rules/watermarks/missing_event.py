@@ -1,6 +1,6 @@
-"""Rules that join the stream with its source: what a watermark closes has arrived, and arrived whole.
+"""Rules that join the stream with its source: everything that a watermark closes has arrived, and arrived whole.
 
-S09 missing-event, S10 torn-unit. A rule that looks at the stream only cannot see a key all of whose events were lost.
+S09 missing-event, S10 torn-unit. A rule about the stream alone cannot see a key all of whose events were lost.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,21 +18,21 @@ from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Lanes, Pairs, Ruling, StreamView, lanes_of, pairs_of
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
 
-ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: it speaks of all that came before it.
+ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: it covers all that came before it.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closings:
-    """All expected writes beside the lanes of a view that close them: what several rules begin with. Arrays (m,)."""
+    """All expected writes beside the lanes of a view that close them: input of several rules. Arrays (m,)."""
 
     lane: Int64s
     candidate: Int64s  # A place in `expected`.
     place: Int64s  # The first place of the lane that closes it.
-    arrival: Int64s  # When it arrived in the lane's scope, NEVER if it did not.
+    arrival: Int64s  # The time of its arrival in the lane's scope; NEVER if it did not arrive.
 
     @classmethod
     def of(cls, view: StreamView) -> "Closings":
-        """Those of a view. O(n log n)."""
+        """The closings of a view. O(n log n)."""
         lanes, position = view.lanes, view.writes.position[view.expected]
         pairs = expected_pairs(view, lanes, np.arange(len(view.expected)), lanes.top())
         place = np.maximum(pairs.opens, closing_place(view, lanes, pairs.lane, position[pairs.candidate]))
@@ -43,10 +43,10 @@ class Closings:
 
 
 def missing_events(view: StreamView, closings: Closings | None = None) -> Ruling:
-    """S09: expected writes that a watermark closes, of live coverage, never delivered in its scope nor superseded.
+    """S09: expected writes that a watermark closes in live coverage, never delivered in its scope nor superseded.
 
     A write that came later is S05 or S06. A witness is a watermark that newly closes an expected write in live
-    coverage. Each write is reported once a scope, under the first watermark that closes it. O(n log n).
+    coverage. Each write is reported once per scope, under the first watermark that closes it. O(n log n).
     """
     lanes, closed = view.lanes, closings or Closings.of(view)
     candidate, place = closed.candidate, closed.place
@@ -71,10 +71,10 @@ def missing_events(view: StreamView, closings: Closings | None = None) -> Ruling
 def torn_units(view: StreamView, *, threads: int = 1, block_rows: int = BLOCK_ROWS) -> Ruling:
     """S10: watermarks at which some events of a unit had arrived, and others, in live coverage, had not.
 
-    The watermark must close the unit. Where the state at a watermark is all that was delivered before it (`cut:
-    delivery`), any watermark tears a unit that its own session has begun; for batches and responses so does, in its
+    The watermark must close the unit. If the state at a watermark is all that was delivered before it (`cut:
+    delivery`), any watermark tears a unit that its own session has begun. For batches and responses so does, in its
     session, the end of one, which a commit event marks. A unit is an operation, or an epoch. A witness is a watermark
-    that newly closes a unit of two events or more in live coverage. Each unit is reported once a scope, at the first
+    that newly closes a unit of two events or more in live coverage. Each unit is reported once per scope, at the first
     watermark that tears it. So many threads take a part of the units each. O(n log n).
     """
     if view.contract.atomic_unit == "none":
@@ -98,17 +98,17 @@ def torn_units(view: StreamView, *, threads: int = 1, block_rows: int = BLOCK_RO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Way:
-    """How units are torn: at which places of which lanes, in what they begin, and in what they must be whole, (n,)."""
+    """One kind of tearing: the lanes whose places tear, and the groups in which units begin and must be whole, (n,)."""
 
     lanes: Lanes
-    high: Int64s  # (lanes,) up to which position each lane says something
+    high: Int64s  # (lanes,) the highest position that each lane covers
     begun_in: Int64s
     whole_in: Int64s
     is_closing: bool
 
 
 def _ways(view: StreamView, block_rows: int) -> Iterator[_Way]:
-    """By watermarks that close a unit; where the contract says so by any watermark, and by the end of a batch."""
+    """Tearing by watermarks that close a unit; by the contract also by any watermark, and by the end of a batch."""
     d, lanes, session = view.deliveries, view.lanes, view.session
     yield _Way(lanes=lanes, high=lanes.top(), begun_in=view.scope, whole_in=view.scope, is_closing=True)
     if view.contract.cut == "delivery":
@@ -123,7 +123,7 @@ def _ways(view: StreamView, block_rows: int) -> Iterator[_Way]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some expected writes, as places in `expected`, and the rows of the log that show these, both ascending."""
+    """Some expected writes, as places in `expected`, and the rows of the log that show them, both ascending."""
 
     place: Int64s
     shown: Int64s
@@ -133,12 +133,12 @@ class Part:
 class _Units:
     """The units of a view, numbered from 0: e expected writes, u units."""
 
-    unit: Int64s  # (e,) of which unit each expected write is
+    unit: Int64s  # (e,) the unit of each expected write
     top: Int64s  # (u,) the highest position of each unit, with which it is closed
 
     @classmethod
     def of(cls, view: StreamView) -> "_Units":
-        """The units by the contract. O(n log n), and O(n) where the writes stand by their units."""
+        """The units by the contract. O(n log n); O(n) if the writes are sorted by unit."""
         w, e = view.writes, view.expected
         unit = unit_of(w, view.contract)[e]
         if view.contract.unit_scope == "partition":
@@ -157,15 +157,17 @@ class _Units:
         """The writes of units of two or more beside their rows, about so many of both in a part. O(n)."""
         count = (len(self.unit) + len(view.match)) // block_rows + 1
         of_unit = np.arange(len(self.top)) * count // max(1, len(self.top))
-        of_unit[np.bincount(self.unit, minlength=len(of_unit)) < 2] = count  # What is in no part.
+        of_unit[np.bincount(self.unit, minlength=len(of_unit)) < 2] = count  # These are in no part.
         # Small numbers, for there is one for each row of the log; the last is that of rows that show no write.
         part = np.append(of_unit, count).astype(np.min_scalar_type(count))[np.append(self.unit, len(of_unit))]
         places, shown = (groups(of, count + 1)[:count] for of in (part[:-1], part[view.match]))
         return [Part(*each) for each in zip(places, shown, strict=True)]
 
     def doubtful(self, view: StreamView, marks: Int64s, part: Part) -> Part:
-        """The units of a part that may be torn. Of others each event came once, all in one session and scope, and
-        between two of `marks`, which are the rows of all lanes.
+        """The units of a part that may be torn.
+
+        In all others each event came once, all in one session and scope, and between two of `marks`, the rows of all
+        lanes.
         """
         rows, shown = part.shown, view.match[part.shown]
         of_row, of_write = self.unit[shown], self.unit[part.place]
@@ -173,7 +175,7 @@ class _Units:
         is_doubtful = np.zeros(int(of_write.max(initial=low)) - low + 1, np.bool_)
         of_row, of_write = of_row - low, of_write - low
         first = np.zeros(len(is_doubtful), np.int64)
-        first[of_row[::-1]] = np.arange(len(rows))[::-1]  # What is written last, stays.
+        first[of_row[::-1]] = np.arange(len(rows))[::-1]  # The last write remains.
         first = first[of_row]
         for column in (np.searchsorted(marks, rows), view.session[rows], view.scope[rows]):
             is_doubtful[of_row[column != column[first]]] = True
@@ -195,20 +197,20 @@ class _Torn:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is torn of one part of the units in each way, and the witnesses: places that newly close units of two."""
+    """The torn units of one part by each kind, and the witnesses: places that newly close units of two."""
 
     torn: list[_Torn]
     closing: Int64s
 
 
 def _torn_by(view: StreamView, units: _Units, ways: Sequence[_Way], marks: Int64s, part: Part) -> _Found:
-    """What is found in one part of the units. The first way is by watermarks that close a unit."""
+    """The result for one part of the units. The first kind is by watermarks that close a unit."""
     doubtful = units.doubtful(view, marks, part)
     return _Found([_torn(view, units, way, doubtful) for way in ways], _newly_closing(view, units, ways[0], part))
 
 
 def _newly_closing(view: StreamView, units: _Units, way: _Way, part: Part) -> Int64s:
-    """The places of the lanes that newly close a unit of which two events or more are in live coverage."""
+    """The places of lanes that newly close a unit with two events or more in live coverage."""
     pairs = expected_pairs(view, way.lanes, part.place, way.high)
     place = _closing(view, units, way, pairs)
     group = codes(pairs.lane, units.unit[pairs.candidate])
@@ -222,12 +224,12 @@ def _closing(view: StreamView, units: _Units, way: _Way, pairs: Pairs) -> Int64s
 
 
 def _torn(view: StreamView, units: _Units, way: _Way, part: Part) -> _Torn:
-    """Where a place of a lane lies behind one event of a unit and before another.
+    """Units for which a place of a lane lies after one event of the unit and before another.
 
     An event in a pair is *missing* from `opens` until it arrives in the lane's group of `whole_in`, and *present* once
-    it arrived in that of `begun_in`. The earliest place at which one of the unit is present is `begun`; the unit is
-    torn at the first place from there on at which another is missing. Later places need no look: what is superseded
-    stays superseded, and what has arrived stays.
+    it arrived in that of `begun_in`. The earliest place at which one event of the unit is present is `begun`; the unit
+    is torn at the first place from there on at which another is missing. Later places need no check: superseded events
+    stay superseded, and arrived ones stay.
     """
     lanes, pairs = way.lanes, expected_pairs(view, way.lanes, part.place, way.high)
     opens = _closing(view, units, way, pairs) if way.is_closing else pairs.opens
@@ -246,7 +248,7 @@ def _torn(view: StreamView, units: _Units, way: _Way, part: Part) -> _Torn:
     torn = torn[~is_replaced]
     chosen = torn[first_of_each(group[torn], place[torn])]
 
-    first = np.flatnonzero(present == begun[group])[::-1]  # The first of each group is written last, and stays.
+    first = np.flatnonzero(present == begun[group])[::-1]  # The first of each group is written last, and remains.
     shown = np.full(len(group), -1, np.int64)
     shown[group[first]] = beginning[first]
     return _Torn(
@@ -257,7 +259,7 @@ def _torn(view: StreamView, units: _Units, way: _Way, part: Part) -> _Torn:
 
 
 def _arrival(view: StreamView, lanes: Lanes, pairs: Pairs, group: Int64s, shown: Int64s) -> Int64s:
-    """When each pair's write first arrived in its lane's group, by the rows `shown`; NEVER."""
+    """The first arrival of each pair's write in its lane's group, by the rows `shown`; NEVER without one."""
     return view.first_times(group, shown).at(view.of_write(group[lanes.last[pairs.lane]], pairs.candidate))
 
 
@@ -279,14 +281,14 @@ def closing_place(view: StreamView, lanes: Lanes, lane: Int64s, position: Int64s
 def _highest_delivered(view: StreamView, lanes: Lanes, block_rows: int) -> Int64s:
     """The highest position that each lane's session had delivered at the lane's last watermark."""
     if view.contract.atomic_unit == "epoch" and view.contract.position != "epoch":
-        return np.full(len(lanes.last), NEVER)  # A unit of many positions may be torn far above what was delivered.
+        return np.full(len(lanes.last), NEVER)  # A unit of many positions may be torn far above the delivered ones.
     d, count = view.deliveries, len(view.deliveries.kind)
     order = ascending(lanes.session, lanes.last)
     session = lanes.session[order]
     ends = session * count + lanes.last[order]
     highest = np.full(len(order), np.iinfo(np.int64).min)
     for piece in pieces(count, block_rows):
-        # Of which lane's end each event is the nearest before.
+        # The lane end that follows each event.
         rows = piece.start + np.flatnonzero(is_kind(d.kind[piece], (ROW, BACKFILL)))
         at = np.searchsorted(ends, view.session[rows] * count + rows)
         is_before = np.append(session, -1)[at] == view.session[rows]
@@ -297,6 +299,6 @@ def _highest_delivered(view: StreamView, lanes: Lanes, block_rows: int) -> Int64
 
 
 def first_of_each(group: Int64s, time: Int64s) -> Int64s:
-    """For each group the index of its earliest row, these by time."""
+    """For each group the index of its earliest row; the indices are sorted by time."""
     order = ascending(time, group)
     return order[first_rows(group[order])]

@@ -1,4 +1,4 @@
-"""S22: what a stream with gap markers lost, it says."""
+"""S22: a stream with gap markers reports what it lost."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from harness.core.columns import GAP, NEVER, Int64s
 def silent_gaps(view: StreamView, missing: Ruling) -> Ruling:
     """Positions of lost events that no marker named before a watermark of the session closed them.
 
-    `missing` are the violations of S09, which spares what a marker covers. A marker that names its first position
-    covers nothing below it: what lies between the last watermark before it and that position is lost in silence, too.
-    Each position is reported once a session. Witnesses are the gap markers, and these losses.
+    `missing` are the violations of S09, which excludes what a marker covers. A marker that names its first position
+    covers nothing below it: writes lost between the last watermark before the marker and that position are silent gaps
+    too. Each position is reported once per session. Witnesses are the gap markers, and these losses.
     """
     if not view.contract.has_gap_marker:
         none = np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""S19: what a subscriber has built at a watermark is what the source had there."""
+"""S19: the state that a subscriber has built at a watermark equals the source's there."""
 
 import numpy as np
 
@@ -15,11 +15,11 @@ def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruli
     """S19, by fold: at a watermark the newest row of a key shows an older version than the source had closed by then.
 
     The newest row has the highest position that the watermark closes; of several there, the one that came last for the
-    first time. Older and newer is what the source's own order of the key's versions says (`version`), not what
-    positions do. Keys of which a closed write was missing or late are S09's, S05's and S06's, and are left out; so are
-    those of which one position's rows first came in two sessions: a replay may have shown them in their order. Each key
-    is reported once a session. A witness is a watermark that newly closes a version of a key behind another, in one
-    live coverage, where the ranks of all are known. O(n log n).
+    first time. Older and newer are decided by the source's own order of the key's versions (`version`), not by
+    positions. Keys of which a closed write was missing or late are left to S09, S05 and S06. Keys of which one
+    position's rows first came in two sessions are left out: a replay may have shown them in their order. Each key is
+    reported once per session. A witness is a watermark that newly closes a version of a key after another, in one live
+    coverage, if the ranks of all are known. O(n log n).
     """
     lanes, w, closed = view.lanes, view.writes, closings or Closings.of(view)
     position = w.position[view.expected]
@@ -28,7 +28,7 @@ def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruli
 
     is_explained = np.zeros(int(group.max(initial=-1)) + 1, np.bool_)
     is_explained[group[arrival > lanes.rows[place]]] = True
-    # Mostly all that a lane closes of a key came in one session, and positions need no look.
+    # Usually all that a lane closes of a key came in one session, and positions need no check.
     mixed = np.flatnonzero(_are_of_two_sessions(view, group, arrival))
     tie = codes(group[mixed], position[candidate[mixed]])
     is_explained[group[mixed[_are_of_two_sessions(view, tie, arrival[mixed])]]] = True
@@ -61,7 +61,7 @@ def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruli
 
 
 def _in_order(group: Int64s, place: Int64s, position: Int64s, arrival: Int64s) -> Int64s:
-    """The rows by their group, and inside it by the other columns; like that those of a group mostly stand already."""
+    """The rows by group, and inside it by the other columns. Rows that are already in order are not sorted again."""
     order, inside = ordered(group)
     falls = np.zeros(max(0, len(order) - 1), np.bool_)
     for column in (arrival[order], position[order], place[order]):
@@ -72,7 +72,7 @@ def _in_order(group: Int64s, place: Int64s, position: Int64s, arrival: Int64s) -
 
 
 def _are_of_two_sessions(view: StreamView, tie: Int64s, arrival: Int64s) -> Bools:
-    """For each arrival (NEVER: none): did others of its tie come in another session?"""
+    """True for arrivals (NEVER: none) of whose tie others came in another session."""
     session = np.append(view.session, -1)[np.where(arrival == NEVER, -1, arrival)]
     low = np.full(int(tie.max(initial=-1)) + 1, NEVER, np.int64)
     high = np.full(len(low), -1, np.int64)

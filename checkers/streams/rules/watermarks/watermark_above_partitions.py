@@ -1,4 +1,4 @@
-"""S15 watermark-above-partitions: the watermark of the whole is not above that of a part."""
+"""S15 watermark-above-partitions: the watermark of the whole stream is not above that of a partition."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ NOT_COUNTED = -1
 
 
 def watermarks_above_partitions(view: StreamView) -> Ruling:
-    """S15: watermarks of the whole stream above what the session had been told of one of its partitions.
+    """S15: watermarks of the whole stream above what the session had received from one of its partitions.
 
-    By receipt, so only where the contract says that the one is made of the others, as the session is told of them
-    (`is_whole_least`); and only where watermarks move without writes, for else a partition that is idle bounds nothing.
-    A partition counts from its first watermark on, or from where it was opened, at that position; until a marker ends
-    it. What a marker of the whole session, or a gap, has interrupted, counts from its next watermark. A witness is a
-    watermark of the whole in a session of which two partitions count, with different watermarks. O(n log n), and the
-    watermarks of the whole times the partitions of their session.
+    By order of receipt, so only if the contract says that the watermark of the whole is made from those of the
+    partitions as the session received them (`is_whole_least`); and only if watermarks advance without writes, because
+    otherwise an idle partition bounds nothing. A partition counts from its first watermark on, or from where it was
+    opened, at that position, until a marker ends it. After an interruption by a marker of the whole session, or a gap,
+    it counts from its next watermark. A witness is a watermark of the whole in a session in which two partitions count,
+    with different watermarks. O(n log n), and the watermarks of the whole times the partitions of their session.
     """
     d, contract = view.deliveries, view.contract
     marks = np.flatnonzero((d.kind == WATERMARK) & (d.span < 0) & ~view.is_regress)
@@ -38,7 +38,7 @@ def watermarks_above_partitions(view: StreamView) -> Ruling:
 
 
 def _levels_at(view: StreamView, marks: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    """For each of `marks` the partitions that count: its place there, the row that says how far each is, and that."""
+    """Partitions that count at each of `marks`: the mark's place, the row of the partition's height, and the height."""
     d = view.deliveries
     is_part = (d.span >= 0) & (d.key == NEVER) & ((d.kind == WATERMARK) | is_marker(d))
     rows = np.flatnonzero(is_part)
@@ -46,7 +46,7 @@ def _levels_at(view: StreamView, marks: Int64s) -> tuple[Int64s, Int64s, Int64s]
     begun = count_so_far(view.session, is_session_marker(d))
     height = _heights(view, rows, codes(lane, begun[rows], count_so_far(lane, is_marker(d)[rows])))
     _, first = np.unique(lane, return_index=True)
-    session = view.session[rows[first]]  # Of each lane; lanes stand by session.
+    session = view.session[rows[first]]  # For each lane; lanes are sorted by session.
     begin, end = (np.searchsorted(session, view.session[marks], side) for side in ("left", "right"))
     owner, wanted = expand(begin, end)
     place = GroupIndex(lane, rows).last_before(wanted, marks[owner])
@@ -56,7 +56,7 @@ def _levels_at(view: StreamView, marks: Int64s) -> tuple[Int64s, Int64s, Int64s]
 
 
 def _heights(view: StreamView, rows: Int64s, segment: Int64s) -> Int64s:
-    """How far a partition is at each of `rows`; a segment goes from one of its markers to the next."""
+    """The height of a partition at each of `rows`; a segment goes from one of its markers to the next."""
     d = view.deliveries
     says = (d.kind[rows] == WATERMARK) | ((d.kind[rows] == OPEN) & (d.position[rows] != NEVER))
     height = max_so_far(segment, np.where(says, d.position[rows], NOT_COUNTED))

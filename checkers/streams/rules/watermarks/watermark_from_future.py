@@ -1,4 +1,4 @@
-"""S08 watermark-from-future: a watermark speaks of what there is, and of nothing that has yet to begin."""
+"""S08 watermark-from-future: a watermark is not above everything that can have been there."""
 
 from collections.abc import Callable
 
@@ -11,19 +11,20 @@ from checkers.history.around import Issued, issues_by_writes
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import BACKFILL, INFO, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
-COUNTED = ("offset", "revision", "epoch")  # Positions that count by one.
+COUNTED = ("offset", "revision", "epoch")  # Positions that increase by one.
 
 
 def watermarks_from_future(view: StreamView, readers: Issued, *, block_rows: int = BLOCK_ROWS) -> Ruling:
-    """S08: watermarks above all that can have been there when they were received.
+    """S08: watermarks above everything that can have been there when they were received.
 
-    Where positions follow a clock that compares with the harness's (`clock_error_ns`), a watermark may be ahead of this
-    by the error, and no more. Where they follow the writes, and watermarks rest without any (`wm_idle`), one may not
-    pass all positions of operations invoked before it was received; an exclusive one may be just above the last, if
-    positions count by one. What a session began with, and what had been delivered, was there as well. Nothing is said
-    before the first operation with a position has ended, for nobody knows where the source began; nor while one without
-    a position may have taken any: until an operation with one has begun behind its end, where positions obey real time.
-    A witness is a watermark that was compared. O(n log n).
+    If positions follow a clock that is comparable to the harness's (`clock_error_ns`), a watermark may be ahead of it
+    by the error, and no more. If they follow the writes, and watermarks rest without any (`wm_idle`), a watermark may
+    not pass all positions of operations invoked before it was received; an exclusive one may be just above the last, if
+    positions count by one. What a session began with, and what had been delivered, was there as well.
+
+    Nothing is judged before the first operation with a position has ended, because the start of the source is unknown.
+    Nor is anything judged while an operation without a position may have taken any: until an operation with one has
+    begun after its end, if positions obey real time. A witness is a watermark that was compared. O(n log n).
     """
     if view.contract.follows_clock:
         return _ahead_of_clock(view)
@@ -68,7 +69,7 @@ def _marks(view: StreamView) -> Int64s:
 
 
 def _all_issued(view: StreamView, readers: Issued) -> Issued:
-    """The operations of all writes, a row for each write, and behind them those that wrote nothing."""
+    """The operations of all writes, a row for each write, followed by those that wrote nothing."""
     w = view.writes
     ended = np.where(w.outcome == INFO, NEVER, w.complete_seq) if np.any(w.outcome == INFO) else w.complete_seq
     if len(readers.position) == 0:
@@ -81,7 +82,7 @@ def _all_issued(view: StreamView, readers: Issued) -> Issued:
 
 
 def _by_start(issued: Issued) -> tuple[Issued, Int64s | None]:
-    """The operations as they began, and which these are; None: as they stand, which takes no memory."""
+    """The operations by invocation, and their rows; None if they are already in order, which takes no memory."""
     if is_ascending(issued.invoke_seq):
         return issued, None
     order, invoke_seq = ordered(issued.invoke_seq)
@@ -91,12 +92,12 @@ def _by_start(issued: Issued) -> tuple[Issued, Int64s | None]:
 
 
 def _heights(position: Int64s) -> Int64s:
-    """Positions, -1 for what has none."""
+    """Positions, with -1 for missing ones."""
     return np.where(position == NEVER, -1, position)
 
 
 def _highest_of_first(heights: Callable[[slice], Int64s], counts: Int64s, block_rows: int) -> Int64s:
-    """The highest of the first so many heights, for each of these `counts`, which ascend; -1 for none."""
+    """The highest of the first `count` heights, for each of these `counts`, which ascend; -1 for none."""
     result = np.full(len(counts), -1, np.int64)
     reached = -1
     for piece in pieces(int(counts.max(initial=0)), block_rows):
@@ -110,7 +111,7 @@ def _highest_of_first(heights: Callable[[slice], Int64s], counts: Int64s, block_
 
 
 def _may_be_more(view: StreamView, issued: Issued, seq: Int64s) -> Bools:
-    """At each of those places: may an operation of unknown position have one above all that are known?"""
+    """True at places where an operation of unknown position may have one above all that are known."""
     is_placed = issued.position != NEVER
     unplaced = np.flatnonzero(~is_placed)
     if not len(unplaced):
@@ -125,7 +126,7 @@ def _may_be_more(view: StreamView, issued: Issued, seq: Int64s) -> Bools:
 
 
 def _highest(issued: Issued, order: Int64s | None, before: Int64s, writes: int) -> Int64s:
-    """Of the first `before` (m,) operations the highest, as a row of the source; -1 if that wrote nothing."""
+    """The highest of the first `before` (m,) operations, as a row of the source; -1 if it wrote nothing."""
     height = _heights(issued.position[: before.max(initial=0)])
     reached = np.maximum.accumulate(height)
     chosen = np.maximum.accumulate(np.where(height == reached, np.arange(len(height)), 0))[before - 1]
