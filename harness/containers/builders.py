@@ -1,4 +1,4 @@
-"""One builder of images at a time on this machine: a lock in the temporary folder, where others may write, too."""
+"""One builder of images at a time on this machine: a lock in the temporary folder, where others may write too."""
 
 import fcntl
 import os
@@ -11,14 +11,14 @@ from typing import Final
 
 from harness.core.errors import DeployError
 
-# Never through a link, and never waiting: whoever may write into the folder may have left a link or a pipe there.
+# Never through a link, and never blocking: other users may have left a link or a pipe in the folder.
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MODE: Final = 0o600
 
 
 @contextmanager
 def one_builder() -> Iterator[None]:
-    """Two harnesses that need the same image build it once: the second waits, and finds it there.
+    """Hold the lock for building: of two harnesses that need the same image, one builds it, and the other waits.
 
     Raises DeployError if the lock's path holds a link, or a file that is not ours.
     """
@@ -31,7 +31,7 @@ def one_builder() -> Iterator[None]:
 
 
 def _opened(path: Path) -> int:
-    """The descriptor of our own plain file at that path, which is made if it is missing. What it holds is kept."""
+    """The descriptor of our own plain file at that path, created if missing. Its content is kept."""
     try:
         lock = os.open(path, _FLAGS, _MODE)
     except OSError as error:

@@ -1,11 +1,11 @@
-"""The images that containers are made from: what is in each, and how its tag tells what is in it.
+"""The images for containers: the content of each, and its tag, which identifies the content.
 
-An image is built in one of two ways. *published*: on the official image of Python, PostgreSQL and so on. *debian*: with
-no registry in reach, on a base made by debootstrap, with Debian's packages and programs compiled by Go's tool chain.
-The same Dockerfile serves both: it takes the names of its bases, and of further packages, as arguments.
+An image is built in one of two variants. *published*: on the official image of Python, PostgreSQL and so on. *debian*:
+without access to a registry, on a base made by debootstrap, with Debian's packages and programs compiled by Go's tool
+chain. The same Dockerfile serves both: it takes the names of its bases, and of further packages, as arguments.
 
-A tag is the hash of everything that goes in, so an unchanged image is never built again, and two versions of Seamark on
-one engine do not take each other's images.
+A tag is the hash of all inputs, so an unchanged image is never rebuilt, and two versions of Seamark on one engine do
+not use each other's images.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ from typing import assert_never
 from harness.containers.pins import pinned
 
 RECIPES = Path(__file__).parent / "recipes"
-ROOT = Path(__file__).resolve().parents[2]  # Of the packages, in a work tree as well as in an installation.
+ROOT = Path(__file__).resolve().parents[2]  # Of the packages, in a work tree or in an installation.
 CONTENT_LABEL, IMAGE_LABEL, BASES_LABEL = "seamark.content", "seamark.image", "seamark.bases"
 
 
 class Way(Enum):
-    """How an image is built."""
+    """The variant of an image: on published bases, or on Debian."""
 
     PUBLISHED = "published"
     DEBIAN = "debian"
@@ -31,7 +31,7 @@ class Way(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Debootstrap:
-    """The smallest Debian that can install packages, made on this machine."""
+    """The smallest Debian that can install packages, built on this machine."""
 
     release: str = "bookworm"
     name: str = "seamark-debian"
@@ -44,13 +44,13 @@ class GoProgram:
     name: str
     package: str
     version: str
-    version_variable: str  # What the linker sets, so that the program can tell its version.
-    path: str  # Where the published image has it, too.
+    version_variable: str  # Set by the linker, so that the program can report its version.
+    path: str  # Its path, the same as in the published image.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
-    """What one argument of a Dockerfile stands for, each way."""
+    """The value of one argument of a Dockerfile, in each variant."""
 
     argument: str
     published: str
@@ -59,19 +59,19 @@ class Base:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """What goes into an image. `parent` is another image of ours, handed to the Dockerfile as BASE."""
+    """The inputs of an image. `parent` is another image of ours, passed to the Dockerfile as BASE."""
 
     name: str
-    recipe: str  # The folder in recipes/ (or its full path) with the Dockerfile and all that this copies.
+    recipe: str  # The folder in recipes/ (or its full path) with the Dockerfile and all files that it copies.
     bases: tuple[Base, ...] = ()
     parent: "Image | None" = None
-    packages: tuple[str, ...] = ()  # Debian's, installed either way.
-    debian_packages: tuple[str, ...] = ()  # Installed the debian way only: what the published base has already.
-    folder: str = ""  # To be made, where it is not yet: handed to the Dockerfile as FOLDER.
+    packages: tuple[str, ...] = ()  # Debian packages, installed in both variants.
+    debian_packages: tuple[str, ...] = ()  # Installed in the debian variant only: the published base has them already.
+    folder: str = ""  # Created if missing: passed to the Dockerfile as FOLDER.
     wheels: str = (
-        ""  # The recipe's file of Python packages with hashes, unpacked into wheels/ of the Dockerfile's folder.
+        ""  # The recipe's list of Python packages with hashes, unpacked into wheels/ of the Dockerfile's folder.
     )
-    sources: tuple[str, ...] = ()  # Python files and folders of ours, put into sources/ of the Dockerfile's folder.
+    sources: tuple[str, ...] = ()  # Python files and folders of ours, copied to sources/ of the Dockerfile's folder.
 
 
 Buildable = Image | Debootstrap | GoProgram
@@ -115,7 +115,7 @@ IMAGES: Mapping[str, Image] = {image.name: image for image in (NODE, TOXIPROXY, 
 
 
 def of_packages(packages: tuple[str, ...], folder: str) -> Image:
-    """The image of a server of those packages of Debian, the first of which gives it its name; `folder` is in it."""
+    """The image of a server of those Debian packages; the first gives it its name, and it contains `folder`."""
     return Image(
         name=f"seamark-{packages[0]}",
         recipe="debian-server",
@@ -126,7 +126,7 @@ def of_packages(packages: tuple[str, ...], folder: str) -> Image:
 
 
 def needs(image: Buildable, way: Way) -> tuple[tuple[str, str | Buildable], ...]:
-    """What must be there first, each under its argument in the Dockerfile; a string is a published image."""
+    """The images needed first, each under its argument in the Dockerfile; a string is a published image."""
     if not isinstance(image, Image):
         return ()
     own = tuple(
@@ -136,18 +136,18 @@ def needs(image: Buildable, way: Way) -> tuple[tuple[str, str | Buildable], ...]
 
 
 def published_references(image: Image) -> tuple[str, ...]:
-    """The published images on which this one stands when it is built that way."""
+    """The published images below this one, in its published variant."""
     above = () if image.parent is None else published_references(image.parent)
     return (*above, *(pinned(base.published) for base in image.bases))
 
 
 def tag_of(image: Buildable, way: Way) -> str:
-    """The tag under which the image is kept, as "name:hash"."""
+    """The image's tag, as "name:hash"."""
     return f"{image.name}:{content_of(image, way)[:16]}"
 
 
 def content_of(image: Buildable, way: Way) -> str:
-    """A hash of all that goes into the image. The way counts only where it makes a difference."""
+    """A hash of all inputs of the image. The variant counts only if it makes a difference."""
     parts = [f"{argument}={_name(needed, way)}".encode() for argument, needed in needs(image, way)]
     match image:
         case Image():
@@ -165,17 +165,17 @@ def content_of(image: Buildable, way: Way) -> str:
 
 
 def labels_of(image: Buildable, way: Way) -> dict[str, str]:
-    """What the image carries, so that ours can be found, and told from those that others made of the same name."""
+    """The labels of the image, which distinguish ours from foreign images of the same name."""
     return {IMAGE_LABEL: image.name, CONTENT_LABEL: content_of(image, way)}
 
 
 def packages_of(image: Image, way: Way) -> tuple[str, ...]:
-    """Debian's packages that the image needs on top of its base and of what its Dockerfile names."""
+    """The Debian packages that the image needs beyond its base and its Dockerfile."""
     return (*image.packages, *(image.debian_packages if way is Way.DEBIAN else ()))
 
 
 def files_of(image: Image) -> Iterator[tuple[str, bytes]]:
-    """The files of the Dockerfile's folder: paths in it, and contents, in order."""
+    """The files of the Dockerfile's folder: relative paths and contents, in order."""
     recipe = RECIPES / image.recipe
     for path in _files(recipe, "*"):
         yield path.relative_to(recipe).as_posix(), path.read_bytes()

@@ -1,9 +1,9 @@
-"""The child process of a run in containers. It deploys the cluster, carries the test out, and writes the journal.
+"""The child process of a run in containers. It deploys the cluster, carries out the test, and writes the journal.
 
-Run as `python -m harness.containers.child RUN_JSON JOURNAL CLUSTER`, the latter being what the person
-consented to, whatever run.json names. Exits 0 once the footer is written and everything that it
-started is gone. SIGINT and SIGTERM, the latter also when the harness dies, end the run early: faults are undone and the
-containers removed, and what was recorded stays readable.
+Run as `python -m harness.containers.child RUN_JSON JOURNAL CLUSTER`, the latter being the code that the user consented
+to, whatever run.json names. Exits 0 once the footer is written and everything that it started is gone. SIGINT, and
+SIGTERM, which also follows the death of the harness, end the run early: faults are undone, containers removed, and the
+records so far stay readable.
 """
 
 import asyncio
@@ -51,15 +51,15 @@ SYNC_S: Final = 0.1
 
 
 class MachineFailed(SeamarkError):
-    """A machine raised an exception, which is a bug of the cluster or of ours; names the node."""
+    """A machine raised an exception, which is a bug of the cluster or of ours; the message names the node."""
 
 
 class Unrecorded(SeamarkError):
-    """The journal takes nothing any more: what happens from now on is no evidence."""
+    """The journal cannot be written any more: later events are not evidence."""
 
 
 class WallClock:
-    """The `Clock` of containers: CLOCK_MONOTONIC, which all of them share with the harness."""
+    """The `Clock` of containers: CLOCK_MONOTONIC, which they all share with the harness."""
 
     def __init__(self) -> None:
         self.epoch_ns, self.epoch_realtime_ns = time.monotonic_ns(), time.time_ns()
@@ -69,12 +69,12 @@ class WallClock:
         return time.monotonic_ns() - self.epoch_ns
 
     async def sleep_ns(self, duration_ns: int) -> None:
-        """Return when that much time has passed."""
+        """Return after that much time."""
         await asyncio.sleep(max(0, duration_ns) / 1_000_000_000)
 
 
 class Recorder:
-    """Puts evidence into the journal, and tells the interpreter what it must know of it."""
+    """A writer of evidence to the journal, which also informs the interpreter."""
 
     def __init__(self, append: Callable[[Evidence], None], fail: Callable[[SeamarkError], None]) -> None:
         self._append, self._fail = append, fail
@@ -82,9 +82,9 @@ class Recorder:
         self.interpreter: Interpreter | None = None
 
     def record(self, evidence: Evidence) -> None:
-        """Record it. Raises Unrecorded when the journal took less than all of it, and ever after.
+        """Record the evidence. Raises Unrecorded if the journal could not take all of it, and on every later call.
 
-        After a part of a record no other may follow; and an error of the system would be taken for a connection's.
+        No record may follow a partial one; and an OSError would be mistaken for a connection's error.
         """
         if self._trouble is not None:
             raise self._trouble
@@ -112,7 +112,7 @@ class Test:
         self._faults = frozenset(step.fault for step in decided.plan.steps)
 
     async def carry_out(self, cluster: Cluster, logs: Path) -> str:
-        """Deploy, carry the scenario out, remove everything; why the run ended."""
+        """Deploy, carry out the scenario, remove everything; returns why the run ended."""
         client = connect()
         await in_thread(sweep, client)
         await in_thread(sweep_folders)
@@ -216,29 +216,29 @@ class Test:
             self._failed.set_exception(error)
 
     def _fail_node(self, _: NodeId, text: str) -> None:
-        self._fail(MachineFailed(text))  # Which names the node.
+        self._fail(MachineFailed(text))  # It names the node.
 
 
 class Deployed(Protocol):
-    """What must be removed in the end."""
+    """A deployment that must be removed in the end."""
 
     async def close(self, logs: Path | None = None) -> None: ...
 
 
 @contextlib.asynccontextmanager
 async def removed_after(deployed: Deployed, logs: Path) -> AsyncIterator[None]:
-    """Whatever happens, the containers are removed. What went wrong before is told, not that removing fails as well."""
+    """Remove the containers on exit, in any case. An earlier error is reported, not the failure to remove."""
     try:
         yield
     except BaseException:
-        with contextlib.suppress(SeamarkError):  # Without an engine the next run does it.
+        with contextlib.suppress(SeamarkError):  # Without an engine, the next run removes them.
             await _closed(deployed, logs)
         raise
     await _closed(deployed, logs)
 
 
 async def _closed(deployed: Deployed, logs: Path) -> None:
-    """Remove everything. An interrupt that comes meanwhile waits until that is done, or it would all be left behind."""
+    """Remove everything. An interrupt meanwhile waits until that is done, or containers would be left behind."""
     closing = asyncio.ensure_future(deployed.close(logs))
     try:
         await asyncio.shield(closing)
@@ -248,7 +248,7 @@ async def _closed(deployed: Deployed, logs: Path) -> None:
 
 
 async def _first(test: Coroutine[None, None, str], *watchers: Awaitable[object]) -> str:
-    """What the test returns, or what a watcher raises before; then none of them goes on."""
+    """The test's result, or the exception that a watcher raises before; then all of them are stopped."""
     running = asyncio.ensure_future(test)
     tasks = [running, *map(asyncio.ensure_future, watchers)]
     try:
@@ -264,7 +264,7 @@ async def _first(test: Coroutine[None, None, str], *watchers: Awaitable[object])
 
 
 async def _synced(writer: JournalWriter) -> None:
-    """Let what was recorded survive the machine as well, ten times a second."""
+    """Make the records durable, ten times per second."""
     while True:
         await asyncio.sleep(SYNC_S)
         await in_thread(writer.sync)
@@ -290,7 +290,7 @@ async def _main(run_json: Path, journal: Path, code: Code) -> int:
 
 
 def main() -> int:
-    """Carry out what a run.json says. An interrupt exits with 130, after everything was removed."""
+    """Carry out a run.json. An interrupt exits with 130, after everything is removed."""
     run_json, journal, named = sys.argv[1:]
     die_with_parent(signal.SIGTERM)
     with asyncio.Runner() as runner:
@@ -298,7 +298,10 @@ def main() -> int:
         running = loop.create_task(_main(Path(run_json), Path(journal), on_command_line(named)))
 
         def interrupt() -> None:
-            """Once only: a terminal's interrupt is followed by the harness's, and must not stop the clearing up."""
+            """Cancel the run once.
+
+            A terminal's interrupt is followed by the harness's, which must not stop the removal.
+            """
             if not running.cancelling():
                 running.cancel()
 

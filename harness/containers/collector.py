@@ -1,7 +1,7 @@
-"""What nodes tell over their control channels, as records of the history: each once, at the time of its arrival here.
+"""History records of the reports from nodes' control channels: each once, with its time of arrival here.
 
-The harness's own clock stamps them, so that operations and events of one history have one clock. An event is never
-stamped earlier than it was seen.
+The harness's clock stamps them, so that operations and events of one history share a clock. An event's stamp is never
+earlier than its receipt.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from harness.host.control import Evidence as Told
 
 
 class Collector:
-    """Takes the evidence of all nodes."""
+    """A collector of the evidence of all nodes."""
 
     def __init__(self, record: Callable[[Evidence], None], now_ns: Callable[[], int]) -> None:
         self._record, self._now_ns = record, now_ns
@@ -23,7 +23,7 @@ class Collector:
         self._delivered: dict[tuple[NodeId, int], int] = {}  # (subscriber, session) -> events so far.
 
     def take(self, node: NodeId, told: Told) -> None:
-        """Record what is new in it: a node that reconnects tells again what was not acknowledged."""
+        """Record the new items of a report: a node that reconnects repeats what was not acknowledged."""
         if told.sequence <= self._taken.get(node, -1):
             return
         for item in told.items:
@@ -39,7 +39,7 @@ class Collector:
         self._taken[node] = told.sequence
 
     def deliver(self, node: NodeId, delivery: Delivery) -> None:
-        """Record what a subscriber of its session received next."""
+        """Record the next event that a subscriber received in its session."""
         number = self._delivered.get((node, delivery.session), 0)
         self._delivered[node, delivery.session] = number + 1
         self._record(stream_event(self._now_ns(), node, number, delivery))

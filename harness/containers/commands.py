@@ -1,4 +1,4 @@
-"""Commands of this machine that a build runs, with a log that outlives them when they fail."""
+"""Commands that a build runs on this machine, with a log that is kept if they fail."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ TAIL_LINES = 6
 
 
 class Log:
-    """What the building of one image printed: a file in the temporary folder that holds the build's other files."""
+    """The output of one image's build: a file in the temporary folder with the build's other files."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
@@ -25,7 +25,7 @@ class Log:
             file.write(text)
 
     def failure(self, command: str, code: int | None) -> DeployError:
-        """The error that says what failed, with the log's last lines; everything but the log is removed."""
+        """The error for a failed command, with the log's last lines; all files but the log are removed."""
         lines = [line.strip() for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines()]
         tail = " | ".join([line for line in lines if line][-TAIL_LINES:])
         exited = "" if code is None else f" (exit {code})"
@@ -37,17 +37,17 @@ class Log:
         )
 
     def discard(self) -> None:
-        """Remove the log and all else that the build left on this machine."""
+        """Remove the log and everything else that the build left on this machine."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def run(command: Sequence[str], log: Log, *, missing: str, environment: Mapping[str, str] | None = None) -> None:
-    """Run a command into the log. Raises DeployError: `missing` if there is no such program, or what it said."""
+    """Run a command into the log. Raises DeployError: `missing` if the program does not exist, else with its output."""
     if shutil.which(command[0]) is None:
         log.discard()
         raise DeployError(missing)
     with log.path.open("ab") as output:
-        code = subprocess.run(  # noqa: S603  Commands are written in our own code.
+        code = subprocess.run(  # noqa: S603  Commands come from our own code.
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -60,7 +60,7 @@ def run(command: Sequence[str], log: Log, *, missing: str, environment: Mapping[
 
 
 def apt_mirror() -> list[str]:
-    """The mirror from which this machine takes Debian's packages, if apt names one: else debootstrap has its own."""
+    """The mirror of Debian packages in this machine's apt settings; empty for debootstrap's default."""
     if shutil.which("apt-get") is None:
         return []
     wanted = ["apt-get", "indextargets", "--format", "$(ORIGIN) $(COMPONENT) $(REPO_URI)", "Created-By: Packages"]

@@ -1,7 +1,7 @@
 """A project of docker compose that runs already, found by the labels that compose gives to its containers.
 
-Its servers are struck like our own, and are never removed. Toxiproxy joins their network, in the links of those who are
-outside: clients and subscribers. Between servers there is no proxy, so that those links cannot be struck.
+Its servers suffer faults like our own, and are never removed. Toxiproxy joins their network, in the links of outside
+parties: clients and subscribers. Between servers there is no proxy, so those links have no faults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,20 @@ from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 
 PROJECT, SERVICE, ONE_OFF = (f"com.docker.compose.{name}" for name in ("project", "service", "oneoff"))
-WITHOUT_NAMES = ("bridge", "host", "none")  # Networks of the engine itself, in which servers have no names.
+WITHOUT_NAMES = ("bridge", "host", "none")  # The engine's own networks, in which servers have no names.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """The containers of a project that are nodes, and the network that they share."""
 
-    label: str  # What all containers of the project carry.
+    label: str  # Carried by all containers of the project.
     network: Network
     containers: Mapping[NodeId, Container]
 
 
 def find_project(engine: docker.DockerClient, project: str, nodes: Sequence[NodeId]) -> Found:
-    """The containers of the services that are named as the nodes. Raises DeployError if one is missing or at rest."""
+    """The containers of the services named like the nodes. Raises DeployError if one is missing or not running."""
     label = f"{PROJECT}={project}"
     try:
         listed = engine.containers.list(all=True, filters={"label": label})
@@ -57,7 +57,7 @@ def _of_service(listed: Sequence[Container], project: str, node: NodeId) -> Cont
 
 
 def _shared(engine: docker.DockerClient, project: str, containers: Mapping[NodeId, Container]) -> Network:
-    """A network that all of them are in: the project's own, if there are several."""
+    """A network that all of them share: the project's own, if there are several."""
     joined = [sorted(each.attrs["NetworkSettings"]["Networks"]) for each in containers.values()]
     shared = [name for name in joined[0] if all(name in names for names in joined) and name not in WITHOUT_NAMES]
     if not shared:

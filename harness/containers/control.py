@@ -1,4 +1,4 @@
-"""The harness's end of a node's control channel. It reconnects by itself for as long as the node may be up."""
+"""The harness's end of a node's control channel. It reconnects automatically while the node may be up."""
 
 import asyncio
 import contextlib
@@ -38,14 +38,14 @@ from harness.host.control import (
 from harness.host.frames import CONTROL_MAX, BadFrame, Splitter, decode_as, encode_frame
 
 RETRY_S: Final = 0.02
-ANSWER_S: Final = 20.0  # On a busy machine a node may wait long for its turn.
+ANSWER_S: Final = 20.0  # On a busy machine a node may wait long for the CPU.
 READ_BYTES: Final = 1 << 16
 A = TypeVar("A", Clocks, Counters, Dumped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hearers:
-    """Who is told what a node says. `take` has recorded the evidence when it returns: then the node may go on."""
+    """The receivers of a node's reports. Once `take` returns, the evidence is recorded, and the node may continue."""
 
     take: Callable[[NodeId, Evidence], None]
     failed: Callable[[NodeId, str], None]
@@ -53,7 +53,7 @@ class Hearers:
 
 
 class Probes:
-    """Probes under way between nodes: sent by one, seen by another."""
+    """Probes in progress between nodes: sent by one, seen by another."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -61,7 +61,7 @@ class Probes:
 
     @contextlib.contextmanager
     def expected(self) -> "Iterator[tuple[int, asyncio.Future[str | None]]]":
-        """A nonce, and what becomes of it: None once it is seen, or why it certainly will not be."""
+        """A nonce and its outcome: None once it is seen, or the reason why it certainly will not be."""
         nonce = next(self._numbers)
         future = self._waiting[nonce] = asyncio.get_running_loop().create_future()
         try:
@@ -70,38 +70,41 @@ class Probes:
             del self._waiting[nonce]
 
     def told(self, nonce: int, reason: str | None) -> None:
-        """It was seen, or has failed for that reason. What nobody waits for any more is no news."""
+        """Note that a probe was seen, or failed for that reason. Outcomes that nobody awaits are ignored."""
         future = self._waiting.get(nonce)
         if future is not None and not future.done():
             future.set_result(reason)
 
 
 class ControlLink:
-    """One node's control channel. Made before the node runs; `at` says where it listens, `away` that it does not."""
+    """One node's control channel.
+
+    It exists before the node runs; `at` sets the node's address, `away` marks it as down.
+    """
 
     is_foreign = False
 
     def __init__(self, node: NodeId, token: str, hearers: Hearers) -> None:
         self.node = node
         self.life = -1
-        self.lost_records = 0  # Of the disk, by the last crash.
+        self.lost_records = 0  # Of the disk, in the last crash.
         self._token, self._hearers = token, hearers
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[Clocks | Counters | Dumped]] = {}
         self._armed: dict[int, Callable[[], None]] = {}
-        self._before = Counters(0, 0, 0, 0, {}, {})  # Of former lives.
+        self._before = Counters(0, 0, 0, 0, {}, {})  # Of earlier lives.
         self._now = Counters(0, 0, 0, 0, {}, {})
         self._is_ready = asyncio.Event()
         self._writer: asyncio.StreamWriter | None = None
         self._task: asyncio.Task[None] | None = None
 
     def at(self, host: str, port: int) -> None:
-        """The node has been started, and listens there."""
+        """Note that the node has started, and listens there."""
         self.away()
         self._task = asyncio.create_task(self._serve(host, port), name=f"control channel of {self.node}")
 
     def away(self) -> None:
-        """The node is down: nobody is to be called."""
+        """Note that the node is down: stop connecting."""
         self._is_ready.clear()
         if self._task is not None:
             self._task.cancel()
@@ -109,56 +112,59 @@ class ControlLink:
 
     @property
     def is_ready(self) -> bool:
-        """Is the node connected, so that it can answer?"""
+        """True if the node is connected, so that it can answer."""
         return self._is_ready.is_set()
 
     async def ready(self, within_s: float) -> bool:
-        """Has the node recovered and is connected, at the latest when that time has passed?"""
+        """True if the node recovers and connects within that time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._is_ready.wait()
         return self._is_ready.is_set()
 
     async def clocks(self) -> Clocks:
-        """What its clocks show. Raises DeployError if it does not answer."""
+        """The readings of the node's clocks. Raises DeployError if it does not answer."""
         return await self._ask(AskClocks, Clocks)
 
     async def counters(self) -> Counters:
-        """What it has counted in all its lives. Raises DeployError if it does not answer."""
+        """The node's counts over all its lives. Raises DeployError if it does not answer."""
         self._now = await self._ask(AskCounters, Counters)
         return self.total()
 
     async def dump(self) -> None:
-        """Let it record its state. Raises DeployError if it does not answer."""
+        """Have the node record its state. Raises DeployError if it does not answer."""
         await self._ask(AskDump, Dumped)
 
     def total(self) -> Counters:
-        """What it had counted in all its lives when it was last asked."""
+        """The node's counts over all its lives, as of the last query."""
         return _sum(self._before, self._now)
 
     def arm(self, point: str, reached: Callable[[], None]) -> int:
-        """Have the node freeze when it next reaches that failpoint, and call `reached` then. The number of this."""
+        """Have the node freeze when it next reaches that failpoint, and then call `reached`.
+
+        Returns the order's number.
+        """
         number = next(self._numbers)
         self._armed[number] = reached
         self.tell(Arm(number, point))
         return number
 
     def disarm(self, number: int) -> None:
-        """Forget it, if the node has not reached it."""
+        """Cancel the order, if the node has not reached the failpoint."""
         if self._armed.pop(number, None) is not None:
             self.tell(Disarm(number))
 
     def release(self, number: int) -> None:
-        """Let the node go on."""
+        """Let the node continue."""
         self.tell(Release(number))
 
     def tell(self, message: FromHarness) -> None:
-        """Send a message, which is lost if the node is not connected."""
+        """Send a message; it is lost if the node is not connected."""
         if self._writer is not None:
             self._writer.write(encode_frame(message, CONTROL_MAX))
 
     async def probe(self, to: NodeId, timeout_s: float) -> str | None:
-        """None if a probe on the data path to that peer arrived in time, else why not."""
+        """None if a probe on the data path to that peer arrived in time, else the reason."""
         with self._hearers.probes.expected() as (nonce, arrival):
             self.tell(Probe(to, nonce))
             try:
@@ -214,7 +220,7 @@ class ControlLink:
                 self.tell(Acknowledge(sequence))
             case Reached(number=number):
                 reached = self._armed.pop(number, None)
-                if reached is None:  # It was disarmed while the node said this.
+                if reached is None:  # It was disarmed while this message was in transit.
                     self.release(number)
                 else:
                     reached()

@@ -1,4 +1,4 @@
-"""What a deployment knows of its nodes: they are machines of ours (`machines`) or servers of others (`services`)."""
+"""A deployment's view of its nodes: machines of ours (`machines`) or third-party servers (`services`)."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from harness.core.machine import NodeId
 
 
 class NodeControl(Control, Protocol):
-    """The harness's end of a node, which is told where the node is."""
+    """The harness's end of a node. The deployment sets the node's address."""
 
     @property
     def is_ready(self) -> bool: ...
@@ -24,37 +24,35 @@ class NodeControl(Control, Protocol):
 
 
 class Crew(Protocol):
-    """What the nodes of a cluster are."""
+    """The nodes of a cluster, as a deployment needs them."""
 
     run_id: str
     nodes: tuple[NodeId, ...]
     wires: tuple[Wire, ...]
     ready_s: float  # The longest that a node may take to start.
-    shuts_doors: (
-        bool  # Are the proxies of a node that is down disabled? Toxiproxy takes long to find that nobody is there.
-    )
+    shuts_doors: bool  # Disable the proxies of a node that is down? Toxiproxy is slow to find that nobody listens.
     small_disk: str | None  # Options of a tmpfs for each node; None if no disk will become full.
 
     def is_published(self, wire: Wire) -> bool:
-        """Shall the harness dial that link's proxy on loopback?"""
+        """True if the harness dials that link's proxy on loopback."""
 
     def found(self, engine: docker.DockerClient) -> Found | None:
-        """Its nodes, if they run already and shall stay; None if they are to be made."""
+        """The nodes, if they already run and shall stay; None if they are to be created."""
 
     def image(self, node: NodeId, engine: docker.DockerClient) -> str:
-        """The tag of its image, built if need be."""
+        """The tag of the node's image, built if needed."""
 
     def options(self, node: NodeId) -> dict[str, Any]:
-        """What the engine is told when its container is created, beside what is the same for all."""
+        """The engine's options for the node's container, beyond those common to all."""
 
     def folder(self, node: NodeId) -> str:
-        """Where its durable state is."""
+        """The folder of the node's durable state."""
 
     def control(self, node: NodeId) -> NodeControl:
-        """Its control, made before it runs."""
+        """The node's control, made before the node runs."""
 
     def control_port(self, node: NodeId) -> int | None:
-        """Where its control listens in its container; None if the harness comes to it by a proxy."""
+        """The port of the node's control in its container; None if the harness reaches it by a proxy."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,8 +63,8 @@ class NodeContainer:
     folder: str
     container: Container
     control: NodeControl
-    is_down: bool = False  # Because we killed it, or it may end: that is no failure of the deployment.
+    is_down: bool = False  # Killed by us, or allowed to end: not a failure of the deployment.
     may_end: bool = False
     is_paused: bool = False
-    # Faults may overlap, and an engine that kills and starts one container at once does neither well.
+    # Faults may overlap, and an engine that kills and starts one container at the same time does neither well.
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -3,7 +3,7 @@
 Two networks for each run, neither of which leads to the outside. Nodes and Toxiproxy share one. Toxiproxy's API
 listens in the other, where no node is; from there it is published, as are the nodes' control channels and the clients'
 proxies, on loopback only.
-What the nodes are, machines of ours or servers of others, is a `Crew`'s affair.
+A `Crew` defines the nodes: machines of ours or third-party servers.
 """
 
 import asyncio
@@ -43,13 +43,13 @@ START_POLL_S: Final = 0.5
 STANDING: Final = ("running", "paused", "created")  # States of a container that has not ended.
 COUNT_S: Final = 1.0
 WATCH_S: Final = 1.0
-CALL_WITHIN_S: Final = 30  # What an engine takes for one call, at most: one that hangs must not hold up the run's end.
+CALL_WITHIN_S: Final = 30  # The longest for one call to an engine: a hanging call must not hold up the run's end.
 CONFLICT: Final = 409
 LOG_TAIL_LINES: Final = 5
 LOGS: Final = LogConfig(type="json-file", config={"max-size": "8m", "max-file": "1"})
 LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
-# Small buffers in Toxiproxy: what a slow reader does not take must soon be felt by the sender. Few attempts to connect:
-# Toxiproxy accepts nobody while it dials, and a node that dies meanwhile would stop its proxy for half a minute.
+# Small buffers in Toxiproxy: its sender must soon notice a slow reader. Few attempts to connect:
+# Toxiproxy accepts nobody while it dials, and a node that dies meanwhile would block its proxy for half a minute.
 PROXY_SYSCTLS: Final = {
     "net.ipv4.tcp_rmem": "4096 16384 65536",
     "net.ipv4.tcp_wmem": "4096 16384 65536",
@@ -71,11 +71,11 @@ class Deployment:
         self._found: Found | None = None
         self._toxiproxy: Container | None = None
         self.nodes: dict[NodeId, NodeContainer] = {}
-        self.published: dict[str, int] = {}  # By name of the wire: where on loopback its proxy can be dialled.
+        self.published: dict[str, int] = {}  # The loopback port of each wire's proxy, by the wire's name.
 
     @property
     def client_ports(self) -> dict[NodeId, int]:
-        """On loopback: where clients reach each node."""
+        """The loopback ports at which clients reach each node."""
         return {wire.target: self.published[wire.name] for wire in self._crew.wires if wire.source == CLIENT}
 
     def port_of(self, source: str, target: str) -> int:
@@ -107,18 +107,18 @@ class Deployment:
             raise DeployError(f"the containers of this run could not be started: {short(error)}") from error
 
     async def close(self, logs: Path | None = None) -> None:
-        """Remove everything, after collecting the nodes' logs. What is gone already is no error."""
+        """Remove everything, after collecting the nodes' logs. Things already gone are no error."""
         for each in self.nodes.values():
             each.control.away()
-        # All at once: sooner, and an engine that hangs holds up one call, not eight. The last line tells what failed.
+        # All at once: faster, and a hanging engine holds up one call, not eight. The last line reports failures.
         each_gone = (in_thread(self._remove_node, each, logs) for each in self.nodes.values())
         await asyncio.gather(*each_gone, return_exceptions=True)
         await in_thread(remove_run, self._client, self._crew.run_id)
 
     async def start(self, node: NodeId) -> None:
-        """Start a node's container, and return when the node is ready, or killed again meanwhile.
+        """Start a node's container; return when the node is ready, or has been killed again.
 
-        Raises DeployError if it never is.
+        Raises DeployError if it never becomes ready.
         """
         each = self.nodes[node]
         async with each.turn:
@@ -139,13 +139,13 @@ class Deployment:
                 raise DeployError(f"node {node} is {each.container.status} and not ready; it said: {tail}")
 
     async def kill(self, node: NodeId) -> None:
-        """SIGKILL to all processes of the container."""
+        """Send SIGKILL to all processes of the container."""
         each = self.nodes[node]
         async with each.turn:
             each.is_down = True
             each.control.away()
             with contextlib.suppress(NotFound):
-                # At once: what proxies hold back must not outlive the one that sent it.
+                # At once: data that proxies hold back must not outlive its sender.
                 await asyncio.gather(in_thread(_killed, each.container), in_thread(self._shut, node, True))
 
     async def pause(self, node: NodeId) -> None:
@@ -154,7 +154,7 @@ class Deployment:
         await in_thread(self.nodes[node].container.pause)
 
     async def unpause(self, node: NodeId) -> None:
-        """Let them go on."""
+        """Unfreeze all processes of the container."""
         await in_thread(self.nodes[node].container.unpause)
         self.nodes[node].is_paused = False
 
@@ -177,12 +177,12 @@ class Deployment:
         await in_thread(self.nodes[node].container.put_archive, str(target.parent), archive.getvalue())
 
     async def dump(self) -> None:
-        """Let every node that is up record its state, and count once more."""
+        """Have every running node record its state, and count once more."""
         await asyncio.gather(*(each.control.dump() for each in self._up()))
         await self._count()
 
     async def count(self) -> None:
-        """Return never; ask all nodes once a second what they have counted, for `handled` and `goals`."""
+        """Query all nodes' counts once per second, for `handled` and `goals`. Never returns."""
         while True:
             await asyncio.sleep(COUNT_S)
             await self._count()
@@ -191,18 +191,18 @@ class Deployment:
         await asyncio.gather(*(each.control.counters() for each in self._up()), return_exceptions=True)
 
     def answering(self) -> list[NodeControl]:
-        """The nodes that should answer at once."""
+        """The nodes that should answer immediately."""
         return [each.control for each in self._up() if not each.is_paused and each.control.is_ready]
 
     def _up(self) -> list[NodeContainer]:
         return [each for each in self.nodes.values() if not each.is_down]
 
     def handled(self) -> dict[str, int]:
-        """How many events each node had handled when it was last asked."""
+        """The number of events that each node had handled at the last query."""
         return {node: each.control.total().handled for node, each in self.nodes.items()}
 
     def goals(self) -> dict[str, int]:
-        """How often each goal and failpoint had been reached when the nodes were last asked, by name in order."""
+        """The number of times each goal and failpoint had been reached at the last query, sorted by name."""
         totals: dict[str, int] = {}
         for each in self.nodes.values():
             for goal, count in each.control.total().goals.items():
@@ -210,7 +210,7 @@ class Deployment:
         return dict(sorted(totals.items()))
 
     async def watch(self) -> None:
-        """Return never; raise DeployError when the engine, or a container that should run, is gone."""
+        """Watch, without end: raise DeployError when the engine, or a container that should run, is gone."""
         while True:
             await asyncio.sleep(WATCH_S)
             up = self._up()
@@ -226,7 +226,7 @@ class Deployment:
                 raise DeployError(f"Toxiproxy has ended by itself; it said: {tail}")
 
     async def _confirm(self, each: NodeContainer) -> None:
-        """Raise DeployError if that node's container has ended by itself: a fault may have killed it meanwhile."""
+        """Raise DeployError if that node's container ended by itself, not by a fault."""
         async with each.turn:
             states = await in_thread(self._states)
             if not each.is_down and (state := states.get(each.container.id, "removed")) not in STANDING:
@@ -237,30 +237,30 @@ class Deployment:
                 tail = await in_thread(_tail, each.container)
                 raise DeployError(f"the container of {each.node} has ended by itself ({state}); it said: {tail}")
 
-    # What needs the engine, in threads.
+    # Calls to the engine run in threads.
 
     def _network(self, purpose: str) -> Network:
         if self._found and purpose == "nodes":
             return self._found.network
-        # What the harness dials must be published. Of servers of others that is Toxiproxy alone.
+        # Ports that the harness dials must be published. For third-party servers that is Toxiproxy alone.
         is_internal = purpose == "nodes" and not any(map(self._crew.control_port, self._crew.nodes))
         return private_network(self._client, f"{self._prefix}-{purpose}", self._labels, is_internal=is_internal)
 
     def _shut(self, node: NodeId, is_down: bool) -> None:
-        """Close the doors of a node that is down, or open them again."""
+        """Close the proxies of a node that is down, or open them again."""
         doors = [wire.name for wire in self._crew.wires if wire.target == node and self._crew.shuts_doors]
         for name in doors:
             (self.proxies.disable if is_down else self.proxies.enable)(name, DOWN)
 
     def _control_port(self, each: NodeContainer) -> int:
-        """Where on loopback the control of that node can be reached: another after each start."""
+        """The loopback port of that node's control: it changes with each start."""
         port = self._crew.control_port(each.node)
         if port is not None:
             return _published(each.container, port)
         return next(self.published[wire.name] for wire in self._crew.wires if wire.target == each.node)
 
     def _volumes(self) -> dict[NodeId, str]:
-        """A volume of its own for each node whose disk may become full; None is made if no disk will."""
+        """A volume for each node, if disks may become full; else none."""
         if self._crew.small_disk is None:
             return {}
         options = {"type": "tmpfs", "device": "tmpfs", "o": self._crew.small_disk}
@@ -288,12 +288,12 @@ class Deployment:
         dialled = [wire for wire in self._crew.wires if self._crew.is_published(wire)]
         container = self._toxiproxy = self._client.containers.create(
             image,
-            # It listens in the first network only: the nodes come to know the second.
+            # It listens in the first network only: the nodes learn of the second.
             ["sh", "-c", f'exec toxiproxy-server -host "$(hostname -i)" -port {PROXY_API_PORT}'],
             name=f"{self._prefix}-{PROXY_HOST}",
             network=control.name,
             ports={f"{port}/tcp": (LOOPBACK, 0) for port in (PROXY_API_PORT, *(wire.port for wire in dialled))},
-            # A tmpfs volume is empty again once nobody has it mounted: Toxiproxy outlives the nodes' crashes.
+            # A tmpfs volume is emptied once nobody has it mounted: Toxiproxy outlives the nodes' crashes.
             volumes={volume: {"bind": f"/keep/{node}"} for node, volume in volumes.items()},
             sysctls=PROXY_SYSCTLS,
             labels=self._labels,
@@ -308,7 +308,7 @@ class Deployment:
         }
         self.published = {wire.name: published[wire.port] for wire in dialled}
         self.proxies = Toxiproxy(LOOPBACK, published[PROXY_API_PORT])
-        self._await_proxies(container)  # It looks up its address before it is in two networks.
+        self._await_proxies(container)  # It looks up its address before it joins the second network.
         nodes.connect(container, aliases=[PROXY_HOST])
         for wire in self._crew.wires:
             self.proxies.create(wire.name, f"0.0.0.0:{wire.port}", wire.upstream)
@@ -326,7 +326,7 @@ class Deployment:
                 return
 
     def _states(self) -> dict[str | None, str]:
-        """What the engine says of each container of this run, by id."""
+        """The engine's state of each container of this run, by id."""
         labels = [f"{RUN}={self._crew.run_id}", *([self._found.label] if self._found else [])]
         listed = [self._client.api.containers(all=True, filters={"label": label}) for label in labels]
         return {each["Id"]: each["State"] for found in listed for each in found}
@@ -343,16 +343,16 @@ class Deployment:
         if not self._found:
             each.container.remove(force=True, v=True)
             return
-        each.container.reload()  # What was there before goes on.
+        each.container.reload()  # A container that existed before continues to run.
         if each.container.status == PAUSED:
             each.container.unpause()
         each.container.start()
 
 
 async def in_thread(work: Callable[..., T], *arguments: object) -> T:
-    """What `work` returns, which would block the loop. Raises DeployError if it was to ask an engine, and none answers.
+    """The result of `work`, run in a thread. Raises DeployError if the engine does not answer.
 
-    An interrupt waits until it is done: what is being made when everything is removed would be left behind.
+    An interrupt waits for it: a container created during the removal would be left behind.
     """
     working = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
     try:
@@ -367,12 +367,12 @@ async def in_thread(work: Callable[..., T], *arguments: object) -> T:
 
 
 def short(error: Exception) -> str:
-    """What the engine said, in one line."""
+    """The engine's message, in one line."""
     return " ".join(str(error).split())[:300]
 
 
 def _published(container: Container, port: int) -> int:
-    """The port on loopback under which that port of the container is published: another after each start."""
+    """The loopback port that publishes that port of the container: it changes with each start."""
     container.reload()
     published = container.ports.get(f"{port}/tcp")
     if not published:
@@ -390,7 +390,7 @@ def _killed(container: Container) -> None:
 
 
 def _tail(container: Container) -> str:
-    """The last lines of a container's log, in one."""
+    """The last lines of a container's log, in one line."""
     try:
         text = container.logs(tail=LOG_TAIL_LINES).decode("utf-8", "replace")
     except DockerException:

@@ -1,4 +1,4 @@
-"""The Docker engine that runs containers: the one that DOCKER_HOST or docker's current context names."""
+"""The Docker engine that runs containers, as named by DOCKER_HOST or docker's current context."""
 
 import os
 import socket
@@ -25,7 +25,7 @@ _REMEDIES = {
 
 
 def connect(answer_within_s: int = ANSWER_WITHIN_S) -> docker.DockerClient:
-    """A client of an engine that has just answered. Raises DeployError, with what to do, if none did."""
+    """A client of an engine that has just answered. Raises DeployError, with the remedy, if none did."""
     address = ""
     try:
         address = _address()
@@ -43,13 +43,13 @@ def connect(answer_within_s: int = ANSWER_WITHIN_S) -> docker.DockerClient:
 
 
 def _address() -> str:
-    """Where the SDK will look: DOCKER_HOST, or else docker's current context."""
+    """The address that the SDK will use: DOCKER_HOST, or else docker's current context."""
     named = os.environ.get("DOCKER_HOST")
     return named or ContextAPI.kwargs_from_context().get("base_url", f"{UNIX}/var/run/docker.sock")
 
 
 def _knock(address: str, answer_within_s: int) -> None:
-    """Connect once and hang up: the SDK would leave a socket open that cannot be connected."""
+    """Connect once and hang up: if that failed inside the SDK, it would leave a socket open."""
     with socket.socket(socket.AF_UNIX) as door:
         door.settimeout(answer_within_s)
         door.connect(address.removeprefix(UNIX))

@@ -1,11 +1,11 @@
-"""Carries a fault plan out in containers, and says how much each step did.
+"""Carries out a fault plan in containers, and measures the effect of each step.
 
-1. Steps may overlap: what several of them want of one proxy, packet rule or container is done for the first, and undone
-   after the last.
-2. A fault is probed after it was applied. What a step did is counted by the nodes, by clients, and by rules of iptables
-   in a node's own network namespace; a step that no probe has shown to be in force did nothing.
-3. A step that cannot be brought about, since a container is gone, did nothing, and its note says why. Undoing it works
-   in any case.
+1. Steps may overlap: an action on one proxy, packet rule or container that several need is done for the first, and
+   undone after the last.
+2. A fault is probed after it is applied. The effect of a step is counted by the nodes, by clients, and by iptables
+   rules in a node's network namespace; a step that no probe showed to be in force has no effect.
+3. A step that cannot be applied because a container is gone has no effect, and its note says why. Undoing it always
+   works.
 """
 
 import asyncio
@@ -36,16 +36,16 @@ class ContainerFaults:
         self._rules = Rules(site, holds)
         self._struck: list[tuple[Step, Struck]] = []  # All of the run, in order of application.
         self._in_force: list[tuple[Step, Struck]] = []
-        self._failures: dict[int, str] = {}  # By place in `_struck`.
+        self._failures: dict[int, str] = {}  # By position in `_struck`.
 
     def refusal(self, step: Step) -> str | None:
-        """Why containers cannot do that step, in one line, or None."""
+        """The reason why containers cannot do that step, in one line, or None."""
         if step.fault == "failover" and self._promote is None:
             return "nobody can be promoted here: machines find out themselves who leads"
         return "; ".join(problems(Plan(steps=(step,)), self._topology, runtime="docker")) or None
 
     async def apply(self, step: Step) -> None:
-        """Bring the fault about. Raises ScenarioError if containers refuse it."""
+        """Apply the fault. Raises ScenarioError if containers refuse it."""
         refusal = self.refusal(step)
         if refusal is not None:
             raise ScenarioError(refusal)
@@ -59,15 +59,15 @@ class ContainerFaults:
             self._failures[number] = " ".join(str(error).split()) or type(error).__name__
 
     async def undo(self, step: Step) -> None:
-        """Heal it. Nothing happens if it is healed already. Of equal steps the last applied is undone first."""
+        """Heal the fault; does nothing if it is already healed. Of equal steps the last applied is undone first."""
         for entry in reversed(self._in_force):
             if entry[0] == step:
                 self._in_force.remove(entry)
-                await asyncio.shield(entry[1].end())  # An interrupt that comes meanwhile must not leave half of it.
+                await asyncio.shield(entry[1].end())  # An interrupt meanwhile must not leave half of it.
                 return
 
     async def effect(self, step: Step) -> Effect:
-        """What it did since it was applied. Of equal steps the last applied answers."""
+        """The effect of the fault since it was applied. Of equal steps, that of the last applied."""
         for number, (applied, struck) in reversed(list(enumerate(self._struck))):
             if applied == step:
                 if number in self._failures:
@@ -97,6 +97,6 @@ class ContainerFaults:
 
 
 def faults_on_machines(site: Site, topology: Topology, traffic: ClientTraffic) -> ContainerFaults:
-    """The faults of a cluster of machines, whose nodes and clients count what they send."""
+    """The faults of a cluster of machines, whose nodes and clients count their messages."""
     holds = Holds()
     return ContainerFaults(site, topology, Prober(site, traffic, holds), holds)

@@ -1,4 +1,4 @@
-"""What is the same for all nodes that are not machines of ours: they have no failpoints, and take no part in probes."""
+"""Shared by all nodes that are not machines of ours: they have no failpoints, and take no part in probes."""
 
 from collections.abc import Callable
 
@@ -11,22 +11,22 @@ class Foreign:
 
     lost_records = 0
     is_foreign = True
-    is_ready = False  # It has no control channel that answers whatever the server does.
+    is_ready = False  # It has no control channel that answers independently of the server.
 
     def __init__(self, node: NodeId) -> None:
         self.life = -1
         self._node = node
 
     async def probe(self, to: NodeId, timeout_s: float) -> str | None:
-        """It probes nobody."""
+        """Return a failure: it probes nobody."""
         return f"{self._node} cannot be asked to probe {to}"
 
     def arm(self, point: str, reached: Callable[[], None]) -> int:
-        """It has no failpoints: a plan that names one is refused before."""
+        """Return without effect: it has no failpoints, and a plan that names one is refused earlier."""
         raise DeployError(f"{self._node} has no failpoint {point}")
 
     def disarm(self, number: int) -> None:
-        """Nothing is armed."""
+        """Do nothing: nothing is armed."""
 
     def release(self, number: int) -> None:
-        """Nobody stands at a failpoint."""
+        """Do nothing: no node waits at a failpoint."""

@@ -1,6 +1,6 @@
-"""Builds what the catalogue describes, in an engine, and finds out which way can be gone.
+"""Builds the catalogue's images in an engine, and finds out which variant is possible.
 
-A build that fails leaves nothing tagged: an engine tags at the end of a build or import. Its log stays in a file.
+A failed build leaves no tag, as an engine tags at the end of a build or import. Its log is kept in a file.
 """
 
 import io
@@ -49,35 +49,35 @@ from harness.scenario import known
 
 REGISTRY_WITHIN_S = 4
 BETWEEN_BASES = ", "
-MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # Docker's names of processors, and those of Python's wheels.
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # Processor names of Docker, and those of Python's wheels.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """An image that can be used, and what it took to get it."""
+    """An image that can be used, with its variant, and the effort to get it."""
 
     name: str
     tag: str
     way: Way
     is_new: bool
     seconds: float
-    bases: tuple[str, ...] = ()  # Published images that it stands on, by digest: those of its own Dockerfile.
+    bases: tuple[str, ...] = ()  # Published images below it, by digest: those of its own Dockerfile.
 
 
 Tell = Callable[[Ready], None]
 
 
 def image_for(name: str, engine: docker.DockerClient | None = None) -> str:
-    """The tag of the image of that name, built if it is not there yet. Raises DeployError, ScenarioError."""
+    """The tag of the image of that name, built if missing. Raises DeployError, ScenarioError."""
     known(name, tuple(IMAGES), "image")
     return ensure(engine or connect(), IMAGES[name])
 
 
 def image_of(service: Service, engine: docker.DockerClient) -> str:
-    """The reference under which the engine has the service's image, after building or pulling it if need be.
+    """The engine's reference of the service's image, after building or pulling it if needed.
 
-    What is there is taken before anything is fetched; then the image itself, if its registry answers, before packages.
-    Raises DeployError if there is no way to it.
+    Local images come first; then the published image, if its registry answers; then packages. Raises DeployError if
+    none of these works.
     """
     if service.image in IMAGES:
         return ensure(engine, IMAGES[service.image])
@@ -97,7 +97,7 @@ def image_of(service: Service, engine: docker.DockerClient) -> str:
 
 
 def _pulled(engine: docker.DockerClient, reference: str) -> str:
-    """The reference, after the engine has got the image if it had none."""
+    """The reference, after the engine has pulled the image if it was missing."""
     if is_there(engine, reference):
         return reference
     try:
@@ -108,14 +108,14 @@ def _pulled(engine: docker.DockerClient, reference: str) -> str:
 
 
 def ensure(engine: docker.DockerClient, image: Image, *, way: Way | None = None, tell: Tell | None = None) -> str:
-    """The tag of an image that is there, built if need be. `way` None takes what is there, or else what is in reach."""
+    """The tag of an existing image, built if needed. With `way` None, an existing variant, or else the possible one."""
     way = way or way_of(engine, image)
     with one_builder():
         return _ensure(engine, image, way, tell or (lambda _: None))
 
 
 def way_of(engine: docker.DockerClient, image: Image) -> Way:
-    """The way in which the image, or the one below it, was built; else published, if all that it needs is in reach."""
+    """The variant in which the image, or one below it, was built; else published if possible; else Debian."""
     family: Image | None = image
     while family is not None:
         for way in Way:
@@ -126,7 +126,7 @@ def way_of(engine: docker.DockerClient, image: Image) -> Way:
 
 
 def is_there(engine: docker.DockerClient, tag: str) -> bool:
-    """Has the engine an image under this tag?"""
+    """True if the engine has an image under this tag."""
     try:
         engine.images.get(tag)
     except ImageNotFound:
@@ -135,10 +135,10 @@ def is_there(engine: docker.DockerClient, tag: str) -> bool:
 
 
 def remove_images(engine: docker.DockerClient, name: str | None = None) -> tuple[str, ...]:
-    """The tags that were removed: all of ours (of that name) but those that a container or another image needs."""
+    """Remove our images (of that name), except those that a container or another image needs; returns their tags."""
     removed = []
     with one_builder():
-        # The latest comes first: none before what it needs. Those without a tag are what failed builds left.
+        # The latest first: no image before those that need it. Untagged ones are left by failed builds.
         for found in engine.images.list(name, filters={"label": CONTENT_LABEL}):
             removed += [tag for tag in found.tags or [str(found.id)] if _is_removed(engine, tag)]
     return tuple(removed)
@@ -160,7 +160,7 @@ def _is_in_reach(engine: docker.DockerClient, reference: str) -> bool:
     impatient = docker.from_env(timeout=REGISTRY_WITHIN_S)
     try:
         impatient.images.get_registry_data(reference)
-    except (DockerException, OSError):  # Whatever the reason: it cannot be had from here.
+    except (DockerException, OSError):  # Whatever the reason, it cannot be fetched from here.
         return False
     finally:
         impatient.close()
@@ -208,7 +208,7 @@ def _build(
                 build.dockerfile([*files_of(image), *build.wheels(image)], arguments)
             case _:
                 assert_never(image)
-    except (DockerException, OSError) as error:  # The engine refuses or has gone, or there is no space left here.
+    except (DockerException, OSError) as error:  # The engine refuses or is gone, or no space is left here.
         raise log.failure(str(error), None) from error
     log.discard()
 
@@ -224,7 +224,7 @@ class Build:
     labels: Mapping[str, str]
 
     def debootstrap(self, base: Debootstrap) -> None:
-        """Import a fresh Debian. In a namespace of mounts of its own, so that a kill leaves nothing mounted."""
+        """Import a fresh Debian. It is built in a mount namespace of its own, so that a kill leaves nothing mounted."""
         if sys.platform != "linux" or os.geteuid() != 0:
             raise DeployError(f"no registry of images answers, and making {base.name} here needs root on Linux")
         root = self.log.folder / "root"
@@ -237,7 +237,7 @@ class Build:
         changes = [f'LABEL {name}="{value}"' for name, value in self.labels.items()]
         repository, tag = self.tag.split(":")
         packed = ["tar", "--one-file-system", "-C", str(root), "-c", "."]
-        with subprocess.Popen(packed, stdout=subprocess.PIPE) as tar:  # noqa: S603  Our own words.
+        with subprocess.Popen(packed, stdout=subprocess.PIPE) as tar:  # noqa: S603  Our own arguments.
             imported = self.engine.api.import_image_from_stream(
                 tar.stdout, repository=repository, tag=tag, changes=changes
             )
@@ -259,7 +259,7 @@ class Build:
     def wheels(self, image: Image) -> Iterator[tuple[str, bytes]]:
         """The files of Python packages, for the processor of the engine and the Python of the node.
 
-        pip refuses what has none of the hashes that the recipe names.
+        pip refuses files whose hash is not in the recipe.
         """
         if not image.wheels:
             return
@@ -274,7 +274,7 @@ class Build:
                 yield from ((f"wheels/{name}", wheel.read(name)) for name in wheel.namelist() if name[-1] != "/")
 
     def dockerfile(self, files: Sequence[tuple[str, bytes]], arguments: dict[str, str]) -> None:
-        """Build from these files, one of which is the Dockerfile; `arguments` are its own."""
+        """Build from these files, one of which is the Dockerfile; `arguments` are for the Dockerfile."""
         steps = self.engine.api.build(
             fileobj=_context(files),
             custom_context=True,
@@ -284,7 +284,7 @@ class Build:
             rm=True,
             forcerm=True,
             decode=True,
-            # Where no registry is in reach, Debian's mirror may be so for this machine only, not for a container.
+            # Without a registry, Debian's mirror may be reachable from this machine only, not from a container.
             network_mode="host" if self.way is Way.DEBIAN else None,
         )
         for step in steps:
@@ -294,7 +294,7 @@ class Build:
 
 
 def _context(files: Sequence[tuple[str, bytes]]) -> io.BytesIO:
-    """A tar file in which nothing depends on this machine: no owner, no time, and readable for all."""
+    """A tar file that does not depend on this machine: no owner, no time, and readable for all."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path, content in files:

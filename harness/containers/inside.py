@@ -1,8 +1,8 @@
-"""Commands inside of containers: what they say comes whole.
+"""Commands inside containers, with their complete output.
 
-docker's SDK reads what `exec` answers from the bare socket. What has come with the answer's head is in a buffer above
-it, and lost: on a busy machine that is all that a short command says. So the same is asked here without an upgrade of
-the connection, and its body is read as any other.
+docker's SDK reads the answer of `exec` from the bare socket. Bytes that came with the answer's head are in a buffer
+above it, and lost: on a busy machine that is the whole output of a short command. So this module sends the same
+request without upgrading the connection, and reads the body like any other.
 """
 
 import struct
@@ -13,15 +13,15 @@ import docker
 import requests
 from docker.errors import create_api_error_from_http_exception
 
-_HEAD: Final = struct.Struct(">BxxxL")  # Which stream, and how many bytes of it follow.
+_HEAD: Final = struct.Struct(">BxxxL")  # The stream, and its number of bytes that follow.
 _ENDED_WITHIN_S: Final = 5.0
 _POLL_S: Final = 0.02
 
 
 def told(api: docker.APIClient, container: str, command: list[str]) -> tuple[int | None, str]:
-    """The exit code of a command in a container, and what it said on both streams; no code if it does not end.
+    """The exit code of a command in a container, and its output on both streams; no code if it does not end.
 
-    Raises what docker's SDK raises.
+    Raises the exceptions of docker's SDK.
     """
     number = api.exec_create(container, command)["Id"]
     answer = api.post(
@@ -40,7 +40,7 @@ def told(api: docker.APIClient, container: str, command: list[str]) -> tuple[int
 
 
 def joined(multiplexed: bytes) -> bytes:
-    """Both streams of an answer as one; of a frame that was cut off, what there is."""
+    """Both streams of an answer as one; a truncated frame gives the bytes that arrived."""
     found, start = bytearray(), 0
     while start + _HEAD.size <= len(multiplexed):
         _, length = _HEAD.unpack_from(multiplexed, start)

@@ -1,4 +1,4 @@
-"""What marks the containers, networks and volumes of a run as ours, and says which process owns them."""
+"""The labels that mark the containers, networks and volumes of a run as ours, and name the owning process."""
 
 from collections.abc import Mapping
 
@@ -8,13 +8,13 @@ RUN, BOOT, PID, START, HOST = (f"seamark.{name}" for name in ("run", "boot", "pi
 
 
 def labels_for(run_id: str, owner: Owner | None = None) -> dict[str, str]:
-    """Labels for everything that a process, by default this one, makes for one run."""
+    """The labels for everything that a process, by default this one, creates for one run."""
     owner = owner or this_process()
     return {RUN: run_id, HOST: owner.host, BOOT: owner.boot, PID: str(owner.pid), START: str(owner.start)}
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner | None:
-    """The owner that labels name; None if they are not ours, or spoiled (and then nobody may remove the thing)."""
+    """The owner that labels name; None if they are not ours, or malformed (then nobody may remove the object)."""
     try:
         return Owner(host=labels[HOST], boot=labels[BOOT], pid=int(labels[PID]), start=int(labels[START]))
     except (KeyError, ValueError):

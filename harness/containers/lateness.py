@@ -1,11 +1,11 @@
-"""When a machine was too busy to run the nodes in time, which is nobody's fault and excuses what takes long like one.
+"""Detects times when a machine was too busy to run the nodes: like a fault, such a time excuses slowness.
 
-A node answers on its control channel whatever its machine does, and no fault touches that channel but those that stop
-the whole node. So each node that is up is asked what its clocks show, some times a second. If half of them or more
-leave the answer owing for LATE_S, or the harness itself wakes up so late, the machine is busy, until all was in time
-for CALM_S. One node that is late alone may be busy with a bug of its own: that excuses nothing.
+A node answers on its control channel whatever its machine does, and only faults that stop the whole node affect that
+channel. So each running node is queried for its clocks a few times per second. If at least half of them delay the
+answer for LATE_S, or the harness itself wakes up that late, the machine is busy, until everything was in time for
+CALM_S. A single late node may be busy because of its own bug: that excuses nothing.
 
-Such a time stands in the history as a fault of the kind BUSY, with a number behind those of the plan.
+The history records such a time as a fault of kind BUSY, with a number after those of the plan.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from harness.core.record import Fault
 BUSY: Final = "busy-machine"
 EVERY_S: Final = 0.2
 LATE_S: Final = 0.1
-MOST_S: Final = 0.5  # So long an answer is waited for.
+MOST_S: Final = 0.5  # The longest wait for an answer.
 CALM_S: Final = 1.0
 
 
@@ -26,11 +26,11 @@ class Asked(Protocol):
     """The harness's end of a node's control channel."""
 
     async def clocks(self) -> object:
-        """An answer, if the node gives one."""
+        """The node's answer, if it gives one."""
 
 
 class Lateness:
-    """Watches one run. `up` gives the nodes that could answer now; `targets` are all of them."""
+    """The watcher of one run. `up` gives the nodes that could answer now; `targets` are all of them."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Lateness:
     ) -> None:
         self._up, self._record, self._now_ns = up, record, now_ns
         self._targets, self._step = targets, step
-        self._rounds = 0  # Late ones, in the window that is open; 0 if none is.
+        self._rounds = 0  # Late rounds in the open window; 0 if none is open.
         self._worst_s = 0.0
 
     async def watch(self) -> None:
-        """Return never."""
+        """Watch for busy times. Never returns."""
         loop = asyncio.get_running_loop()
         last_s = loop.time()
         try:
@@ -63,7 +63,7 @@ class Lateness:
             self._close()
 
     async def _late_s(self) -> float:
-        """By how much the harness woke up late, or, if that is more, after what time half of the nodes had answered."""
+        """The lateness in seconds: of the harness's wake-up, or, if greater, of the answers of half of the nodes."""
         loop = asyncio.get_running_loop()
         due_s = loop.time() + EVERY_S
         await asyncio.sleep(EVERY_S)
@@ -74,7 +74,7 @@ class Lateness:
         return max(began_s - due_s, of_nodes)
 
     async def _took_s(self, node: Asked) -> float | None:
-        """After what time that node answered, MOST_S if it did not; None if it has gone meanwhile."""
+        """The time until that node answered, MOST_S if it did not; None if it has gone meanwhile."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         try:

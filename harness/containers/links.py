@@ -1,8 +1,8 @@
-"""Toxiproxy's HTTP interface: the proxies of one run, and what is done to their connections.
+"""Toxiproxy's HTTP interface: the proxies of one run, and the faults on their connections.
 
-The only file that knows toxiproxy-python, whose host and port belong to its process: each run takes a class of its own
-from it, so that two runs in one process do not speak to each other's server. All methods block, for TIMEOUT_S at most,
-and raise DeployError with one line; call them by asyncio.to_thread.
+Only this file uses toxiproxy-python, whose host and port are global: each run derives a class of its own, so that two
+runs in one process do not use each other's server. All methods block, for TIMEOUT_S at most, and raise DeployError
+with one line; call them by asyncio.to_thread.
 """
 
 import re
@@ -16,15 +16,15 @@ from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
 from harness.core.errors import DeployError
 
-Stream = Literal["upstream", "downstream"]  # From the one that dials to the one that listens, or back.
+Stream = Literal["upstream", "downstream"]  # From the dialling side to the listening side, or back.
 TIMEOUT_S: Final = 5.0
 CUT: Final = "cut"
-DOWN: Final = "down"  # There is nobody behind the proxy.
-_NO_PROXY: Final = {"http": ""}  # Whatever HTTP_PROXY says: the server is on loopback.
+DOWN: Final = "down"  # Nobody listens behind the proxy.
+_NO_PROXY: Final = {"http": ""}  # Ignores HTTP_PROXY: the server is on loopback.
 
 
 class Toxic(NamedTuple):
-    """What befalls one direction of all connections of a proxy. `name` is unique in that proxy."""
+    """A disturbance of one direction of all connections of a proxy. `name` is unique in that proxy."""
 
     name: str
     kind: str  # latency, bandwidth, slicer, limit_data, reset_peer, ...
@@ -33,7 +33,7 @@ class Toxic(NamedTuple):
 
 
 class Proxy(NamedTuple):
-    """A proxy as the server tells it."""
+    """A proxy as the server reports it."""
 
     listen: str
     upstream: str
@@ -46,31 +46,31 @@ class Toxiproxy:
 
     def __init__(self, host: str, port: int) -> None:
         self._where = f"{host}:{port}"
-        self._shut: dict[str, set[str]] = {}  # By proxy, for which reasons it is disabled.
+        self._shut: dict[str, set[str]] = {}  # The reasons why each proxy is disabled.
         self._server: Any = type("Server", (APIConsumer,), {"host": host, "port": port})
 
     def version(self) -> str:
-        """The server's version: it answers."""
+        """The server's version, which shows that it answers."""
         return self._ask(self._server.get, "/version").text.strip()
 
     def create(self, name: str, listen: str, upstream: str) -> None:
-        """A new proxy, enabled. `listen` and `upstream` are host:port."""
+        """Create a proxy, enabled. `listen` and `upstream` are host:port."""
         self._ask(self._server.post, "/proxies", {"name": name, "listen": listen, "upstream": upstream})
 
     def enable(self, name: str, reason: str = CUT) -> None:
-        """Let it accept connections, unless it is disabled for another reason as well."""
+        """Accept connections again, unless the proxy is disabled for another reason as well."""
         reasons = self._shut.setdefault(name, set())
         reasons.discard(reason)
         if not reasons:
             self._ask(self._server.post, _path(name), {"enabled": True})
 
     def disable(self, name: str, reason: str = CUT) -> None:
-        """Close all its connections, and refuse new ones, for that reason."""
+        """Close all its connections and refuse new ones, for that reason."""
         self._shut.setdefault(name, set()).add(reason)
         self._ask(self._server.post, _path(name), {"enabled": False})
 
     def add_toxic(self, name: str, toxic: Toxic) -> None:
-        """Lay a toxic upon all connections of that proxy, those that stand included."""
+        """Add a toxic to all connections of that proxy, existing ones included."""
         wish = {
             "name": toxic.name,
             "type": toxic.kind,
@@ -81,11 +81,11 @@ class Toxiproxy:
         self._ask(self._server.post, f"{_path(name)}/toxics", wish)
 
     def remove_toxic(self, name: str, toxic_name: str) -> None:
-        """Take it away again. Nothing happens if it is gone."""
+        """Remove a toxic; does nothing if it is gone."""
         self._ask(self._server.delete, f"{_path(name)}/toxics/{quote(toxic_name, safe='')}", is_gone_fine=True)
 
     def reset_all(self) -> None:
-        """Enable all proxies, and take away all toxics."""
+        """Enable all proxies, and remove all toxics."""
         self._ask(self._server.post, "/reset")
 
     def proxies(self) -> dict[str, Proxy]:

@@ -24,11 +24,11 @@ SMALL_DISK: Final = "size=64m"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """What is to be deployed, and under which name. Of `faults`, the kinds to come, some need preparations."""
+    """The deployment to make, and its name. `faults` are the kinds to come, some of which need preparation."""
 
     run_id: str
     cluster: MachineCluster
-    code: str  # Where a node finds the cluster: "clusters.ndb:Cluster".
+    code: str  # The cluster's import path for nodes: "clusters.ndb:Cluster".
     settings: Settings
     seed: int
     epoch_ns: int  # CLOCK_MONOTONIC at the start of the run,
@@ -51,19 +51,19 @@ class Machines:
         self.small_disk = SMALL_DISK if "disk-full" in blueprint.faults else None
 
     def is_published(self, wire: Wire) -> bool:
-        """Clients are outside."""
+        """True for wires that clients dial: clients are outside."""
         return wire.source == CLIENT
 
     def found(self, engine: docker.DockerClient) -> Found | None:
-        """None: they are made."""
+        """Return None: the nodes are created."""
         return None
 
     def image(self, node: NodeId, engine: docker.DockerClient) -> str:
-        """The same for all."""
+        """The image's tag, the same for all nodes."""
         return image_for(NODE_IMAGE, engine)
 
     def options(self, node: NodeId) -> dict[str, Any]:
-        """Its part of the blueprint, and its control channel."""
+        """The node's part of the blueprint, and its control channel."""
         blueprint = self._blueprint
         config = NodeConfig(
             node=node,
@@ -84,7 +84,7 @@ class Machines:
         }
 
     def folder(self, node: NodeId) -> str:
-        """The same for all."""
+        """The folder of durable state, the same for all nodes."""
         return FOLDER
 
     def control(self, node: NodeId) -> ControlLink:
@@ -92,5 +92,5 @@ class Machines:
         return ControlLink(node, self._token, self._hearers)
 
     def control_port(self, node: NodeId) -> int | None:
-        """Published on loopback, for each node its own."""
+        """The control port, published on loopback for each node."""
         return CONTROL_PORT

@@ -1,7 +1,7 @@
 """The client's end of the network in containers: calls and answers over framed TCP, through one proxy for each node.
 
-A call is definitely lost only if it was never written: no connection stood, and none came to the point where the node
-had said `Welcome`. A time-out, or a connection that broke, says nothing about what the node did.
+A call is definitely lost only if it was never written: no connection was open, and no new one got the node's
+`Welcome`. A time-out, or a broken connection, says nothing about the node's actions.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ SECOND: Final = 1_000_000_000
 
 
 class Traffic:
-    """What all clients together have exchanged with one node."""
+    """The counts of messages and connections between all clients and one node."""
 
     def __init__(self) -> None:
         self.sent = self.received = self.opened = self.closed = self.refused = 0
 
     def counters(self) -> LinkCounters:
-        """As the nodes count theirs."""
+        """The counts in the form that nodes use."""
         return LinkCounters(self.sent, self.received, self.opened, self.closed, self.refused)
 
 
 class ContainerNetwork:
-    """The `Network` of containers. `ports` are where on loopback each node can be dialled."""
+    """The `Network` of containers. `ports` are the loopback ports of the nodes."""
 
     def __init__(self, ports: Mapping[NodeId, int], cluster: str) -> None:
         self._ways = {node: _Way(port, codec_of(cluster), Traffic()) for node, port in ports.items()}
@@ -40,13 +40,13 @@ class ContainerNetwork:
         return ContainerConnection(NodeId(address), self._ways)
 
     def traffic(self, node: NodeId) -> LinkCounters:
-        """What all clients together have exchanged with that node; nothing, if it is none of theirs."""
+        """The counts between all clients and that node; zero if no client dials it."""
         way = self._ways.get(node)
         return LinkCounters() if way is None else way.traffic.counters()
 
 
 class _Way(NamedTuple):
-    """How clients come to one node."""
+    """The clients' access to one node."""
 
     port: int
     codec: Codec
@@ -54,7 +54,7 @@ class _Way(NamedTuple):
 
 
 class ContainerConnection:
-    """The `Connection` of one client: at most one TCP connection to each node, dialled when it is needed."""
+    """The `Connection` of one client: at most one TCP connection to each node, dialled on demand."""
 
     def __init__(self, address: NodeId, ways: Mapping[NodeId, _Way]) -> None:
         self._address, self._ways = address, ways
@@ -63,7 +63,7 @@ class ContainerConnection:
         self._next_number = 0
 
     async def call(self, node: NodeId, message: Message, timeout_ns: int) -> Message:
-        """The answer to `message`. Raises CallFailed when the link breaks or the time is over."""
+        """The answer to `message`. Raises CallFailed when the link breaks or the timeout expires."""
         line: _Line | None = None
         try:
             async with asyncio.timeout(timeout_ns / SECOND):
@@ -81,7 +81,7 @@ class ContainerConnection:
             line.close("the connection was closed")
 
     async def _line(self, node: NodeId) -> "_Line":
-        """A connection that stands. Raises OSError or BadFrame if there is none to be had."""
+        """An open connection. Raises OSError or BadFrame if none can be opened."""
         async with self._dialling.setdefault(node, asyncio.Lock()):
             line = self._lines.get(node)
             if line is None or not line.is_open:
@@ -100,7 +100,7 @@ class _Line:
         self._listening = asyncio.create_task(self._listen(reader))
 
     async def call(self, call: Call) -> Message:
-        """The answer. Raises CallFailed if the connection ends before it."""
+        """The answer to a call. Raises CallFailed if the connection ends before it."""
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[call.number] = answer
         try:
@@ -111,7 +111,7 @@ class _Line:
             del self._waiting[call.number]
 
     def close(self, reason: str) -> None:
-        """The connection has ended: its answers may be lost."""
+        """End the connection: its pending answers may be lost."""
         self.is_open = False
         self._listening.cancel()
         self._writer.transport.abort()
@@ -141,7 +141,7 @@ class _Line:
 
 
 async def _dialled(address: NodeId, way: _Way) -> _Line:
-    """A connection that the node has welcomed: Toxiproxy accepts also when nobody is behind it."""
+    """A connection with the node's Welcome: Toxiproxy accepts connections even if nobody listens behind it."""
     try:
         reader, writer = await asyncio.open_connection(LOOPBACK, way.port)
         try:

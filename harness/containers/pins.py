@@ -1,7 +1,7 @@
-"""Digests of published images: which ones a person pins, and which ones the engine has got.
+"""Digests of published images: those that the user pins, and those that the engine has.
 
-A tag may name another image tomorrow; a digest names one for ever, and the engine verifies what it pulls by it. Seamark
-brings no digests of its own: whoever builds on published images pins those that they trust.
+A tag may name another image tomorrow; a digest always names the same one, and the engine verifies pulls by it. Seamark
+has no digests of its own: users who build on published images pin those that they trust.
 """
 
 import os
@@ -18,9 +18,9 @@ _PIN: Final = re.compile(r"(?P<reference>[^@\s]+)@sha256:[0-9a-f]{64}")
 
 
 def pinned(reference: str) -> str:
-    """The reference with the digest that the environment pins it to; as it stands, if there is none.
+    """The reference with the digest that the environment pins it to; unchanged if there is none.
 
-    Raises ScenarioError if the environment names something that is no digest.
+    Raises ScenarioError if the environment names an invalid digest.
     """
     return _pins(os.environ.get(VARIABLE, "")).get(reference, reference)
 
@@ -37,10 +37,10 @@ def _pins(text: str) -> Mapping[str, str]:
 
 
 def identity_of(engine: docker.DockerClient, reference: str) -> str:
-    """An image that the engine has, by the digest under which its registry gave it, or else by its id there."""
+    """The identity of an image that the engine has: its registry's digest, or else its local id."""
     image = engine.images.get(reference)
     name, _, wanted = reference.partition("@")
-    folder, slash, last = name.rpartition("/")  # A colon in the folder is that of a registry's port.
+    folder, slash, last = name.rpartition("/")  # A colon in the folder belongs to a registry's port.
     repository = f"{folder}{slash}{last.partition(':')[0]}"
     pairs = (str(each).partition("@") for each in image.attrs.get("RepoDigests") or ())
     digests = sorted(digest for each, _, digest in pairs if each == repository)

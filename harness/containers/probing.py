@@ -1,4 +1,4 @@
-"""Probes on the very path of the data, one way at a time, and what nodes and clients have counted there."""
+"""Probes on the data path, one direction at a time, and the counts of nodes and clients there."""
 
 import asyncio
 import itertools
@@ -20,10 +20,10 @@ _READ_BYTES: Final = 1 << 12
 
 
 class Way(NamedTuple):
-    """A directed link, and where in Toxiproxy what it carries passes.
+    """A directed link, and the proxy stream in Toxiproxy that carries it.
 
-    Between nodes each direction has connections and a proxy of its own. Clients dial nodes, and are answered on the
-    same connection: what a node sends to clients goes down the stream of the proxy that leads to it.
+    Between nodes each direction has its own connections and proxy. Clients dial nodes, and get answers on the same
+    connection: a node's messages to clients use the downstream of the proxy that leads to it.
     """
 
     name: str
@@ -31,30 +31,30 @@ class Way(NamedTuple):
     target: str
     proxy: str
     stream: Stream
-    is_shared: bool  # By the two directions of one connection: then only Toxiproxy can tell them apart.
+    is_shared: bool  # By the two directions of one connection: then only Toxiproxy can separate them.
 
     @property
     def node(self) -> NodeId:
-        """The node that sends; of a connection that is shared, the one that was dialled."""
+        """The node that sends; on a shared connection, the node that was dialled."""
         return NodeId(self.target if self.is_shared and self.stream == "upstream" else self.source)
 
     @property
     def has_clients(self) -> bool:
-        """Is one of its ends the clients'?"""
+        """True if one of its ends is the clients'."""
         return CLIENT in (self.source, self.target)
 
 
 class Seen(NamedTuple):
-    """What became of a probe: after what time it arrived; or None, and why it did not."""
+    """The outcome of a probe: its travel time in seconds; or None, and the reason why it did not arrive."""
 
     after_s: float | None
     reason: str
 
 
 class Passed(NamedTuple):
-    """What has gone over a way so far: messages, connections, and those of them that were closed or refused.
+    """The traffic on a path so far: messages, connections, and how many of those were closed or refused.
 
-    `standing` are the connections that are open now, where messages cannot be counted at both ends.
+    `standing` counts the connections open now, if messages cannot be counted at both ends.
     """
 
     sent: int = 0
@@ -65,7 +65,7 @@ class Passed(NamedTuple):
 
 
 def way(link: str) -> Way:
-    """The way of a link "n1>n2" or "client>n1" between machines."""
+    """The path of a link "n1>n2" or "client>n1" between machines."""
     source, target = ends(link)
     if target == CLIENT:
         return Way(link, source, target, f"{CLIENT}>{source}", "downstream", is_shared=True)
@@ -73,28 +73,28 @@ def way(link: str) -> Way:
 
 
 class Probing(Protocol):
-    """How a deployment is probed and its traffic counted."""
+    """The probes and traffic counts of a deployment."""
 
-    patience_s: float  # How long a fault of links waits at most for them to be healthy, so that it can be seen to bite.
+    patience_s: float  # The longest that a link fault waits for healthy links, so that its effect can be seen.
 
     def ways(self, link: str) -> Sequence[Way]:
-        """All ways that make a link."""
+        """All paths that make up a link."""
 
     async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
-        """What becomes of a probe on each way, all at once, by name."""
+        """The outcomes of probes on each path, sent at the same time, by name."""
 
     async def passed(self, ways: Sequence[Way]) -> dict[str, Passed]:
-        """What has gone over each way so far, by name."""
+        """The traffic on each path so far, by name."""
 
     async def counters(self, nodes: Iterable[NodeId]) -> dict[NodeId, Counters]:
-        """What those nodes have counted."""
+        """The counters of those nodes."""
 
     async def came(self, node: NodeId) -> int:
-        """How much others have sent to that node."""
+        """The number of messages that others have sent to that node."""
 
 
 class Prober:
-    """Sends probes, and reads counters: the `Probing` of machines."""
+    """A sender of probes and reader of counters: the `Probing` of machines."""
 
     patience_s = 0.0
 
@@ -103,27 +103,27 @@ class Prober:
         self._numbers = itertools.count(1)
 
     def ways(self, link: str) -> Sequence[Way]:
-        """Each direction between nodes has a connection of its own."""
+        """The link's paths: each direction between nodes has its own connection."""
         return [way(link)]
 
     async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
-        """What becomes of a probe on each way, all at once, by name."""
+        """The outcomes of probes on each path, sent at the same time, by name."""
         found = await asyncio.gather(*(self._seen(each, timeout_s) for each in ways))
         return {each.name: seen for each, seen in zip(ways, found, strict=True)}
 
     async def passed(self, ways: Sequence[Way]) -> dict[str, Passed]:
-        """What has gone over each way so far, by name. A node that does not answer counts as when it last did."""
+        """The traffic on each path so far, by name. A node that does not answer counts as at its last answer."""
         nodes = dict.fromkeys(NodeId(end) for each in ways for end in (each.source, each.target) if end != CLIENT)
         counters = await self.counters(nodes)
         return {each.name: self._passed(each, counters) for each in ways}
 
     async def counters(self, nodes: Iterable[NodeId]) -> dict[NodeId, Counters]:
-        """What those nodes have counted; of one that does not answer, when it last did."""
+        """The counters of those nodes; of one that does not answer, those of its last answer."""
         names = list(nodes)
         return dict(zip(names, await asyncio.gather(*map(self._counters, names)), strict=True))
 
     async def came(self, node: NodeId) -> int:
-        """How many messages others have sent to that node, clients among them."""
+        """The number of messages that others, clients included, have sent to that node."""
         counters = await self.counters([other for other in self._site.nodes if other != node])
         return self._traffic(node).sent + sum(_sent(each, node) for each in counters.values())
 
@@ -155,7 +155,10 @@ class Prober:
         return Seen(loop.time() - began_s, "") if reason is None else Seen(None, reason)
 
     async def _round_trip(self, node: NodeId, timeout_s: float) -> str | None:
-        """Greet a node as a client would: None if it says welcome in time. This takes both directions of its proxy."""
+        """The reason why a node did not welcome a client's greeting in time; None if it did.
+
+        It uses both directions of the proxy.
+        """
         writer: asyncio.StreamWriter | None = None
         try:
             async with asyncio.timeout(timeout_s):

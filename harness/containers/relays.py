@@ -1,6 +1,6 @@
-"""Doors for clients and subscribers: a relay on loopback for each, which leads to a proxy and counts what passes.
+"""Relays for clients and subscribers: each listens on loopback, leads to a proxy, and counts the traffic.
 
-Servers of others count nothing for us, and Toxiproxy tells what a connection carried only when it has ended.
+Third-party servers count nothing for us, and Toxiproxy reports a connection's traffic only at its end.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ Way = Literal["up", "down"]  # To the server, and from it.
 
 
 class Relay:
-    """One door. What it counts: pieces of a stream to the server (sent) and from it (received), as they came.
+    """One relay. It counts the chunks of a stream to the server (sent) and from it (received), as they arrive.
 
-    A connection counts as closed if it was not the one who dialled that ended it.
+    A connection counts as closed unless the dialling side ended it.
     """
 
     def __init__(self, port: int) -> None:
@@ -31,12 +31,12 @@ class Relay:
         self._opened = self._closed = self._refused = 0
 
     async def open(self) -> None:
-        """Listen."""
+        """Start listening."""
         self._server = await asyncio.start_server(self._serve, LOOPBACK, 0)
         self.address = Address(LOOPBACK, self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        """End all connections, and take no more."""
+        """End all connections, and accept no more."""
         if self._server is not None:
             self._server.close()
         for task in self._tasks:
@@ -44,7 +44,7 @@ class Relay:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def counters(self) -> LinkCounters:
-        """All that passed so far."""
+        """The counts of all traffic so far."""
         return LinkCounters(self._pieces["up"], self._pieces["down"], self._opened, self._closed, self._refused)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -52,7 +52,7 @@ class Relay:
         assert task is not None
         self._tasks.add(task)
         try:
-            with suppress(OSError, asyncio.CancelledError):  # `close` waits for what it has cancelled.
+            with suppress(OSError, asyncio.CancelledError):  # `close` waits for the tasks that it cancelled.
                 await self._lead(reader, writer)
         finally:
             writer.transport.abort()

@@ -1,8 +1,8 @@
-"""Silent links: packets vanish in the network namespace of the node that dials, and nobody is told.
+"""Silent links: packets are dropped in the network namespace of the dialling node, without notice to either side.
 
-A link is known by the port of its proxy: what the node sends there is dropped, and what comes from there. Packets of a
-proxied link carry Toxiproxy's address, so a rule on the peer's address would drop nothing. The rules stand first, so
-that connections which stand already are silent, too.
+A link is identified by the port of its proxy: packets to and from that port are dropped. Packets of a proxied link
+carry Toxiproxy's address, so a rule on the peer's address would drop nothing. The rules come first in their chain, so
+that existing connections become silent too.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class Rules:
 
     def __init__(self, site: Site, holds: Holds) -> None:
         self._site, self._holds = site, holds
-        self._ports: dict[NodeId, list[int]] = {}  # What is dropped now.
+        self._ports: dict[NodeId, list[int]] = {}  # The ports dropped now.
 
     async def begin(self, links: Iterable[tuple[NodeId, int]]) -> None:
         """Drop the packets of those links: nodes, and the ports that they dial."""
@@ -34,18 +34,21 @@ class Rules:
         await asyncio.gather(*(self._begin_on(node, ports) for node, ports in _by_node(first).items()))
 
     async def end(self, links: Iterable[tuple[NodeId, int]]) -> None:
-        """Let them through again. A node that is gone has taken its rules with it."""
+        """Accept the packets of those links again. A node that is gone has taken its rules with it."""
         last = [(node, port) for node, port in links if self._holds.drop(SILENT, f"{node}:{port}")]
         for node, port in last:
             self._ports[node].remove(port)
         await asyncio.gather(*(self._forgive(node, ports) for node, ports in _by_node(last).items()))
 
     async def dropped(self, links: Sequence[tuple[NodeId, int]]) -> int:
-        """How many packets of those links have vanished, as far as their nodes can be asked."""
+        """The number of packets of those links dropped so far, of the nodes that can be queried."""
         return sum(await asyncio.gather(*(self._count(node, ports) for node, ports in _by_node(links).items())))
 
     async def start(self, node: NodeId) -> None:
-        """Start that node's container. Its namespace is new: what was silent becomes so again as early as can be."""
+        """Start that node's container.
+
+        Its namespace is new, so silent links are silenced again as early as possible.
+        """
         starting = asyncio.ensure_future(self._site.start(node))
         try:
             while self._ports.get(node) and not starting.done():
@@ -62,7 +65,7 @@ class Rules:
         except GONE:
             if not self._site.nodes[node].is_down:
                 raise
-            # It is down: `start` will do it.
+            # It is down: `start` will do this.
 
     async def _forgive(self, node: NodeId, ports: Sequence[int]) -> None:
         with suppress(*GONE):

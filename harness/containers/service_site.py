@@ -1,4 +1,4 @@
-"""A deployment of services as faults see it: servers in containers, subscribers in the harness, relays before both."""
+"""The faults' view of deployed services: servers in containers, subscribers in the harness, relays before both."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ class ServiceSite:
         self.deployment = Deployment(client, self._crew)
         self._crew.run_in = self.deployment.run_in
         self._relays: dict[str, Relay] = {}  # By name of the wire.
-        self._probed: dict[str, list[Seen]] = {}  # Of wires between servers.
+        self._probed: dict[str, list[Seen]] = {}  # For wires between servers.
 
     async def open(self) -> None:
         """Start the servers, wait until all answer, prepare them, and start the subscribers. Raises DeployError."""
@@ -58,24 +58,24 @@ class ServiceSite:
         await self.deployment.close(logs)
 
     def doors(self, source: str) -> Doors:
-        """Where the clients, or that subscriber, dial each server."""
+        """The addresses at which the clients, or that subscriber, dial each server."""
         return {wire.target: self._relays[name].address for name, wire in self._wires.items() if wire.source == source}
 
     # The site.
 
     @property
     def proxies(self) -> Toxiproxy:
-        """The server in the links."""
+        """The Toxiproxy server in the links."""
         return self.deployment.proxies
 
     @property
     def nodes(self) -> Mapping[NodeId, Place]:
-        """Servers and subscribers."""
+        """The servers and subscribers."""
         return {**self.deployment.nodes, **self._subscribers.places}
 
     @property
     def client_ports(self) -> Mapping[NodeId, int]:
-        """On loopback: where clients reach each server, past the relays."""
+        """The loopback ports at which clients reach each server, bypassing the relays."""
         return self.deployment.client_ports
 
     def port_of(self, source: str, target: str) -> int:
@@ -94,25 +94,25 @@ class ServiceSite:
             await self.deployment.put(node, path, content)
 
     async def kill(self, node: NodeId) -> None:
-        """SIGKILL, or what is the same to a subscriber."""
+        """Kill the node: SIGKILL for a server, the equivalent for a subscriber."""
         await (self.deployment.kill(node) if node in self.deployment.nodes else self._subscribers.kill(node))
 
     async def start(self, node: NodeId) -> None:
-        """Start it again, and return when it is ready."""
+        """Start the node again; return when it is ready."""
         if node in self.deployment.nodes:
             await self.deployment.start(node)
         else:
             self._subscribers.start(node)
 
     async def pause(self, node: NodeId) -> None:
-        """Let it stand still."""
+        """Freeze the node."""
         if node in self.deployment.nodes:
             await self.deployment.pause(node)
         else:
             self._subscribers.pause(node)
 
     async def unpause(self, node: NodeId) -> None:
-        """Let it go on."""
+        """Unfreeze the node."""
         if node in self.deployment.nodes:
             await self.deployment.unpause(node)
         else:
@@ -121,7 +121,7 @@ class ServiceSite:
     # Probing.
 
     def ways(self, link: str) -> Sequence[Way]:
-        """A link's traffic goes up the connections that its source dialled, and down those that its target dialled."""
+        """The paths of a link: upstream on its source's connections, and downstream on its target's."""
         source, target = ends(link)
         up, down = link, f"{target}>{source}"
         found = []
@@ -133,7 +133,7 @@ class ServiceSite:
         return found
 
     async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
-        """Whether a client's first bytes on the proxy of each way are answered: this takes both its directions."""
+        """The outcomes of a client's first bytes through the proxy of each path, which use both its directions."""
         found = await asyncio.gather(*(self._seen(each.proxy, timeout_s) for each in ways))
         return {each.name: seen for each, seen in zip(ways, found, strict=True)}
 
@@ -147,7 +147,7 @@ class ServiceSite:
         return seen
 
     async def passed(self, ways: Sequence[Way]) -> dict[str, Passed]:
-        """What the relays have counted: pieces sent to the server and received from it, whichever way it is.
+        """The relays' counts, by name: chunks sent to the server and received from it, for either direction.
 
         Of a link between servers only the probes can be counted.
         """
@@ -164,11 +164,11 @@ class ServiceSite:
         return Passed(counters.sent, counters.received, counters.opened, broken, relay.standing)
 
     async def counters(self, nodes: Iterable[NodeId]) -> dict[NodeId, Counters]:
-        """What subscribers have counted; servers count nothing."""
+        """The counters of subscribers; servers count nothing."""
         return {node: self.nodes[node].control.total() for node in nodes}
 
     async def came(self, node: NodeId) -> int:
-        """What came to a server by its doors, or how often a subscriber had to wait with an event in hand."""
+        """The chunks that a server got through its relays, or the times a subscriber waited with an event pending."""
         if node not in self.deployment.nodes:
             return self.nodes[node].control.total().deferred
         counted = [
@@ -179,5 +179,5 @@ class ServiceSite:
         return sum(each.sent for each in counted)
 
     def handled(self) -> dict[str, int]:
-        """How many events each subscriber had handled; servers do not tell."""
+        """The number of events that each subscriber handled; servers do not report."""
         return {node: place.control.total().handled for node, place in self._subscribers.places.items()}

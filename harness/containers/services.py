@@ -1,8 +1,8 @@
-"""Nodes that are servers of others: each a container from the image that its cluster names.
+"""Nodes that are third-party servers: each a container of the image that its cluster names.
 
-They have no control channel. That a server is ready is seen by its answer to a client's first bytes; its clock is read
-by a command in its container. All connections are shared by their two directions, so that partitions are Toxiproxy's
-work; no packet rule is needed in a container of others. `confinement` says what such a container may do.
+They have no control channel. A server is ready when it answers a client's first bytes; its clock is read by a command
+in its container. The two directions of a link share a connection, so Toxiproxy makes partitions; third-party
+containers need no packet rules. `confinement` defines the limits of such a container.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ _NOTHING: Final = Counters(0, 0, 0, 0, {}, {})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceBlueprint:
-    """What is to be deployed, and under which name. Of `faults`, the kinds to come, some need preparations."""
+    """The deployment to make, and its name. `faults` are the kinds to come, some of which need preparation."""
 
     run_id: str
     cluster: ServiceCluster
     settings: Settings
     faults: frozenset[str] = frozenset()
-    attach: str | None = None  # A project of docker compose, of which the servers are.
+    attach: str | None = None  # The project of docker compose that runs the servers.
 
 
 class Services:
@@ -64,7 +64,7 @@ class Services:
         self.run_in: Callable[[NodeId, list[str]], Any] | None = None
 
     def is_published(self, wire: Wire) -> bool:
-        """Those between nodes as well: the harness probes them from outside."""
+        """Return True, also for wires between nodes: the harness probes them from outside."""
         return True
 
     def found(self, engine: docker.DockerClient) -> Found | None:
@@ -72,11 +72,11 @@ class Services:
         return None if self._attach is None else find_project(engine, self._attach, self.nodes)
 
     def image(self, node: NodeId, engine: docker.DockerClient) -> str:
-        """As the service names it."""
+        """The reference of the service's image."""
         return image_of(self.services[node], engine)
 
     def options(self, node: NodeId) -> dict[str, Any]:
-        """What the service says."""
+        """The options of the service's declaration."""
         service = self.services[node]
         return {
             "command": list(service.command),
@@ -87,15 +87,15 @@ class Services:
         }
 
     def folder(self, node: NodeId) -> str:
-        """Where the service has its data."""
+        """The folder of the service's data."""
         return self.services[node].folder
 
     def control(self, node: NodeId) -> "ServiceControl":
-        """What stands for a control channel."""
+        """The substitute for a control channel."""
         return ServiceControl(node, self.services[node].hello, self._told)
 
     def control_port(self, node: NodeId) -> int | None:
-        """None: the harness dials it as clients do."""
+        """Return None: the harness dials it as clients do."""
         return None
 
     async def _told(self, node: NodeId, command: list[str]) -> str:
@@ -106,7 +106,7 @@ class Services:
 
 
 def service_ways(cluster: ServiceCluster) -> tuple[tuple[str, NodeId], ...]:
-    """Who dials which server, clients together as one."""
+    """The pairs of dialling party and server; all clients count as one party."""
     servers = [node for node in cluster.nodes if node.role != SUBSCRIBER]
     sources = [(CLIENT, CLIENT), *((str(node.id), node.role) for node in cluster.nodes)]
     for server in servers:
@@ -121,7 +121,7 @@ def service_ways(cluster: ServiceCluster) -> tuple[tuple[str, NodeId], ...]:
 
 
 async def answers(port: int, hello: bytes, within_s: float) -> str | None:
-    """None if a server behind that port of loopback answers those bytes in time; else why it does not."""
+    """None if a server behind that loopback port answers those bytes in time; else the reason."""
     writer: asyncio.StreamWriter | None = None
     try:
         async with asyncio.timeout(within_s):
@@ -139,7 +139,7 @@ async def answers(port: int, hello: bytes, within_s: float) -> str | None:
 
 
 class ServiceControl(Foreign):
-    """The `NodeControl` of a server, which knows nothing of us."""
+    """The `NodeControl` of a server that knows nothing of Seamark."""
 
     def __init__(self, node: NodeId, hello: bytes, told: Callable[[NodeId, list[str]], Any]) -> None:
         super().__init__(node)
@@ -147,15 +147,15 @@ class ServiceControl(Foreign):
         self._port = 0
 
     def at(self, host: str, port: int) -> None:
-        """It has been started anew, and is reached by that port of loopback."""
+        """Note that the server has started again, at that loopback port."""
         self.life += 1
         self._port = port
 
     def away(self) -> None:
-        """Nothing keeps calling it."""
+        """Do nothing: no connection is kept open."""
 
     async def ready(self, within_s: float) -> bool:
-        """Does it answer, at the latest when that time has passed?"""
+        """True if the server answers within that time."""
         deadline_s = time.monotonic() + within_s
         while (left_s := deadline_s - time.monotonic()) > 0:
             if await answers(self._port, self._hello, min(left_s, _HELLO_WITHIN_S)) is None:
@@ -164,22 +164,22 @@ class ServiceControl(Foreign):
         return False
 
     async def clocks(self) -> Clocks:
-        """What its wall clock shows; the other is the harness's own, which is the machine's as well."""
+        """The server's wall clock; the other reading is the harness's own clock, which is also the machine's."""
         before_ns = time.monotonic_ns()
         told = await self._told(self._node, ["date", "+%s%N"])
         now_ns = (before_ns + time.monotonic_ns()) // 2
         return Clocks(0, 0, now_ns, 0, int(told.strip()))
 
     async def counters(self) -> Counters:
-        """It counts nothing."""
+        """Zero counts: the server counts nothing."""
         return _NOTHING
 
     def total(self) -> Counters:
-        """It counts nothing."""
+        """Zero counts: the server counts nothing."""
         return _NOTHING
 
     async def dump(self) -> None:
-        """It shows no state."""
+        """Do nothing: the server shows no state."""
 
     def tell(self, message: FromHarness) -> None:
-        """It takes no orders."""
+        """Do nothing: the server takes no orders."""

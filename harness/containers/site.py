@@ -1,4 +1,4 @@
-"""What faults ask of a deployment: `harness.containers.deployment` is one, and tests have another."""
+"""The interface of a deployment for faults: `harness.containers.deployment` implements it, and tests have another."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
@@ -11,9 +11,9 @@ from harness.core.machine import NodeId
 from harness.host.control import Clocks, Counters, FromHarness, LinkCounters
 from nemesis.plan import Effect
 
-GONE: Final = (DeployError, DockerException, TimeoutError)  # What a container that is gone, or does not answer, raises.
+GONE: Final = (DeployError, DockerException, TimeoutError)  # Raised for a container that is gone, or does not answer.
 PAUSED: Final = "paused"
-SETTLED_S: Final = 5.0  # What was healed answers within that, or is left to those who watch the deployment.
+SETTLED_S: Final = 5.0  # A healed link or node answers within that time, or is left to the deployment's watchers.
 
 
 class Control(Protocol):
@@ -21,7 +21,7 @@ class Control(Protocol):
 
     life: int
     lost_records: int
-    is_foreign: bool  # Of a server that counts nothing for us.
+    is_foreign: bool  # A server that counts nothing for us.
 
     async def clocks(self) -> Clocks: ...
     async def counters(self) -> Counters: ...
@@ -38,7 +38,7 @@ class Place(Protocol):
     """A node and its container."""
 
     is_down: bool
-    may_end: bool  # By itself, for what was done to it.
+    may_end: bool  # By itself, because of a fault.
 
     @property
     def folder(self) -> str: ...
@@ -74,43 +74,43 @@ class Site(Protocol):
     async def put(self, node: NodeId, path: str, content: bytes) -> None: ...
 
 
-# What all clients together have sent to a node and received from it; a closed or refused connection is one of theirs.
+# The counts between all clients and a node; a closed or refused connection is one of the clients'.
 ClientTraffic = Callable[[NodeId], LinkCounters]
 
 
 class Struck(Protocol):
-    """One step at work."""
+    """One step in force."""
 
     async def begin(self) -> None:
-        """Bring it about. Raises one of GONE if it cannot."""
+        """Apply the step. Raises one of GONE if it cannot."""
 
     async def end(self) -> None:
-        """Undo it, also if it was brought about in part only, and if a container is gone. Once more does nothing."""
+        """Undo the step, even if only part of it was applied, or a container is gone. A repeated call does nothing."""
 
     async def effect(self) -> Effect:
-        """What it did so far."""
+        """The effect so far."""
 
 
 class Holds:
-    """What several steps want of one thing at a time: it is done for the first, and undone after the last."""
+    """Claims of several steps on one object: the first claim applies the action, and the last release undoes it."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], int] = {}
 
     def take(self, what: str, where: str) -> bool:
-        """Is this the first that wants it?"""
+        """Add a claim; returns True if it is the first."""
         count = self._counts.get((what, where), 0)
         self._counts[what, where] = count + 1
         return count == 0
 
     def drop(self, what: str, where: str) -> bool:
-        """Was this the last that wanted it?"""
+        """Release a claim; returns True if it was the last."""
         count = self._counts.get((what, where), 0)
         self._counts[what, where] = max(0, count - 1)
         return count == 1
 
     def has(self, what: str, where: str) -> bool:
-        """Does anybody want it?"""
+        """True if any claim is held."""
         return self._counts.get((what, where), 0) > 0
 
 

@@ -1,10 +1,10 @@
-"""Wrong clocks in containers, by libfaketime: a node's wall clock steps, drifts or stands still.
+"""Wrong clocks in containers, by libfaketime: a node's wall clock steps, drifts or freezes.
 
-1. The library reads a file for each reading of the wall clock. What is in it replaces what the node's processes see;
-   CLOCK_MONOTONIC, by which their timers run, is left alone.
-2. The library knows a rate, but it stretches the waiting of select and epoll as well: a node whose clock was slow had
-   slow timers. So a drift is many small steps, written by a loop inside the container.
-3. The file is replaced, never rewritten in place: half of a line would end whoever reads it.
+1. The library reads a file for each reading of the wall clock. Its content replaces the wall clock of the node's
+   processes; CLOCK_MONOTONIC, which drives their timers, is unchanged.
+2. The library offers a rate, but that also stretches the waits of select and epoll: a node with a slow clock had slow
+   timers. So a drift is many small steps, written by a loop inside the container.
+3. The file is replaced, never rewritten in place: half a line would crash its reader.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from harness.core.machine import NodeId
 from nemesis.plan import Effect, Step
 
 CLOCK_FILE: Final = "/tmp/seamark-clock"  # noqa: S108  In a container of ours.
-# What a node's processes need in their environment; without it their clocks cannot be made wrong.
+# The environment that a node's processes need; without it their clocks cannot be made wrong.
 FAKED_CLOCK: Final = {
     "LD_PRELOAD": "/usr/local/lib/libfaketime.so.1",
     "FAKETIME_TIMESTAMP_FILE": CLOCK_FILE,
@@ -27,7 +27,7 @@ FAKED_CLOCK: Final = {
     "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # It is for an old glibc; here threads would wait seconds for each other.
 }
 _LOOP_FILE: Final = f"{CLOCK_FILE}.loop"
-_WRONG_NS: Final = 1_000_000  # Both clocks are read at once, but not by one instruction.
+_WRONG_NS: Final = 1_000_000  # Both clocks are read together, but not by one instruction.
 _DRIFTING_S: Final = 0.25  # Until a drifting clock shows it.
 _SECOND_NS: Final = 1_000_000_000
 _REPLACE: Final = f"mv {CLOCK_FILE}.new {CLOCK_FILE}"
@@ -41,7 +41,7 @@ _DRIFT: Final = (
 
 
 def command(step: Step, realtime_ns: int) -> str:
-    """The shell command that makes a node's clock wrong; `realtime_ns` is what a right one shows now."""
+    """The shell command that makes a node's clock wrong; `realtime_ns` is the correct time now."""
     offset_s = int(step.args.get("step_ns", 0)) / _SECOND_NS
     rate = int(step.args.get("drift_ppm", 0)) / 1e6
     if step.args.get("freeze"):
@@ -60,14 +60,14 @@ HEAL: Final = (
 
 
 class OnClocks:
-    """The clocks of some nodes. Its effect is what readings of them, by the nodes for the harness, were wrong by."""
+    """The clocks of some nodes. The effect is the error of clock readings, which the nodes take for the harness."""
 
     def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site) -> None:
         self._step, self._nodes, self._site = step, nodes, site
         self._is_wrong = False
         self._wrong_readings = 0
         self._error_ns_max = 0
-        self._right: list[str] = []  # Nodes whose clock was right, when it was last read.
+        self._right: list[str] = []  # Nodes whose clock was right at the last reading.
 
     async def begin(self) -> None:
         self._is_wrong = True
@@ -95,7 +95,7 @@ class OnClocks:
         self._error_ns_max = max(self._error_ns_max, *map(abs, errors))
 
     async def _error_ns(self, node: NodeId) -> int:
-        """How far that node's wall clock is from ours, at the moment at which the node's other clock was read."""
+        """The difference of that node's wall clock from ours, at the moment when the node's other clock was read."""
         with suppress(*GONE):
             told = await self._site.nodes[node].control.clocks()
             ours_ns = time.time_ns() - time.monotonic_ns() + told.monotonic_ns
@@ -106,7 +106,7 @@ class OnClocks:
         try:
             await self._run(node, HEAL)
         except GONE:
-            with suppress(*GONE):  # It does not run: then it shall start with the right time.
+            with suppress(*GONE):  # It does not run: it shall start with the right time.
                 await self._site.put(node, CLOCK_FILE, b"+0\n")
 
     async def _run(self, node: NodeId, line: str) -> None:

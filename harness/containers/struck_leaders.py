@@ -1,4 +1,4 @@
-"""A failover at work: the node that leads is killed and stays dead, and the cluster's own means promote another."""
+"""A failover in force: the leading node is killed and stays dead, and the cluster's own procedure promotes another."""
 
 from collections.abc import Awaitable, Callable
 
@@ -11,7 +11,7 @@ Promote = Callable[[NodeId], Awaitable[NodeId]]
 
 
 class Failover:
-    """One step. Nothing undoes it."""
+    """One failover step, which nothing undoes."""
 
     def __init__(self, node: NodeId, *, site: Site, promote: Promote) -> None:
         self._node, self._site, self._promote = node, site, promote
@@ -25,7 +25,7 @@ class Failover:
             raise DeployError(f"nobody took the place of {self._node}: {error}") from error
 
     async def end(self) -> None:
-        """The dead node stays away."""
+        """Do nothing: the dead node stays down."""
 
     async def effect(self) -> Effect:
         if self._successor is None:

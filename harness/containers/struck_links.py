@@ -1,10 +1,11 @@
-"""Faults of links at work: what each does to proxies and packets, how it is probed, and what it is seen to do.
+"""Link faults in force: their actions on proxies and packets, their probes, and their measured effects.
 
-1. What a step did is counted in messages and connections, as in the simulation, from what the nodes themselves and the
-   clients have counted at both ends; and only on ways on which a probe has shown that the fault is in force.
-2. A way on which nothing arrives shows it only if a probe came through before, or messages did, behind which the probe
-   may stand in a queue: else what keeps probes off may be something else. And no message may arrive there either.
-3. Connections that only our own probes opened, or were refused, are no effect.
+1. The effect of a step is counted in messages and connections, as in the simulation, from the counts of nodes and
+   clients at both ends; and only on paths where a probe has shown that the fault is in force.
+2. A path on which nothing arrives shows the fault only if, before, a probe came through, or messages did, behind which
+   the probe may be queued: else something other than the fault may block probes. And no message may arrive there
+   either.
+3. Connections that only our own probes opened, or that were refused to them, are no effect.
 """
 
 import asyncio
@@ -20,12 +21,12 @@ from harness.containers.site import GONE, Holds, Site, listed
 from harness.core.machine import NodeId
 from nemesis.plan import Effect, Step
 
-SILENT_S: Final = 0.3  # A probe that has not arrived by then does not arrive.
+SILENT_S: Final = 0.3  # A probe that has not arrived by then will not arrive.
 HEALTHY_S: Final = 1.0
-_PATIENCE_S: Final = 2.0  # For a probe that a fault makes late.
-_NOTICEABLE_S: Final = 0.001  # What limited bandwidth must cost a probe to be an effect.
+_PATIENCE_S: Final = 2.0  # For a probe that a fault delays.
+_NOTICEABLE_S: Final = 0.001  # The delay that limited bandwidth must cause a probe to count as an effect.
 _AGAIN_S: Final = 0.1
-_CERTAIN_PERCENT: Final = 80  # Of a latency that a probe must have felt: clocks and timers are coarse.
+_CERTAIN_PERCENT: Final = 80  # The share of a latency that a probe must show: clocks and timers are coarse.
 _MS: Final = 1_000_000
 _US_PER_S: Final = 1_000_000
 _BYTES_PER_KB: Final = 1000
@@ -42,7 +43,7 @@ _DONE: Final = {
 
 
 def toxics(name: str, step: Step, way: Way) -> tuple[Toxic, ...]:
-    """What Toxiproxy does to that way, under names that begin with `name`; none if it is no matter of toxics."""
+    """The toxics of a step for that path, with names that begin with `name`; empty if the fault needs none."""
     args = {key: int(value) for key, value in step.args.items()}
     match step.fault:
         case "reset":
@@ -51,7 +52,7 @@ def toxics(name: str, step: Step, way: Way) -> tuple[Toxic, ...]:
                 Toxic(f"{name}-down", "reset_peer", "downstream", {"timeout": 0}),
             )
         case "stall" if way.is_shared:
-            # Not the toxic "timeout": it loses what it holds back, and closes connections when it is taken away.
+            # Not the toxic "timeout": it loses the data that it holds back, and closes connections when it is removed.
             return (Toxic(name, "latency", way.stream, {"latency": _FOREVER_MS, "jitter": 0}),)
         case "delay":
             latency_ms, jitter_ms = args["latency_ns"] // _MS, args.get("jitter_ns", 0) // (2 * _MS)
@@ -65,7 +66,7 @@ def toxics(name: str, step: Step, way: Way) -> tuple[Toxic, ...]:
 
 
 def _narrow(name: str, way: Way, bytes_per_s: int) -> Toxic:
-    """The toxic "bandwidth" counts in thousands of bytes; below that, slices of a few bytes do, each with a pause."""
+    """A bandwidth toxic. "bandwidth" counts in kilobytes; lower rates use slices of a few bytes with pauses."""
     if bytes_per_s >= _BYTES_PER_KB:
         return Toxic(name, "bandwidth", way.stream, {"rate": bytes_per_s // _BYTES_PER_KB})
     size = max(1, bytes_per_s // 20)
@@ -74,7 +75,7 @@ def _narrow(name: str, way: Way, bytes_per_s: int) -> Toxic:
 
 
 class OnLinks:
-    """One step on its ways."""
+    """One step on its paths."""
 
     def __init__(
         self, number: int, step: Step, ways: Sequence[Way], *, site: Site, prober: Probing, rules: Rules, holds: Holds
@@ -84,11 +85,11 @@ class OnLinks:
         self._site, self._prober, self._rules, self._holds = site, prober, rules, holds
         self._before: Mapping[str, Seen] = {}
         self._start: Mapping[str, Passed] = {}
-        self._shown: dict[str, str] = {}  # By way: how a probe has shown the fault.
-        self._last = "no probe was sent"  # What the latest probe that showed nothing said.
-        self._own: dict[str, int] = {}  # By way: connections that are there for our probes (3).
+        self._shown: dict[str, str] = {}  # By path: how a probe has shown the fault.
+        self._last = "no probe was sent"  # The report of the latest probe that showed nothing.
+        self._own: dict[str, int] = {}  # By path: connections opened for our probes (3).
         self._dialled = {each.name for each in ways if not each.is_shared}  # Where nodes count probes as dials.
-        self._was_carrying: dict[str, bool] = {}  # By way: did messages arrive while the first probe was under way?
+        self._was_carrying: dict[str, bool] = {}  # By path: did messages arrive during the first probe?
         self._is_in_force = False
         self._final: Effect | None = None
 
@@ -105,7 +106,7 @@ class OnLinks:
         await self._probe()
 
     async def _healthy(self) -> Mapping[str, Seen]:
-        """What becomes of a probe before the fault: a server that a former one has killed may not be back yet."""
+        """The outcomes of probes before the fault: a server killed by an earlier fault may not be back yet."""
         most_s = 0.75 * (self._step.until_ns - self._step.at_ns) / 1e9
         deadline_s = time.monotonic() + min(self._prober.patience_s, most_s)
         while True:
@@ -130,14 +131,14 @@ class OnLinks:
         count = sum(self._count(each, passed[each.name]) for each in self._ways if each.name in self._shown)
         packets = await self._rules.dropped(self._silent())
         note = f"{count} {_DONE[self._step.fault]}" + (f", {packets} packets dropped" if packets else "")
-        if not count and self._step.fault == "stall":  # Of who only listens, nothing is held back here.
+        if not count and self._step.fault == "stall":  # If the node only listens, nothing is held back here.
             count = sum(passed[name].standing for name in self._shown)
             note = f"{count} connections stood silent"
         self._final = Effect(count, f"{note}; {self._probed()}")
         return self._final
 
     def _count(self, way: Way, passed: Passed) -> int:
-        """What of the traffic since the beginning has felt the fault."""
+        """The amount of traffic since the beginning that the fault affected."""
         start = self._start[way.name]
         match self._step.fault:
             case "cut" | "reset" | "limit-data":
@@ -154,7 +155,7 @@ class OnLinks:
         told += [f"not shown on {listed(hidden)}: {self._last}"] if hidden else []
         return "; ".join(told)
 
-    # Doing and undoing.
+    # Applying and undoing.
 
     def _silent(self) -> list[tuple[NodeId, int]]:
         if self._step.fault != "stall":
@@ -173,7 +174,7 @@ class OnLinks:
         for toxic in toxics(self._name_on(way), self._step, way):
             await asyncio.to_thread(self._site.proxies.add_toxic, way.proxy, toxic)
         if self._step.fault == "reset" and not self._holds.has(_CUT, way.proxy):
-            # A toxic resets an old connection only when it next carries something, and all others at once.
+            # A toxic resets an existing connection only at its next traffic, and new ones at once.
             await asyncio.to_thread(self._site.proxies.disable, way.proxy)
             await asyncio.to_thread(self._site.proxies.enable, way.proxy)
 
@@ -216,7 +217,7 @@ class OnLinks:
         return f"{now}; before, it {before}"
 
     def _is_shown(self, name: str, seen: Seen, arrived: int) -> bool:
-        """Does that probe, and what arrived meanwhile, show that the fault is in force (2)?"""
+        """True if that probe, and the messages meanwhile, show that the fault is in force (2)."""
         after_s, before_s = seen.after_s, self._before[name].after_s
         match self._step.fault:
             case "limit-data":

@@ -1,4 +1,4 @@
-"""Faults of nodes at work: what each does to containers, undoes, and is seen to do."""
+"""Node faults in force: their actions on containers, how these are undone, and their measured effects."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,20 +17,20 @@ from nemesis.plan import Effect, Step
 
 BALLAST: Final = "ballast"  # In the folder of a node's durable state.
 SILENT_S: Final = 0.3
-_SMALL_KB: Final = 1 << 20  # A disk that is larger is no small volume, but the machine's own: it is never filled.
-_DF_SIZE: Final = 8  # Which of the words of `df -P` it is: seven make the heading.
+_SMALL_KB: Final = 1 << 20  # A larger disk is no small volume, but the machine's own: it is never filled.
+_DF_SIZE: Final = 8  # The index of the size in the output of `df -P`: the heading has seven words.
 _KEPT: Final = "kept"
 _DOWN: Final = "down"
 
 
 class Crash:
-    """Nodes are killed, at once or one at a failpoint, and started when it ends."""
+    """A step that kills nodes, at once or one at a failpoint, and starts them at its end."""
 
     def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, rules: Rules, holds: Holds) -> None:
         self._mode, self._nodes = str(step.args.get("disk", "lost")), nodes
         self._site, self._rules, self._holds = site, rules, holds
         self._held: list[NodeId] = []
-        self._lives: dict[NodeId, int] = {}  # Of those that were up and went down.
+        self._lives: dict[NodeId, int] = {}  # Of nodes that were up and went down.
         self._strikes = Strikes(step, nodes, site, self._strike)
 
     async def begin(self) -> None:
@@ -56,7 +56,7 @@ class Crash:
         place = self._site.nodes[node]
         self._held.append(node)
         if self._holds.take(_DOWN, node):
-            if place.is_down:  # The fault before is over, but on a busy machine a node takes its time to come back.
+            if place.is_down:  # The previous fault is over, but on a busy machine a node is slow to come back.
                 await place.control.ready(SETTLED_S)
             was_up, life = not place.is_down, place.control.life
             await self._site.kill(node)
@@ -65,19 +65,19 @@ class Crash:
 
     async def _restart(self, node: NodeId) -> None:
         if self._mode != _KEPT:
-            with suppress(*GONE):  # The container has been removed: the start says so, if it matters to anybody.
+            with suppress(*GONE):  # The container was removed: the start reports that, if it matters.
                 await self._site.put(node, f"{self._site.nodes[node].folder}/{CRASH_MODE_FILE}", self._mode.encode())
         await self._rules.start(node)
 
 
 class Pause:
-    """Nodes handle nothing, at once or one from a failpoint on, until it ends."""
+    """A step that freezes nodes, at once or one from a failpoint on, until its end."""
 
     def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, prober: Probing, holds: Holds) -> None:
         self._is_at_point = "point" in step.args
         self._site, self._prober, self._holds = site, prober, holds
         self._held: list[NodeId] = []
-        self._start: dict[NodeId, int] = {}  # What had come to the nodes that stand still when they began to.
+        self._start: dict[NodeId, int] = {}  # The messages received by the frozen nodes when the freeze began.
         self._doubts: list[str] = []
         self._final: Effect | None = None
         self._strikes = Strikes(step, nodes, site, self._strike)
@@ -86,7 +86,7 @@ class Pause:
         await self._strikes.begin()
 
     async def end(self) -> None:
-        await self._strikes.end()  # A node that stands at the failpoint goes on with that.
+        await self._strikes.end()  # A node that waits at the failpoint continues with that.
         held, self._held = self._held, []
         for node in held:
             if self._holds.drop(PAUSED, node):
@@ -101,7 +101,7 @@ class Pause:
             doubts = "".join(f"; {doubt}" for doubt in self._doubts)
             self._final = Effect(sum(came), f"{sum(came)} events had to wait{doubts}")
             still = [node for node in self._start if self._site.nodes[node].control.is_foreign]
-            if still and not sum(came):  # What other servers send to it, nobody counts.
+            if still and not sum(came):  # Nobody counts messages that other servers send to it.
                 self._final = Effect(len(still), f"{', '.join(still)} stood still: no probe was answered{doubts}")
             if not self._start:
                 self._final = Effect(0, f"no node stood still{doubts}")
@@ -113,7 +113,7 @@ class Pause:
             return
         self._held.append(node)
         if self._holds.take(PAUSED, node):
-            if self._site.nodes[node].is_down:  # It is coming back: what does not run cannot be frozen.
+            if self._site.nodes[node].is_down:  # It is restarting: a stopped node cannot be frozen.
                 await self._site.nodes[node].control.ready(SETTLED_S)
             start = await self._came(node)
             await self._site.pause(node)
@@ -130,15 +130,16 @@ class Pause:
         return False
 
     async def _came(self, node: NodeId) -> int:
-        """How many events have come to a node that cannot handle them: it counts itself at a failpoint, as all of it
-        but the machine goes on there; else others have counted what they sent to it."""
+        """The number of events that arrived at a frozen node. At a failpoint the node itself counts them, as only its
+        machine stands still; otherwise the senders do.
+        """
         if self._is_at_point and self._strikes.is_at_point(node):
             return (await self._prober.counters([node]))[node].deferred
         return await self._prober.came(node)
 
 
 class Consumer:
-    """Nodes take longer for each message."""
+    """A step that makes nodes slow in handling each message."""
 
     def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, prober: Probing) -> None:
         self._delay_ns = int(step.args["delay_ns"])
@@ -170,11 +171,14 @@ class Consumer:
 
 
 class FullDisk:
-    """The disks of nodes are filled; what they hold is kept. A write that finds no room ends a node's life."""
+    """A step that fills the disks of nodes; their content is kept.
+
+    A write that finds no room ends the node's process.
+    """
 
     def __init__(self, nodes: Sequence[NodeId], *, site: Site, rules: Rules) -> None:
         self._nodes, self._site, self._rules = nodes, site, rules
-        self._lives: dict[NodeId, int] = {}  # Of the nodes whose disks are full, when they became so.
+        self._lives: dict[NodeId, int] = {}  # Of the nodes with full disks, when these became full.
         self._touched: list[NodeId] = []
         self._last = "no write was tried"
 
@@ -188,13 +192,13 @@ class FullDisk:
     async def effect(self) -> Effect:
         count = sum(self._site.nodes[node].control.life - life for node, life in self._lives.items())
         full = [node for node in self._lives if self._site.nodes[node].control.is_foreign]
-        if full:  # Such a server does not tell which of its writes found no room.
+        if full:  # Such a server does not report which of its writes found no room.
             return Effect(len(full), f"the disk of {', '.join(full)} was full, which ended its process {count} times")
         return Effect(count, f"{count} writes found no room, and ended the node's process; {self._last}")
 
     async def _fill(self, node: NodeId) -> None:
         told = (await self._size(node)).split()
-        if len(told) <= _DF_SIZE:  # The engine may lose what a command said.
+        if len(told) <= _DF_SIZE:  # The engine may lose a command's output.
             raise DeployError(f"{node} did not tell how large its disk is")
         size_kb = int(told[_DF_SIZE])
         if size_kb > _SMALL_KB:
@@ -203,7 +207,7 @@ class FullDisk:
         life = self._site.nodes[node].control.life
         self._touched.append(node)
         self._site.nodes[node].may_end = True
-        # What writes until there is no room ends with an error; a byte into another file then shows that there is none.
+        # A command that fills the disk ends with an error; a byte into another file then shows that it is full.
         ballast = self._ballast(node)
         fill = f"dd if=/dev/zero of={ballast} bs=4k 2>/dev/null"
         probe = f"if echo x 2>/dev/null >{ballast}.probe; then echo room; else echo none; fi; rm -f {ballast}.probe"
@@ -212,7 +216,7 @@ class FullDisk:
         except GONE:
             if await self._runs(node):
                 raise
-            # It ran when its disk was looked at, and ended for want of room before the probe could answer.
+            # It ran when its disk was checked, and ended for lack of room before the probe could answer.
             self._lives[node], self._last = life, f"{node} ended while its disk was filled"
             return
         if said == "none":
@@ -221,7 +225,7 @@ class FullDisk:
             self._last = f"a write by the harness found room on {node}"
 
     async def _size(self, node: NodeId) -> str:
-        """What `df` says of the node's disk."""
+        """The output of `df` for the node's disk."""
         return await self._site.run_in(node, ["df", "-P", "-k", self._site.nodes[node].folder])
 
     async def _runs(self, node: NodeId) -> bool:
@@ -237,10 +241,10 @@ class FullDisk:
             await self._site.run_in(node, ["rm", "-f", self._ballast(node)])
             is_ready = await place.control.ready(SETTLED_S)
         except GONE:
-            with suppress(*GONE):  # It does not run: then it shall have room when it does.
+            with suppress(*GONE):  # It does not run: it shall have room when it starts.
                 await self._site.put(node, self._ballast(node), b"")
         if place.control.is_foreign and not is_ready:
-            await self._rules.start(node)  # It has ended for want of room, and does not start by itself.
+            await self._rules.start(node)  # It ended for lack of room, and does not restart by itself.
         place.may_end = False
 
     def _ballast(self, node: NodeId) -> str:
@@ -248,10 +252,11 @@ class FullDisk:
 
 
 class Strikes:
-    """Strikes all nodes at once; or, if the step names a failpoint, the first that reaches it, and that one only.
+    """The strikes of a step: on all nodes at once; or, if it names a failpoint, only on the first node that reaches
+    it.
 
-    If none has reached it by half of the step's window, the first node is struck then. A node that reaches it stands
-    still there, so that what befalls it befalls it there.
+    If none has reached it by half of the step's window, the first node is struck then. A node that reaches the
+    failpoint freezes there, so that the fault strikes it there.
     """
 
     def __init__(
@@ -267,7 +272,7 @@ class Strikes:
         self.is_in_force = False
 
     async def begin(self) -> None:
-        """Strike, or lie in wait."""
+        """Strike now, or arm the failpoint."""
         if self._point is None:
             self.is_in_force = True
             await asyncio.gather(*(self._strike(node) for node in self._nodes))
@@ -278,7 +283,7 @@ class Strikes:
         self._waiting = asyncio.get_running_loop().call_later(self._half_s, self._strike_anyway)
 
     async def end(self) -> None:
-        """Strike nobody any more, and let go who stands at the failpoint."""
+        """Stop striking, and release a node that waits at the failpoint."""
         self.is_in_force = False
         if self._waiting is not None:
             self._waiting.cancel()
@@ -289,13 +294,13 @@ class Strikes:
             self._site.nodes[node].control.release(number)
 
     async def settled(self) -> None:
-        """Return when no node is being struck."""
+        """Return when no strike is in progress."""
         if self._striking is not None:
             with suppress(*GONE):
                 await self._striking
 
     def is_at_point(self, node: NodeId) -> bool:
-        """Was it struck at the failpoint, not at the half of the window?"""
+        """True if the node was struck at the failpoint, not at half of the window."""
         return self._at_point is not None and self._at_point[0] == node
 
     def _reached(self, node: NodeId) -> None:
@@ -319,5 +324,5 @@ class Strikes:
         for node, number in self._armed.items():
             control = self._site.nodes[node].control
             control.disarm(number)
-            control.release(number)  # It may have got there while that was under way.
+            control.release(number)  # The node may have reached it while that was in progress.
         self._armed.clear()

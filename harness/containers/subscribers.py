@@ -1,7 +1,7 @@
-"""Subscribers of services: tasks of the harness, which can crash, stand still and be slow as containers can.
+"""Subscribers of services: tasks of the harness, which can crash, freeze and be slow like containers.
 
-A subscriber is made anew at each start, with what it has kept. Each of its sessions is numbered here. What it delivers
-is recorded before the call returns; what a crash cuts short was not delivered.
+A subscriber is created again at each start, with its kept state. Its sessions are numbered here. A delivery is
+recorded before the call returns; one that a crash interrupts was not delivered.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ Make = Callable[[NodeId, dict[str, object]], Subscriber]
 
 @dataclass(slots=True, kw_only=True)
 class SubscriberPlace:
-    """One subscriber, its task, and what outlives it."""
+    """One subscriber, its task, and the state that survives a crash."""
 
     node: NodeId
     control: "SubscriberControl"
     is_down: bool = True
     may_end: bool = False
-    folder: str = "/nonexistent"  # It has no disk that could be filled.
+    folder: str = "/nonexistent"  # It has no disk to fill.
     kept: dict[str, object] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
 
 
 class Subscribers:
-    """All of a run. `record` takes what they deliver, `fail` what one of them raised that is no trouble of a link."""
+    """All subscribers of a run. `record` takes their deliveries, `fail` an exception that is not a link error."""
 
     def __init__(
         self, make: Make, record: Callable[[NodeId, Delivery], None], fail: Callable[[NodeId, str], None]
@@ -46,7 +46,7 @@ class Subscribers:
         self.places: dict[NodeId, SubscriberPlace] = {}
 
     def start(self, node: NodeId) -> None:
-        """Start it, with what it had kept."""
+        """Start the subscriber, with its kept state."""
         place = self.places.setdefault(node, SubscriberPlace(node=node, control=SubscriberControl(node)))
         if not place.is_down:
             return
@@ -55,7 +55,7 @@ class Subscribers:
         place.task = asyncio.create_task(self._live(place), name=f"subscriber {node}")
 
     async def kill(self, node: NodeId) -> None:
-        """It stops where it stands, and forgets what it has not kept."""
+        """Stop the subscriber at once; state that it did not keep is lost."""
         place = self.places[node]
         place.is_down = True
         if place.task is not None:
@@ -63,15 +63,15 @@ class Subscribers:
             await asyncio.gather(place.task, return_exceptions=True)
 
     def pause(self, node: NodeId) -> None:
-        """It handles nothing any more."""
+        """Freeze the subscriber: it handles no more events."""
         self.places[node].control.gate.clear()
 
     def unpause(self, node: NodeId) -> None:
-        """It goes on."""
+        """Unfreeze the subscriber."""
         self.places[node].control.gate.set()
 
     async def close(self) -> None:
-        """Stop them all."""
+        """Stop all subscribers."""
         for node in self.places:
             await self.kill(node)
 
@@ -81,10 +81,10 @@ class Subscribers:
             subscriber = self._make(place.node, place.kept)
             while True:
                 session, control.session = control.session, control.session + 1
-                with suppress(OSError):  # No connection is to be had, or it broke: the next session tries again.
+                with suppress(OSError):  # No connection can be opened, or it broke: the next session tries again.
                     await subscriber.receive(partial(self._deliver, place, session))
                 await asyncio.sleep(_AGAIN_S)
-        except Exception as error:  # noqa: BLE001  Whatever it is, the run cannot go on without this subscriber.
+        except Exception as error:  # noqa: BLE001  Whatever the error, the run cannot continue without this subscriber.
             self._fail(place.node, f"subscriber {place.node} failed: {type(error).__name__}: {error}")
 
     async def _deliver(self, place: SubscriberPlace, session: int, delivery: Delivery) -> None:
@@ -104,30 +104,30 @@ class SubscriberControl(Foreign):
 
     def __init__(self, node: NodeId) -> None:
         super().__init__(node)
-        self.session = 0  # The number of the next one.
+        self.session = 0  # The number of the next session.
         self.gate = asyncio.Event()
         self.gate.set()
         self.delay_s = 0.0
         self.handled = self.delayed = self.deferred = 0
 
     async def clocks(self) -> Clocks:
-        """It has no clock of its own; standing still, it does not answer."""
+        """Raise DeployError, as a subscriber has no clock; while frozen, do not answer."""
         await self.gate.wait()
         raise DeployError("a subscriber has no clock")
 
     async def counters(self) -> Counters:
-        """What it has counted in all its lives."""
+        """The counts over all its lives."""
         return self.total()
 
     def total(self) -> Counters:
-        """The same."""
+        """The counts over all its lives."""
         return Counters(0, self.handled, 0, self.delayed, {}, {}, self.deferred)
 
     async def ready(self, within_s: float) -> bool:
-        """It needs no time to start."""
+        """Return True: it needs no time to start."""
         return True
 
     def tell(self, message: FromHarness) -> None:
-        """Be as slow as that."""
+        """Set the subscriber's slowness."""
         if isinstance(message, Slow):
             self.delay_s = message.delay_ns / 1e9

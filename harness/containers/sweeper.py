@@ -1,6 +1,6 @@
-"""Removes what dead harnesses left in an engine and on this machine: nothing whose owner may still need it.
+"""Removes leftovers of dead harnesses in an engine and on this machine, unless an owner may still need them.
 
-Two sweepers at once, or a harness that clears up while we look, are no error: what is gone already is passed over.
+Two concurrent sweepers, or a harness that cleans up meanwhile, are no error: objects already gone are skipped.
 """
 
 import tempfile
@@ -16,44 +16,44 @@ from harness.containers.labels import RUN, owner_of
 from harness.core.errors import DeployError
 from harness.ownership import Fate, files_left_behind, remove_left_behind
 
-PASSED_OVER = {403, 404, 409}  # Still in use by something that another is removing; gone; being removed.
+PASSED_OVER = {403, 404, 409}  # Still used by something that is being removed; gone; being removed.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """One thing that was removed."""
+    """One removed object."""
 
     kind: str  # "container", "network", "volume" or "folder".
     name: str
-    run: str | None  # The run that it was made for.
+    run: str | None  # The run that it was created for.
 
 
 def sweep(client: docker.DockerClient, *, everything: bool = False) -> tuple[Swept, ...]:
-    """What was removed of containers, networks and volumes: those of ours whose owner is gone.
+    """Remove our containers, networks and volumes whose owner is gone; returns those removed.
 
-    `everything` takes those of other machines too, whose owners cannot be seen from here; never those of a live one.
+    `everything` includes those of other machines, whose owners cannot be seen from here; never those of a live owner.
     """
     return tuple(_removed(client, RUN, _owned_by({Fate.GONE, Fate.ELSEWHERE} if everything else {Fate.GONE})))
 
 
 def left_behind(client: docker.DockerClient) -> tuple[Swept, ...]:
-    """What `sweep` would remove now. Nothing is."""
+    """The objects that `sweep` would remove now. Removes nothing."""
     return tuple(_swept(kind, each) for kind, each in _found(client, RUN, _owned_by({Fate.GONE})))
 
 
 def remove_run(client: docker.DockerClient, run_id: str) -> tuple[Swept, ...]:
-    """What was removed of one run: all that carries its id, whoever owns it."""
+    """Remove everything with one run's id, whoever owns it; returns the removed objects."""
     return tuple(_removed(client, f"{RUN}={run_id}", lambda labels: labels.get(RUN) == run_id))
 
 
 def sweep_folders() -> tuple[Swept, ...]:
-    """What was removed of temporary folders: those of dead harnesses of this machine and this user."""
+    """Remove temporary folders of this user's dead harnesses on this machine; returns those removed."""
     removed = remove_left_behind(Path(tempfile.gettempdir()))
     return tuple(Swept(kind="folder", name=str(folder), run=None) for folder in removed)
 
 
 def folders_left_behind() -> tuple[Path, ...]:
-    """What `sweep_folders` would remove now."""
+    """The folders that `sweep_folders` would remove now."""
     return files_left_behind(Path(tempfile.gettempdir()))
 
 
@@ -77,7 +77,7 @@ def _removed(client: docker.DockerClient, label: str, is_ours: Callable[[Mapping
 def _found(
     client: docker.DockerClient, label: str, is_ours: Callable[[Mapping[str, str]], bool]
 ) -> Iterator[tuple["_Kind", "_Row"]]:
-    """What there is of ours; the next kind is listed when the one before has been dealt with."""
+    """Our existing objects. Each kind is listed after the previous one has been dealt with."""
     for kind in KINDS:
         for each in kind.listed(client.api, {"label": label}):
             if is_ours(each["Labels"] or {}):
@@ -98,12 +98,12 @@ def _is_removed(kind: "_Kind", api: docker.APIClient, each: "_Row") -> bool:
     return True
 
 
-_Row = dict[str, Any]  # As the engine lists it.
+_Row = dict[str, Any]  # As listed by the engine.
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How one kind of thing is listed, named and removed."""
+    """One kind of object: how it is listed, named and removed."""
 
     word: str
     listed: Callable[[docker.APIClient, dict[str, str]], list[_Row]]

@@ -1,8 +1,8 @@
-"""Who dials whom through which port: one proxy for each ordered pair of addresses that the cluster links.
+"""The ports of proxies: one proxy for each ordered pair of addresses that the cluster links.
 
-A node dials a peer at Toxiproxy, on the port of that ordered pair, so that a directed link has a name: that proxy, and,
-in the dialling node's network namespace, the packets to and from that port. Clients live outside: all of them dial one
-proxy for each node, published on loopback, and are answered on their own connection.
+A node dials a peer at Toxiproxy, on the port of that ordered pair, so that a directed link is identified by that
+proxy, and, in the dialling node's network namespace, by the packets to and from that port. Clients are outside: they
+all dial one proxy per node, published on loopback, and get answers on their own connection.
 """
 
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ from harness.core.machine import NodeId
 from harness.core.seams import Cluster
 
 CLIENT: Final = "client"
-LOOPBACK: Final = "127.0.0.1"  # Where the harness dials what the engine publishes.
+LOOPBACK: Final = "127.0.0.1"  # The address at which the harness dials published ports.
 PROXY_HOST: Final = "toxiproxy"  # Its name in the run's network.
 PROXY_API_PORT: Final = 8474
-NODE_PORT: Final = 7000  # Where a node listens for its peers and clients,
+NODE_PORT: Final = 7000  # The node's port for its peers and clients,
 CONTROL_PORT: Final = 7001  # and for the harness.
 FIRST_PROXY_PORT: Final = 20_000
 
@@ -31,17 +31,17 @@ class Wire(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As fault plans call it."""
+        """The link's name in fault plans."""
         return f"{self.source}>{self.target}"
 
     @property
     def upstream(self) -> str:
-        """Where its proxy leads."""
+        """The target address of its proxy."""
         return f"{self.target}:{self.listens_at}"
 
 
 def wires(cluster: Cluster) -> tuple[Wire, ...]:
-    """The directed links of a cluster, ports in order. Raises ScenarioError if one of them is not a connection."""
+    """The directed links of a cluster, in order of port. Raises ScenarioError if one of them is not a connection."""
     for pair, kind in cluster.links.items():
         if kind != "fifo":
             raise ScenarioError(
@@ -51,7 +51,7 @@ def wires(cluster: Cluster) -> tuple[Wire, ...]:
 
 
 def peers(all_wires: tuple[Wire, ...], node: NodeId) -> dict[NodeId, tuple[str, int]]:
-    """Where that node dials each of its peers."""
+    """The addresses at which that node dials each of its peers."""
     return {wire.target: (PROXY_HOST, wire.port) for wire in all_wires if wire.source == node}
 
 

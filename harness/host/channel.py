@@ -1,4 +1,4 @@
-"""The node's end of the control channel: listens, checks the token, and keeps to the newest connection."""
+"""The node's end of the control channel: listens, checks the token, and keeps the newest connection only."""
 
 import asyncio
 import hmac
@@ -8,21 +8,21 @@ from harness.core.machine import Message
 from harness.host.control import FROM_HARNESS, FromHarness, Open
 from harness.host.frames import CONTROL_MAX, HANDSHAKE_MAX, BadFrame, Splitter, decode_as, encode_frame
 
-_OPEN_S: Final = 5.0  # So long may a connection stay without its first frame.
+_OPEN_S: Final = 5.0  # The longest that a connection may stay without its first frame.
 
 
 class Owner(Protocol):
-    """Who is spoken to."""
+    """The receiver of the harness's connections and orders."""
 
     def opened(self) -> None:
-        """The harness has connected, again perhaps."""
+        """Handle a new connection of the harness, the first or a later one."""
 
     def commanded(self, message: FromHarness) -> None:
-        """It wants something."""
+        """Handle an order of the harness."""
 
 
 class Channel:
-    """At most one connection with the harness. What is told while there is none is lost."""
+    """At most one connection with the harness. Messages sent while there is none are lost."""
 
     def __init__(self, owner: Owner, token: str) -> None:
         self.bad_frames = 0
@@ -30,7 +30,7 @@ class Channel:
         self._connection: _Connection | None = None
 
     async def listen(self, host: str, port: int) -> None:
-        """Take connections from now on."""
+        """Accept connections from now on."""
         await asyncio.get_running_loop().create_server(lambda: _Connection(self), host, port)
 
     def tell(self, message: Message) -> None:
@@ -43,7 +43,7 @@ class Channel:
             self._connection.transport.write(frame)
 
     def received(self, connection: "_Connection", message: FromHarness) -> None:
-        """A frame has arrived."""
+        """Handle a received frame."""
         if connection is self._connection:
             self._owner.commanded(message)
         elif isinstance(message, Open) and hmac.compare_digest(message.token.encode(), self._token.encode()):
@@ -56,7 +56,7 @@ class Channel:
             raise BadFrame("no Open with the token of this run")
 
     def lost(self, connection: "_Connection") -> None:
-        """That connection has ended."""
+        """Forget a connection that ended."""
         if connection is self._connection:
             self._connection = None
 

@@ -1,4 +1,4 @@
-"""What a node is told when its process starts: JSON in the environment variable SEAMARK_NODE."""
+"""A node's configuration at the start of its process: JSON in the environment variable SEAMARK_NODE."""
 
 import msgspec
 
@@ -10,20 +10,20 @@ CONTROL_PORT = 7001
 
 
 class NodeConfig(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """One node of one run."""
+    """The configuration of one node of one run."""
 
     node: NodeId
     cluster: str  # "module:attribute"; called without arguments it is a `harness.core.seams.MachineCluster`.
     settings: Settings
     seed: int
-    token: str  # Of the run: what opens the control channel.
+    token: str  # Of the run: it opens the control channel.
     epoch_ns: int  # CLOCK_MONOTONIC when the run began: the zero of `now_ns`.
     epoch_realtime_ns: int = 0  # CLOCK_REALTIME at that moment: the zero of `local_clock_ns`.
-    peers: dict[NodeId, tuple[str, int]]  # Where to dial each other node. Who is not in here is a client.
+    peers: dict[NodeId, tuple[str, int]]  # The addresses of all other nodes. A peer not listed is a client.
     listen_host: str = "0.0.0.0"  # noqa: S104  The network of a container holds its run and nothing else.
     listen_port: int = DATA_PORT
     control_port: int = CONTROL_PORT
-    folder: str  # For what is durable.
+    folder: str  # The folder of durable state.
 
 
 def encode_config(config: NodeConfig) -> str:

@@ -1,12 +1,14 @@
-"""The control channel: what the harness and a node say to each other, in frames of at most 1 MiB.
+"""The control channel: the messages between the harness and a node, in frames of at most 1 MiB.
 
-1. The harness dials, and its first frame is `Open` with the run's token. There is one connection at a time: a newer one
+1. The harness dials, and its first frame is `Open` with the run's token. There is one connection at a time: a newer
+   one
    ends the older.
 2. The node answers with `Ready` as soon as its machine has recovered, then again with all evidence that was not
-   acknowledged yet, then with `Reached` if it is frozen. A machine that raised is told as `Failed`, also each time.
-3. Sequences of evidence grow over all lives of a node: the harness takes what is greater than the last that it took,
-   and acknowledges either. A node acts on the outside after evidence only when that is acknowledged.
-4. Questions are answered with their `number`.
+   acknowledged yet, then with `Reached` if it is frozen. A machine's exception is reported as `Failed`, also on each
+   connection.
+3. Sequences of evidence grow over all lives of a node: the harness takes a sequence greater than the last one taken,
+   and acknowledges all. After evidence, a node sends or writes only once that evidence is acknowledged.
+4. The answer to a query has its `number`.
 """
 
 from typing import Final
@@ -36,44 +38,44 @@ class Arm(msgspec.Struct, frozen=True, tag=True):
 
 
 class Disarm(msgspec.Struct, frozen=True, tag=True):
-    """Forget that, if it has not happened."""
+    """Cancel an `Arm`, if the failpoint has not been reached."""
 
     number: int
 
 
 class Release(msgspec.Struct, frozen=True, tag=True):
-    """Go on from that freeze."""
+    """Continue after that freeze."""
 
     number: int
 
 
 class Slow(msgspec.Struct, frozen=True, tag=True):
-    """Take so much longer for each message; 0 ends it."""
+    """Take `delay_ns` longer for each message; 0 ends it."""
 
     delay_ns: int
 
 
 class Probe(msgspec.Struct, frozen=True, tag=True):
-    """Send a frame with that nonce to that peer, on the data connection; dial one as a send would if none is open."""
+    """Send a frame with that nonce to that peer on the data connection; if none is open, dial one, as a send would."""
 
     to: NodeId
     nonce: int
 
 
 class AskClocks(msgspec.Struct, frozen=True, tag=True):
-    """What do your clocks show?"""
+    """A query for the readings of the clocks."""
 
     number: int
 
 
 class AskCounters(msgspec.Struct, frozen=True, tag=True):
-    """What have you counted in this life?"""
+    """A query for the counts of this life."""
 
     number: int
 
 
 class AskDump(msgspec.Struct, frozen=True, tag=True):
-    """Let the machine dump its state."""
+    """Have the machine dump its state."""
 
     number: int
 
@@ -82,7 +84,7 @@ FromHarness = Open | Acknowledge | Arm | Disarm | Release | Slow | Probe | AskCl
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """The machine has recovered. `lost_records`: what a crash was made to take from the disk."""
+    """The machine has recovered. `lost_records` is the number of records that a crash removed from the disk."""
 
     node: NodeId
     life: int
@@ -90,7 +92,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 class Delivered(msgspec.Struct, frozen=True, tag=True):
-    """What a subscriber saw."""
+    """An event that a subscriber received."""
 
     delivery: Delivery
 
@@ -112,7 +114,7 @@ Item = Delivered | Probed | Stated
 
 
 class Evidence(msgspec.Struct, frozen=True, tag=True):
-    """What belongs into the history, in order. `time_ns`: the node's `now_ns` when it was sent for the first time."""
+    """Records for the history, in order. `time_ns` is the node's `now_ns` at the first sending."""
 
     sequence: int
     items: tuple[Item, ...]
@@ -127,14 +129,14 @@ class Reached(msgspec.Struct, frozen=True, tag=True):
 
 
 class ProbeSeen(msgspec.Struct, frozen=True, tag=True):
-    """A probe of that peer has arrived."""
+    """A probe of that peer arrived."""
 
     source: NodeId
     nonce: int
 
 
 class ProbeFailed(msgspec.Struct, frozen=True, tag=True):
-    """It was not sent: the connection was refused, or has ended."""
+    """The probe was not sent: the connection was refused, or ended."""
 
     to: NodeId
     nonce: int
@@ -142,7 +144,7 @@ class ProbeFailed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Clocks(msgspec.Struct, frozen=True, tag=True):
-    """What the clocks show: `now_ns` and `local_ns` as the machine sees them, and the system's two as they are."""
+    """The clock readings: `now_ns` and `local_ns` as the machine sees them, and the system's two clocks unchanged."""
 
     number: int
     now_ns: int
@@ -152,7 +154,7 @@ class Clocks(msgspec.Struct, frozen=True, tag=True):
 
 
 class LinkCounters(msgspec.Struct, frozen=True):
-    """Of the connections with one peer, both directions; `queued` waits to be written now."""
+    """The counts of the connections with one peer, both directions; `queued` messages wait to be written now."""
 
     sent: int = 0
     received: int = 0
@@ -163,29 +165,29 @@ class LinkCounters(msgspec.Struct, frozen=True):
 
 
 class Counters(msgspec.Struct, frozen=True, tag=True):
-    """What was counted in this life. All clients together are the link "client".
+    """The counts of this life. All clients together are the link "client".
 
-    With number 0 it comes unasked, as the last word of a life that ends by `Context.exit`.
+    With number 0 it comes without a query, as the last message of a life that ends by `Context.exit`.
     """
 
     number: int
     handled: int
     unexpected: int
-    delayed: int  # Messages that a consumer delay held up.
+    delayed: int  # Messages delayed by a consumer delay.
     goals: dict[str, int]  # With failpoints, as point:NAME.
     links: dict[str, LinkCounters]
-    deferred: int = 0  # Events that came while the node was frozen.
-    bad_frames: int = 0  # Connections that were closed for what they sent.
+    deferred: int = 0  # Events that arrived while the node was frozen.
+    bad_frames: int = 0  # Connections closed because of invalid frames.
 
 
 class Dumped(msgspec.Struct, frozen=True, tag=True):
-    """The states of that dump have all been sent, as evidence before this."""
+    """All states of that dump have been sent, as evidence before this message."""
 
     number: int
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The machine, or its host, has failed: a bug of ours, which ends the run. The node handles nothing any more."""
+    """The machine, or its host, failed: a bug of ours, which ends the run. The node handles nothing more."""
 
     text: str
 

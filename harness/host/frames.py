@@ -1,12 +1,13 @@
-"""Frames on a TCP connection: four bytes of length (big-endian), and so many bytes of msgpack.
+"""Frames on a TCP connection: four bytes of length (big-endian), and that many bytes of msgpack.
 
 Theory of operation.
-1. Of data connections there is one for each ordered pair of addresses, dialled by the source. Its first frame is
-   `Hello`; the other end answers `Welcome`, and only then the source sends messages. A proxy in between accepts also
-   when nobody is behind it: so a connection without a Welcome counts as refused.
-2. A message is a tagged Struct of the cluster, a `Call` or an `Answer` around one, or a `ProbeFrame`. All of them make
-   one union, which is decoded in one step: no type is named on the wire but by its tag.
-3. A frame is refused if it claims more than its limit or does not decode. Nothing is reserved for what was claimed.
+1. There is one data connection for each ordered pair of addresses, dialled by the source. Its first frame is
+   `Hello`; the other end answers `Welcome`, and only then the source sends messages. A proxy in between accepts
+   connections even if nobody listens behind it: so a connection without a Welcome counts as refused.
+2. A message is a tagged Struct of the cluster, a `Call` or an `Answer` around one, or a `ProbeFrame`. Together they
+   are one union, decoded in one step: on the wire a type is named only by its tag.
+3. A frame is refused if it claims more than its limit or does not decode. No memory is reserved for the claimed
+   length.
 """
 
 import functools
@@ -33,11 +34,11 @@ _COMPACT_AT: Final = 1 << 16
 
 
 class BadFrame(SeamarkError):
-    """The other end sent what is no frame of ours: the connection is to be closed."""
+    """The other end sent an invalid frame: close the connection."""
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
-    """The first frame of a data connection: who dials, in which life, and its how manieth connection to you this is."""
+    """The first frame of a data connection: the dialling node, its life, and this connection's number to the target."""
 
     source: NodeId
     life: int = 0
@@ -45,26 +46,26 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
 
 
 class Welcome(msgspec.Struct, frozen=True, tag=True):
-    """The answer to it: from now on messages are taken."""
+    """The answer to `Hello`: from now on messages are accepted."""
 
     node: NodeId
     life: int
 
 
 class Credit(msgspec.Struct, frozen=True, tag=True):
-    """How many frames of this connection the target has handled so far."""
+    """The number of frames of this connection that the target has handled so far."""
 
     handled: int
 
 
 class ProbeFrame(msgspec.Struct, frozen=True, tag="seamark.Probe"):
-    """Not for the machine: whoever receives it reports it on the control channel."""
+    """A frame that is not for the machine: its receiver reports it on the control channel."""
 
     nonce: int
 
 
 class Splitter:
-    """Cuts what arrives on a connection into frames."""
+    """Splits the bytes of a connection into frames."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -72,14 +73,14 @@ class Splitter:
         self._start = 0
 
     def feed(self, received: bytes) -> None:
-        """Add what has arrived."""
+        """Add received bytes."""
         if self._start >= _COMPACT_AT or self._start == len(self._buffer):
             del self._buffer[: self._start]
             self._start = 0
         self._buffer += received
 
     def take(self) -> bytes | None:
-        """The payload of the next frame, or None until more has arrived. Raises BadFrame if it passes the limit."""
+        """The payload of the next frame, or None until more bytes arrive. Raises BadFrame if it exceeds the limit."""
         start = self._start + _HEAD.size
         if len(self._buffer) < start:
             return None
@@ -94,7 +95,7 @@ class Splitter:
 
 
 def encode_frame(message: Message, limit: int = DATA_MAX) -> bytes:
-    """The frame of a message. Raises ValueError if it passes the limit, or holds what msgpack cannot."""
+    """The frame of a message. Raises ValueError if it exceeds the limit, or msgpack cannot encode it."""
     try:
         payload = _ENCODER.encode(message)
     except (OverflowError, TypeError, RecursionError) as error:
@@ -105,7 +106,7 @@ def encode_frame(message: Message, limit: int = DATA_MAX) -> bytes:
 
 
 def decode_as(decoder: msgspec.msgpack.Decoder[T], payload: bytes | msgspec.Raw) -> T:
-    """What the payload holds. Raises BadFrame if that is not what the decoder decodes."""
+    """The decoded payload. Raises BadFrame if the decoder rejects it."""
     try:
         return decoder.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -118,10 +119,10 @@ CREDIT: Final = msgspec.msgpack.Decoder(Credit)
 
 
 class Codec:
-    """Decodes what machines of one cluster, and its clients, send; `encode_frame` is its other half."""
+    """The decoder of messages from one cluster's machines and clients; `encode_frame` is its counterpart."""
 
     def __init__(self, types: Sequence[type[Message]]) -> None:
-        # `Call` and `Answer` say of their body only that it is a message: here it is one of these types.
+        # The bodies of `Call` and `Answer` are declared as any message: here they are one of these types.
         body: Any = union_of(types)
         fields = [("number", int), ("body", body)]
         self._call: Any = msgspec.defstruct("Call", fields, tag="Call", frozen=True)
@@ -132,7 +133,7 @@ class Codec:
         self._bodies: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(body)
 
     def decode(self, payload: bytes) -> Message:
-        """The message of a frame. Raises BadFrame if there is none."""
+        """The message of a frame. Raises BadFrame if it is invalid."""
         message: Any = decode_as(self._decoder, payload)
         kind = type(message)
         if kind is self._call:
@@ -142,26 +143,26 @@ class Codec:
         return cast("Message", message)
 
     def decode_record(self, payload: bytes | msgspec.Raw) -> Message:
-        """What a machine had written to its disk. Raises BadFrame if that is none of its types."""
+        """A record that a machine wrote to its disk. Raises BadFrame if it is of none of its types."""
         return decode_as(self._bodies, payload)
 
 
 def union_of(types: Sequence[type[Message]]) -> object:
-    """The union of types that are known only at run time."""
+    """The union of types known only at run time."""
     return functools.reduce(operator.or_, types)
 
 
 def codec_of(cluster: str) -> Codec:
-    """The codec for the messages of a cluster, which is named as in NodeConfig."""
+    """The codec for the messages of a cluster, named as in NodeConfig."""
     name = cluster.partition(":")[0]
     importlib.import_module(name)
     return Codec(wire_types(name))
 
 
 def wire_types(package: str) -> tuple[type[Message], ...]:
-    """All tagged Structs that the modules of a package (or the one module of that name) define, in order of their tags.
+    """All tagged Structs that a package's modules (or the one module of that name) define, in order of their tags.
 
-    Only modules that have been imported count: those that machines speak with are imported with their cluster. Raises
+    Only imported modules count: those with a cluster's messages are imported with the cluster. Raises
     ScenarioError if two types have the same tag.
     """
     types: dict[str, type[Message]] = {str(kind.__struct_config__.tag): kind for kind in (Call, Answer, ProbeFrame)}

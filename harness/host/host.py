@@ -1,14 +1,15 @@
-"""Runs one machine: hands it events one at a time, and carries out what it asked for. The simulation's twin over TCP.
+"""Runs one machine: hands it events one at a time, and carries out its effects. It is the simulation's host over TCP.
 
 Theory of operation.
-1. A node handles one event to its end before the next; others wait in its inbox in order. The inbox is bounded by what
-   fills it: WINDOW messages of each connection, one event for each timer, sync and connection.
-2. Effects are carried out in order once `handle` has returned. They stop where they must wait: at a send or a write, or
-   the end of the process, while what it has shown is not acknowledged (outbox.py); and at a failpoint that is armed,
-   until its release. Nothing else is handled meanwhile; connections are kept, and the control channel is served.
-3. What a machine writes is written at once, and synced in a thread, in order. A disk that is full or broken ends the
+1. A node handles one event to its end before the next; others wait in its inbox in order. The inbox is bounded by its
+   sources: WINDOW messages of each connection, one event for each timer, sync and connection.
+2. Effects are carried out in order once `handle` has returned. They stop where they must wait: at a send or a write,
+   or
+   the end of the process, while its evidence is not acknowledged (outbox.py); and at an armed failpoint, until its
+   release. Meanwhile nothing else is handled; connections stay open, and the control channel is served.
+3. Writes of a machine are carried out at once, and synced in a thread, in order. A full or broken disk ends the
    process: its supervisor starts it again.
-4. An exception out of a machine, or out of this host, is a bug: it is told as `Failed`, and nothing is handled then.
+4. An exception of a machine, or of this host, is a bug: it is reported as `Failed`, and nothing more is handled.
 """
 
 import asyncio
@@ -60,7 +61,7 @@ from harness.host.syncs import Syncs
 
 _BURST: Final = 64  # Events that are handled before connections are served again.
 _TEXT_MAX: Final = 2000
-DISK_FAILED: Final = 74  # The exit code for a disk that is full or broken.
+DISK_FAILED: Final = 74  # Events handled before connections are served again.
 
 
 class _MustWait(Exception):
@@ -72,14 +73,14 @@ class _Frozen(Exception):
 
 
 class Host:
-    """One life of a node. `leave(exit code, after_ns)` ends the process; with `after_ns` it starts again so soon."""
+    """One life of a node. `leave(exit code, after_ns)` ends the process; the next life starts `after_ns` later."""
 
     def __init__(
         self, config: NodeConfig, cluster: MachineCluster, codec: Codec, leave: Callable[[int, int | None], None]
     ) -> None:
         self.node = config.node
         self.failpoints = Failpoints()
-        self.delay_ns = 0  # What a consumer delay adds to each message.
+        self.delay_ns = 0  # The time that a consumer delay adds to each message.
         self._config, self._cluster, self._codec, self._leave = config, cluster, codec, leave
         self._loop = asyncio.get_running_loop()
         self._storage = Storage(Path(config.folder))
@@ -91,10 +92,10 @@ class Host:
         self._syncs = Syncs(self._storage, self._synced, self._disk_failed)
         self._context = CollectingContext(config.node, self)
         self._effects = self._context.effects
-        self._machine: Machine | None = None  # Until it has recovered.
+        self._machine: Machine | None = None  # None until it has recovered.
         self._inbox: deque[tuple[Callable[[Any], None], Any]] = deque()
         self._is_pumping = False
-        self._is_working = False  # On the first of the inbox, for as long as the consumer delay takes.
+        self._is_working = False  # On the first event of the inbox, during the consumer delay.
         self._failure: str | None = None
         self._timers: dict[str, tuple[int, asyncio.TimerHandle]] = {}
         self._last_timer = 0
@@ -103,7 +104,7 @@ class Host:
         self._goals: dict[str, int] = {}
 
     async def start(self) -> None:
-        """Recover, and take part. What goes wrong with the machine or its files is told as `Failed`."""
+        """Recover, and begin to handle events. Failures of the machine or its files are reported as `Failed`."""
         self._loop.set_exception_handler(self._went_wrong)
         await self.channel.listen(self._config.listen_host, self._config.control_port)
         try:
@@ -114,7 +115,7 @@ class Host:
         machine = self._cluster.machine(self.node)
         try:
             machine.recover(durable, self._config.settings, self._context)
-        except Exception as error:  # noqa: BLE001  Whatever it is, the machine has a bug.
+        except Exception as error:  # noqa: BLE001  Whatever the error, the machine has a bug.
             self.fail(f"recover: {error!r}")
             return
         await self.links.listen(self._config.listen_host, self._config.listen_port)
@@ -125,14 +126,14 @@ class Host:
         self.pump()
 
     def fail(self, text: str) -> None:
-        """Tell the harness of a bug, and handle nothing any more."""
+        """Report a bug to the harness, and handle nothing more."""
         if self._failure is None:
             self._failure = f"node {self.node}, at {self.now_ns()} ns: {text[:_TEXT_MAX]}"
             print(self._failure, file=sys.stderr, flush=True)  # noqa: T201  The log of a container.
             self.channel.tell(Failed(self._failure))
 
     def counters(self, number: int) -> Counters:
-        """What was counted in this life."""
+        """The counts of this life."""
         return Counters(
             number=number,
             handled=self._handled,
@@ -145,12 +146,12 @@ class Host:
         )
 
     def resume(self) -> None:
-        """What effects waited for is there, perhaps."""
+        """Continue with effects and events, as the awaited condition may hold now."""
         if self._effects and self.failpoints.frozen is None:
             self._carry_out()
         self.pump()
 
-    # What the control channel brings.
+    # Calls from the control channel.
 
     def opened(self) -> None:
         if self._ready is not None:
@@ -164,7 +165,7 @@ class Host:
     def commanded(self, message: FromHarness) -> None:
         obey(self, message)
 
-    # What links bring.
+    # Calls from links.
 
     def receive(self, source: NodeId, pipe: Unread, message: Message) -> None:
         self.post(self._take_message, (source, pipe, message))
@@ -184,13 +185,13 @@ class Host:
     # Events, one at a time.
 
     def post(self, take: Callable[[Any], None], what: object) -> None:
-        """Let `take` have it when its turn comes."""
+        """Queue an event for `take`."""
         self._inbox.append((take, what))
         self._deferred += self.failpoints.frozen is not None
         self.pump()
 
     def pump(self) -> None:
-        """Handle what waits, as far as the node may."""
+        """Handle waiting events, as far as the node may."""
         if self._is_pumping:
             return
         self._is_pumping = True
@@ -221,7 +222,7 @@ class Host:
         )
 
     def _finish(self) -> None:
-        """The first message has taken its time."""
+        """Handle the first message after its consumer delay."""
         self._is_working = False
         if self._may_handle():
             take, what = self._inbox.popleft()
@@ -241,7 +242,7 @@ class Host:
 
     def _take_timer(self, timer: tuple[str, int]) -> None:
         name, number = timer
-        if self._timers.get(name, (0, None))[0] == number:  # Else it was cancelled, or set anew, while it waited.
+        if self._timers.get(name, (0, None))[0] == number:  # Else it was cancelled, or set again, while it waited.
             del self._timers[name]
             self._handle(TimerFired(name))
 
@@ -250,25 +251,25 @@ class Host:
         self._handled += 1
         try:
             self._machine.handle(event, self._context)
-        except Exception as error:  # noqa: BLE001  Whatever it is, the machine has a bug.
+        except Exception as error:  # noqa: BLE001  Whatever the error, the machine has a bug.
             self.fail(f"{error!r} on {event!r}")
             return
         if self._effects:
             self._carry_out()
 
     def take_dump(self, number: int) -> None:
-        """Let the machine dump its state, and say when that is told."""
+        """Have the machine dump its state, and report when all of it is sent."""
         assert self._machine is not None
         try:
             self._machine.dump(self._context)
-        except Exception as error:  # noqa: BLE001  Whatever it is, the machine has a bug.
+        except Exception as error:  # noqa: BLE001  Whatever the error, the machine has a bug.
             self.fail(f"dump: {error!r}")
             return
         self._carry_out()
         self.channel.tell(Dumped(number))
 
     def _carry_out(self) -> None:
-        """Carry out effects, as far as they may be (2)."""
+        """Carry out effects, as far as allowed (2)."""
         done = 0
         try:
             for effect, first, second in self._effects:
@@ -302,7 +303,7 @@ class Host:
     def _stream(self, name: str) -> Stream:
         return self._draw.stream(f"node/{self.node}/{self._storage.life}/{name}")
 
-    # What the machine asks for: `Actions`.
+    # Calls from the machine: `Actions`.
 
     def now_ns(self) -> int:
         return time.monotonic_ns() - self._config.epoch_ns

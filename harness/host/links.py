@@ -1,14 +1,14 @@
-"""All data connections of one node: who may be sent to, and what the end of a connection means for the machine.
+"""All data connections of one node: the possible targets, and the effect of a connection's end on the machine.
 
 Theory of operation.
 1. There is one connection for each ordered pair of nodes, dialled by its source on the first send. A client dials too,
-   and is answered on its own connection.
-2. `Closed(peer)` comes once for what has ended, before anything of a newer connection of that peer, and after all that
-   had come on the old one. Both directions ended together are one `Closed`.
-3. A pipe that has ended stays, and loses what is sent to it, until the machine has handled its `Closed`. A dial that
-   was refused is told as such after a pause that grows from attempt to attempt.
-4. A peer's life only grows: who greets as an older life, or as an older connection of the same, comes too late and is
-   sent away; and when a newer life shows, what was connected to the older one has ended.
+   and gets answers on its own connection.
+2. `Closed(peer)` comes once for each end, before anything of a newer connection of that peer, and after everything
+   received on the old one. If both directions end together, there is one `Closed`.
+3. A pipe that has ended remains, and loses messages sent to it, until the machine has handled its `Closed`. A refused
+   dial is reported as `Closed` after a pause that grows with each attempt.
+4. A peer's life only grows: a greeting of an older life, or of an older connection of the same life, is too late and
+   is refused; and when a newer life appears, the connections of the older one have ended.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from harness.host.control import LinkCounters
 from harness.host.frames import BadFrame, Codec, Hello, ProbeFrame, Welcome, encode_frame
 from harness.host.pipes import BUFFER, WINDOW, Dialled, Incoming, Pipe, data_socket
 
-_CONNECT_S: Final = 1.0  # A proxy is one hop away: it answers at once, or packets vanish.
+_CONNECT_S: Final = 1.0  # A proxy is one hop away: it answers at once, or packets are being dropped.
 _PAUSE_MS_MIN: Final = 10
 _PAUSE_MS_MAX: Final = 500
 _PAUSE_DOUBLINGS: Final = 6
@@ -32,28 +32,28 @@ _CLIENT: Final = "client"
 
 
 class Unread(Protocol):
-    """Where a message came from; it is told when the message has been handled."""
+    """The source of a message, which is notified when the message has been handled."""
 
     def consumed(self) -> None: ...
 
 
 class End(Protocol):
-    """The node, as its links see it."""
+    """The node as its links see it."""
 
     def receive(self, source: NodeId, pipe: Unread, message: Message) -> None:
-        """A message has arrived. The end calls `pipe.consumed()` once it has been handled."""
+        """Take a message that arrived. The end calls `pipe.consumed()` once it has been handled."""
 
     def closed(self, peer: NodeId, ended: "tuple[Pipe, ...]") -> None:
-        """Connections with `peer` have ended. The end calls `forget` for each pipe when that is handled."""
+        """Note that connections with `peer` have ended. The end calls `forget` for each pipe once that is handled."""
 
     def drained(self, peer: NodeId) -> None:
-        """The buffer to `peer` is half empty again."""
+        """Note that the buffer to `peer` is half empty again."""
 
     def probe_seen(self, source: NodeId, nonce: int) -> None:
-        """A probe has arrived."""
+        """Note that a probe arrived."""
 
     def probe_failed(self, to: NodeId, nonce: int, reason: str) -> None:
-        """A probe was not sent."""
+        """Note that a probe was not sent."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class _Count:
 
 
 class Links:
-    """The node's place in the network. `stream` draws how long a refused dial waits."""
+    """All connections of a node. `stream` draws the pause after a refused dial."""
 
     def __init__(
         self, hello: Hello, peers: Mapping[NodeId, tuple[str, int]], end: End, codec: Codec, stream: Stream
@@ -76,26 +76,26 @@ class Links:
         self._hello, self._node, self._peers, self._end, self._stream = hello, hello.source, peers, end, stream
         self._pipes: dict[NodeId, Pipe] = {}
         self._incoming: dict[NodeId, Incoming] = {}
-        self._dials: dict[NodeId, int] = {}  # How many there were.
+        self._dials: dict[NodeId, int] = {}  # The number of dials to each peer.
         self._failures: dict[NodeId, int] = {}  # Dials refused in a row.
         self._greetings: dict[NodeId, tuple[int, int]] = {}  # The latest life of each peer, and its connection.
-        self._ended: dict[NodeId, list[Pipe]] = {}  # What the machine is going to hear.
-        self._written: list[Pipe] = []  # What `flush` has to look at.
+        self._ended: dict[NodeId, list[Pipe]] = {}  # Ended pipes that the machine will be notified of.
+        self._written: list[Pipe] = []  # Pipes that `flush` has to look at.
         self._counts: dict[str, _Count] = {name: _Count() for name in (*peers, _CLIENT)}
-        self._dialling: set[asyncio.Task[None]] = set()  # Held, as the loop does not hold its tasks.
+        self._dialling: set[asyncio.Task[None]] = set()  # Strong references, as the loop does not hold its tasks.
         self._loopback = _Loopback(Pipe(hello.source, self, has_credit=False), end)
 
     async def listen(self, host: str, port: int) -> None:
-        """Take connections from now on."""
+        """Accept connections from now on."""
         listening = data_socket()
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         await asyncio.get_running_loop().create_server(lambda: Incoming(self), sock=listening, backlog=1024)
 
-    # What the machine asks for.
+    # Calls from the machine.
 
     def send(self, to: NodeId, message: Message) -> None:
-        """Hand a message to its pipe; `flush` lets it go. Raises ValueError if it cannot be sent."""
+        """Add a message to its pipe; `flush` sends it. Raises ValueError if it cannot be sent."""
         if to == self._node:
             self._loopback.send(message)
             return
@@ -109,20 +109,20 @@ class Links:
             self._close(pipe, "its buffer was full")
 
     def queued(self, to: NodeId, to_come: int) -> int:
-        """Messages in the buffer to `to`, once `to_come` more have been sent."""
+        """The number of messages in the buffer to `to`, once `to_come` more are sent."""
         if to == self._node:
             return self._loopback.queued(to_come)
         pipe = self._pipes.get(to)
         return pipe.queued(to_come) if pipe is not None else max(0, to_come - WINDOW)
 
     def flush(self) -> None:
-        """Let what was sent go."""
+        """Send the buffered messages."""
         for pipe in self._written:
             pipe.flush()
         self._written.clear()
 
     def forget(self, pipe: Pipe) -> None:
-        """The machine handles that this has ended: its next message opens another."""
+        """Forget a pipe whose end the machine handles now: the next message opens another."""
         if pipe is self._loopback.pipe:
             self._loopback = _Loopback(Pipe(self._node, self, has_credit=False), self._end)
         elif self._pipes.get(pipe.target) is pipe:
@@ -132,7 +132,7 @@ class Links:
                 self._pipes[pipe.target] = newer.answers
 
     def probe(self, to: NodeId, nonce: int) -> None:
-        """Send a probe as a message would be sent."""
+        """Send a probe on the path of messages."""
         if to not in self._peers:
             self._end.probe_failed(to, nonce, "there is no such peer")
             return
@@ -146,7 +146,7 @@ class Links:
             pipe.flush()
 
     def counters(self) -> dict[str, LinkCounters]:
-        """What was counted for each peer, and for all clients."""
+        """The counts for each peer, and for all clients."""
         queued = dict.fromkeys(self._counts, 0)
         for to, pipe in self._pipes.items():
             queued[to if to in self._peers else _CLIENT] += pipe.queued(0)
@@ -155,7 +155,7 @@ class Links:
             for name, each in self._counts.items()
         }
 
-    # What connections tell: `Closer`.
+    # Calls from connections: `Closer`.
 
     def welcomed(self, pipe: Pipe, welcome: Welcome) -> None:
         if welcome.node != pipe.target:
@@ -210,7 +210,7 @@ class Links:
         if incoming.source:
             self._end_incoming(incoming)
 
-    # How connections begin and end.
+    # The beginning and end of connections.
 
     def _dial(self, to: NodeId) -> Pipe:
         pipe = self._pipes[to] = Pipe(to, self)
@@ -236,7 +236,7 @@ class Links:
                 self._refuse(pipe, str(error) or "nobody accepts")
 
     def _refuse(self, pipe: Pipe, reason: str) -> None:
-        """Lose what is sent there, and say so after a while."""
+        """Lose messages sent to that pipe, and report its end after a pause."""
         self._count(pipe.target).refused += 1
         failures = self._failures.get(pipe.target, 0)
         if pipe.target in self._peers:
@@ -247,7 +247,7 @@ class Links:
         asyncio.get_running_loop().call_later(drawn_ms / 1000, self._will_tell, pipe.target, pipe)
 
     def _close(self, pipe: Pipe, reason: str) -> None:
-        """A pipe has ended: after a handshake that failed, as one that was refused."""
+        """Handle the end of a pipe: after a failed handshake, it counts as refused."""
         if pipe.target_life is None:
             self._refuse(pipe, reason)
         else:
@@ -262,7 +262,7 @@ class Links:
         pipe.probes.clear()
 
     def _end_incoming(self, incoming: Incoming) -> None:
-        """An incoming connection has ended, whoever ended it; a client's answers end with it."""
+        """Handle the end of an incoming connection; a client's answers end with it."""
         incoming.end()
         if self._incoming.get(incoming.source) is incoming:
             del self._incoming[incoming.source]
@@ -273,7 +273,7 @@ class Links:
         self._will_tell(incoming.source, answers)
 
     def _will_tell(self, peer: NodeId, pipe: Pipe | None) -> None:
-        """Tell the machine a moment later, so that both directions to a peer that died are one `Closed`."""
+        """Notify the machine a moment later, so that both directions to a dead peer make one `Closed`."""
         if peer not in self._ended:
             self._ended[peer] = []
             asyncio.get_running_loop().call_later(_TOGETHER_S, self._tell_closed, peer)
@@ -290,15 +290,15 @@ class Links:
 
 
 class _Loopback:
-    """What a node sends to itself: no connection, but bounds and an end as others have."""
+    """The messages of a node to itself: not a connection, but with the same bounds and the same end."""
 
     def __init__(self, pipe: Pipe, end: End) -> None:
-        self.pipe = pipe  # Only says whether it is open.
+        self.pipe = pipe  # It only shows if the loopback is open.
         self._node, self._end = pipe.target, end
         self._unread = 0
 
     def send(self, message: Message) -> None:
-        """Let the node have it when its turn comes."""
+        """Queue a message for the node."""
         if not self.pipe.is_open:
             return
         if self._unread >= WINDOW + BUFFER:
@@ -309,9 +309,9 @@ class _Loopback:
         self._end.receive(self._node, self, message)
 
     def queued(self, to_come: int) -> int:
-        """Messages that wait, but for the first WINDOW of them."""
+        """The number of waiting messages beyond the first WINDOW."""
         return max(0, (self._unread if self.pipe.is_open else 0) + to_come - WINDOW)
 
     def consumed(self) -> None:
-        """One has been handled."""
+        """Note that one message has been handled."""
         self._unread -= 1

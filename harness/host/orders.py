@@ -1,4 +1,4 @@
-"""What the harness may order a node to do on the control channel, and what is known of its failpoints."""
+"""The orders of the harness to a node on the control channel, and the state of its failpoints."""
 
 import time
 from collections.abc import Callable
@@ -26,22 +26,22 @@ from harness.host.outbox import Outbox
 
 
 class Failpoints:
-    """Which of them are armed, and at which the node is frozen."""
+    """The armed failpoints, and the one at which the node is frozen."""
 
     def __init__(self) -> None:
         self.frozen: Reached | None = None
         self._armed: dict[int, str] = {}
 
     def arm(self, number: int, point: str) -> None:
-        """Freeze there; several at one point strike in the order in which they were armed."""
+        """Arm that failpoint; several orders at one point take effect in the order of arming."""
         self._armed[number] = point
 
     def disarm(self, number: int) -> None:
-        """Forget it."""
+        """Cancel that order."""
         self._armed.pop(number, None)
 
     def reach(self, point: str) -> Reached | None:
-        """The machine has come to that point: where the node is frozen now, if it is."""
+        """Note that the machine reached that point; returns the freeze, if one begins now."""
         for number, armed in self._armed.items():
             if armed == point:
                 del self._armed[number]
@@ -56,7 +56,7 @@ class Failpoints:
 
 
 class Obedient(Protocol):
-    """The node, as far as orders concern it."""
+    """The node as orders see it."""
 
     delay_ns: int
     failpoints: Failpoints
@@ -73,7 +73,7 @@ class Obedient(Protocol):
 
 
 def obey(node: Obedient, order: FromHarness) -> None:
-    """Carry out an order. What is of no consequence any more is ignored."""
+    """Carry out an order. Outdated orders are ignored."""
     match order:
         case Open():
             pass

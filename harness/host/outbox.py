@@ -1,11 +1,11 @@
 """Evidence on its way to the history: kept until the harness has acknowledged it.
 
-1. Sequences grow within a life, and from life to life: (life << 40) + 1, 2, ... So who takes only what is greater than
-   the last that it took takes everything once, however often a connection breaks.
-2. Nothing that a node has seen is lost while it acts on it, and what others do because of it is recorded after it:
-   the node sends and writes nothing before all is acknowledged (`is_settled`). Else an operation that a restart made
-   possible could stand before that restart in the history.
-3. What is not acknowledged is bounded: a node whose outbox `is_full` handles nothing until that is over.
+1. Sequences grow within a life, and from life to life: (life << 40) + 1, 2, ... So a receiver that takes only greater
+   sequences than the last one taken takes everything once, however often a connection breaks.
+2. An event that a node acts on is never lost, and its consequences elsewhere are recorded after it: the node sends and
+   writes nothing before all evidence is acknowledged (`is_settled`). Else an operation that a restart made possible
+   could precede that restart in the history.
+3. Unacknowledged evidence is bounded: a node whose outbox `is_full` handles nothing until it has room.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ class _Sent(NamedTuple):
 
 
 class Outbox:
-    """What this life has to tell. `write` hands a frame to the control channel, or drops it if there is none."""
+    """The evidence of this life. `write` passes a frame to the control channel, or drops it if there is none."""
 
     def __init__(self, life: int, write: Callable[[bytes], None], now_ns: Callable[[], int]) -> None:
         self._write, self._now_ns = write, now_ns
@@ -37,32 +37,32 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """Is so much unacknowledged that nothing may be added?"""
+        """True if there is too much unacknowledged evidence to add more."""
         return self._bytes > _UNACKNOWLEDGED_MAX
 
     @property
     def is_settled(self) -> bool:
-        """Is everything acknowledged?"""
+        """True if everything is acknowledged."""
         return not (self._items or self._unacknowledged)
 
     def add(self, item: Item) -> None:
-        """Evidence for the next `flush`."""
+        """Add evidence for the next `flush`."""
         self._items.append(item)
 
     def flush(self) -> None:
-        """Send what was added. Raises ValueError if an item is too large for a frame."""
+        """Send the added evidence. Raises ValueError if an item is too large for a frame."""
         while self._items:
             items = self._items[:_ITEMS_MAX]
             del self._items[:_ITEMS_MAX]
             self._send(tuple(items))
 
     def acknowledge(self, sequence: int) -> None:
-        """The history has all up to that sequence."""
+        """Note that the history has all evidence up to that sequence."""
         while self._unacknowledged and self._unacknowledged[0].sequence <= sequence:
             self._bytes -= len(self._unacknowledged.popleft().frame)
 
     def send_again(self) -> None:
-        """A new connection: everything that is not acknowledged goes there first."""
+        """Send everything unacknowledged on a new connection, before anything else."""
         for sent in self._unacknowledged:
             self._write(sent.frame)
 

@@ -1,13 +1,13 @@
-"""The two ends of data connections over TCP: a pipe is the source's, an `Incoming` the target's.
+"""The two ends of data connections over TCP: the source's end is a `Pipe`, the target's an `Incoming`.
 
 Theory of operation.
 1. A pipe is open from the first send on. Frames wait in its buffer until the target has welcomed it, while WINDOW of
-   them are under way or unhandled, and whenever TCP takes no more; a send into a full buffer ends it. It ends once, and
-   what is sent to it from then on is lost.
+   them are in transit or unhandled, and whenever TCP takes no more; a send into a full buffer ends it. It ends once,
+   and later messages to it are lost.
 2. An incoming connection hands at most WINDOW messages to the machine before one of them is handled; then it reads no
-   more, TCP fills up, and frames wait on the other side. It says now and then on the same connection how many frames
-   it has handled: else the buffers of two kernels and a proxy would hide a slow target from the source for long.
-3. Of an incoming connection nothing is handed on any more once its end is known.
+   more, TCP fills up, and frames wait on the other side. From time to time it reports on the same connection how many
+   frames it has handled: else the buffers of two kernels and a proxy would long hide a slow target from the source.
+3. An incoming connection delivers nothing more once its end is known.
 """
 
 import asyncio
@@ -35,42 +35,42 @@ from harness.host.frames import (
 
 WINDOW: Final = 128
 BUFFER: Final = 1024
-SOCKET_BYTES: Final = 1 << 16  # What the kernel may hold back in each direction, about.
+SOCKET_BYTES: Final = 1 << 16  # The kernel's buffer in each direction, approximately.
 HANDSHAKE_S: Final = 4.0
 _WRITE_FRAMES: Final = 64  # In one write.
-_CREDIT_FRAMES: Final = WINDOW // 4  # After so many frames the target tells.
+_CREDIT_FRAMES: Final = WINDOW // 4  # The target reports after this many frames.
 _TRANSPORT_BYTES: Final = 1 << 14  # Above this a transport takes no more.
 
 
 class Closer(Protocol):
-    """Who is told what happens to connections."""
+    """The receiver of connection events."""
 
     codec: Codec
 
     def welcomed(self, pipe: "Pipe", welcome: Welcome) -> None:
-        """Messages may go out. Raises BadFrame if they may not."""
+        """Note that messages may be sent. Raises BadFrame if they may not."""
 
     def pipe_ended(self, pipe: "Pipe", reason: str) -> None:
-        """The other side, or the network, has ended it."""
+        """Note that the other side, or the network, ended the pipe."""
 
     def drained(self, peer: NodeId) -> None:
-        """A buffer that was more than half full is half empty."""
+        """Note that a buffer that was more than half full is half empty."""
 
     def greeted(self, incoming: "Incoming", hello: Hello) -> None:
-        """Somebody has connected. Raises BadFrame if that is not to be."""
+        """Note a new connection. Raises BadFrame if it is refused."""
 
     def receive(self, incoming: "Incoming", message: Message) -> None:
-        """A message for the machine."""
+        """Pass a message to the machine."""
 
     def probe_seen(self, source: NodeId, nonce: int) -> None:
-        """A probe has arrived."""
+        """Note that a probe arrived."""
 
     def incoming_ended(self, incoming: "Incoming", *, is_bad: bool) -> None:
-        """The other side, or the network, has ended it; or it sent what is no frame."""
+        """Note that the other side, or the network, ended it; or that it sent an invalid frame."""
 
 
 def data_socket() -> socket.socket:
-    """A socket with small buffers, so that a slow receiver is soon felt; a listening one hands that on."""
+    """A socket with small buffers, so that a slow receiver is soon noticed; a listening one passes the sizes on."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
@@ -80,25 +80,28 @@ def data_socket() -> socket.socket:
 
 
 class Pipe:
-    """What the machine sends to `target`: frames in order, each at most once."""
+    """The outgoing messages to `target`: frames in order, each at most once."""
 
     def __init__(self, target: NodeId, closer: Closer, *, has_credit: bool = True) -> None:
-        """`has_credit`: the target says what it has handled. A client does not: its calls wait for their answers."""
+        """Create a pipe. `has_credit`: the target reports what it has handled.
+
+        A client does not: its calls await answers.
+        """
         self.target = target
         self._has_credit = has_credit
         self._flown = 0  # Frames that have left the buffer,
-        self._handled = 0  # and those of them that the target has handled, as far as it has told.
+        self._handled = 0  # and those of them that the target has handled, by its own report.
         self.is_open = True
         self.target_life: int | None = None  # None until it is welcomed.
         self.probes: list[int] = []  # Nonces of those in the buffer.
         self._closer = closer
         self._buffer: deque[bytes] = deque()
         self._transport: asyncio.Transport | None = None
-        self._takes = False  # Whether the transport is to be written to.
+        self._takes = False  # True if the transport accepts data.
         self._was_full = False
 
     def push(self, frame: bytes) -> bool:
-        """Add a frame to the buffer; False if that is full."""
+        """Add a frame to the buffer; returns False if that is full."""
         if len(self._buffer) >= BUFFER:
             self.flush()
             if len(self._buffer) >= BUFFER:
@@ -107,37 +110,37 @@ class Pipe:
         return True
 
     def waiting(self) -> int:
-        """Frames in the buffer."""
+        """The number of frames in the buffer."""
         return len(self._buffer)
 
     def queued(self, to_come: int) -> int:
-        """Frames in the buffer, once `to_come` more have been sent.
+        """The number of frames in the buffer, once `to_come` more have been sent.
 
-        However the connection is, no more than WINDOW of them leave at once: so a machine that sends until its buffer
-        is full comes to an end, and the rest is lost if the connection has ended.
+        In any state of the connection, at most WINDOW of them leave at once: so a machine that sends until its buffer
+        is full stops, and the rest is lost if the connection has ended.
         """
         is_clear = (self._takes and not self._buffer) or not self.is_open
         room = self._room() if is_clear else 0
         return len(self._buffer) + max(0, to_come - room)
 
     def attach(self, transport: asyncio.Transport) -> None:
-        """That is the connection; nothing goes there before `welcome`."""
+        """Set the pipe's connection; nothing is sent before `welcome`."""
         transport.set_write_buffer_limits(high=_TRANSPORT_BYTES)
         self._transport = transport
 
     def welcome(self, life: int) -> None:
-        """From now on what is in the buffer goes out."""
+        """Begin to send the buffered frames."""
         self.target_life = life
         self._takes = True
         self.flush()
 
     def credit(self, handled: int) -> None:
-        """So many frames has the target handled."""
+        """Note the number of frames that the target has handled."""
         self._handled = handled
         self.flush()
 
     def flush(self) -> None:
-        """Let TCP have as much as it and the target take."""
+        """Pass as many frames to TCP as it and the target accept."""
         buffer, transport = self._buffer, self._transport
         while buffer and self._takes and transport is not None and not transport.is_closing():
             count = min(len(buffer), _WRITE_FRAMES, self._room())
@@ -154,24 +157,24 @@ class Pipe:
             self._closer.drained(self.target)
 
     def _room(self) -> int:
-        """How many frames may leave now."""
+        """The number of frames that may leave now."""
         if not (self._has_credit and self.is_open):
             return WINDOW
-        # The target tells of _CREDIT_FRAMES at a time: of so many fewer it may not have told yet.
+        # The target reports every _CREDIT_FRAMES frames, so up to one fewer may be handled but not reported.
         return WINDOW + _CREDIT_FRAMES - 1 - (self._flown - self._handled)
 
     def pause(self) -> None:
-        """TCP takes no more."""
+        """Stop writing: TCP takes no more."""
         self._takes = False
 
     def resume(self) -> None:
-        """TCP takes frames again."""
+        """Resume writing: TCP takes frames again."""
         if self.is_open and self.target_life is not None:
             self._takes = True
             self.flush()
 
     def close(self) -> None:
-        """Take no more; what the kernel has may still arrive."""
+        """Accept no more frames; data already in the kernel may still arrive."""
         self.is_open = self._takes = False
         self._buffer.clear()
         if self._transport is not None:
@@ -180,7 +183,7 @@ class Pipe:
 
 
 class Dialled(asyncio.Protocol):
-    """The connection of a pipe, in which the target says Welcome, and then how much it has handled."""
+    """The connection of a pipe, on which the target sends Welcome, and then how much it has handled."""
 
     _transport: asyncio.Transport
     _too_late: asyncio.TimerHandle
@@ -197,7 +200,7 @@ class Dialled(asyncio.Protocol):
         if self._pipe.is_open:
             self._pipe.attach(transport)
             transport.write(encode_frame(self._hello))
-        else:  # It overflowed meanwhile.
+        else:  # The buffer overflowed meanwhile.
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -229,20 +232,20 @@ class Dialled(asyncio.Protocol):
 
 
 class Incoming(asyncio.Protocol):
-    """A connection that somebody else has dialled. A client gets its answers on it, by `answers`."""
+    """A connection dialled by another party. A client gets its answers on it, by `answers`."""
 
     _transport: asyncio.Transport
     _too_late: asyncio.TimerHandle
 
     def __init__(self, closer: Closer) -> None:
-        self.source = NodeId("")  # Until it is known.
+        self.source = NodeId("")  # Empty until it is known.
         self.life = 0
         self.is_ended = False
         self.answers: Pipe | None = None
         self._closer, self._codec = closer, closer.codec
         self._splitter = Splitter(HANDSHAKE_MAX)
         self._unread = 0
-        self._handled = 0  # Frames, and those of them that the source was told of.
+        self._handled = 0  # Frames handled, and those reported to the source.
         self._told = 0
         self._is_full = False
 
@@ -252,7 +255,7 @@ class Incoming(asyncio.Protocol):
         self._too_late = asyncio.get_running_loop().call_later(HANDSHAKE_S, self._transport.abort)
 
     def welcome(self, hello: Hello, welcome: Welcome, answers: Pipe | None) -> None:
-        """Take messages of that source from now on."""
+        """Accept messages of that source from now on."""
         self.source, self.life, self.answers = hello.source, hello.life, answers
         self._splitter.limit = DATA_MAX
         self._too_late.cancel()
@@ -266,7 +269,7 @@ class Incoming(asyncio.Protocol):
         self._hand_on()
 
     def consumed(self) -> None:
-        """The machine has handled one of the messages."""
+        """Note that the machine has handled one of the messages."""
         self._unread -= 1
         self._count()
         if self._is_full and self._unread <= WINDOW // 2 and not self.is_ended:
@@ -276,7 +279,7 @@ class Incoming(asyncio.Protocol):
                 self._transport.resume_reading()
 
     def end(self) -> None:
-        """Hand nothing on any more."""
+        """Deliver nothing more."""
         self.is_ended = True
         self._transport.abort()
 
@@ -319,7 +322,7 @@ class Incoming(asyncio.Protocol):
             self._closer.receive(self, message)
 
     def _count(self) -> None:
-        """One more frame has been handled."""
+        """Count one more handled frame."""
         self._handled += 1
         if self._handled - self._told >= _CREDIT_FRAMES and self.answers is None and not self._transport.is_closing():
             self._told = self._handled

@@ -1,16 +1,16 @@
-"""A node's durable state: one file that only grows, in which every write of the machine is a record.
+"""A node's durable state: one append-only file, with a record for every write of the machine.
 
 Theory of operation.
 1. A record is a head of twelve bytes (length of the payload, checksum of the payload, checksum of these eight bytes;
    CRC-32, big-endian) and the payload: msgpack of an append, a truncation or a put. It is written, by one call, when
    the effect is carried out; recovery carries out all records in order.
-2. A write that a kill cut short leaves a prefix of its record at the end of the file: recovery cuts it off. Anything
-   else that does not check is damage, and refused: what was promised to be durable would be missing.
-3. The sidecar says up to which byte the file has been synced. It is written between the sync and `Synced`, and the
-   kernel outlives the process: so it never says more than was synced, nor less than was promised.
-4. A kill of the process alone loses nothing that was written. The nemesis can make it lose what was not synced by a
-   file `crash-mode`, written while the node is down: "lost" (all of it) or "torn" (a drawn part).
-5. What recovery hands to the machine is synced before: a later crash cannot take it back.
+2. A write interrupted by a kill leaves a prefix of its record at the end of the file: recovery cuts it off. Any other
+   failed check is damage, and is refused: durable writes would be missing.
+3. The sidecar holds the number of bytes that have been synced. It is written between the sync and `Synced`, and the
+   kernel outlives the process: so it never exceeds the synced bytes, nor falls short of the promised ones.
+4. A kill of the process alone loses no written data. The nemesis can make it lose unsynced data by a file
+   `crash-mode`, written while the node is down: "lost" (all of it) or "torn" (a drawn part).
+5. Recovery syncs the data before the machine gets it: a later crash cannot lose it.
 """
 
 import os
@@ -34,12 +34,12 @@ CRASH_MODE_FILE: Final = "crash-mode"
 MAGIC: Final = b"seamark node 1\n"
 _CHECKED: Final = struct.Struct(">II")
 _HEAD_SIZE: Final = _CHECKED.size + 4
-_SIDECAR: Final = struct.Struct(">QQ")  # The node's life, and the bytes that are synced.
+_SIDECAR: Final = struct.Struct(">QQ")  # The node's life, and the number of synced bytes.
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class StorageDamaged(SeamarkError):
-    """The file does not hold what was written to it: names the file, the record and its byte."""
+    """The file differs from what was written to it; the message names the file, the record and its byte."""
 
 
 class _Append(msgspec.Struct, frozen=True, array_like=True, tag="a"):
@@ -62,7 +62,7 @@ _DECODER: Final[msgspec.msgpack.Decoder[_Write]] = msgspec.msgpack.Decoder(_Writ
 
 
 class Recovered:
-    """What the disk holds after a start: `Durable`."""
+    """The content of the disk after a start: `Durable`."""
 
     def __init__(self, logs: Mapping[str, Sequence[Message]], values: Mapping[str, Message]) -> None:
         self._logs, self._values = logs, values
@@ -72,12 +72,12 @@ class Recovered:
         return tuple(self._logs.get(name, ()))
 
     def value(self, key: str) -> Message | None:
-        """The value last put, or None."""
+        """The value last put under that key, or None."""
         return self._values.get(key)
 
 
 class _Scanned(NamedTuple):
-    """The whole records of a file: `ends[i]` is the byte after record i, `payloads[i]` what it holds."""
+    """The whole records of a file: record i ends before byte `ends[i]`, and `payloads[i]` is its payload."""
 
     ends: Sequence[int]
     payloads: Sequence[bytes]
@@ -88,7 +88,7 @@ class _Scanned(NamedTuple):
 
 
 class Storage:
-    """The files of one life of a node. Counts its lives; writes raise OSError when the disk is full or broken."""
+    """The files of one life of a node. It counts the lives; writes raise OSError when the disk is full or broken."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,9 +103,9 @@ class Storage:
         self._size = self._synced  # Until `recover`.
 
     def recover(self, codec: Codec, stream: Stream) -> tuple[Recovered, int]:
-        """What the file holds, and how many records a crash was made to lose; to be called once, before all else.
+        """The content of the file, and the number of records removed to simulate a crash. Call it once, first.
 
-        Raises StorageDamaged if the file is not what was written.
+        Raises StorageDamaged if the file differs from what was written.
         """
         lost = self._crash(stream)
         scanned = self._scan()
@@ -160,7 +160,7 @@ class Storage:
             raise OSError(ENOSPC, f"took {written} of {len(content)} bytes", str(self._path))
 
     def _crash(self, stream: Stream) -> int:
-        """Lose what the nemesis wants to be lost (4). How many records those are."""
+        """Remove the records that the nemesis orders to be lost (4); returns their number."""
         order = self._folder / CRASH_MODE_FILE
         if not order.exists():
             return 0
@@ -176,13 +176,13 @@ class Storage:
             survivors = stream.below(len(unsynced) + 1) if mode == "torn" else 0
         cut = scanned.ends[unsynced[survivors - 1]] if survivors else min(scanned.end, max(self._synced, len(MAGIC)))
         if mode == "torn" and survivors < len(unsynced):
-            cut += stream.below(scanned.ends[unsynced[survivors]] - cut)  # A piece of the next may be there as well.
+            cut += stream.below(scanned.ends[unsynced[survivors]] - cut)  # A piece of the next may survive as well.
         self._cut(cut)
         order.unlink()
         return len(unsynced) - survivors
 
     def _cut(self, size: int) -> None:
-        """Cut the file at that byte, and give it its first line if it has none."""
+        """Cut the file at that byte, and write its first line if it has none."""
         if os.fstat(self._file).st_size != size:
             os.ftruncate(self._file, size)
             if size <= len(MAGIC):
@@ -192,7 +192,10 @@ class Storage:
         self._size = size
 
     def _scan(self) -> _Scanned:
-        """All whole records. Raises StorageDamaged if what follows them is no torn tail (2), or if synced ones lack."""
+        """All whole records.
+
+        Raises StorageDamaged if they are followed by more than a torn tail (2), or synced ones are missing.
+        """
         content = os.pread(self._file, os.fstat(self._file).st_size, 0)
         if not content.startswith(MAGIC[: len(content)]):
             raise StorageDamaged(f"{self._path}: not the state of a node of this version (its first line differs)")
@@ -220,7 +223,7 @@ class Storage:
         return StorageDamaged(f"{self._path}: record {number} at byte {start} is damaged: {why}")
 
     def _read_sidecar(self) -> tuple[int, int]:
-        """The life before this one, and the bytes that are synced: zeros before the first."""
+        """The previous life, and the number of synced bytes: zeros before the first life."""
         content = os.pread(self._sidecar, _SIDECAR.size + 4, 0)
         if not content:
             return 0, 0
@@ -231,6 +234,9 @@ class Storage:
         return int(life), int(synced)
 
     def _write_sidecar(self) -> None:
-        """In place and by one call: a kill leaves the old content or the new, and a full disk does not matter."""
+        """Write the sidecar in place by one call.
+
+        A kill leaves the old or the new content; a full disk does not matter.
+        """
         values = _SIDECAR.pack(self.life, self._synced)
         os.pwrite(self._sidecar, values + crc32(values).to_bytes(4, "big"), 0)

@@ -1,7 +1,7 @@
 """The first process of a container: it loads the code once, and forks one child for each life of the node.
 
-A child that has ended is started again: after the time that it asked for, else after a second, as a service manager
-would. SIGTERM and SIGINT end child and supervisor.
+A child that has ended is started again: after the time that it requested, else after one second, as a service manager
+would do. SIGTERM and SIGINT end child and supervisor.
 """
 
 import gc
@@ -21,7 +21,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def supervise(live: Callable[[Callable[[int, int | None], None]], None]) -> NoReturn:
-    """Run `live(leave)` in one child after the other. `leave(exit code, after_ns)` ends it there and then."""
+    """Run `live(leave)` in one child after the other. `leave(exit code, after_ns)` ends the child immediately."""
     child = 0
 
     def stop(number: int, _: FrameType | None) -> None:
@@ -31,7 +31,7 @@ def supervise(live: Callable[[Callable[[int, int | None], None]], None]) -> NoRe
 
     for number in _SIGNALS:
         signal.signal(number, stop)
-    gc.freeze()  # What is loaded now is garbage in no life.
+    gc.freeze()  # Objects loaded before the fork are never garbage in any life.
     while True:
         asked, asking = os.pipe()
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
@@ -53,7 +53,7 @@ def supervise(live: Callable[[Callable[[int, int | None], None]], None]) -> NoRe
 
 
 def _wait(duration_s: float) -> None:
-    """Return when that time has passed. `time.sleep` fails with EINVAL where libfaketime is loaded."""
+    """Return after that time. `time.sleep` fails with EINVAL where libfaketime is loaded."""
     select.select([], [], [], duration_s)
 
 
@@ -68,13 +68,13 @@ def _be_child(live: Callable[[Callable[[int, int | None], None]], None], asking:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     try:
         live(leave)
-    except BaseException as error:  # noqa: BLE001  Nothing of a child may go on in the supervisor's code.
+    except BaseException as error:  # noqa: BLE001  No exception of a child may reach the supervisor's code.
         print(f"the node's process: {error!r}", file=sys.stderr, flush=True)  # noqa: T201
     os._exit(_CHILD_FAILED)
 
 
 def _await(child: int) -> int:
-    """The status with which the child has ended. Other children, which were left to the first process, are buried."""
+    """The exit status of the child. Other children, inherited by the first process, are reaped too."""
     while True:
         ended, status = os.wait()
         if ended == child:

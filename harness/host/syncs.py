@@ -1,4 +1,4 @@
-"""Syncs in the background: in order, and each covers all that was written before it was asked for."""
+"""Syncs in the background: in order, each covering all writes before its request."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from harness.host.storage import Storage
 
 
 class Syncs:
-    """Calls `done(token)` in the loop for each sync, or once `failed(error)`."""
+    """A queue of syncs. It calls `done(token)` in the loop for each one, or `failed(error)` once."""
 
     def __init__(self, storage: Storage, done: Callable[[int], None], failed: Callable[[OSError], None]) -> None:
         self._storage, self._done, self._failed = storage, done, failed
@@ -17,7 +17,7 @@ class Syncs:
         self._running: tuple[int, ...] = ()
 
     def ask(self, token: int) -> None:
-        """Make everything before it durable. Those that wait while another runs share the next."""
+        """Make all earlier writes durable. Requests that wait while a sync runs share the next one."""
         self._waiting.append(token)
         if not self._running:
             self._start()

@@ -1,4 +1,4 @@
-"""One page for many runs of one scenario, sorted by what was found; each run's own page is a link."""
+"""One page for many runs of one scenario, sorted by findings, with links to the pages of the runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from harness.report.markdown import escaped, table
 from harness.report.model import FindingRow, Report
 from harness.report.page import TITLES, headline, rendered
 
-LINKS_MAX: Final = 8  # Runs that are named beside a class of findings; the list of runs has all.
+LINKS_MAX: Final = 8  # Runs that are named with a class of findings; the list of runs has all.
 PROMISE_WORDS: Final = ("violated", "unknown", "not-exercised", "holds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What is said of a batch as a whole. `stopped`: why not all planned runs were begun."""
+    """The outcome of a whole batch. `stopped` is the reason why not all planned runs were begun."""
 
     verdict: str
     exit_code: int
@@ -31,20 +31,20 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Class:
-    """A class of findings over all runs: `times` it was seen, in `runs`."""
+    """A class of findings over all runs: seen `times` times, in `runs`."""
 
     anomaly: str
     promises: tuple[str, ...]
     sentence: str
     headline: str
     times: int
-    runs: tuple[tuple[str, str], ...]  # What a link says, and where it leads.
+    runs: tuple[tuple[str, str], ...]  # The text of a link, and its target.
     run_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromiseSum:
-    """A promise over all runs."""
+    """A promise's results over all runs."""
 
     id: str
     text: str
@@ -54,7 +54,7 @@ class PromiseSum:
 
 
 def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str:
-    """The page, to be written into `folder`: its links are relative to that."""
+    """The page, to be written into `folder`: its links are relative to that folder."""
     classes = _classes(reports, folder)
     first = reports[0] if reports else None
     word = Verdict(summary.verdict).word
@@ -75,7 +75,7 @@ def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str
 
 
 def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
-    """The same as Markdown, for the summary of a job."""
+    """The same content as Markdown, for the summary of a job."""
     lines = [f"## {Verdict(summary.verdict).word}: {escaped(summary.reason)}", ""]
     if summary.stopped:
         lines += [f"stopped after {len(reports)} of {summary.planned} runs: {escaped(summary.stopped)}", ""]
@@ -113,7 +113,7 @@ def _title(summary: Summary, classes: Sequence[Class], count: int) -> str:
 
 
 def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
-    """The classes, broken promises first, then by how many runs show them, and how often."""
+    """The classes: broken promises first, then by the number of runs that show them, and of occurrences."""
     found: dict[str, list[tuple[Report, FindingRow]]] = {}
     for report in reports:
         for finding in report.findings:
@@ -151,7 +151,7 @@ def _promises(reports: Sequence[Report]) -> Iterator[PromiseSum]:
 
 
 def _faults(reports: Sequence[Report]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Each kind of fault: planned, with effect, and the operations that ended meanwhile (ok, fail, unknown)."""
+    """Each kind of fault: steps planned, steps with effect, and operations ended meanwhile (ok, fail, unknown)."""
     for kind in dict.fromkeys(row.kind for report in reports for row in report.faults):
         rows = [row for report in reports for row in report.faults if row.kind == kind]
         columns = zip(*((row.planned, row.effective, row.ok, row.fail, row.info) for row in rows), strict=True)
@@ -159,7 +159,7 @@ def _faults(reports: Sequence[Report]) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _sorted(reports: Sequence[Report]) -> list[Report]:
-    """The worst first; among those, the same finding together."""
+    """The reports, worst verdict first; within a verdict, equal findings are together."""
     order = [verdict.value for verdict in Verdict]
 
     def place(report: Report) -> tuple[int, str, int]:
@@ -169,5 +169,5 @@ def _sorted(reports: Sequence[Report]) -> list[Report]:
 
 
 def _link(report: Report, folder: Path) -> str:
-    """Where the page of a run is, seen from the folder; nowhere, if it has none."""
+    """The path of a run's page relative to the folder; empty if it has none."""
     return quote(relpath(Path(report.run) / "report.html", folder)) if report.run else ""

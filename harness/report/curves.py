@@ -1,4 +1,4 @@
-"""What plots consist of: paths with the style of their class, and the marks beside them."""
+"""The parts of plots: paths with the style of their class, and axis marks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """One plot. `note` says what its smallest mark stands for.
+    """One plot. `note` explains its smallest mark.
 
-    `reach` is, for each of so many columns of one width, the highest and the lowest place that is drawn there: a plot
-    that has it is stretched in height as well when a part of the time is looked at.
+    `reach` has, for each of several columns of equal width, the highest and lowest point drawn there: zooming into
+    such a plot stretches its height as well.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Plot:
 
 
 def line(heights: np.ndarray, height: int = HEIGHT) -> Markup:
-    """Steps through heights between 0 and 1, one for each column; what is not a number is left out."""
+    """The SVG path that steps through heights between 0 and 1, one per column; NaN leaves a gap."""
     wide = WIDTH / len(heights)
     parts, is_down = list[str](), False
     for place, y in enumerate((height * (1 - heights)).tolist()):
@@ -55,5 +55,5 @@ def line(heights: np.ndarray, height: int = HEIGHT) -> Markup:
 
 
 def linear_ticks(top: float) -> tuple[Tick, ...]:
-    """Nothing, half of it and all of it, from below."""
+    """Ticks at zero, half of `top`, and `top`, from below."""
     return tuple(Tick(HEIGHT * (1 - part / 2), f"{top * part / 2:g}") for part in range(3))

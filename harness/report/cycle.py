@@ -1,4 +1,4 @@
-"""A cycle as a drawing: its transactions below each other, an arrow down for each edge, and the last one back up."""
+"""A cycle as a drawing: its transactions below each other, an arrow down for each edge, and the last arrow back up."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ LINE: Final = 16
 GAP: Final = 46
 TEXT_MAX: Final = 36
 NAME_MAX: Final = 30
-WATERMARK: Final = re.compile(r"(?:W )?(.+)[@/](\d+)")  # Who was told, and the position.
+WATERMARK: Final = re.compile(r"(?:W )?(.+)[@/](\d+)")  # The subscriber that received the watermark, and the position.
 MEANING: Final = {
     "ww": "overwrote, or appended after",
     "wr": "was read by",
@@ -49,13 +49,13 @@ class Edge:
 
     @property
     def middle(self) -> float:
-        """Where its label stands."""
+        """The height of its label."""
         return (self.y1 + self.y2) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The whole; `legend` says what the relations mean."""
+    """The whole drawing; `legend` explains the relations."""
 
     height: int
     boxes: tuple[Box, ...]
@@ -64,7 +64,7 @@ class Drawing:
 
 
 def cycle_drawing(cycle: Sequence[Step], operations: Mapping[int, tuple[Invoke, Complete | None]]) -> Drawing | None:
-    """The drawing of a finding's cycle; None if it has none. `operations` by index, as far as they are known."""
+    """The drawing of a finding's cycle; None if it has none. `operations` holds the known ones, by index."""
     if not cycle:
         return None
     boxes: dict[str, Box] = {}
@@ -90,7 +90,7 @@ def cycle_drawing(cycle: Sequence[Step], operations: Mapping[int, tuple[Invoke, 
 
 
 def _mops(name: str, operations: Mapping[int, tuple[Invoke, Complete | None]]) -> Sequence[MicroOp]:
-    """The steps of a transaction of the cycle."""
+    """The micro-operations of a transaction of the cycle."""
     known = operations.get(int(name[1:])) if _is_operation(name) else None
     if known is None:
         return ()
@@ -99,18 +99,21 @@ def _mops(name: str, operations: Mapping[int, tuple[Invoke, Complete | None]]) -
 
 
 def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp]) -> tuple[str, ...]:
-    """What a box says of itself: the steps on keys that others of the cycle touch as well."""
+    """The lines of a box: the steps on keys that other transactions of the cycle touch too."""
     if not _is_operation(name):
         told = WATERMARK.fullmatch(name)
         return (_short(f"{told[1]} was told: all up to {told[2]}" if told else "what was announced as complete"),)
-    most = LINES_MAX + (len(every) == LINES_MAX + 1)  # "And 1 more" takes the room of the one.
+    most = LINES_MAX + (len(every) == LINES_MAX + 1)  # "And 1 more" would take as much room as that one.
     shown = [_short(mop_text(mop)) for mop in (every if len(every) <= most else telling or every)[:most]]
     left = len(every) - len(shown)
     return (*shown, f"and {left} more") if left else tuple(shown)
 
 
 def _is_operation(name: str) -> bool:
-    """Is it a transaction, by its index? All else is a watermark, which reads what it says is complete."""
+    """True for a transaction, named by its index.
+
+    All other members are watermarks, which read what they declare complete.
+    """
     return name.startswith("T") and name[1:].isdecimal()
 
 

@@ -1,7 +1,7 @@
 """A space-time diagram of a trace, as shapes: nodes are lanes, time runs to the right, messages are arrows.
 
-What cannot all be drawn is thinned, and `notes` say by how much. Every lost message is drawn before any other. The rest
-is chosen by a scrambled number, for every n-th would show the questions and not one answer where they take turns.
+Too many shapes are thinned, and `notes` say by how much. Lost messages are chosen first, then others by a scrambled
+number: if requests and answers alternate, choosing every n-th could show requests only.
 """
 
 from collections import Counter
@@ -13,9 +13,9 @@ from harness.core.trace import SECOND, Window
 from harness.report.moments import Message, Moment, Moments, Span
 
 ARROWS_MAX: Final = 1500
-MARKS_MAX: Final = 1500  # Of each other kind.
-COLOURS: Final = 7  # Types of messages that have a colour of their own; the rest share one.
-LANE: Final = 64  # Heights and widths in pixels.
+MARKS_MAX: Final = 1500  # Limit for each other kind.
+COLOURS: Final = 7  # Types of messages with a color of their own; the rest share one.
+LANE: Final = 64  # Heights and widths are in pixels.
 STRIP: Final = 18
 AXIS: Final = 26
 PIXELS_PER_ARROW: Final = 12
@@ -41,7 +41,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A line, by SVG's path data."""
+    """A line, as SVG path data."""
 
     d: str
     kind: str
@@ -50,7 +50,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text at a place."""
+    """A text at a position."""
 
     x: float
     y: float
@@ -59,7 +59,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagram:
-    """Shapes in the order in which to draw them, pixels from the upper left."""
+    """Shapes in drawing order, in pixels from the upper left."""
 
     width: float
     height: float
@@ -68,12 +68,12 @@ class Diagram:
     boxes: tuple[Box, ...]
     paths: tuple[Path, ...]
     arrows: tuple[Path, ...]
-    legend: tuple[tuple[str, str, int], ...]  # Class, type, how many there are.
+    legend: tuple[tuple[str, str, int], ...]  # Class, type, count.
     notes: tuple[str, ...]
 
 
 def chosen_messages(found: Moments) -> tuple[dict[int, Message], str]:
-    """The messages to draw, and how they were chosen, in a sentence."""
+    """The messages to draw, and a sentence on how they were chosen."""
     lost = {number: each for number, each in found.messages.items() if each.lost_ns is not None}
     others = {number: each for number, each in found.messages.items() if each.lost_ns is None}
     shown_lost = _thinned(lost, ARROWS_MAX)
@@ -90,7 +90,7 @@ def chosen_messages(found: Moments) -> tuple[dict[int, Message], str]:
 
 
 def diagram(found: Moments, messages: Mapping[int, Message], window: Window, subscribers: Sequence[str]) -> Diagram:
-    """The shapes. `messages` are those to draw."""
+    """The shapes of a trace. `messages` are those to draw."""
     lanes = _lanes(found, subscribers)
     faults = _packed([span for span in found.spans if span.kind == "fault"])
     width = min(max(WIDTH_MIN, PIXELS_PER_ARROW * len(messages)), WIDTH_MAX)
@@ -125,18 +125,18 @@ def lane(name: str) -> str:
 
 
 def time_text(ns: int) -> str:
-    """A moment, in seconds."""
+    """A moment as text, in seconds."""
     return f"{ns / SECOND:.6f} s"
 
 
 class _Canvas:
-    """Where things are."""
+    """The coordinates of the drawing."""
 
     def __init__(self, window: Window, width: float, top: float, lanes: Mapping[str, float]) -> None:
         self.window, self.width, self.top, self.lanes = window, width, top, lanes
 
     def x(self, ns: int) -> float:
-        """May lie outside of the picture."""
+        """The horizontal position of a moment; it may lie outside the picture."""
         share = (ns - self.window.from_ns) / (self.window.to_ns - self.window.from_ns)
         return round(share * self.width, 2)
 
@@ -151,7 +151,7 @@ class _Canvas:
             ns += step_ns
 
     def strip(self, row: int, span: Span) -> Box:
-        """A fault: a strip above the lanes."""
+        """The box of a fault: a strip above the lanes."""
         begin, width = self._extent(span)
         y = AXIS + STRIP * row
         return Box(begin, y + 2, width, STRIP - 4, "fault", _span_title(span), span.text)
@@ -169,13 +169,13 @@ class _Canvas:
         )
 
     def moment(self, moment: Moment) -> Path:
-        """A tick at its lane: a timer above it, a row below."""
+        """The tick of a moment at its lane: a timer above it, a row below."""
         x, y = self.x(moment.ns), self.lanes[lane(str(moment.node))]
         d = f"M{x} {y - 9}v6" if moment.kind == "timer" else f"M{x} {y + 4}v8"
         return Path(d, moment.kind, f"{moment.node}: {moment.text} at {time_text(moment.ns)}")
 
     def linked(self, moments: Sequence[Moment]) -> list[Path]:
-        """A tick across the lane for each, and a line from lane to lane through those of one group."""
+        """A tick across the lane for each moment, and a line from lane to lane through those of one group."""
         paths = []
         groups: dict[str, list[Moment]] = {}
         for moment in moments:
@@ -184,7 +184,7 @@ class _Canvas:
             title = f"{moment.node}: {moment.text} at {time_text(moment.ns)}"
             paths.append(Path(f"M{x} {y - 14}v28", moment.kind, title))
         for group in groups.values():
-            first = {moment.node: moment for moment in reversed(group)}  # A repetition does not go back and forth.
+            first = {moment.node: moment for moment in reversed(group)}  # A repetition adds no second line.
             points = sorted((self.lanes[lane(str(node))], self.x(moment.ns)) for node, moment in first.items())
             if len(points) > 1:
                 d = "M" + "L".join(f"{x} {y}" for y, x in points)
@@ -220,7 +220,7 @@ class _Canvas:
 
 
 def _lanes(found: Moments, subscribers: Sequence[str]) -> list[str]:
-    """Clients above, subscribers below, the others between them."""
+    """The lanes: clients above, subscribers below, the others between them."""
     names = dict.fromkeys(lane(name) for name in found.nodes)
     names.update(dict.fromkeys(lane(end) for each in found.messages.values() for end in (each.source, each.target)))
     middle = sorted(name for name in names if name != CLIENTS and name not in subscribers)
@@ -228,8 +228,8 @@ def _lanes(found: Moments, subscribers: Sequence[str]) -> list[str]:
 
 
 def _packed(spans: Sequence[Span]) -> list[tuple[int, Span]]:
-    """Each with the first row in which nothing else is at its time."""
-    ends: list[int | None] = []  # Of the last span of each row; None: it goes on.
+    """Each span with the first row that is free during its time."""
+    ends: list[int | None] = []  # The end of the last span in each row; None: it continues.
     packed = []
     for span in spans:
         begin_ns = span.begin_ns or 0
@@ -261,7 +261,7 @@ def _some(items: list[T], label: str, notes: list[str]) -> list[T]:
 
 
 def _fits(items: Sequence[object], label: str, notes: list[str]) -> bool:
-    """Are there few enough of them to be drawn? If not, a note says that they are left out."""
+    """True if there are few enough items to draw. If not, a note says that they are left out."""
     if len(items) <= MARKS_MAX:
         return True
     notes.append(f"Left out: {len(items):,} {label}, too many to be told apart here; trace.jsonl has them.")
@@ -269,7 +269,7 @@ def _fits(items: Sequence[object], label: str, notes: list[str]) -> bool:
 
 
 def _head(x1: float, y1: float, x2: float, y2: float) -> str:
-    """The two strokes of an arrow's head."""
+    """The two strokes of an arrow head."""
     down = 1 if y2 > y1 else -1
     back = -4 if x2 - x1 > abs(y2 - y1) / 4 else 0
     return f"M{x2 - 3 + back} {y2 - 7 * down}L{x2} {y2}L{x2 + 3 + back} {y2 - 7 * down}"

@@ -1,8 +1,8 @@
-"""The evidence of a finding: the records that show it, what happened around them, and both as text to take along.
+"""The evidence of a finding: the records that show it, the records around them, and both as text for an issue.
 
-A finding names operations and stream events. Around them a stretch of the run is chosen so that it can be drawn: as
-much time as holds no more than OPS_MAX operations and EVENTS_MAX events. Where even the evidence alone spans more, what
-is drawn is thinned evenly, never the evidence itself, and `notes` say so.
+A finding names operations and stream events. Around them a stretch of the run is chosen for the drawing: as much time
+as contains at most OPS_MAX operations and EVENTS_MAX events. If the evidence alone spans more, the other records are
+thinned evenly, never the evidence, and `notes` say so.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ LINE_MAX: Final = 1_000  # Characters of one raw record.
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """How positions of the change stream are called and written, to be found in the sentences of the checks."""
+    """The name and format of stream positions, as the sentences of checks use them."""
 
     word: str = "position"
     text: Callable[[int], str] = str
@@ -45,7 +45,7 @@ PLAIN: Final = Positions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A row of the evidence: an operation or an event. `number` stands beside it in the drawing."""
+    """A row of the evidence: an operation or an event. The drawing shows its `number`."""
 
     number: int
     name: str
@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raw:
-    """A record as it was stored, as JSON; `anchor` where the evidence links to it."""
+    """A record as stored, in JSON; the evidence links to its `anchor`."""
 
     seq: int
     text: str
@@ -84,7 +84,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which records a slice holds: operations by index, events by position; `marked` are the evidence itself."""
+    """The records of a slice: operations by index, events by position; `marked` are the evidence itself."""
 
     prefix: str
     low_ns: int
@@ -98,7 +98,7 @@ class Choice:
 
 
 def choice(series: Series, finding: Finding, prefix: str) -> Choice | None:
-    """What to read for a finding; None if it names no record. `prefix` makes anchors unique on a page."""
+    """The records to read for a finding; None if it names none. `prefix` makes anchors unique on a page."""
     ops = _present(finding.ops[:MARKED_MAX], series.index)
     seqs = _present(finding.events[:MARKED_MAX], series.event_seq)
     if not len(ops) and not len(seqs):
@@ -126,7 +126,7 @@ def choice(series: Series, finding: Finding, prefix: str) -> Choice | None:
 
 
 def slices(history: Path, choices: Sequence[Choice], *, is_order: bool, positions: Positions = PLAIN) -> list[Slice]:
-    """The slices, from one reading of the history: of a large one that is what takes time."""
+    """The slices, from one reading of the history, because reading a large one dominates the time."""
     ops = sorted({index for each in choices for index in each.ops})
     seqs = sorted({seq for each in choices for seq in each.events})
     by_op: dict[int, list[tuple[int, Evidence]]] = {}
@@ -166,7 +166,7 @@ def _slice(chosen: Choice, records: list[tuple[int, Evidence]], *, is_order: boo
 
 
 def first_moment(series: Series, finding: Finding) -> int | None:
-    """When the last piece of evidence was there, so that the anomaly could be seen."""
+    """The time of the last piece of evidence, when the anomaly became visible."""
     ops = _present(finding.ops, series.index)
     seqs = _present(finding.events, series.event_seq)
     return _extent(series, ops, seqs)[1] if len(ops) or len(seqs) else None
@@ -188,7 +188,7 @@ def _extent(series: Series, ops: Int64s, seqs: Int64s) -> tuple[int, int]:
 
 
 def _stretch(series: Series, first_ns: int, last_ns: int) -> tuple[int, int]:
-    """The stretch of time to be drawn."""
+    """The stretch of time to draw, from and to."""
     pads = [min(int(series.end_ns * share), PAD_MAX_NS) for share in SHARES]
     for pad in pads:
         low_ns, high_ns = max(0, first_ns - pad), last_ns + pad
@@ -200,13 +200,13 @@ def _stretch(series: Series, first_ns: int, last_ns: int) -> tuple[int, int]:
 
 
 def _ops_in(series: Series, low_ns: int, high_ns: int) -> Int64s:
-    """The operations that were open at some moment; one without an end only if it began then."""
+    """The operations open at some moment of the stretch; one without an end, only if it began in it."""
     ended_ns = np.where(series.complete_ns < NEVER, series.complete_ns, series.invoke_ns)
     return series.index[(series.invoke_ns <= high_ns) & (ended_ns >= low_ns)]
 
 
 def _thinned(found: Int64s, marked: Int64s, most: int, what: str, notes: list[str]) -> tuple[int, ...]:
-    """At most so many, evenly chosen, and all that are marked."""
+    """At most `most` records, evenly chosen, and all that are marked."""
     step = -(-len(found) // most)
     if step > 1:
         notes.append(
@@ -224,7 +224,7 @@ def _rows(
     is_order: bool,
     positions: Positions,
 ) -> Iterator[Row]:
-    """The evidence in order of time: an operation when it was answered."""
+    """The evidence in order of time; an operation's time is that of its answer."""
     found: list[tuple[int, str, str, str]] = []
     for invoke, complete in operations:
         if (name := f"op {invoke.index}") in chosen.marked:
@@ -244,7 +244,7 @@ def _where(invoke: Invoke, complete: Complete | None) -> str:
 
 
 def operation_text(invoke: Invoke, complete: Complete | None, positions: Positions = PLAIN) -> str:
-    """What an operation did, and how it ended."""
+    """The operation as text: its steps, and its outcome."""
     mops = (complete.mops if complete is not None else None) or invoke.mops or ()
     done = "; ".join(map(mop_text, mops)) if mops else f"{invoke.f} {short(invoke.value)}"
     if complete is None:
@@ -257,7 +257,7 @@ def operation_text(invoke: Invoke, complete: Complete | None, positions: Positio
 
 
 def mop_text(mop: MicroOp) -> str:
-    """A step of a transaction in a few words."""
+    """A step of a transaction as a short text."""
     key = short(mop.key, 24) if mop.table is None else f"{mop.table}.{short(mop.key, 24)}"
     if mop.f == "r":
         return f"read {key}" + ("" if mop.value is None else f" = {short(mop.value, 32)}")
@@ -265,7 +265,7 @@ def mop_text(mop: MicroOp) -> str:
 
 
 def event_text(event: StreamEvent, positions: Positions = PLAIN) -> str:
-    """What a subscriber received."""
+    """An event that a subscriber received, as text."""
     position = None if event.position is None else positions.text(event.position)
     place = "" if position is None else f" at {positions.word} {position}"
     where = "" if event.span is None else f" on {event.span}"

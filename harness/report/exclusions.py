@@ -1,6 +1,6 @@
-"""What a finding is not: other explanations that a reader will think of, each with what excludes it in this history.
+"""Other explanations of a finding that a reader may think of, each with the evidence that excludes it in this history.
 
-Only what the history itself shows is claimed. What it does not exclude is said as well.
+Claims rest on the history alone. Explanations that it does not exclude are listed too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from harness.store import RunFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """Another explanation, whether it is excluded, and by what."""
+    """Another explanation; `is_excluded`, and the reason."""
 
     explanation: str
     is_excluded: bool
@@ -31,7 +31,7 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """How many different values were written to keys, and how many of them more than once."""
+    """The number of different values written to keys, and of those written more than once."""
 
     count: int = 0
     repeated: int = 0
@@ -71,7 +71,7 @@ def _duplicate_values(finding: FindingRow, writes: Writes) -> Iterator[Exclusion
 
 
 def _retries(series: Series, run_file: RunFile | None) -> Iterator[Exclusion]:
-    """In a run of ours; how clients of others work is not in their histories."""
+    """The explanation by client retries, for our own runs only: foreign histories do not show their clients."""
     if run_file is not None and len(series.index):
         yield Exclusion(
             explanation="A client asked twice",
@@ -95,7 +95,7 @@ def _unclear_answers(found: Slice) -> Iterator[Exclusion]:
 
 
 def _unsure(invoke: Invoke, complete: Complete | None) -> str | None:
-    """How an operation ended that was not acknowledged."""
+    """The outcome of an operation that was not acknowledged, as text; None if it was."""
     name = f"T{invoke.index}"
     if complete is None:
         return f"{name} (never answered)"
@@ -135,7 +135,7 @@ def _reconnects(found: Slice) -> Iterator[Exclusion]:
 
 
 def _lateness(found: Slice, series: Series) -> Iterator[Exclusion]:
-    """Where final reads are part of the evidence: those come after all is healed and has settled."""
+    """The explanation by late replication, for evidence with final reads: those follow healing and settling."""
     final_ns = series.phases.get("final")
     marked = [invoke for invoke, _ in found.operations if f"op {invoke.index}" in found.numbers]
     if final_ns is not None and any(invoke.time_ns >= final_ns for invoke in marked):

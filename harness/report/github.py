@@ -1,6 +1,6 @@
-"""What GitHub's runners show of a run: an annotation for each class of finding, and the tables in the job's summary.
+"""Output for GitHub's runners: an annotation for each class of finding, and the tables in the job's summary.
 
-A runner reads commands such as `::error title=...::...` from what a step prints. Ten are shown for a step at most.
+A runner reads commands such as `::error title=...::...` from a step's output, and shows at most ten per step.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +17,12 @@ SUMMARY_MAX: Final = 900_000  # Bytes: a runner refuses a summary of more than a
 
 
 def is_github(environment: Mapping[str, str]) -> bool:
-    """Is this a step of GitHub's?"""
+    """True inside a step of GitHub Actions."""
     return environment.get("GITHUB_ACTIONS") == "true"
 
 
 def annotations(reports: Sequence[Report]) -> list[str]:
-    """The commands, one for each class of finding, and one for each way not to pass; the worst first."""
+    """The commands, the worst first: one for each class of finding, and one for each verdict that is not a pass."""
     found = [*_findings(reports), *_others(reports)]
     if len(found) <= ANNOTATIONS_MAX:
         return found
@@ -31,7 +31,7 @@ def annotations(reports: Sequence[Report]) -> list[str]:
 
 
 def _findings(reports: Sequence[Report]) -> Iterator[str]:
-    """Errors for broken promises, warnings for what no promise forbids."""
+    """Errors for broken promises, warnings for findings that no promise forbids."""
     classes: dict[tuple[bool, str], list[Report]] = {}
     sentences: dict[tuple[bool, str], str] = {}
     for report in reports:
@@ -50,7 +50,7 @@ def _findings(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _others(reports: Sequence[Report]) -> Iterator[str]:
-    """The runs without an answer."""
+    """The commands for runs without an answer."""
     for verdict in (Verdict.ERROR, Verdict.VACUOUS, Verdict.UNKNOWN):
         runs = [report for report in reports if report.verdict == verdict.value]
         if runs:
@@ -60,7 +60,7 @@ def _others(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _command(level: str, title: str, text: str) -> str:
-    """A command of which no part of the text can become another one."""
+    """A command; no part of its text can be read as another command."""
     return f"::{level} title={_escaped(title).replace(':', '%3A').replace(',', '%2C')}::{_escaped(text)}"
 
 
@@ -69,7 +69,7 @@ def _escaped(text: str) -> str:
 
 
 def add_summary(environment: Mapping[str, str], markdown: str) -> None:
-    """Append to the job's summary, if there is one. One that cannot be written is no reason to fail."""
+    """Append to the job's summary, if there is one. A summary that cannot be written is not a failure."""
     path = environment.get("GITHUB_STEP_SUMMARY")
     if not path:
         return

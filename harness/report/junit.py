@@ -1,8 +1,8 @@
-"""junit.xml: what a run, or a batch of runs, came to, for the tools of others.
+"""junit.xml: the outcome of a run, or of a batch of runs, for other tools.
 
-A suite is a campaign; a case is one workload under one plan, and one promise of it. A broken promise is a failure, and
-trouble of the harness an error. What was not exercised or not decided is skipped; in a run that is vacuous, unknown or
-an error as a whole nothing counts as passed, whatever held. The exit code tells such runs from those that pass.
+A suite is a campaign; a case is one promise of one workload under one plan. A broken promise is a failure, and trouble
+of the harness an error. A promise not exercised or not decided is skipped; in a run that is vacuous, unknown or an
+error as a whole, no promise counts as passed. The exit code distinguishes such runs from passing ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ NOT_PASSED: Final = (Verdict.VACUOUS.value, Verdict.UNKNOWN.value, Verdict.ERROR
 
 
 def junit(reports: Sequence[Report], *, suite: str) -> bytes:
-    """The document. Text is only what XML allows: control characters are visible."""
+    """The XML document. Its text has only characters that XML allows: control characters are shown as escapes."""
     root = ElementTree.Element("testsuites", name="seamark")
     element = ElementTree.SubElement(root, "testsuite", name=_text(suite))
     for report in reports:

@@ -1,4 +1,4 @@
-"""A report as Markdown: the issue to be filed for a finding, and the tables of a job's summary."""
+"""A report as Markdown: the issue to file for a finding, and the tables of a job's summary."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,19 +15,19 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#|<>~@&$])")
 
 
 def escaped(text: str, most: int = CELL_MAX) -> str:
-    """Text that Markdown shows as it is: no markup, no link, no mention, nothing hidden."""
+    """Text that Markdown shows literally: no markup, no link, no mention, nothing hidden."""
     shown = visible(text[:most]) + (f" … ({len(text):,} characters)" if len(text) > most else "")
     text = _SPECIAL.sub(r"\\\1", shown).replace("\\<", "&lt;").replace("\\&", "&amp;").replace("\\@", "&#64;")
     return text.replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
 
 
 def code(text: str, most: int = CELL_MAX) -> str:
-    """Text between backticks; its own are shown as quotes."""
+    """Text between backticks; backticks inside become quotes."""
     return f"`{visible(text[:most]).replace('`', chr(39)).replace('|', '¦')}`"
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table, of cells that are Markdown."""
+    """A table; its cells are Markdown."""
     lines = [f"| {' | '.join(headings)} |", f"|{' --- |' * len(headings)}"]
     return lines + [f"| {' | '.join(row)} |" for row in rows]
 
@@ -40,7 +40,7 @@ def issue(
     *,
     repeating: Commands,
 ) -> str:
-    """What to file for a finding, which `repeating` shows again."""
+    """The issue to file for a finding. `repeating` is the command that shows it again."""
     promise = next((each for each in report.promises if each.id == finding.promise), None)
     lines = [f"### {escaped(finding.anomaly)}: {escaped(finding.sentence)}", ""]
     if promise is not None:

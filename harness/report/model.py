@@ -1,6 +1,6 @@
-"""report.json as a value: the one source of what the screen, the page and other tools show.
+"""report.json as a value: the only source for the screen, the page and other tools.
 
-The schema has a number, and names are never reused. Absent facts are null, empty lists are facts.
+The schema has a version, and names are never reused. Null means that a fact is unknown; an empty list is a fact.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ REPORT_FILE = "report.json"
 
 
 class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A promise and what became of it. `verdict`: holds, violated, unknown or not-exercised."""
+    """A promise and its result. `verdict`: holds, violated, unknown or not-exercised."""
 
     id: str
     verdict: str
@@ -31,7 +31,10 @@ class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of fault over the whole run; `ok`, `fail` and `info` completed while one was in force."""
+    """One kind of fault over the whole run.
+
+    `ok`, `fail` and `info` count operations that completed while it was in force.
+    """
 
     kind: str
     planned: int
@@ -43,38 +46,38 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FindingRow(Finding, frozen=True, kw_only=True):
-    """A finding, with the promise that it breaks; None: an observation that no promise forbids."""
+    """A finding, with the promise that it breaks; None: no promise forbids it."""
 
     promise: str | None = None
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is said about one run, or one foreign history."""
+    """The report on one run, or on one foreign history."""
 
     schema: int = REPORT_SCHEMA
     verdict: str
     exit_code: int
     reason: str
     clause: str | None = None  # Which clause made a run vacuous: a, b, c, d or e.
-    incomplete: bool = False  # The run did not come to its end; what it recorded was judged.
+    incomplete: bool = False  # The run did not complete; its records were judged.
     started_utc: str | None = None
     versions: dict[str, str] = {}
     plan_sha256: str | None = None
     run: str | None = None
     cluster: str | None = None
-    code: str | None = None  # Where the cluster is, if it is in a file.
+    code: str | None = None  # The place of the cluster, if it is in a file.
     workload: str | None = None
     runtime: str | None = None
     model: str | None = None
     seed: int | None = None
     bugs: tuple[str, ...] = ()
-    drawn: dict[str, Json] = {}  # What the seed decided: parameters of the cluster, and of the faults.
+    drawn: dict[str, Json] = {}  # The seed's decisions: parameters of the cluster and of the faults.
     history_sha256: str | None = None
     unseed: str | None = None
     findings: tuple[FindingRow, ...] = ()
     promises: tuple[PromiseRow, ...] = ()
     faults: tuple[FaultRow, ...] = ()
-    excused: tuple[str, ...] = ()  # Faults without effect that were let pass, by name.
+    excused: tuple[str, ...] = ()  # Faults whose lack of effect was excused, by name.
     goals: dict[str, int] = {}
     operations: dict[str, int] = {}
     duration_s: float | None = None  # Of the run's own time.
@@ -86,7 +89,10 @@ WHERE: Mapping[str, str] = MappingProxyType({"sim": "in simulation", "docker": "
 
 
 def repetition(report: Report) -> str | None:
-    """The command that repeats a run: exactly in simulation, elsewhere its plan and workload; None if it was no run."""
+    """The command that repeats a run: exactly in simulation, elsewhere its plan and workload.
+
+    None for a history that is no run.
+    """
     if report.run is None:
         return None
     words = ("replay", report.run) if report.runtime == "sim" else ("run", f"{report.run}/{RUN_FILE}")
@@ -94,9 +100,9 @@ def repetition(report: Report) -> str | None:
 
 
 def model_ends(report: Report) -> tuple[list[str], list[str]]:
-    """The weakest consistency models that the transactions rule out, and the strongest that they do not.
+    """The weakest consistency models that the transactions rule out, and the strongest ones that they do not.
 
-    Both are empty where no transaction depends on another: that shows nothing of any model.
+    Both are empty if no transaction depends on another: such a history says nothing about any model.
     """
     facts = report.facts.get("serializability")
     if not isinstance(facts, dict):
@@ -108,26 +114,26 @@ def model_ends(report: Report) -> tuple[list[str], list[str]]:
 
 
 def allowed_anomalies(report: Report) -> list[str]:
-    """What was found among transactions and is not forbidden, each with how often."""
+    """The allowed anomalies found among transactions, each with its count."""
     facts = report.facts.get("serializability")
     counts = facts.get("allowed_anomalies") if isinstance(facts, dict) else None
     return [f"{name} ({count})" for name, count in counts.items()] if isinstance(counts, dict) else []
 
 
 def error_report(reason: str, **known: Json) -> Report:
-    """The report of a run which the harness itself spoiled."""
+    """The report of a run in which the harness itself failed."""
     verdict = Verdict.ERROR
     fields: dict[str, object] = {"verdict": verdict.value, "exit_code": verdict.exit_code, "reason": reason, **known}
     return msgspec.convert(fields, Report)
 
 
 def to_json(report: Report) -> bytes:
-    """report.json, readable."""
+    """report.json as indented text."""
     return msgspec.json.format(msgspec.json.encode(report, order="sorted"), indent=1) + b"\n"
 
 
 def read_report(run: Path) -> Report | None:
-    """The report in a run's folder, None if it has not been judged. Raises HistoryError if it cannot be read."""
+    """The report in a run's folder; None if the run has not been judged. Raises HistoryError if it cannot be read."""
     path = run / REPORT_FILE
     if not path.exists() and not path.is_symlink():
         return None

@@ -1,7 +1,7 @@
-"""What a trace tells, gathered by what it is about: messages with their ends, spans in which something lasted, moments.
+"""The content of a trace by kind: messages with both ends, spans of time, and moments.
 
-Two passes over the file: the first keeps no content, so that it fits into memory however long the trace is; the second
-reads the content of what is drawn.
+There are two passes over the file. The first keeps no content, so that a trace of any length fits into memory; the
+second reads the content of the messages to draw.
 """
 
 from collections import Counter
@@ -16,12 +16,12 @@ from harness.core.errors import HistoryError
 from harness.core.trace import MESSAGES, TraceRecord
 
 _SPANS: Final = {"crash": ("start", "down"), "pause": ("resume", "paused")}
-_QUIET: Final = ("tick",)  # Marks that are there for comparing runs only.
+_QUIET: Final = ("tick",)  # Marks that only serve to compare runs.
 
 
 @dataclass(slots=True)
 class Message:
-    """A message, as far as the trace knows it. It may arrive more than once, or not at all."""
+    """A message as recorded in the trace. It may arrive more than once, or never."""
 
     sent_ns: int
     source: str
@@ -35,7 +35,7 @@ class Message:
 
 @dataclass(slots=True)
 class Span:
-    """Something lasted, at a node or, without one, in the run. None: it began before, or went on."""
+    """A span of time at a node or, without one, of the run. None as an end: it began before, or continued after."""
 
     kind: str
     node: str | None
@@ -46,7 +46,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something happened. `group` links what belongs together: the same watermark, the same view."""
+    """A moment. `group` links related ones: the same watermark, the same view."""
 
     ns: int
     node: str | None
@@ -57,7 +57,7 @@ class Moment:
 
 @dataclass(slots=True)
 class Moments:
-    """All of a trace."""
+    """The content of a whole trace."""
 
     nodes: list[str] = field(default_factory=list)
     messages: dict[int, Message] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Moments:
     timers: list[Moment] = field(default_factory=list)
     views: list[Moment] = field(default_factory=list)
     phases: list[Moment] = field(default_factory=list)
-    notable: list[Moment] = field(default_factory=list)  # For the list beside the drawing.
+    notable: list[Moment] = field(default_factory=list)  # For the list next to the drawing.
     counts: Counter[str] = field(default_factory=Counter)
 
 
@@ -83,7 +83,7 @@ def read_trace(path: Path) -> Iterator[TraceRecord]:
 
 
 def gather(records: Iterator[TraceRecord]) -> Moments:
-    """The first pass."""
+    """The first pass: all messages, spans and moments, without content."""
     found = Moments()
     nodes: dict[str, None] = {}
     lasting: dict[tuple[str, str], Span] = {}
@@ -103,7 +103,7 @@ def gather(records: Iterator[TraceRecord]) -> Moments:
 
 
 def read_contents(records: Iterator[TraceRecord], messages: Mapping[int, Message], *, most: int) -> None:
-    """The second pass: fill in the content of these messages, `most` characters of each."""
+    """Run the second pass: fill in the content of these messages, `most` characters each."""
     for record in records:
         message = messages.get(record.number) if record.what == "send" and record.number is not None else None
         if message is not None:
@@ -127,7 +127,7 @@ def _message(found: Moments, record: TraceRecord) -> None:
 
 
 def _disk(found: Moments, lasting: dict[tuple[str, str], Span], record: TraceRecord) -> None:
-    """A sync lasts until what it asked for is durable."""
+    """Add a sync's span, which lasts until its writes are durable."""
     key = ("sync", f"{record.node}/{record.number}")
     if record.what == "sync":
         lasting[key] = Span("sync", record.node, record.ns, None, f"writes up to number {record.number} on their way")

@@ -1,8 +1,9 @@
-"""report.html: one file that opens offline: what was tested, what broke, what proves it, and how to repeat it.
+"""report.html: one file that opens offline, with the test, the broken promises, their evidence, and the command to
+repeat it.
 
-All text is escaped by the template; control characters are visible. The policy of the page allows its own style and its
-own script, by their hashes, and no network. Without script it reads the same; script adds zoom, values under the
-pointer, and buttons that copy. What a report says is never left out; the drawings are thinned, and say how.
+All text is escaped by the template; control characters are visible. The page's policy allows its own style and script,
+by their hashes, and no network. Without script the text is the same; script adds zoom, values under the pointer, and
+copy buttons. The report's content is always complete; the drawings are thinned, and say so.
 """
 
 import base64
@@ -38,14 +39,14 @@ from harness.report.timeline import Timeline, timeline
 from harness.report.track_record import TrackRecord, track_records
 from harness.store import RunFile
 
-TEXT_MAX: Final = 2_000  # Characters of one value; a megabyte in a key must not make the page unreadable.
+TEXT_MAX: Final = 2_000  # Characters of one value: a megabyte in a key must not make the page unreadable.
 DRAWN_MAX: Final = 12  # Findings with drawings; the others have their sentence, proof and fingerprint.
-HEADLINE_MAX: Final = 260  # Characters: a longer sentence stands below the title.
-SENTENCE_MAX: Final = 800  # Characters: a longer sentence of a cycle stands in its steps only.
-FLAG_MAX: Final = 4  # Stretches of numbers on one flag.
-NAMED_MAX: Final = 4  # Members of a cycle in a headline; of more, one less is named.
-FAULTS_NAMED: Final = 4  # Faults at the time of a finding; of more only the kinds are told.
-NEAR: Final = 3.0  # Percent of the width: flags closer than this are one.
+HEADLINE_MAX: Final = 260  # Characters: a longer sentence goes below the title.
+SENTENCE_MAX: Final = 800  # Characters: a longer sentence of a cycle appears in its steps only.
+FLAG_MAX: Final = 4  # Ranges of numbers on one flag.
+NAMED_MAX: Final = 4  # Members of a cycle in a headline; if there are more, one fewer is named.
+FAULTS_NAMED: Final = 4  # Faults during a finding; if there are more, only the kinds are named.
+NEAR: Final = 3.0  # Percent of the width: flags closer than this are merged.
 AFTERMATH_NS: Final = 1_000_000_000
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
 OUTCOME_WORDS: Final = {"ok": "ok", "fail": "fail", "info": "unknown"}
@@ -60,14 +61,14 @@ TITLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A moment at which findings came about, in the plots."""
+    """A moment in the plots at which findings became visible."""
 
     percent: float
     numbers: tuple[int, ...]
 
     @property
     def text(self) -> str:
-        """The numbers, in stretches: no finding stands in it that is elsewhere. Of many stretches, the first ones."""
+        """The finding numbers of this moment, as ranges; if there are many ranges, the first ones."""
         stretches: list[list[int]] = []
         for number in sorted(self.numbers):
             if stretches and number == stretches[-1][-1] + 1:
@@ -80,16 +81,16 @@ class Guide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A finding as the page shows it."""
+    """A finding as shown on the page."""
 
     finding: FindingRow
-    told: str  # Its sentence; of a very long one, whose parts are those of the proof, the headline.
+    told: str  # Its sentence; for a very long one, the headline, as the proof has its parts.
     promise: PromiseRow | None
     anchor: str
     drawing: Drawing | None
     found: Slice | None
     picture: Timeline | None
-    faults: tuple[str, ...]  # In force while it came about.
+    faults: tuple[str, ...]  # In force during the finding.
     excluded: tuple[Exclusion, ...]
     track: TrackRecord | None
     issue: str
@@ -97,7 +98,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """All of a report that comes from the history. `problem`: why there are no drawings."""
+    """All parts of a report that need the history. `problem`: why there are no drawings."""
 
     series: Series | None = None
     overview: Overview | None = None
@@ -118,7 +119,7 @@ def page(
 ) -> str:
     """The page of a run, or of a history from elsewhere, read from `source` and judged by `command`.
 
-    Without `history` it has no drawings, and says the `problem`.
+    Without `history` it has no drawings, and states the `problem`.
     """
     story = _story(report, history, run_file) if history is not None else Story(problem=problem)
     repeating = commands(report) or ([("judge", command)] if command else [])
@@ -155,7 +156,7 @@ def page(
 
 
 def headline(finding: FindingRow) -> str:
-    """What a finding says, for a title: of a long cycle only what is common to all cycles."""
+    """The title of a finding: its sentence, or a short form for a long cycle."""
     if not finding.cycle or len(finding.sentence) <= HEADLINE_MAX:
         return finding.sentence
     names = list(dict.fromkeys(step.source for step in finding.cycle))
@@ -166,7 +167,7 @@ def headline(finding: FindingRow) -> str:
 
 
 def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **names: object) -> str:
-    """A page of one of our templates, with style, script and values, and a policy that allows just these."""
+    """A page of one of our templates, with style, script and values, and a policy that allows only these."""
     environment = Environment(
         loader=PackageLoader("harness.report", "templates"),
         autoescape=True,
@@ -183,7 +184,7 @@ def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **
         "form-action 'none'"
     )
     return environment.get_template(template).render(
-        style=Markup(style),  # noqa: S704  Ours, with colours of ours.
+        style=Markup(style),  # noqa: S704  Our own style and colors.
         script=Markup(script),  # noqa: S704
         policy=Markup(policy),  # noqa: S704
         values=_json_for_html(values),
@@ -196,25 +197,25 @@ def _source(text: str) -> str:
 
 
 def _json_for_html(values: Json) -> Markup:
-    """JSON that no parser of HTML can take for an end, or a beginning, of anything."""
+    """JSON that no HTML parser can take for the start or end of an element."""
     text = json.dumps(values, separators=(",", ":"), ensure_ascii=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 
 
 def _finalized(value: object) -> object:
-    """What a template shows of a value: text with everything visible, and not too long. Our own markup stays."""
+    """A template's output for a value: text with control characters visible, truncated. Our own markup is unchanged."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return visible(value) if len(value) <= TEXT_MAX else f"{visible(value[:TEXT_MAX])} … ({len(value):,} characters)"
 
 
 def _lines(text: str) -> Markup:
-    """Text of several lines, which are ours: they stay apart."""
+    """Text of several lines, with its line breaks, which are ours, kept."""
     return Markup("\n").join(map(visible, text.split("\n")))
 
 
 def _story(report: Report, history: Path, run_file: RunFile | None) -> Story:
-    """What the drawings need. A history that cannot be drawn is no reason to have no page."""
+    """The content of the drawings. If a history cannot be drawn, the page appears without drawings."""
     try:
         series = read_series(history, run_file)
         found = _slices(report, history, series, _positions(run_file))
@@ -229,7 +230,7 @@ def _story(report: Report, history: Path, run_file: RunFile | None) -> Story:
 
 
 def _broken(report: Report, series: Series) -> dict[str, list[int]]:
-    """By subscriber the events that show the findings with drawings."""
+    """The events that show the drawn findings, by subscriber."""
     named = [seq for finding in report.findings[:DRAWN_MAX] for seq in finding.events]
     result: dict[str, list[int]] = {}
     for place in np.flatnonzero(np.isin(series.event_seq, np.array(named, np.int64))).tolist():
@@ -239,7 +240,7 @@ def _broken(report: Report, series: Series) -> dict[str, list[int]]:
 
 
 def _reach(drawn: Overview | None) -> list[Json]:
-    """Of each plot what its stretching needs; null for one that is not stretched."""
+    """The data for stretching each plot; null for a plot that is not stretched."""
     return [plot.reach and [list(each) for each in plot.reach] for plot in drawn.plots] if drawn is not None else []
 
 
@@ -286,11 +287,11 @@ def _positions(run_file: RunFile | None) -> Positions:
     if run_file is None or run_file.stream is None or run_file.stream.position != "epoch":
         return PLAIN
     name = epoch_name(run_file.bounds.saved_bits)
-    return Positions("epoch", lambda epoch: f"{name(epoch)} ({epoch})")  # Some checks say the one, some the other.
+    return Positions("epoch", lambda epoch: f"{name(epoch)} ({epoch})")  # Some checks use the one, some the other.
 
 
 def _slices(report: Report, history: Path, series: Series, positions: Positions) -> dict[int, Slice]:
-    """The evidence of each finding that names some, by its number."""
+    """The evidence of each finding that names records, by the finding's number."""
     every = {n: choice(series, finding, f"f{n}") for n, finding in enumerate(report.findings[:DRAWN_MAX], 1)}
     chosen = {number: each for number, each in every.items() if each is not None}
     found = slices(history, list(chosen.values()), is_order=series.is_order, positions=positions)
@@ -304,7 +305,7 @@ def _picture(found: Slice, story: Story) -> Timeline | None:
 
 
 def _faults(found: Slice, story: Story) -> tuple[str, ...]:
-    """The faults in force while it came about, and those that had just ended: their aftermath counts."""
+    """The faults in force during the finding, and those that had just ended: their aftermath counts."""
     windows = in_force(story.series.windows if story.series else (), found.first_ns - AFTERMATH_NS, found.last_ns)
     if len(windows) > FAULTS_NAMED:
         counts = Counter(window.kind for window in windows)
@@ -317,7 +318,7 @@ def _faults(found: Slice, story: Story) -> tuple[str, ...]:
 
 
 def _guides(report: Report, story: Story) -> list[Guide]:
-    """Where in the plots each finding came about; those that stand too close share a flag."""
+    """The moments of the findings in the plots; findings that are too close share a flag."""
     if story.series is None or story.overview is None:
         return []
     guides = list[Guide]()
@@ -332,7 +333,7 @@ def _guides(report: Report, story: Story) -> list[Guide]:
 
 
 def _tested(report: Report, run_file: RunFile | None, source: str | None) -> str:
-    """What was tested, in a sentence."""
+    """A sentence on what was tested."""
     if run_file is None:
         model = f", judged as {report.model}" if report.model else ""
         called = f", {source}" if source else ""
@@ -356,7 +357,7 @@ def _notes(report: Report) -> list[str]:
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
-    """What else is known, as (name, JSON)."""
+    """The remaining facts, as (name, JSON)."""
     shown = {
         "findings",
         "promises",

@@ -1,4 +1,4 @@
-"""The fault plan beside what became of it: when each step was to begin and end, when it did, and what it did."""
+"""The fault plan and its execution: planned and actual times of each step, and its effect."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ from nemesis.plan import Plan, Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A step of the plan, its times in those of the run. `window` is None if it never began, `refusal` says why."""
+    """A step of the plan, its times in those of the run.
+
+    `window` is None if it never began; `refusal` is the reason.
+    """
 
     kind: str
     fault: str
@@ -24,12 +27,12 @@ class Planned:
 
     @property
     def planned(self) -> str:
-        """When it was to be in force."""
+        """The planned time in force, as text."""
         return f"{moment(self.begin_ns)} to {moment(self.end_ns)}"
 
     @property
     def happened(self) -> str:
-        """When it was."""
+        """The actual time in force, as text."""
         if self.window is None:
             return f"never: {self.refusal}" if self.refusal else "never"
         until = "the end, never healed" if self.window.end_ns == FOREVER else moment(self.window.end_ns)
@@ -37,7 +40,7 @@ class Planned:
 
     @property
     def effect(self) -> str:
-        """What was measured."""
+        """The measured effect."""
         if self.window is None:
             return "none"
         if self.window.effect is None:
@@ -46,12 +49,12 @@ class Planned:
 
     @property
     def title(self) -> str:
-        """All of it, in a line."""
+        """The whole step in one line."""
         return f"{self.kind} of {self.targets}, planned {self.planned}; was in force {self.happened}; {self.effect}"
 
 
 def planned_steps(plan: Plan, windows: Sequence[Window], refusals: dict[int, str], load_ns: int) -> tuple[Planned, ...]:
-    """The steps of a plan, whose times count from the beginning of the load."""
+    """The steps of a plan. Plan times count from the beginning of the load."""
     by_step = {window.step: window for window in windows}
     return tuple(
         _planned(step, by_step.get(number), refusals.get(number), load_ns) for number, step in enumerate(plan.steps)
@@ -71,6 +74,6 @@ def _planned(step: Step, window: Window | None, refusal: str | None, load_ns: in
 
 
 def read_refusals(history: Path) -> dict[int, str]:
-    """Why steps were refused, by their number in the plan."""
+    """The reasons why steps were refused, by their number in the plan."""
     rows = read_table(history, "faults", ["step", "phase", "note"]).to_pylist()
     return {row["step"]: row["note"] or "refused" for row in rows if row["phase"] == "refused"}

@@ -1,7 +1,7 @@
 """The plots of a whole run on one axis of time: faults, rate, latency, watermarks. As shapes, from arrays.
 
-Nothing is cut: every operation is counted in a column of the rate, and stands behind a dot of the latency, however
-many there are. The page says what a column and a dot stand for.
+Nothing is cut: every operation counts in a column of the rate and in a dot of the latency, however many there are. The
+page explains columns and dots.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,18 +22,18 @@ from harness.report.stairs import Broken, lag_quantiles, staircases
 from nemesis.package import PACKAGES
 
 OUTCOMES: Final = (("ok", OK), ("fail", FAIL), ("unknown", INFO))
-STRIP_ROW: Final = 30  # Of the strip of faults: a name, and below it the bars.
-COLUMNS: Final = (24, 240)  # Of the rate: at least, at most.
-CELLS: Final = (500, 48)  # Of the latency: dots next to each other, and above each other.
+STRIP_ROW: Final = 30  # In the strip of faults: a name, and below it the bars.
+COLUMNS: Final = (24, 240)  # Of the rate: minimum and maximum.
+CELLS: Final = (500, 48)  # Of the latency: dots across, and dots upwards.
 GREY: Final = "#8d96a0"
 NOTHING_BROKEN: Final[Broken] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """A fault in the drawing: where it stands, and what is said of it."""
+    """A fault in the drawing: its position, and its title."""
 
-    kind: int  # Index into the colours.
+    kind: int  # Index into the colors.
     x: float
     width: float
     title: str
@@ -43,7 +43,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """All plots of a run. `hover` is what the script shows for a moment: plain numbers."""
+    """All plots of a run. `hover` holds the numbers that the script shows for a moment."""
 
     axis: TimeAxis
     kinds: tuple[str, ...]
@@ -60,7 +60,7 @@ class Overview:
 def overview(
     series: Series, *, is_closed: bool, planned: Sequence[Planned] = (), broken: Broken = NOTHING_BROKEN
 ) -> Overview:
-    """The plots of a run, with what was planned behind what happened, and the events that show findings marked."""
+    """The plots of a run, with planned faults drawn behind actual ones, and the events that show findings marked."""
     axis = TimeAxis(low_ns=0, high_ns=max(1, series.end_ns), is_order=series.is_order)
     kinds = tuple(dict.fromkeys([*fault_kinds(series.windows), *(step.kind for step in planned)]))
     size = len(series.outcome)
@@ -90,7 +90,7 @@ def overview(
 
 
 def _note(size: int, column: str, later: int) -> str:
-    """What a column stands for, and what cannot be seen: faults that were to begin after the end."""
+    """The note under a plot: the meaning of a column, and the faults planned for after the end."""
     told = [f"A column is {column}; all {size:,} operations are in it."] if size else []
     if later:
         told.append(f"{later} fault{'s were' if later > 1 else ' was'} planned for later than the run lasted.")
@@ -98,7 +98,7 @@ def _note(size: int, column: str, later: int) -> str:
 
 
 def _views(series: Series, axis: TimeAxis) -> tuple[tuple[float, str], ...]:
-    """The changes of membership; of those that would be one line, the title names all."""
+    """The changes of membership; changes that fall on one line share it, and its title names all."""
     places: dict[float, list[str]] = {}
     for ns, text in series.views:
         places.setdefault(round(axis.percent(ns), 1), []).append(f"{text} at {moment(ns)}")
@@ -111,7 +111,7 @@ def fault_kinds(windows: Iterable[Window]) -> tuple[str, ...]:
 
 
 def fault_colours(kinds: Iterable[str]) -> list[tuple[str, str]]:
-    """The colours of the kinds, on light and on dark paper."""
+    """The colors of the kinds, on light and on dark background."""
     colours = [PACKAGES[kind].colour if kind in PACKAGES else GREY for kind in kinds]
     return [(colour, _lighter(colour)) for colour in colours]
 
@@ -122,7 +122,7 @@ def _lighter(colour: str) -> str:
 
 
 def band(window: Window, axis: TimeAxis, kinds: Sequence[str]) -> Band:
-    """A fault as a band of a drawing."""
+    """The band of a fault in a drawing."""
     end_ns = min(window.end_ns, axis.high_ns)
     until = "the end, for it was never healed" if window.end_ns == FOREVER else moment(window.end_ns)
     effect = "effect not measured" if window.effect is None else window.note or f"effect {window.effect}"
@@ -195,7 +195,7 @@ def _latency(series: Series, axis: TimeAxis, edges: Int64s, hover: dict[str, Jso
 
 
 def _dots(across: np.ndarray, height: np.ndarray, name: str) -> Iterable[Curve]:
-    """The cells in which there is something, in three strengths."""
+    """The non-empty cells, in three strengths."""
     wide, high = CELLS
     cells = np.minimum((across * wide).astype(np.int64), wide - 1) * high
     cells += np.clip((height * high).astype(np.int64), 0, high - 1)
@@ -210,7 +210,7 @@ def _dots(across: np.ndarray, height: np.ndarray, name: str) -> Iterable[Curve]:
 
 
 def _by_column(ended_ns: Int64s, took_ms: np.ndarray, edges: Int64s) -> tuple[list[Json], list[Json]]:
-    """The median and the greatest latency of each column; None where nothing ended."""
+    """The median and the greatest latency of each column; None if nothing ended there."""
     place = np.clip(np.searchsorted(edges, ended_ns, "right") - 1, 0, len(edges) - 2)
     order = np.lexsort((took_ms, place))
     starts = np.searchsorted(place[order], np.arange(len(edges)))
@@ -251,5 +251,5 @@ def in_force(windows: Iterable[Window], low_ns: int, high_ns: int) -> list[Windo
 
 
 def between(values: Int64s, low: int, high: int) -> Bools:
-    """Which lie between two numbers, both included."""
+    """A mask of the values between two numbers, both included."""
     return (values >= low) & (values <= high)

@@ -1,7 +1,7 @@
-"""Scales of drawings, and how times and numbers are written beside them.
+"""Scales of drawings, and the format of times and numbers on them.
 
 Drawings are SVG whose width is that of the page: time runs from 0 to WIDTH inside a nested viewBox that is stretched,
-while texts stand outside of it at a percentage, so that they keep their size on a narrow screen.
+while texts are placed outside it at a percentage, so that they keep their size on a narrow screen.
 """
 
 from collections.abc import Iterator
@@ -16,15 +16,13 @@ from harness.report.screen import visible
 
 WIDTH: Final = 1000
 SECOND: Final = 1_000_000_000
-STEPS_MAX_NS: Final = (
-    100_000  # A history shorter than this has no times: its "nanoseconds" are the order of its records.
-)
+STEPS_MAX_NS: Final = 100_000  # A shorter history has no times: its "nanoseconds" are the order of its records.
 SHORT: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark on an axis: where it is (a percentage, or a height), and its text."""
+    """A mark on an axis: its position (a percentage, or a height), and its text."""
 
     at: float
     text: str
@@ -40,15 +38,15 @@ class TimeAxis:
 
     @property
     def span_ns(self) -> int:
-        """How long it is; never 0."""
+        """The length of the stretch in ns; never 0."""
         return max(1, self.high_ns - self.low_ns)
 
     def x(self, ns: float) -> float:
-        """The place of a time between 0 and WIDTH; what lies outside is put at the edge."""
+        """The position of a time between 0 and WIDTH; times outside are put at the edge."""
         return round(min(max((ns - self.low_ns) / self.span_ns, 0.0), 1.0) * WIDTH, 2)
 
     def percent(self, ns: float) -> float:
-        """The same in percent."""
+        """The position of a time in percent."""
         return round(self.x(ns) * 100 / WIDTH, 3)
 
     def ticks(self, most: int = 7) -> list[Tick]:
@@ -70,12 +68,12 @@ def _round_steps() -> Iterator[int]:
 
 
 def moment(ns: int, *, is_order: bool = False) -> str:
-    """A time since the start of the run, in words."""
+    """A time since the start of the run, as text."""
     return f"step {ns}" if is_order else f"{ns / SECOND:.4f} s"
 
 
 def duration(ns: float) -> str:
-    """A length of time, with the unit that suits it."""
+    """A duration as text, in a suitable unit."""
     for unit, size in (("s", SECOND), ("ms", 1_000_000), ("µs", 1_000)):
         if ns >= size:
             return f"{ns / size:.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
@@ -83,7 +81,7 @@ def duration(ns: float) -> str:
 
 
 def nice_ceiling(value: float) -> float:
-    """The next of 1, 2, 5, 10, 20, ... at or above a number; 1 for nothing."""
+    """The next of 1, 2, 5, 10, 20, ... at or above a number; 1 for zero."""
     if value <= 0:
         return 1.0
     power = 1e-9
@@ -95,7 +93,7 @@ def nice_ceiling(value: float) -> float:
 
 
 def short(value: Json, most: int = SHORT) -> str:
-    """A value in a few characters: the end of a list, the beginning of a text."""
+    """A value as a few characters: the end of a list, the beginning of a text."""
     if isinstance(value, list) and len(value) > 4:
         return f"[… {', '.join(short(each, 12) for each in value[-3:])}]"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()

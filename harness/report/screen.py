@@ -1,4 +1,4 @@
-"""What a terminal shows of a report: some 25 lines, worst news last but one, commands last.
+"""The report on a terminal: about 25 lines, the worst findings near the end, commands last.
 
 Text from histories, nodes and plans is shown with control characters made visible, and never read as markup.
 """
@@ -14,7 +14,7 @@ from harness.core.command import seamark
 from harness.core.verdict import Verdict
 from harness.report.model import FindingRow, PromiseRow, Report, allowed_anomalies, model_ends, repetition
 
-Commands = list[tuple[str, str]]  # A label, and what to type.
+Commands = list[tuple[str, str]]  # A label, and the command to type.
 
 FINDINGS_SHOWN = 5
 PROMISES_SHOWN = 12
@@ -42,13 +42,13 @@ def plain(text: str, style: str = "") -> Text:
 
 
 def show_header(console: Console, lines: Iterable[str]) -> None:
-    """The lines that stand above everything, the seed first."""
+    """Print the header lines, the seed first."""
     for line in lines:
         console.print(plain(line), soft_wrap=True)
 
 
 def show(console: Console, report: Report, *, is_quiet: bool = False) -> None:
-    """The whole report; quietly, only the verdict and the commands."""
+    """Print the whole report; if quiet, only the verdict and the commands."""
     if not is_quiet:
         console.print(Group(*_body(report)))
     console.print(_verdict_line(report), soft_wrap=True)
@@ -57,7 +57,7 @@ def show(console: Console, report: Report, *, is_quiet: bool = False) -> None:
 
 
 def commands(report: Report) -> Commands:
-    """What to do next, as (label, command)."""
+    """The commands to run next, as (label, command)."""
     command = repetition(report)
     if command is None:
         return []
@@ -112,7 +112,7 @@ def _fault_table(report: Report) -> Table:
 
 
 def _promises(report: Report) -> Iterable[Text | Table]:
-    """Each promise in a row; where there are many, those that hold, or were not exercised, share a line."""
+    """One row per promise; if there are many, those that hold, or were not exercised, share a line."""
     rows = report.promises
     if len(rows) <= PROMISES_SHOWN:
         yield _promise_table(rows)
@@ -140,7 +140,7 @@ def _promise_table(rows: Sequence[PromiseRow]) -> Table:
 
 
 def _models(report: Report) -> Iterable[Text]:
-    """What the transactions say of all models, and what the model that was promised lets pass."""
+    """The models that the transactions rule out or leave possible, and the anomalies that the promised model allows."""
     out, left = model_ends(report)
     allowed = allowed_anomalies(report)
     if out or left or allowed:

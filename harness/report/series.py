@@ -1,4 +1,4 @@
-"""What the drawings of a report are made from: the columns of a history that are needed for all of it, as arrays."""
+"""The data for a report's drawings: the columns of a history that whole-run drawings need, as arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ class Announced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """A whole run in arrays. Of operations, `index` is ascending, and what never completed has `complete_ns` NEVER."""
+    """A whole run as arrays. Operations are ascending by `index`; one that never completed has `complete_ns` NEVER."""
 
     index: Int64s
     process: Int64s
     outcome: Int8s
     invoke_ns: Int64s
     complete_ns: Int64s
-    commit_ns: Int64s  # When the operations that told their position were acknowledged,
+    commit_ns: Int64s  # When the operations that reported their position were acknowledged,
     commit_position: Int64s  # and the positions, ascending.
     event_seq: Int64s
     event_ns: Int64s
@@ -51,12 +51,12 @@ class Series:
     announced: Mapping[str, tuple[Announced, ...]]
     windows: tuple[Window, ...]
     phases: Mapping[str, int]
-    views: tuple[tuple[int, str], ...]  # When each view of the members was first installed, and its number.
+    views: tuple[tuple[int, str], ...]  # The first installation of each membership view, and the view's number.
     end_ns: int
 
     @property
     def is_order(self) -> bool:
-        """Has this history no times, only an order?"""
+        """True if this history has no times, only an order."""
         return self.end_ns < STEPS_MAX_NS
 
 
@@ -92,7 +92,7 @@ def read_series(history: Path, run_file: RunFile | None) -> Series:
 
 
 def _views(history: Path) -> tuple[tuple[int, str], ...]:
-    """The changes of membership that nodes reported; none where the system has no such thing."""
+    """The changes of membership that nodes reported; empty if the system has no membership."""
     states = read_table(history, "states", ["ns", "object", "key"])
     rows = states.filter(pc.equal(states["object"], VIEW)).sort_by("ns").to_pylist()
     first: dict[int, int] = {}
@@ -102,7 +102,7 @@ def _views(history: Path) -> tuple[tuple[int, str], ...]:
 
 
 def _events(history: Path, *, is_local: bool) -> dict[str, Any]:
-    """The fields of `Series` about the stream; `is_local`: positions of the stream say nothing about operations."""
+    """The fields of `Series` about the stream; `is_local`: the stream's positions say nothing about operations."""
     table = read_table(history, "events", ["seq", "ns", "subscriber", "session", "kind", "span", "position"]).sort_by(
         "seq"
     )
@@ -133,21 +133,21 @@ def _events(history: Path, *, is_local: bool) -> dict[str, Any]:
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
-    """The texts of a column, each once, and for each row the index of its text."""
+    """The distinct texts of a column, and for each row the index of its text."""
     encoded = column.combine_chunks().dictionary_encode()
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def lag_ns(announced: tuple[Announced, ...], series: Series, edges: Int64s, *, is_closed: bool) -> Int64s:
-    """The greatest lag of a subscriber in each stretch between `edges`, to the nanosecond before its end.
+    """The greatest lag of a subscriber in each interval between `edges`, up to the nanosecond before its end.
 
-    The lag at a moment is the age of the oldest acknowledged write that lies above what was announced until then.
+    The lag at a moment is the age of the oldest acknowledged write that lies above all positions announced until then.
     `is_closed`: a watermark includes the position that it names.
     """
     worst = np.zeros(len(edges) - 1, np.int64)
     for each in announced:
         since = _unannounced_since(each, series, is_closed=is_closed)
-        before = np.maximum(each.ns - np.minimum(since[:-1], each.ns), 0)  # As each arrives, the lag is at its worst.
+        before = np.maximum(each.ns - np.minimum(since[:-1], each.ns), 0)  # The lag is at its worst before each.
         place = np.clip(np.searchsorted(edges, each.ns, "left") - 1, 0, len(worst) - 1)
         np.maximum.at(worst, place, before)
         in_force = since[np.searchsorted(each.ns, edges[1:], "left")]
@@ -156,7 +156,7 @@ def lag_ns(announced: tuple[Announced, ...], series: Series, edges: Int64s, *, i
 
 
 def lag_at(announced: tuple[Announced, ...], series: Series, moments: Int64s, *, is_closed: bool) -> Int64s:
-    """The lag of a subscriber at each of those moments, what arrives at one included; see `lag_ns`."""
+    """The lag of a subscriber at each of those moments, after the events of that moment; see `lag_ns`."""
     worst = np.zeros(len(moments), np.int64)
     for each in announced:
         since = _unannounced_since(each, series, is_closed=is_closed)
@@ -166,9 +166,9 @@ def lag_at(announced: tuple[Announced, ...], series: Series, moments: Int64s, *,
 
 
 def _unannounced_since(announced: Announced, series: Series, *, is_closed: bool) -> Int64s:
-    """When the oldest write was acknowledged that lies above all announced: before the first watermark, after each."""
+    """The time of the oldest acknowledged write that is not announced: before the first watermark, and after each."""
     oldest = np.minimum.accumulate(series.commit_ns[::-1])[::-1] if len(series.commit_ns) else series.commit_ns
-    oldest = np.append(oldest, NEVER)  # Above all positions: nothing is missing.
+    oldest = np.append(oldest, NEVER)  # Above all positions nothing is missing.
     reached = np.maximum.accumulate(announced.position)
     above = np.searchsorted(series.commit_position, reached, "right" if is_closed else "left")
     result: Int64s = oldest[np.concatenate(([0], above))]

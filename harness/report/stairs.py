@@ -1,7 +1,8 @@
-"""What each subscriber was told beside what the source had: staircases; and how far behind all of them were.
+"""The watermarks of each subscriber against the positions of the source, as staircases; and the lag of all
+subscribers.
 
-Positions are drawn by their rank among those that the source acknowledged: whether they are offsets, clocks or epochs,
-what lies between two lines is the number of acknowledged positions between them.
+Positions are drawn by their rank among those that the source acknowledged: for offsets, clocks and epochs alike, the
+distance between two lines is the number of acknowledged positions between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +20,14 @@ from harness.report.series import Series, lag_at
 
 COLUMNS: Final = 500
 STAIRS_HEIGHT: Final = 132
-SAMPLES: Final = 16  # Moments of each column at which the lag is asked.
+SAMPLES: Final = 16  # Moments of each column at which the lag is computed.
 QUANTILES: Final = (("median", 0.5), ("90 %", 0.9), ("99 %", 0.99))
 NOTHING: Final = -1
-Broken = Mapping[str, Sequence[int]]  # By subscriber the journal positions of the events that show a finding.
+Broken = Mapping[str, Sequence[int]]  # The journal positions of the events that show a finding, by subscriber.
 
 
 def staircases(series: Series, broken: Broken, hover: dict[str, Json], edges: Int64s) -> list[Plot]:
-    """A plot for each of a few subscribers, those with findings first; none where nothing was announced."""
+    """A plot for each of a few subscribers, those with findings first; empty if nothing was announced."""
     told = [name for name, marks in series.announced.items() if marks]
     chosen = sorted(told, key=lambda name: name not in broken)[:LINES_MAX]
     ranks = _Ranks.of(series)
@@ -38,29 +39,29 @@ def staircases(series: Series, broken: Broken, hover: dict[str, Json], edges: In
 
 
 class _Ranks:
-    """Positions as shares of all that the source acknowledged, or, without a source, of all that came."""
+    """Positions as shares of all that the source acknowledged, or, without a source, of all that were delivered."""
 
     def __init__(self, positions: Int64s) -> None:
         self._known = np.unique(positions)
 
     @classmethod
     def of(cls, series: Series) -> "_Ranks":
-        """Those of a run."""
+        """The ranks of a run."""
         known = series.commit_position
         return cls(known if len(known) else series.event_position[series.event_position < NEVER])
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of known positions."""
         return len(self._known)
 
     def share(self, position: Int64s) -> np.ndarray:
-        """How much of all lies at or below each; not a number for NOTHING."""
+        """The share of known positions at or below each position; NaN for NOTHING."""
         rank = np.searchsorted(self._known, position, "right") / max(1, self.count)
         return np.where(position == NOTHING, np.nan, rank)
 
     def ticks(self) -> tuple[Tick, ...]:
-        """Nothing, half and all of them, by their numbers."""
+        """Ticks at zero, half and all positions, with their numbers."""
         shown = [0, self.count // 2, self.count] if self.count > 1 else [0, self.count]
         top = max(1, self.count)
         return tuple(Tick(round(STAIRS_HEIGHT * (1 - each / top), 1), f"{each:,}") for each in shown)
@@ -99,13 +100,13 @@ def _staircase(series: Series, ranks: _Ranks, name: str, broken: Sequence[int], 
 
 
 def _delivered(series: Series, rows: Bools, edges: Int64s) -> Int64s:
-    """The highest position that its session of then had delivered: a subscriber that resumes may begin lower."""
+    """The highest position delivered in the session of that time: a subscriber that resumes may begin lower."""
     ns, position, session = (each[rows] for each in (series.event_ns, series.event_position, series.event_session))
     return _last(ns, max_so_far(session, position) if len(ns) else position, edges)
 
 
 def _last(ns: Int64s, value: Int64s, edges: Int64s, *, is_highest: bool = False) -> Int64s:
-    """The value at each moment: the last one before, or the highest of those; NOTHING before the first."""
+    """The value at each moment: the last one before, or the highest of those before; NOTHING before the first."""
     order = np.argsort(ns, kind="stable")
     ns, value = ns[order], value[order]
     if is_highest:
@@ -126,7 +127,7 @@ def _marks(series: Series, ranks: _Ranks, chosen: Bools) -> Markup:
 
 
 def _reach(drawn: np.ndarray) -> tuple[list[float], list[float]]:
-    """Between which heights, from above, something is drawn in each column."""
+    """The heights, from above, between which each column has drawing."""
     high = np.where(np.isnan(drawn), -1.0, drawn).max(axis=0)
     low = np.where(np.isnan(drawn), 2.0, drawn).min(axis=0)
     is_empty = high < 0
@@ -136,7 +137,7 @@ def _reach(drawn: np.ndarray) -> tuple[list[float], list[float]]:
 
 
 def lag_quantiles(series: Series, edges: Int64s, hover: dict[str, Json], *, is_closed: bool) -> Plot:
-    """How far behind subscribers were in each column: quantiles over its moments, and over all of them."""
+    """The lag of subscribers in each column: quantiles over its moments and over all subscribers."""
     inside = (np.arange(SAMPLES) + 0.5) / SAMPLES
     moments = (edges[:-1, None] + np.diff(edges)[:, None] * inside).astype(np.int64)
     lags = [

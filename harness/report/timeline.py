@@ -1,7 +1,8 @@
 """The stretch of a run around a finding as a drawing: lanes for clients, nodes and subscribers, faults as bands.
 
-A client's lane holds its operations as bars, a node's what it answered, a subscriber's its watermarks as a staircase
-and the rows it received as dots at the height of their position. The evidence is numbered as in its table.
+A client's lane shows its operations as bars, a node's lane the operations that it answered. A subscriber's lane shows
+its watermarks as a staircase, and its rows as dots at the height of their position. The evidence is numbered as in its
+table.
 """
 
 from collections import Counter
@@ -23,7 +24,7 @@ CLIENTS_MAX: Final = 12
 LANE: Final = 22
 STREAM: Final = 72
 TOP: Final = 18
-NEAR: Final = 1.6  # Percent of the width: numbers closer than this stand above each other.
+NEAR: Final = 1.6  # Percent of the width: numbers closer than this are put above each other.
 NOTHING: Final = Markup("")
 DOWN: Final = ("crash", "lost-writes", "pause")
 
@@ -40,7 +41,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A shape with a title: a bar, a dot, a staircase. `x` and `width` count into WIDTH."""
+    """A shape with a title: a bar, a dot, a staircase. `x` and `width` are in units of WIDTH."""
 
     kind: str
     title: str
@@ -53,7 +54,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A piece of evidence in the drawing."""
+    """The number of a piece of evidence in the drawing."""
 
     number: int
     percent: float
@@ -63,7 +64,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The drawing."""
+    """The drawing of a slice: its lanes and shapes."""
 
     axis: TimeAxis
     height: int
@@ -102,7 +103,7 @@ def timeline(found: Slice, series: Series, kinds: Sequence[str]) -> Timeline:
 
 
 def _lanes(found: Slice, active: Sequence[Window], notes: list[str]) -> list[tuple[str, str]]:
-    """Kind and name of each lane, from above: clients, nodes, subscribers."""
+    """The kind and name of each lane, from above: clients, nodes, subscribers."""
     counts = Counter(invoke.process for invoke, _ in found.operations)
     needed = {invoke.process for invoke, _ in found.operations if f"op {invoke.index}" in found.numbers}
     ranked = sorted(counts, key=lambda process: (process not in needed, -counts[process], process))
@@ -120,7 +121,7 @@ def _lanes(found: Slice, active: Sequence[Window], notes: list[str]) -> list[tup
 
 
 class _Drawing:
-    """Shapes as they are collected."""
+    """The shapes of a drawing, as they are collected."""
 
     def __init__(self, found: Slice, axis: TimeAxis, lanes: Sequence[tuple[str, str]]) -> None:
         self.found, self.axis = found, axis
@@ -137,7 +138,7 @@ class _Drawing:
         self._anchors = {row.name: row.anchor for row in found.rows}
 
     def draw(self) -> None:
-        """Everything but what nodes suffer."""
+        """Draw everything but the faults of nodes."""
         for invoke, complete in self.found.operations:
             self._operation(invoke, complete)
         for (kind, name), lane in self.lanes.items():
@@ -145,7 +146,7 @@ class _Drawing:
                 self._stream(lane, [each for each in self.found.events if each[1].subscriber == name])
 
     def down(self, window: Window) -> Iterator[Mark]:
-        """Where nodes were down or stood still."""
+        """The marks for times when nodes were down or paused."""
         for name in window.targets.split(", "):
             lane = self.lanes.get(("node", name)) or self.lanes.get(("subscriber", name))
             if lane is not None:
@@ -213,7 +214,7 @@ class _Drawing:
 
 
 def _apart(numbers: Sequence[Number]) -> Iterator[Number]:
-    """The numbers, moved where two would stand on each other."""
+    """The numbers, shifted where two would overlap."""
     placed = list[Number]()
     for each in sorted(numbers, key=lambda number: number.number):
         x, y = each.percent, each.y

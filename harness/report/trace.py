@@ -1,4 +1,4 @@
-"""trace.html: a trace as a space-time diagram on one page, that opens offline, without script."""
+"""trace.html: a trace as a space-time diagram on one page, which opens offline and has no script."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,19 +17,19 @@ NOTABLE_MAX: Final = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traced:
-    """What the trace is of."""
+    """The run and window of a trace."""
 
     run: str
     cluster: str
     seed: int
     bugs: tuple[str, ...]
     subscribers: tuple[str, ...]
-    is_exact: bool  # Else it is of the repetition, which differs from the run.
+    is_exact: bool  # False: the trace is of a repetition that differs from the run.
 
 
 @dataclass(frozen=True, slots=True)
 class TracePage:
-    """The page, and in a sentence how much of the trace it shows."""
+    """The page, and a sentence on how much of the trace it shows."""
 
     html: str
     shown: str
@@ -61,5 +61,5 @@ def _row(moment: Moment) -> tuple[str, str, str, str]:
 
 
 def _shown(value: object) -> object:
-    """Text with what is not printable made visible, but for ends of lines: titles have several."""
+    """Text with unprintable characters made visible, except line ends: titles have several lines."""
     return type(value)("\n".join(map(visible, value.split("\n")))) if isinstance(value, str) else value

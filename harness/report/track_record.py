@@ -1,7 +1,7 @@
-"""How often the findings of a run were seen before: in the other runs of the same test in its store, by release.
+"""The earlier occurrences of a run's findings: in the other runs of the same test in its store, by release.
 
-A finding's fingerprint names its operations, so it comes back only where the run does. What is counted is therefore the
-anomaly together with the promise that it breaks.
+A finding's fingerprint names its operations, so only the same run has it again. Therefore the anomaly is counted
+together with the promise that it breaks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ _TESTED: Final = (Verdict.VALID.value, Verdict.INVALID.value, Verdict.UNKNOWN.va
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """A finding of another run; what else a report says is passed over."""
+    """A finding of another run; other fields of the report are ignored."""
 
     anomaly: str
     promise: str | None = None
@@ -38,7 +38,7 @@ class _Past(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One release of what was tested: in how many of its runs the finding was seen, first and last (UTC)."""
+    """One release of the tested system: its runs, those with the finding, and the first and last of these (UTC)."""
 
     name: str
     seen: int
@@ -49,24 +49,24 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackRecord:
-    """What the store says of one finding. `is_all`: no older run was left out."""
+    """The store's record of one finding. `is_all`: no older run was left out."""
 
     releases: tuple[Release, ...]
     is_all: bool
 
     @property
     def seen(self) -> int:
-        """In how many runs, this one among them."""
+        """The number of runs with the finding, including this one."""
         return sum(each.seen for each in self.releases)
 
     @property
     def runs(self) -> int:
-        """How many there are that tested something."""
+        """The number of runs that tested something."""
         return sum(each.runs for each in self.releases)
 
 
 def track_records(report: Report) -> list[TrackRecord | None]:
-    """One for each finding of the report, which need not be stored yet; None if the run has no store."""
+    """The record of each finding of the report, which need not be stored yet; None if the run has no store."""
     if report.run is None or not report.findings:
         return [None] * len(report.findings)
     run = Path(report.run)
@@ -79,12 +79,12 @@ def track_records(report: Report) -> list[TrackRecord | None]:
 def _folders(test: Path) -> list[Path]:
     try:
         return [each for each in test.iterdir() if (each / REPORT_FILE).is_file()]
-    except OSError:  # The store is gone: so be it.
+    except OSError:  # The store is gone; there is nothing to count.
         return []
 
 
 def _read(runs: Iterable[Path]) -> Iterator[_Past]:
-    """The runs that tested something; a report that cannot be read is no run."""
+    """The runs that tested something; unreadable reports are skipped."""
     for run in runs:
         path = run / REPORT_FILE
         try:
@@ -114,6 +114,6 @@ def _releases(past: Iterable[_Past], finding: FindingRow) -> Iterator[Release]:
 
 
 def _name(past: _Past) -> str:
-    """What was tested: all versions but those of what runs the test, and what was planted."""
+    """The tested release: all versions except those of the test's own software, and the planted bugs."""
     versions = ", ".join(f"{name} {version}" for name, version in sorted(past.versions.items()) if name != "python")
     return " with ".join(filter(None, (versions, ", ".join(past.bugs)))) or "unknown"

@@ -1,4 +1,4 @@
-"""What went wrong with the harness itself, in one line; the details go to a log, never to the terminal."""
+"""Errors of the harness itself, in one line; the details go to a log, never to the terminal."""
 
 import os
 import traceback
@@ -7,13 +7,16 @@ from typing import Final
 
 from harness.core.errors import SeamarkError
 
-ERROR_LOG: Final = Path("store") / "seamark-error.log"  # Of what goes wrong outside of any run.
+ERROR_LOG: Final = Path("store") / "seamark-error.log"  # For errors outside any run.
 RUN_LOG: Final = Path("logs") / "harness.log"  # Inside a run's folder.
 LINE_MAX: Final = 300  # Characters of a foreign message: Java's hold a stack trace.
 
 
 def told(error: BaseException, log: Path = ERROR_LOG) -> str:
-    """The error in a line. One of ours says it all; the traceback of any other is added to `log`, which is named."""
+    """The error in one line.
+
+    Errors of ours are complete; for any other, the traceback is added to `log`, and the line names it.
+    """
     text = " ".join(str(error).split())
     if isinstance(error, SeamarkError):
         return text

@@ -1,4 +1,4 @@
-"""Who awaits what: the words of a message about a simulation that cannot go on."""
+"""The text of a message about a simulation that cannot go on: the tasks, and what they await."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _TASKS_NAMED: Final = 10
 
 
 def awaited(tasks: Sequence[asyncio.Task[object]]) -> str:
-    """What the tasks that have not ended await, at most ten of them, in one line."""
+    """The targets that unfinished tasks await, for at most ten tasks, in one line."""
     waiting = [task for task in tasks if not task.done()]
     named = [f"{task.get_name()} awaits {_chain(task)}" for task in waiting[:_TASKS_NAMED]]
     more = len(waiting) - len(named)
@@ -18,7 +18,7 @@ def awaited(tasks: Sequence[asyncio.Task[object]]) -> str:
 
 
 def _chain(task: asyncio.Task[object]) -> str:
-    """The coroutines of a task from its own to the innermost, each with the line at which it waits."""
+    """The coroutines of a task from the outermost to the innermost, each with the line at which it waits."""
     links: list[str] = []
     current: object = task.get_coro()
     while current is not None:
@@ -33,5 +33,5 @@ def _chain(task: asyncio.Task[object]) -> str:
 
 
 def _first(holder: object, *names: str) -> object:
-    """The first of those attributes that is there: coroutines and generators spell them differently."""
+    """The first of those attributes that exists: coroutines and generators name them differently."""
     return next((getattr(holder, name) for name in names if hasattr(holder, name)), None)

@@ -1,9 +1,8 @@
 """The child process of a simulated run: one thread, no garbage collector. It writes the journal and nothing else.
 
-Run as `python -m harness.simulation.child RUN_JSON JOURNAL CLUSTER [FROM..TO TRACE]`; with the latter it traces those
-seconds as well. CLUSTER is what the person consented to, whatever run.json names. Exits 0 once the footer is
-written. What goes wrong is told on standard error, the last line in one sentence; whatever was recorded until then
-stays readable.
+Run as `python -m harness.simulation.child RUN_JSON JOURNAL CLUSTER [FROM..TO TRACE]`; with the latter it also traces
+those seconds. CLUSTER is the code that the user consented to, whatever run.json names. Exits 0 once the footer is
+written. Errors go to standard error, with one sentence as the last line; the records so far stay readable.
 """
 
 import gc
@@ -41,7 +40,7 @@ def simulate(
     record: Callable[[Evidence], None],
     tracer: Tracer | None = None,
 ) -> tuple[str, World]:
-    """Carry the scenario out in a new world; why it ended, and the world as it is then."""
+    """Carry out the scenario in a new world; returns why it ended, and the world in its final state."""
     interpreter: Interpreter | None = None
 
     def observe(evidence: Evidence) -> None:
@@ -79,13 +78,13 @@ def simulate(
 
 
 def unseed(history_sha256: str, world: World) -> str:
-    """What a run came to: a digest of its history, of its random streams' positions, and of every disk."""
+    """The digest of a run: of its history, of its random streams' positions, and of every disk."""
     parts = (history_sha256, world.positions(), world.durable_digests())
     return blake2b(msgspec.msgpack.encode(parts, order="sorted"), digest_size=16).hexdigest()
 
 
 def main() -> int:
-    """Simulate what a run.json says."""
+    """Simulate a run.json."""
     run_json, journal, named, *trace = sys.argv[1:]
     gc.disable()
     die_with_parent()
@@ -109,7 +108,7 @@ def main() -> int:
 
 @contextmanager
 def _tracer(window_text: str | None = None, path: str = "") -> Iterator[Tracer | None]:
-    """What writes the trace of that window, if one was asked for."""
+    """The tracer of that window, if one is given."""
     if window_text is None:
         yield None
     else:

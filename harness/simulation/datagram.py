@@ -1,9 +1,9 @@
-"""A datagram link: each message goes its own way, and nobody hears of one that is lost.
+"""A datagram link: messages travel independently, and a lost one is not reported.
 
-1. Arrival is now + delay for each message by itself, so that a later one may overtake; faults lose, double and delay.
-2. What is sent to an end that is down, or over a cut path, is lost. A stall holds messages back, BUFFER at most.
-3. A receiver leaves at most WINDOW messages of one sender unread; what comes beyond is lost.
-4. Limited bandwidth delays messages by at most QUEUE_NS; what would wait longer is lost.
+1. Each message arrives at now + its own delay, so a later one may overtake; faults lose, duplicate and delay messages.
+2. Messages to an end that is down, or over a cut path, are lost. A stall holds messages back, at most BUFFER.
+3. A receiver keeps at most WINDOW unread messages of one sender; further ones are lost.
+4. Limited bandwidth delays messages by at most QUEUE_NS; one that would wait longer is lost.
 """
 
 from collections import deque
@@ -18,10 +18,10 @@ QUEUE_NS: Final = 200_000_000
 
 
 class Directory(Protocol):
-    """Who is there."""
+    """The ends that are up, by address."""
 
     def receiver(self, address: NodeId) -> End | None:
-        """The end of that address, None if it is down."""
+        """The end of that address, or None if it is down."""
 
 
 class Datagrams:
@@ -55,11 +55,11 @@ class Datagrams:
                 self._send_copy(message)
 
     def queued(self, to_come: int) -> int:
-        """Messages that a stall holds back, and of those to come what a receiver would not find room for."""
+        """The number of messages that a stall holds back, plus those of the next `to_come` beyond the window."""
         return len(self._held) + max(0, to_come - WINDOW)
 
     def consumed(self) -> None:
-        """The receiver has handled a message."""
+        """Note that the receiver has handled a message."""
         self._unread -= 1
 
     def changed(self) -> None:
@@ -70,7 +70,7 @@ class Datagrams:
                 self.send(self._held.popleft())
 
     def close(self) -> None:
-        """The sender is gone, and what it had not sent."""
+        """Discard unsent messages: the sender is gone."""
         self._held.clear()
         self.path.pipes.pop(self.number, None)
 

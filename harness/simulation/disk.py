@@ -1,7 +1,7 @@
-"""A node's disk: logs and values, of which a crash takes what was not synced.
+"""A node's disk: logs and values, whose unsynced writes a crash loses.
 
-1. Writes take effect in order. What the machine wrote waits in memory until a sync that came after it is complete.
-2. Syncs complete in the order in which they were asked for, each after a time drawn from the disk's own stream.
+1. Writes take effect in order. A write waits in memory until a later sync completes.
+2. Syncs complete in the order of their requests, each after a time drawn from the disk's own stream.
 3. At a crash the waiting writes are lost, or torn (a drawn prefix of them reaches the disk), or kept.
 """
 
@@ -17,7 +17,7 @@ from harness.core.machine import Message
 
 CrashMode = Literal["lost", "torn", "kept"]
 _SYNC_NS_MIN: Final = 50_000
-_SYNC_NS_MEAN: Final = 500_000  # Beyond the minimum: about a fast SSD.
+_SYNC_NS_MEAN: Final = 500_000  # In addition to the minimum: about a fast SSD.
 
 
 class _Append(msgspec.Struct, frozen=True):
@@ -36,22 +36,22 @@ class _Put(msgspec.Struct, frozen=True):
 
 
 class Disk:
-    """One node's disk. It outlives the crashes of its node, and is what `recover` reads (`Durable`)."""
+    """One node's disk. It outlives the node's crashes, and `recover` reads it (`Durable`)."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._logs: dict[str, list[Message]] = {}
         self._values: dict[str, Message] = {}
         self._waiting: deque[_Append | _Truncate | _Put] = deque()
-        self._durable_count = 0  # Writes since the start of the run that have reached the disk.
-        self._synced_at_ns = 0  # When the last sync that was asked for completes.
+        self._durable_count = 0  # Writes since the start of the run that reached the disk.
+        self._synced_at_ns = 0  # The time at which the last requested sync completes.
 
     def log(self, name: str) -> Sequence[Message]:
         """The durable records of a log, in order."""
         return tuple(self._logs.get(name, ()))
 
     def value(self, key: str) -> Message | None:
-        """The durable value, or None."""
+        """The durable value under that key, or None."""
         return self._values.get(key)
 
     def append(self, log: str, record: Message) -> None:
@@ -68,11 +68,11 @@ class Disk:
 
     @property
     def written(self) -> int:
-        """Writes since the start of the run, but those that crashes took."""
+        """The number of writes since the start of the run, without those lost in crashes."""
         return self._durable_count + len(self._waiting)
 
     def begin_sync(self, now_ns: int) -> tuple[int, int]:
-        """When a sync that is asked for now completes, in nanoseconds, and up to which write: for `complete_sync`."""
+        """The time in ns when a sync requested now completes, and the number of writes it covers, for `complete_sync`."""
         done_ns = now_ns + _SYNC_NS_MIN + self._stream.exponential(_SYNC_NS_MEAN)
         self._synced_at_ns = max(self._synced_at_ns, done_ns)
         return self._synced_at_ns, self.written
@@ -83,7 +83,10 @@ class Disk:
             self._write(self._waiting.popleft())
 
     def crash(self, mode: CrashMode) -> int:
-        """How many writes are lost. The node must not complete a sync that was under way."""
+        """Lose waiting writes as `mode` says; returns how many.
+
+        The node must not complete a sync that was in progress.
+        """
         match mode:
             case "lost":
                 survivors = 0
@@ -100,7 +103,7 @@ class Disk:
         return lost
 
     def digest(self) -> str:
-        """A hash of what is durable, 16 bytes in hex."""
+        """A hash of the durable content, 16 bytes in hex."""
         content = (sorted(self._logs.items()), sorted(self._values.items()))
         return blake2b(msgspec.msgpack.encode(content, order="deterministic"), digest_size=16).hexdigest()
 

@@ -1,9 +1,9 @@
-"""Carries a fault plan out in the simulation, and says how much each step did.
+"""Carries out a fault plan in the simulation, and measures the effect of each step.
 
 1. Steps may overlap: a path is cut, a node is down or paused, as long as one of them is in force.
-2. What a step did is counted where it is felt: by the message that is held back, by the event that has to wait, by the
-   machine that reads a wrong clock. A crash counts the nodes that were up and went down. The count stays readable after
-   the step was undone.
+2. The effect of a step is counted where it occurs: a message held back, an event that has to wait, a machine's reading
+   of a wrong clock. A crash counts the nodes that were up and went down. The count stays readable after the step is
+   undone.
 """
 
 from collections.abc import Mapping
@@ -29,12 +29,12 @@ class Faults:
         self._in_force: list[tuple[Step, Struck]] = []
 
     def refusal(self, step: Step) -> str | None:
-        """Why the simulation cannot do that step, in one line, or None."""
+        """The reason why the simulation cannot do that step, in one line, or None."""
         found = problems(Plan(steps=(step,)), self._topology)
         return "; ".join(found) or None
 
     async def apply(self, step: Step) -> None:
-        """Bring the fault about. Raises ScenarioError if the simulation refuses it."""
+        """Apply the fault. Raises ScenarioError if the simulation refuses it."""
         refusal = self.refusal(step)
         if refusal is not None:
             raise ScenarioError(refusal)
@@ -43,7 +43,7 @@ class Faults:
         self._in_force.append(entry)
 
     async def undo(self, step: Step) -> None:
-        """Heal it. Nothing happens if it is healed already. Of equal steps the last applied is undone first."""
+        """Heal the fault; does nothing if it is already healed. Of equal steps the last applied is undone first."""
         for entry in reversed(self._in_force):
             if entry[0] == step:
                 self._in_force.remove(entry)
@@ -51,7 +51,7 @@ class Faults:
                 return
 
     async def effect(self, step: Step) -> Effect:
-        """What it did since it was applied. Of equal steps the last applied answers."""
+        """The effect of the fault since it was applied. Of equal steps, that of the last applied."""
         for applied, struck in reversed(self._struck):
             if applied == step:
                 return struck.effect()

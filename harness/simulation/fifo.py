@@ -1,16 +1,16 @@
 """A fifo link's connection: messages in order, each at most once, with bounded buffers on both sides.
 
 Theory of operation.
-1. A message leaves the send buffer when the path lets it and fewer than WINDOW messages are under way or unread. It
+1. A message leaves the send buffer when the path allows it and fewer than WINDOW messages are in transit or unread. It
    arrives at max(arrival of the one before, now + delay): none overtakes another.
 2. A slow or paused receiver keeps the window full, so that messages wait in the send buffer (`queued`); a send into a
-   full buffer closes the connection. Credit comes back at once: what acknowledges a message is not modelled.
-3. A stall holds back what is under way, and what comes after it; nothing is lost while the connection stands.
-4. A connection ends once. From then on what is sent is lost, until the sender has handled its `Closed`; the next send
-   opens a new connection. Of what was under way a prefix arrives: nothing after a cut, else what comes before the
-   receiver hears of the end. A path with a limit of bytes ends a connection by itself: the message that would pass
-   the limit is lost, and what is sent after it.
-5. The receiver's `Closed` comes before anything of the next connection, since that starts at a later arrival.
+   full buffer closes the connection. Credit returns at once: acknowledgements are not modelled.
+3. A stall holds back messages in transit, and later ones; nothing is lost while the connection is open.
+4. A connection ends once. Messages sent from then on are lost, until the sender has handled its `Closed`; the next
+   send opens a new connection. A prefix of the messages in transit arrives: nothing after a cut, else those that
+   arrive before the receiver is notified of the end. A path with a byte limit ends a connection by itself: the message
+   that would exceed the limit is lost, and so are later ones.
+5. The receiver's `Closed` comes before any message of the next connection, since that starts at a later arrival.
 """
 
 from collections import deque
@@ -22,11 +22,11 @@ from harness.simulation.paths import BREAKING, Path, plain_delay_ns
 
 WINDOW: Final = 128
 BUFFER: Final = 1024
-NOTICEABLE_NS: Final = 1_000_000  # What limited bandwidth must cost a message to be an effect.
+NOTICEABLE_NS: Final = 1_000_000  # The delay that limited bandwidth must cause a message to count as an effect.
 
 
 class Unread(Protocol):
-    """Where a message came from; it is told when the message has been handled."""
+    """The source of a message, which is notified when the message has been handled."""
 
     source: NodeId
 
@@ -34,27 +34,27 @@ class Unread(Protocol):
 
 
 class End(Protocol):
-    """A node or a client, as its links see it."""
+    """A node or a client as its links see it."""
 
     def receive(self, pipe: Unread, message: Message) -> None:
-        """A message has arrived. The end calls `pipe.consumed()` once it has been handled."""
+        """Take a message that arrived. The end calls `pipe.consumed()` once it has been handled."""
 
     def closed(self, peer: NodeId, ended: "tuple[Fifo, ...]") -> None:
-        """Connections with `peer` have ended. The end calls `forget` for each once it has been handled."""
+        """Note that connections with `peer` have ended. The end calls `forget` for each once that is handled."""
 
     def drained(self, peer: NodeId) -> None:
-        """The send buffer to `peer` is half empty again."""
+        """Note that the send buffer to `peer` is half empty again."""
 
 
 class Side(NamedTuple):
-    """Who is at one side of a connection."""
+    """One side of a connection."""
 
     address: NodeId
     end: End
 
 
 class Closer(Protocol):
-    """Who carries out what the end of a connection means."""
+    """The handler of connection ends."""
 
     def overflowed(self, pipe: "Fifo") -> None: ...
     def reached_limit(self, pipe: "Fifo") -> None: ...
@@ -64,7 +64,7 @@ class Closer(Protocol):
 
 
 class Fifo:
-    """One connection, in one direction. `first_ns` is the time before which nothing may arrive (5)."""
+    """One connection, in one direction. Nothing may arrive before `first_ns` (5)."""
 
     def __init__(
         self, path: Path, number: int, *, source: Side, target: Side, closer: Closer, loop: VirtualLoop, first_ns: int
@@ -74,22 +74,22 @@ class Fifo:
         self.is_open = True
         self.is_delivering = True
         self.was_refused = False
-        self.was_cut = False  # Whether a cut is what keeps messages from arriving; else the other end is down.
+        self.was_cut = False  # True if a cut keeps messages from arriving; else the other end is down.
         self._sender, self._receiver, self._closer, self._loop = source.end, target.end, closer, loop
         self._schedule = loop.schedule
         self._last_ns = first_ns
-        self._unread = 0  # Messages that have left the buffer, and that the receiver has not handled.
+        self._unread = 0  # Messages that left the buffer, and are not yet handled by the receiver.
         self._buffer: deque[Message] = deque()
-        self._held: deque[Message] = deque()  # Arrived in a stall, or behind one that did.
+        self._held: deque[Message] = deque()  # Arrived in a stall, or after one that did.
         self._was_full = False
-        self._passed_bytes = 0  # Since a limit is in force.
-        self._free_at_ns = 0  # When the limited bandwidth is free again.
-        self._is_waiting = False  # For that.
+        self._passed_bytes = 0  # Bytes sent since the limit is in force.
+        self._free_at_ns = 0  # The time at which the limited bandwidth is free again.
+        self._is_waiting = False  # True while waiting for that.
         self._is_clear = False
         self._clear()
 
     def send(self, message: Message) -> None:
-        """Send, or queue, or lose the message (4)."""
+        """Send, queue, or lose the message (4)."""
         if self._is_clear and self._unread < WINDOW:
             self._unread += 1
             at_ns = self._loop.now_ns + plain_delay_ns(self.path)
@@ -105,10 +105,10 @@ class Fifo:
             self._queue(message)
 
     def queued(self, to_come: int) -> int:
-        """Messages in the send buffer, once `to_come` more have been sent.
+        """The number of messages in the send buffer, once `to_come` more have been sent.
 
-        However the connection is, no more than WINDOW of them leave at once: so a machine that sends until its buffer
-        is full comes to an end, and the rest is lost if the connection has ended.
+        In any state of the connection, at most WINDOW of them leave at once: so a machine that sends until its buffer
+        is full stops, and the rest is lost if the connection has ended.
         """
         room = WINDOW
         if self.is_open:
@@ -116,7 +116,7 @@ class Fifo:
         return len(self._buffer) + max(0, to_come - room)
 
     def consumed(self) -> None:
-        """The receiver has handled a message."""
+        """Note that the receiver has handled a message."""
         self._unread -= 1
         if self._buffer:
             self._pump(None)
@@ -132,13 +132,13 @@ class Fifo:
         self._pump(None)
 
     def close(self) -> None:
-        """Take no more messages. What is under way still arrives."""
+        """Accept no more messages. Those in transit still arrive."""
         self.is_open = False
         self._buffer.clear()
         self._clear()
 
     def lose(self) -> None:
-        """Lose what is under way, too. This is the end of the connection on the receiver's side."""
+        """Lose the messages in transit too. This ends the connection on the receiver's side."""
         self.close()
         self.is_delivering = False
         self._held.clear()
@@ -146,11 +146,11 @@ class Fifo:
         self._closer.lost(self)
 
     def forget(self) -> None:
-        """The sender has heard that this connection has ended: its next message opens another."""
+        """Note that the sender knows of the end: its next message opens another connection."""
         self._closer.forget(self)
 
     def _clear(self) -> None:
-        """Find out whether messages leave (but for the window) and arrive without further questions."""
+        """Update `_is_clear`: messages leave (within the window) and arrive without further checks."""
         self._is_clear = self.is_open and self.path.is_plain and not self._buffer and not self._held
 
     def _queue(self, message: Message) -> None:
@@ -160,13 +160,13 @@ class Fifo:
             self._was_full |= len(self._buffer) > BUFFER // 2
             if self.path.is_stalled:
                 self.path.touch("stall")
-            elif self._is_waiting:  # Else it is the receiver who holds the message up.
+            elif self._is_waiting:  # Else the receiver holds the message up.
                 self.path.touch("bandwidth")
         elif self.path.sending_ns(message) >= NOTICEABLE_NS:  # It has left, and arrives that much later.
             self.path.touch("bandwidth")
 
     def _pump(self, _: None) -> None:
-        """Let messages leave the buffer (1)."""
+        """Send messages from the buffer (1)."""
         while self._buffer and not self.path.is_stalled and self._unread < WINDOW and self._has_bandwidth():
             message = self._buffer.popleft()
             self._passed_bytes += self.path.size(message)

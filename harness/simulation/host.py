@@ -1,14 +1,14 @@
-"""Runs one machine: hands it events one at a time, and carries out what it asked for.
+"""Runs one machine: hands it events one at a time, and carries out its effects.
 
 Theory of operation.
 1. A node handles one event to its end before the next. While it is busy, slow or paused, events wait in its inbox in
-   order; a crash empties it. The inbox is bounded by what fills it: WINDOW messages of each connection, one event for
+   order; a crash empties it. The inbox is bounded by its sources: WINDOW messages of each connection, one event for
    each timer, sync and connection.
-2. Effects are carried out in order once `handle` has returned. At a failpoint that a fault waits for they stop: a crash
-   drops the rest, a pause carries it out when it ends.
-3. A crash takes the machine, its timers, its connections, and what its disk had not made durable; a start makes a new
-   machine from what the disk holds. What was under way for an earlier life never reaches a later one.
-4. An exception out of a machine is a bug of the cluster or of ours, never of the system modelled: it ends the run.
+2. Effects are carried out in order once `handle` has returned. They stop at a failpoint that a fault has armed: a
+   crash drops the rest, a pause carries it out at its end.
+3. A crash loses the machine, its timers, its connections, and unsynced writes; a start makes a new machine from the
+   content of the disk. Messages in transit to an earlier life never reach a later one.
+4. An exception of a machine is a bug of the cluster or of ours, never of the system modelled: it ends the run.
 """
 
 from collections import deque
@@ -43,21 +43,21 @@ from harness.simulation.links import Links
 from harness.simulation.loop import VirtualLoop
 from harness.simulation.tracer import Tracer
 
-_SKEW_NS_MAX = 1_000_000  # How far well-kept clocks are apart.
+_SKEW_NS_MAX = 1_000_000  # The largest difference between well-kept clocks.
 _EVENT_TEXT_MAX = 500
 
 
 class MachineFailed(SeamarkError):
-    """A machine raised an exception; names the node, the event and the time."""
+    """A machine raised an exception; the message names the node, the event and the time."""
 
 
 class _Interrupted(Exception):
-    """A fault struck at a failpoint, or the process ended: the effects after it must wait, or are lost."""
+    """A fault struck at a failpoint, or the process ended: later effects must wait, or are lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What all hosts of a run share."""
+    """The objects that all hosts of a run share."""
 
     loop: VirtualLoop
     links: Links
@@ -69,7 +69,7 @@ class Surroundings:
 
 
 class Host:
-    """One node: its machine, disk, clock and port. The counts are of the whole run."""
+    """One node: its machine, disk, clock and port. Counts are for the whole run."""
 
     _machine: Machine
 
@@ -81,18 +81,18 @@ class Host:
         self.clock = LocalClock(around.draw.stream(f"clock/{node}").below(_SKEW_NS_MAX))
         self.handled = 0
         self.unexpected = 0
-        self.deferred = 0  # Events that came while the node was paused.
-        self.delayed = 0  # Messages that a consumer delay held up.
+        self.deferred = 0  # Events that arrived while the node was paused.
+        self.delayed = 0  # Messages delayed by a consumer delay.
         self.goals: dict[str, int] = {}
         self._around, self._loop = around, around.loop
         self._port = around.links.attach(node, self)
         self._context = CollectingContext(node, self)
         self._effects = self._context.effects
-        self._suspended: list[Effect] = []  # What a pause at a failpoint keeps.
+        self._suspended: list[Effect] = []  # Effects kept by a pause at a failpoint.
         self._inbox: deque[tuple[Callable[[Any], None], Any]] = deque()
         self._life = 0
-        self._is_free = False  # Whether an event is handled at once.
-        self._is_working = False  # On the first of the inbox, for as long as the consumer delay takes.
+        self._is_free = False  # True if an event is handled at once.
+        self._is_working = False  # On the first event of the inbox, during the consumer delay.
         self._crashes: list[object] = []
         self._pauses: list[object] = []
         self._delays: dict[object, int] = {}
@@ -104,10 +104,10 @@ class Host:
     def __repr__(self) -> str:
         return f"node {self.node}"
 
-    # What faults do.
+    # Calls from faults.
 
     def start(self) -> None:
-        """Make a machine, which recovers from the disk."""
+        """Create a machine, which recovers from the disk."""
         self.is_up = True
         self._around.links.bring_up(self._port)
         self._machine = self._around.make_machine(self.node)
@@ -119,7 +119,7 @@ class Host:
         self._carry_out()
 
     def crash(self, hold: object, mode: CrashMode) -> int | None:
-        """How many writes were lost; None if the node was down already. It stays down until `hold` is released."""
+        """Crash the node until `hold` is released; returns the number of lost writes, or None if it was down."""
         self._crashes.append(hold)
         if not self.is_up:
             return None
@@ -134,14 +134,17 @@ class Host:
         return self.disk.crash(mode)
 
     def restart(self, hold: object) -> None:
-        """Release a crash: the node starts unless another keeps it down. Nothing happens if there is none."""
+        """Release a crash: the node starts unless another crash keeps it down. Does nothing without that crash."""
         if hold in self._crashes:
             self._crashes.remove(hold)
             if not self._crashes:
                 self.start()
 
     def pause(self, hold: object) -> bool:
-        """Handle nothing until `hold` and all others are released, or the node crashes. False if the node is down."""
+        """Handle nothing until `hold` and all others are released, or the node crashes.
+
+        Returns False if the node is down.
+        """
         if self.is_up:
             self._pauses.append(hold)
             self._refresh()
@@ -149,7 +152,7 @@ class Host:
         return self.is_up
 
     def resume(self, hold: object) -> None:
-        """Release a pause. Nothing happens if there is none of that name."""
+        """Release a pause. Does nothing if there is no such pause."""
         if hold in self._pauses:
             self._pauses.remove(hold)
             if not self._pauses:
@@ -164,12 +167,12 @@ class Host:
             self._around.tracer.note(self.node, what)
 
     def slow_down(self, hold: object, delay_ns: int) -> None:
-        """Take so much longer for each message, until `hold` is released."""
+        """Take `delay_ns` longer for each message, until `hold` is released."""
         self._delays[hold] = delay_ns
         self._refresh()
 
     def speed_up(self, hold: object) -> None:
-        """Release a delay. The message in hand still takes its time."""
+        """Release a delay. The current message still takes its time."""
         self._delays.pop(hold, None)
         self._proceed()
 
@@ -178,17 +181,17 @@ class Host:
         self._armed.setdefault(point, []).append(strike)
 
     def disarm(self, point: str, strike: Callable[[], None]) -> None:
-        """Forget it, if it has not struck."""
+        """Cancel that, if it has not struck."""
         if strike in self._armed.get(point, ()):
             self._armed[point].remove(strike)
 
     def dump(self) -> None:
-        """Record the machine's state; nothing if the node is down."""
+        """Record the machine's state; does nothing if the node is down."""
         if self.is_up:
             self._machine.dump(self._context)
             self._carry_out()
 
-    # What links bring.
+    # Calls from links.
 
     def receive(self, pipe: Unread, message: Message) -> None:
         if self._is_free:
@@ -206,7 +209,7 @@ class Host:
     # Events, one at a time.
 
     def _post(self, take: Callable[[Any], None], what: object) -> None:
-        """Let the machine have an event when its turn comes."""
+        """Queue an event for the machine."""
         if not self.is_up:
             return
         if self._is_free:
@@ -217,7 +220,7 @@ class Host:
         self._proceed()
 
     def _proceed(self) -> None:
-        """Handle what waits, as far as the node may."""
+        """Handle waiting events, as far as the node may."""
         while self._inbox and not self._pauses and not self._is_working:
             if self._delays and self._inbox[0][0] == self._take_message:
                 self._is_working = True
@@ -228,7 +231,7 @@ class Host:
         self._refresh()
 
     def _finish(self, life: int) -> None:
-        """The first message has taken its time. After a pause it takes it once more."""
+        """Handle the first message after its consumer delay. After a pause the delay starts again."""
         if life == self._life:
             self._is_working = False
             if not self._pauses:
@@ -246,7 +249,7 @@ class Host:
 
     def _take_timer(self, timer: tuple[str, int]) -> None:
         name, number = timer
-        if self._timers.get(name) == number:  # Else it was cancelled, or set anew, while it waited in the inbox.
+        if self._timers.get(name) == number:  # Else it was cancelled, or set again, while it waited in the inbox.
             del self._timers[name]
             self._handle(TimerFired(name))
 
@@ -285,7 +288,7 @@ class Host:
         self._effects.clear()
         self._context.to_send.clear()
 
-    # What the machine asks for: `Actions`.
+    # Calls from the machine: `Actions`.
 
     def now_ns(self) -> int:
         return self._loop.now_ns

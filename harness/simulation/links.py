@@ -1,8 +1,9 @@
-"""All links: who can send to whom, by which kind of link, and what the end of a connection means for both sides.
+"""All links: the possible senders and receivers, the kind of each link, and the effect of a connection's end on both
+sides.
 
 There is one connection for each ordered pair of addresses, opened by the first send. It is refused, after a delay, if
-the path is cut or the other end is down. When an end goes down, each of its peers hears so once, for both directions:
-after that `Closed`, sends open a new connection.
+the path is cut or the other end is down. When an end goes down, each of its peers gets one `Closed` for both
+directions; after it, sends open a new connection.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,14 +29,14 @@ class Port:
     def __init__(self, links: "Links", address: NodeId, end: End) -> None:
         self.address, self.end = address, end
         self.is_up = True
-        self.life = 0  # Counts its crashes: what was meant for an earlier life is not told to a later one.
+        self.life = 0  # The number of its crashes: notices for an earlier life are not given to a later one.
         self.outgoing: dict[NodeId, Fifo | Datagrams] = {}
-        self.incoming: dict[int, Fifo] = {}  # By number: all of which it may still receive, or hear the end.
-        self.first_ns: dict[NodeId, int] = {}  # Nothing of a new connection arrives before the end of the old.
+        self.incoming: dict[int, Fifo] = {}  # By number: all pipes from which it may still receive messages or an end.
+        self.first_ns: dict[NodeId, int] = {}  # Nothing of a new connection arrives before the end of the old one.
         self._links = links
 
     def send(self, to: NodeId, message: Message) -> Fifo | Datagrams:
-        """Hand the message to the link, and say to which connection."""
+        """Pass the message to the link; returns the connection used."""
         pipe = self.outgoing.get(to)
         if pipe is None:
             pipe = self._links.dial(self, to)
@@ -43,19 +44,19 @@ class Port:
         return pipe
 
     def queued(self, to: NodeId, to_come: int) -> int:
-        """Messages in the send buffer, once `to_come` more have been sent."""
+        """The number of messages in the send buffer, once `to_come` more have been sent."""
         pipe = self.outgoing.get(to)
         return pipe.queued(to_come) if pipe is not None else max(0, to_come - WINDOW)
 
 
 class Watcher(Protocol):
-    """Who watches the network, if anybody does: `harness.simulation.tracer`."""
+    """The observer of the network, if there is one: `harness.simulation.tracer`."""
 
     def port(self, links: "Links", address: NodeId, end: End) -> Port:
-        """A port that lets itself be watched."""
+        """A port that the observer can watch."""
 
     def lost(self, pipe: Fifo) -> None:
-        """A connection has lost what was under way."""
+        """Note that a connection lost its messages in transit."""
 
 
 class Links:
@@ -85,12 +86,12 @@ class Links:
         return port
 
     def detach(self, port: Port) -> None:
-        """The end is gone for good."""
+        """Remove the port: the end is gone for good."""
         self.take_down(port)
         del self._ports[port.address]
 
     def receiver(self, address: NodeId) -> End | None:
-        """The end of that address, None if it is down."""
+        """The end of that address, or None if it is down."""
         port = self._ports.get(address)
         return port.end if port is not None and port.is_up else None
 
@@ -102,7 +103,7 @@ class Links:
         return path
 
     def dial(self, port: Port, to: NodeId) -> Fifo | Datagrams:
-        """A new connection, or one that was refused, in the port's `outgoing`.
+        """A new connection, or a refused one, added to the port's `outgoing`.
 
         Raises ScenarioError if the cluster declares no such link.
         """
@@ -121,7 +122,7 @@ class Links:
         return pipe
 
     def take_down(self, port: Port) -> None:
-        """The end crashed, or left: all its connections end, and its peers will hear so."""
+        """End all connections of an end that crashed or left, and notify its peers."""
         port.is_up = False
         port.life += 1
         ended: dict[NodeId, list[Fifo]] = {}
@@ -141,11 +142,11 @@ class Links:
         port.first_ns.clear()
 
     def bring_up(self, port: Port) -> None:
-        """The end is back, without connections."""
+        """Mark the end as up, without connections."""
         port.is_up = True
 
     def was_cut(self, pipe: Fifo) -> None:
-        """The path was cut: what is under way is lost, and both ends will hear of it, at different times."""
+        """Lose the messages in transit on a cut path, and notify both ends, at different times."""
         was_open = pipe.is_open
         pipe.lose()
         if was_open:
@@ -153,24 +154,24 @@ class Links:
             self._end_both(pipe, sender_delay_ns=pipe.path.close_delay_ns())
 
     def overflowed(self, pipe: Fifo) -> None:
-        """The send buffer was full: the sender hears of it at once, the receiver later."""
+        """End a connection whose send buffer was full: the sender is notified at once, the receiver later."""
         pipe.close()
         self._end_both(pipe, sender_delay_ns=0)
 
     def reached_limit(self, pipe: Fifo) -> None:
-        """The path lets no more bytes of it through: what is under way arrives, and both ends will hear of the end."""
+        """End a connection that used up its byte limit: messages in transit arrive, and both ends are notified."""
         pipe.close()
         pipe.path.touch("limit-data")
         self._end_both(pipe, sender_delay_ns=pipe.path.close_delay_ns())
 
     def forget(self, pipe: Fifo) -> None:
-        """The next message from its source opens a new connection."""
+        """Forget a pipe: the next message from its source opens a new connection."""
         port = self._ports.get(pipe.source)
         if port is not None and port.outgoing.get(pipe.target) is pipe:
             del port.outgoing[pipe.target]
 
     def lost(self, pipe: Fifo) -> None:
-        """What was under way there will not arrive."""
+        """Note that the messages in transit on that pipe will not arrive."""
         if self._watcher is not None:
             self._watcher.lost(pipe)
 
@@ -199,15 +200,15 @@ class Links:
     def _end_both(self, pipe: Fifo, *, sender_delay_ns: int) -> None:
         receiver_delay_ns = pipe.path.close_delay_ns()
         if receiver_delay_ns == sender_delay_ns:
-            receiver_delay_ns += 1  # Never at once, so that no protocol comes to rely on it.
+            receiver_delay_ns += 1  # Never immediately, so that no protocol comes to rely on it.
         self._announce(self._ports[pipe.source], pipe.target, [pipe], sender_delay_ns, is_new=False)
         self._announce(self._ports[pipe.target], pipe.source, [pipe], receiver_delay_ns, is_new=True)
 
     def _announce(self, port: Port, peer: NodeId, pipes: Sequence[Fifo], delay_ns: int, *, is_new: bool) -> None:
-        """Tell the port later. `is_new`: whatever the peer sends from now on arrives after that."""
+        """Notify the port later. `is_new`: all that the peer sends from now on arrives after that."""
         at_ns = self._loop.now_ns + delay_ns
         if is_new:
-            # Ends are told in their order: a connection that ended at once may hear so sooner than the one before it.
+            # Ends are notified in order: a connection that ended at once could else be reported before an earlier one.
             at_ns = max(at_ns, port.first_ns.get(peer, 0) + 1)
             port.first_ns[peer] = at_ns
         self._loop.schedule(at_ns, self._tell, _News(port, port.life, peer, pipes))
@@ -229,7 +230,7 @@ class Links:
 
 
 class _News(NamedTuple):
-    """Connections with `peer` have ended, says the network to the end that had that `life`."""
+    """The notice that connections with `peer` have ended, for the end's life of that number."""
 
     port: Port
     life: int

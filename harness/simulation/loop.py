@@ -1,15 +1,15 @@
-"""An asyncio event loop on virtual time: the clock jumps to the next timer, and the same program runs the same way.
+"""An asyncio event loop on virtual time: the clock jumps to the next timer, and a program runs the same each time.
 
 Theory of operation.
-1. Time is an integer of nanoseconds. It moves only when nothing is ready, and then to the earliest timer.
-2. Timers are ordered by (time, order of creation); what is ready runs first in, first out. The stock loop keeps its
+1. Time is an integer of nanoseconds. It advances only when nothing is ready, and then to the earliest timer.
+2. Timers are ordered by (time, order of creation); ready callbacks run first in, first out. The stock loop keeps its
    timers in a heap without a second key, which does not keep equal times in order.
 3. Tasks and futures hash to a count. `asyncio.wait` and the abort of a TaskGroup iterate over sets of them, and with
    the stock hash, an address in memory, that order differs from process to process.
-4. Whatever could wait for the world outside (threads, sockets, processes, signals) is refused by name: refused.py.
-5. A program that cannot go on is `Stalled`, never hung: nothing ready and no timer, or STEPS_PER_INSTANT steps without
-   time going on.
-6. An exception out of a callback ends the run: nothing is only logged.
+4. All means to wait for the outside world (threads, sockets, processes, signals) are refused by name: refused.py.
+5. A program that cannot continue raises `Stalled` and never hangs: nothing ready and no timer, or STEPS_PER_INSTANT
+   steps without an advance of time.
+6. An exception of a callback ends the run; it is never only logged.
 """
 
 import asyncio
@@ -47,23 +47,23 @@ class VirtualLoop(Secluded):
         self._heap: list[tuple[int, int, Callable[[Any], object], Any]] = []
         self._ready: deque[_Soon] = deque()
         self._next_number = count().__next__
-        self._tasks: list[_Task[Any]] = []  # Strong references: no task ends because nobody remembers it.
-        self._sweep_at = 64  # So many tasks, and those which have ended are forgotten.
+        self._tasks: list[_Task[Any]] = []  # Strong references: no task ends for lack of a reference.
+        self._sweep_at = 64  # At this number of tasks, those that ended are forgotten.
         self._problems: list[str] = []
         self._is_running = False
         self._is_stopping = False
         self._is_closed = False
 
-    # What the simulation uses.
+    # For the simulation.
 
     def schedule(self, when_ns: int, callback: Callable[[A], object], argument: A) -> None:
-        """Call `callback(argument)` at `when_ns`. The fast path: no handle, no context, no way to cancel it."""
+        """Call `callback(argument)` at `when_ns`. This is the fast path: no handle, no context, no cancellation."""
         heappush(self._heap, (when_ns, self._next_number(), callback, argument))
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """The result of `main`, at whose end all tasks that are left are cancelled and the loop is closed.
+        """The result of `main`; afterwards all remaining tasks are cancelled and the loop is closed.
 
-        Raises Stalled when nothing can go on, and whatever a callback raised.
+        Raises Stalled when nothing can continue, and any exception of a callback.
         """
         try:
             result = self.run_until_complete(self.create_task(main, name="main"))
@@ -72,10 +72,10 @@ class VirtualLoop(Secluded):
         finally:
             self.close()
 
-    # What asyncio asks of a loop.
+    # The interface that asyncio requires.
 
     def run_until_complete(self, future: Generator[Any, None, T] | Awaitable[T]) -> T:
-        """The result of `future`. Raises Stalled when nothing can go on, and whatever a callback raised."""
+        """The result of `future`. Raises Stalled when nothing can continue, and any exception of a callback."""
         main: asyncio.Future[T] = asyncio.ensure_future(cast("Awaitable[T]", future), loop=self)
         main.add_done_callback(self._stop_for)
         self._is_running = True
@@ -134,12 +134,12 @@ class VirtualLoop(Secluded):
         return self._is_closed
 
     def close(self) -> None:
-        """Throw away all that still waits. Coroutines that have not ended are closed, in order of creation."""
+        """Discard everything that still waits. Unfinished coroutines are closed, in order of creation."""
         self._is_closed = True
         for task in self._tasks:
             coroutine = task.get_coro()
             if not task.done() and isinstance(coroutine, Coroutine):
-                with suppress(RuntimeError):  # It wanted to await something on its way out.
+                with suppress(RuntimeError):  # It tried to await something while being closed.
                     coroutine.close()
         self._ready.clear()
         self._heap.clear()
@@ -152,7 +152,7 @@ class VirtualLoop(Secluded):
             self.run_until_complete(asyncio.wait(rest))
 
     async def shutdown_asyncgens(self) -> None:
-        """Nothing is left to do: generators that nobody awaits are closed by Python."""
+        """Do nothing: Python closes generators that nobody awaits."""
 
     def time(self) -> float:
         """Virtual seconds, for asyncio's own use; `now_ns` is exact."""
@@ -205,14 +205,14 @@ class VirtualLoop(Secluded):
         return task
 
     def get_task_factory(self) -> None:
-        """None: all tasks are the loop's own."""
+        """Return None: all tasks are the loop's own."""
 
     def set_task_factory(self, factory: object) -> None:
-        """Refused: all tasks are the loop's own."""
+        """Refuse: all tasks are the loop's own."""
         raise ScenarioError(f"the simulation refuses the task factory {factory!r}: its own tasks hash alike everywhere")
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Keep what asyncio would only log: it ends the run, unless the run has come to its end already."""
+        """Keep an error that asyncio would only log: it ends the run, unless the run has already ended."""
         if not self._is_closed:
             self._problems.append(f"{context.get('message')} {context.get('exception')!r}")
 
@@ -220,17 +220,17 @@ class VirtualLoop(Secluded):
         self.call_exception_handler(context)
 
     def get_exception_handler(self) -> None:
-        """None: an exception ends the run."""
+        """Return None: an exception ends the run."""
 
     def set_exception_handler(self, handler: object) -> None:
-        """Refused: an exception ends the run."""
+        """Refuse: an exception ends the run."""
         raise ScenarioError(f"the simulation refuses the exception handler {handler!r}: catch the exception instead")
 
     def get_debug(self) -> bool:
         return False
 
     def set_debug(self, enabled: bool) -> None:
-        """Nothing changes: debug mode measures the wall clock."""
+        """Do nothing: debug mode measures the wall clock."""
 
 
 class _Soon(asyncio.Handle):
@@ -266,7 +266,7 @@ class _Later(asyncio.TimerHandle):
         self.run: Callable[[], object] = partial(context.run, callback, *args)
 
     def cancel(self) -> None:
-        asyncio.Handle.cancel(self)  # Past TimerHandle.cancel, which would tell the loop by a private method.
+        asyncio.Handle.cancel(self)  # Bypasses TimerHandle.cancel, which would call a private method of the loop.
         self.run = _nothing
 
 
@@ -282,7 +282,7 @@ class _Task(asyncio.Task[T]):
         name: str,
         context: Context | None,
     ) -> None:
-        self._number = number  # First of all, as the constructor below already puts the task into a set.
+        self._number = number  # First, as the constructor below already puts the task into a set.
         super().__init__(coro, loop=loop, name=name, context=context)
 
     def __hash__(self) -> int:
@@ -305,13 +305,16 @@ def _run(handle: _Later) -> None:
 
 
 def _nothing() -> None:
-    """What a cancelled callback does."""
+    """Do nothing: the body of a cancelled callback."""
 
 
 def _refuse_as_completed(frame: FrameType | None) -> None:
-    """Raise ScenarioError if `asyncio.as_completed` is what makes tasks: it makes them in the order of a set of
-    coroutines, which differs from process to process. Given tasks it makes none, and its order is that of (3)."""
-    for _ in range(4):  # ensure_future, its inner half and the comprehension lie between.
+    """Raise ScenarioError if `asyncio.as_completed` creates the task.
+
+    It creates tasks in the order of a set of coroutines, which differs from process to process. Given tasks it creates
+    none, and its order is that of (3).
+    """
+    for _ in range(4):  # ensure_future, its inner half and the comprehension are in between.
         if frame is None:
             return
         if frame.f_code.co_qualname in _AS_COMPLETED and frame.f_globals.get("__name__") == "asyncio.tasks":

@@ -1,7 +1,7 @@
 """The client's end of the network: calls and answers over links in memory.
 
-A call is definitely lost only if its connection was refused: the request never left. A time-out, or a connection that
-broke, says nothing about what the node did.
+A call is definitely lost only if its connection was refused: the request never left. A time-out, or a broken
+connection, says nothing about the node's actions.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class ClientConnection:
         self._is_closed = False
 
     async def call(self, node: NodeId, message: Message, timeout_ns: int) -> Message:
-        """The answer to `message`. Raises CallFailed when the link breaks, the time is over, or this is closed."""
+        """The answer to `message`. Raises CallFailed when the link breaks, the timeout expires, or this is closed."""
         if self._is_closed:
             raise CallFailed("the connection is closed", is_definite=True)
         number = self._next_number
@@ -73,7 +73,7 @@ class ClientConnection:
                 waiting.fail("the connection was closed")
 
     def receive(self, pipe: Unread, message: Message) -> None:
-        """A message from a node: an answer to a call that still waits, or nothing that matters any more."""
+        """Take a message from a node: an answer to a waiting call; anything else is ignored."""
         if isinstance(message, Answer):
             waiting = self._waiting.get(message.number)
             if waiting is not None and waiting.node == pipe.source and not waiting.answer.done():
@@ -81,7 +81,7 @@ class ClientConnection:
         pipe.consumed()
 
     def closed(self, peer: NodeId, ended: tuple[Fifo, ...]) -> None:
-        """The link to or from a node has ended: its answers may be lost."""
+        """Note that the link to or from a node has ended: its answers may be lost."""
         for waiting in self._waiting.values():
             if waiting.node == peer:
                 waiting.fail(f"the connection with {peer} has ended")
@@ -89,7 +89,7 @@ class ClientConnection:
             pipe.forget()
 
     def drained(self, peer: NodeId) -> None:
-        """Nothing waits for it: the calls of a client wait for their answers."""
+        """Do nothing: a client's calls wait for their answers, not for buffer space."""
 
     def _expire(self, number: int) -> None:
         if number in self._waiting:

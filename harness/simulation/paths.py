@@ -1,7 +1,7 @@
-"""Paths: what happens on the way from one address to another, whichever connection uses it.
+"""Paths: the conditions between one address and another, for every connection that uses them.
 
-A path is a directed pair of names as a fault plan writes them: node ids, or "client" for all clients at once. It knows
-the delay of a message and the conditions that faults lay upon it, and counts for each what it did.
+A path is a directed pair of names as a fault plan writes them: node ids, or "client" for all clients at once. It has
+the delay of messages and the conditions that faults impose, and counts the effect of each.
 """
 
 from dataclasses import dataclass
@@ -14,24 +14,26 @@ from harness.core.machine import Message
 
 CLIENT: Final = "client"
 _LATENCY_NS_MIN: Final = 100_000
-_LATENCY_NS_MEAN: Final = 400_000  # Beyond the minimum: machines in one city.
-# Half of the seeds have an uneven network: some paths, each direction by itself, are so many times as long.
+_LATENCY_NS_MEAN: Final = 400_000  # In addition to the minimum: machines in one city.
+# Half of the seeds have an uneven network: some paths, each direction separately, are longer by one of these factors.
 _DISTANCES: Final = (1, 1, 2, 8, 32)
 _CLOSE_NS_MIN: Final = 200_000
-_CLOSE_NS_MEAN: Final = 5_000_000  # Beyond the minimum: how long until an end learns that its connection is gone.
+_CLOSE_NS_MEAN: Final = 5_000_000  # In addition to the minimum: until an end learns that its connection is gone.
 _REORDER_NS_MIN: Final = 1_000_000
 _REORDER_NS_MAX: Final = 20_000_000
 _SECOND_NS: Final = 1_000_000_000
-# What closes connections and lets none be made. A cut that is simulated already loses what is under way, as a reset
-# does; and how an end was told, by an end of file or by an error, is the same `Closed` to a machine.
+# The faults that close connections and prevent new ones. A simulated cut already loses messages in transit, as a reset
+# does; and a machine gets the same `Closed` for an end of file and for an error.
 BREAKING: Final = ("cut", "reset")
 _encoded = msgspec.msgpack.Encoder().encode
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Condition:
-    """What one fault does to one path, by the words of a plan. `touched` counts the messages that felt it, or the
-    connections that it closed; of a cut and of a reset both."""
+    """The condition that one fault imposes on one path, in the terms of a plan.
+
+    `touched` counts the affected messages, or the connections that it closed; for a cut or a reset both.
+    """
 
     fault: str
     latency_ns: int = 0
@@ -43,16 +45,16 @@ class Condition:
 
 
 class Pipe(Protocol):
-    """What uses a path: a connection, or the datagrams of one pair of ends."""
+    """A user of a path: a connection, or the datagrams of one pair of ends."""
 
     number: int
 
     def changed(self) -> None:
-        """The conditions of the path are others now."""
+        """Note that the conditions of the path have changed."""
 
 
 class Path:
-    """One directed pair of names, and all that is in force there. Fields are for reading, but by `begin` and `end`."""
+    """One directed pair of names, and all conditions in force there. Change its fields only by `begin` and `end`."""
 
     def __init__(self, source: str, target: str, draw: Draw) -> None:
         name = f"{source}>{target}"
@@ -60,8 +62,8 @@ class Path:
         self.is_plain = True
         self.is_cut = False
         self.is_stalled = False
-        self.bytes_per_s = 0  # 0: as many as you like.
-        self.limit_bytes = 0  # A connection closes after so many; 0: it does not.
+        self.bytes_per_s = 0  # 0: no limit.
+        self.limit_bytes = 0  # A connection closes after this many bytes; 0: no limit.
         self.pipes: dict[int, Pipe] = {}  # Those in use, in order of creation.
         self.latency_ns_mean = _LATENCY_NS_MEAN * _distance(name, draw)
         self.exponential = draw.stream(f"network/{name}").exponential
@@ -71,18 +73,18 @@ class Path:
         self._jitter_ns = 0
 
     def begin(self, condition: Condition) -> None:
-        """Lay a condition upon the path."""
+        """Impose a condition on the path."""
         self._conditions.append(condition)
         self._refresh()
 
     def end(self, condition: Condition) -> None:
-        """Take it away again; nothing happens if it is gone already."""
+        """Remove a condition; does nothing if it is already gone."""
         if condition in self._conditions:
             self._conditions.remove(condition)
             self._refresh()
 
     def delay_ns(self) -> int:
-        """How long the next message takes, as it is on a plain path, and what conditions add."""
+        """The delay of the next message: that of the plain path, plus those of conditions."""
         delay_ns = plain_delay_ns(self)
         if self._latency_ns or self._jitter_ns:
             self.touch("delay")
@@ -90,35 +92,35 @@ class Path:
         return delay_ns
 
     def sending_ns(self, message: Message) -> int:
-        """How long the limited bandwidth is taken by that message; 0 without a limit."""
+        """The time that the message occupies the limited bandwidth; 0 without a limit."""
         return len(_encoded(message)) * _SECOND_NS // self.bytes_per_s if self.bytes_per_s else 0
 
     def size(self, message: Message) -> int:
-        """The bytes of that message, where a limit counts them; else 0."""
+        """The bytes of that message, if a limit counts them; else 0."""
         return len(_encoded(message)) if self.limit_bytes else 0
 
     def close_delay_ns(self) -> int:
-        """After what time an end learns that its connection has gone, or was refused."""
+        """The time until an end learns that its connection has gone, or was refused."""
         return _CLOSE_NS_MIN + self._faults().exponential(_CLOSE_NS_MEAN)
 
     def copies(self) -> int:
-        """How many copies of the next datagram arrive: 0, 1 or more."""
+        """The number of copies of the next datagram that arrive: 0, 1 or more."""
         if self._befalls("drop"):
             return 0
         return 2 if self._befalls("duplicate") else 1
 
     def reorder_ns(self) -> int:
-        """How much later than others the next datagram arrives, if others shall overtake it; else 0."""
+        """The extra delay of the next datagram, if others shall overtake it; else 0."""
         return self._faults().between(_REORDER_NS_MIN, _REORDER_NS_MAX) if self._befalls("reorder") else 0
 
     def touch(self, *faults: str) -> None:
-        """Count one message, or one connection, that felt these kinds of fault."""
+        """Count one message, or one connection, that was affected by these kinds of fault."""
         for condition in self._conditions:
             if condition.fault in faults:
                 condition.touched += 1
 
     def _faults(self) -> Stream:
-        """Faults draw from a stream of their own, so that leaving out a step moves no message that it never touched."""
+        """The stream of faults, separate so that leaving out a step changes no message that the step did not touch."""
         return self._draw.stream(f"network-faults/{self.name}")
 
     def _befalls(self, fault: str) -> bool:
@@ -142,11 +144,11 @@ class Path:
 
 
 def plain_delay_ns(path: Path) -> int:
-    """The time that a message takes where no fault is in force."""
+    """The delay of a message without faults in force."""
     return _LATENCY_NS_MIN + path.exponential(path.latency_ns_mean)
 
 
 def _distance(name: str, draw: Draw) -> int:
-    """How much longer that path is than the shortest ones. The choice is the same whenever it is asked."""
+    """The factor by which that path is longer than the shortest ones; the same at every call."""
     is_uneven = Stream(draw.seed, "network-shape").chance(1, 2)
     return draw.stream(f"network-distance/{name}").choice(_DISTANCES) if is_uneven else 1

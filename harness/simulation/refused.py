@@ -1,7 +1,7 @@
-"""What the event loop of the simulation refuses, each by name and with what to use instead.
+"""The calls that the simulation's event loop refuses, each by name and with a replacement.
 
-Waiting for the world outside would make a run depend on it. The stock base class raises NotImplementedError, which
-tells nobody what to do.
+Waiting for the outside world would make a run depend on it. The stock base class raises NotImplementedError, which
+does not name a remedy.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ def _refused(name: str, instead: str) -> Any:  # Stands for methods of many type
 
 
 class Secluded(asyncio.AbstractEventLoop):
-    """An event loop without a world outside. Each refused method raises ScenarioError."""
+    """An event loop without an outside world. Each refused method raises ScenarioError."""
 
     run_forever = _refused("run_forever", _LOOP)
 

@@ -1,4 +1,4 @@
-"""Steps of a fault plan at work: what each sort does to paths and nodes, undoes, and counts."""
+"""Steps of a fault plan in force: the actions of each kind on paths and nodes, their undoing, and their counts."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, cast
@@ -25,13 +25,13 @@ _DONE_TO_MESSAGES: Final = {
 
 
 class Struck(Protocol):
-    """One step at work. It begins when it is made."""
+    """One step in force. It begins when it is created."""
 
     def end(self) -> None:
-        """Undo it. Nothing happens the second time."""
+        """Undo the step. A second call does nothing."""
 
     def effect(self) -> Effect:
-        """What it did so far."""
+        """The effect so far."""
 
 
 class OnPaths:
@@ -54,7 +54,7 @@ class OnPaths:
 
 
 class Crash:
-    """Nodes go down, at once or one at a failpoint, and start when it ends."""
+    """A step that takes nodes down, at once or one at a failpoint, and starts them at its end."""
 
     def __init__(self, step: Step, hosts: Sequence[Host], loop: VirtualLoop) -> None:
         self._mode = cast("CrashMode", step.args.get("disk", "lost"))
@@ -78,7 +78,7 @@ class Crash:
 
 
 class Pause:
-    """Nodes handle nothing, at once or one from a failpoint on, until it ends."""
+    """A step that pauses nodes, at once or one from a failpoint on, until its end."""
 
     def __init__(self, step: Step, hosts: Sequence[Host], loop: VirtualLoop) -> None:
         self._deferred = _Gauge(lambda host: host.deferred)
@@ -99,7 +99,7 @@ class Pause:
 
 
 class Consumer:
-    """Nodes take longer for each message."""
+    """A step that makes nodes slow in handling each message."""
 
     def __init__(self, step: Step, hosts: Sequence[Host]) -> None:
         self._hosts = hosts
@@ -119,7 +119,7 @@ class Consumer:
 
 
 class OnClocks:
-    """Clocks of nodes step, drift or stand still."""
+    """A step that makes clocks of nodes step, drift or freeze."""
 
     def __init__(self, step: Step, hosts: Sequence[Host]) -> None:
         self._hosts = hosts
@@ -141,7 +141,8 @@ class OnClocks:
 
 
 class _Strikes:
-    """Strikes all nodes at once; or, if the step names a failpoint, the first that reaches it, and that one only.
+    """The strikes of a step: on all nodes at once; or, if it names a failpoint, only on the first node that reaches
+    it.
 
     If none has reached it by half of the step's window, the first node is struck then.
     """
@@ -159,7 +160,7 @@ class _Strikes:
             loop.schedule(loop.now_ns + (step.until_ns - step.at_ns) // 2, self._strike_anyway, hosts[0])
 
     def end(self) -> Sequence[Host]:
-        """The nodes, none of which will be struck any more."""
+        """Stop striking; returns the nodes."""
         for host, point, strike_here in self._armed:
             host.disarm(point, strike_here)
         self._armed.clear()
@@ -180,7 +181,7 @@ class _Strikes:
 
 
 class _Gauge:
-    """How much a count of some hosts has grown, each from its own start to the common stop."""
+    """The growth of a count on some hosts, each from its own start to the common stop."""
 
     def __init__(self, count: Callable[[Host], int]) -> None:
         self._count = count

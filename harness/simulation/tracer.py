@@ -1,13 +1,14 @@
-"""Watches a simulation and writes down what happens in some moments of it: every message, timer, write and fault.
+"""Watches a simulation and records all events in a window of time: every message, timer, write and fault.
 
 Theory of operation.
-1. Watching changes nothing: no draw, no timer, no event, no byte of a message. So a traced run is the run itself.
+1. Watching changes nothing: no draw, no timer, no event, no byte of a message. So a traced run equals the original.
 2. Nothing is watched unless a tracer is given to the `World`; then ports, disks and machines are those made here.
-3. A fifo connection delivers a prefix of what it was given, in order: its n-th delivery is the n-th message. A datagram
-   is known by its identity, for a link hands messages on by reference; what was sent once may arrive twice.
-4. A line is written when the thing happens. What began before the window, and ends in it, is written just before its
-   end with its own, earlier time; nodes down, pauses and faults in force when the window opens are written then.
-5. Nobody hears of a datagram that is lost: it counts as lost at its sending if it never arrived.
+3. A fifo connection delivers a prefix of its messages, in order: its n-th delivery is the n-th message. A datagram is
+   recognized by its identity, since a link passes messages by reference; one may arrive twice.
+4. A line is written at the time of its event. The start of something that began before the window and ends in it is
+   written just before its end, with its own, earlier time; nodes down, pauses and faults in force when the window
+   opens are written then.
+5. A lost datagram is not reported: one that never arrives counts as lost at its sending.
 """
 
 from collections import deque
@@ -60,7 +61,7 @@ class _Sent:
 
 
 class Tracer:
-    """Writes the trace of one run to `file`. Give it to the `World`; let it observe the evidence; close it."""
+    """A tracer of one run, which writes to `file`. Give it to the `World`, let it observe the evidence, close it."""
 
     def __init__(self, window: Window, path: Path) -> None:
         self._window = window
@@ -71,7 +72,7 @@ class Tracer:
         self._under_way: dict[int, deque[_Sent]] = {}  # Of each fifo connection, in order.
         self._datagrams: dict[int, dict[int, list[_Sent]]] = {}  # Of each datagram link, by identity of the message.
         self._inboxes: dict[NodeId, deque[_Sent]] = {}
-        self._in_force: dict[tuple[str, str], TraceRecord] = {}  # What lasts, until the window opens.
+        self._in_force: dict[tuple[str, str], TraceRecord] = {}  # Ongoing conditions, until the window opens.
         self._is_before = True
 
     def __enter__(self) -> "Tracer":
@@ -87,24 +88,24 @@ class Tracer:
         self._file.close()
 
     def watch(self, loop: VirtualLoop) -> None:
-        """Take the time from that loop."""
+        """Use the time of that loop."""
         self._loop = loop
 
-    # What the world is made of when it is watched.
+    # The parts of a watched world.
 
     def port(self, links: Links, address: NodeId, end: End) -> Port:
-        """A port that tells what is sent from it and arrives at it."""
+        """A port that reports messages sent from it and arriving at it."""
         return _Port(links, address, end, self)
 
     def disk(self, node: NodeId, stream: Stream) -> Disk:
-        """A disk that tells what is written."""
+        """A disk that reports its writes."""
         return _Disk(stream, node, self)
 
     def machine(self, make: Callable[[NodeId], Machine]) -> Callable[[NodeId], Machine]:
-        """Makes the same machines, and tells what they handle."""
+        """A factory of the same machines, which report the events that they handle."""
         return lambda node: _Machine(make(node), node, self)
 
-    # What is told.
+    # Reports from watched parts.
 
     def note(
         self,
@@ -117,7 +118,7 @@ class Tracer:
         fields: object = None,
         note: str | None = None,
     ) -> None:
-        """Something happened at a node now."""
+        """Record an event at a node, at the current time."""
         record = TraceRecord(
             ns=self._now_ns(),
             what=what,
@@ -136,7 +137,7 @@ class Tracer:
             self._in_force.pop(("pause", node), None)
 
     def sent(self, pipe: Fifo | Datagrams, message: Message) -> None:
-        """A message was given to a link."""
+        """Note that a message was given to a link."""
         sent = _Sent(self._next_number, self._now_ns(), pipe.source, pipe.target, message)
         self._next_number += 1
         if self._is_inside(sent.ns):
@@ -149,7 +150,7 @@ class Tracer:
             self._end(sent, "lost")
 
     def arrived(self, pipe: Fifo | Datagrams, message: Message) -> None:
-        """A message has reached the other end."""
+        """Note that a message reached the other end."""
         if isinstance(pipe, Datagrams):
             same = self._datagrams[pipe.number][id(message)]
             sent = next((each for each in same if each.arrived_ns is None), same[-1])
@@ -162,12 +163,12 @@ class Tracer:
         self._end(sent, "deliver")
 
     def lost(self, pipe: Fifo) -> None:
-        """A connection has lost what was under way, and what its sender may still give it."""
+        """Note that a connection lost its messages in transit, and those that its sender may still give it."""
         for sent in self._under_way.pop(pipe.number, ()):
             self._end(sent, "lost")
 
     def handled(self, node: NodeId, event: Event) -> None:
-        """A machine is about to handle an event."""
+        """Note that a machine is about to handle an event."""
         match event:
             case Received():
                 self._end(self._inboxes[node].popleft(), "handle")
@@ -181,10 +182,10 @@ class Tracer:
                 self.note(node, "drained", peer=peer)
 
     def observe(self, evidence: Evidence) -> None:
-        """Something goes to the journal."""
+        """Note a record of the journal."""
         self._write(_of_evidence(evidence))
 
-    # How it is written.
+    # Writing the trace.
 
     def _end(self, sent: _Sent, what: What) -> None:
         now_ns = self._now_ns()
@@ -212,7 +213,7 @@ class Tracer:
         )
 
     def _show(self, what: What, sent: _Sent, ns: int) -> None:
-        """A line of what became of a message; the other end tells it."""
+        """Write a line on the arrival, handling or loss of a message; the receiving end is its node."""
         self._put(
             TraceRecord(
                 ns=ns, what=what, node=sent.target, peer=sent.source, number=sent.number, type=_type(sent.message)
@@ -226,7 +227,7 @@ class Tracer:
             self._remember(record)
 
     def _remember(self, record: TraceRecord) -> None:
-        """What lasts, before the window."""
+        """Keep an ongoing condition from before the window."""
         for begin, end in _ENDS.items():
             if record.what == begin:
                 self._in_force[begin, str(record.node)] = record
@@ -248,7 +249,7 @@ class Tracer:
     def _put(self, record: TraceRecord) -> None:
         try:
             line = self._encode(record)
-        except (OverflowError, TypeError, ValueError):  # JSON has no such number or text; a line it must be.
+        except (OverflowError, TypeError, ValueError):  # JSON has no such number or text, but the line must be written.
             line = self._encode(msgspec.structs.replace(record, fields=ascii(record.fields)))
         self._file.write(line + b"\n")
 
@@ -258,7 +259,7 @@ class Tracer:
 
 
 class _Port(Port):
-    """A port that tells what it sends; its end tells what arrives."""
+    """A port that reports its sends; its end reports arrivals."""
 
     def __init__(self, links: Links, address: NodeId, end: End, tracer: Tracer) -> None:
         super().__init__(links, address, _End(end, tracer))
@@ -271,20 +272,20 @@ class _Port(Port):
 
 
 class _End:
-    """An end that tells what arrives."""
+    """An end that reports arrivals."""
 
     def __init__(self, end: End, tracer: Tracer) -> None:
         self._end, self._tracer = end, tracer
         self.closed, self.drained = end.closed, end.drained
 
     def receive(self, pipe: Unread, message: Message) -> None:
-        assert isinstance(pipe, Fifo | Datagrams)  # There are no others.
+        assert isinstance(pipe, Fifo | Datagrams)  # There are no other kinds.
         self._tracer.arrived(pipe, message)
         self._end.receive(pipe, message)
 
 
 class _Machine:
-    """A machine that tells what it handles."""
+    """A machine that reports the events that it handles."""
 
     def __init__(self, machine: Machine, node: NodeId, tracer: Tracer) -> None:
         self._machine, self._node, self._tracer = machine, node, tracer
@@ -300,7 +301,7 @@ class _Machine:
 
 
 class _Disk(Disk):
-    """A disk that tells what is written, and when it is durable."""
+    """A disk that reports its writes, and when they become durable."""
 
     def __init__(self, stream: Stream, node: NodeId, tracer: Tracer) -> None:
         super().__init__(stream)
@@ -324,7 +325,7 @@ class _Disk(Disk):
         return done_ns, upto
 
     def complete_sync(self, upto: int) -> None:
-        is_more = upto > self._durable_count  # A crash that takes everything completes nothing.
+        is_more = upto > self._durable_count  # A crash that loses everything completes nothing.
         super().complete_sync(upto)
         if is_more:
             self._tracer.note(self._node, "durable", number=upto)
@@ -341,7 +342,7 @@ def _type(message: Message) -> str:
 
 
 def _of_evidence(evidence: Evidence) -> TraceRecord:
-    """A record of the journal, as a line."""
+    """A record of the journal as a line of the trace."""
     fields = {
         name: value
         for name in evidence.__struct_fields__

@@ -1,7 +1,7 @@
 """A cluster in the simulation: its nodes, links, disks and clocks on one virtual loop, all drawn from one seed.
 
-Build a `World`, call `start`, and run a coroutine on `loop`; it acts by `clock`, `network` and `faults`. All that the
-nodes show goes to the `record` that the world was given, in the order in which it happens.
+Build a `World`, call `start`, and run a coroutine on `loop`; it acts by `clock`, `network` and `faults`. All reports
+of the nodes go to the world's `record`, in order of time.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class VirtualClock:
         return self._loop.now_ns
 
     async def sleep_ns(self, duration_ns: int) -> None:
-        """Return when that much time has passed; let others go first in any case."""
+        """Return after that much time; other tasks run first in any case."""
         future = self._loop.create_future()
         self._loop.schedule(self._loop.now_ns + max(0, duration_ns), _wake, future)
         await future
@@ -48,7 +48,7 @@ class World:
         record: Callable[[Evidence], None],
         tracer: Tracer | None = None,
     ) -> None:
-        """Raises ScenarioError if the cluster declares a link that is neither fifo nor datagram."""
+        """Build the world. Raises ScenarioError if the cluster declares a link that is neither fifo nor datagram."""
         self.loop = VirtualLoop()
         if tracer is not None:
             tracer.watch(self.loop)
@@ -71,29 +71,29 @@ class World:
         self.faults = Faults(self.loop, links, self._hosts, topology)
 
     def start(self) -> None:
-        """Let every node recover from its empty disk, in the cluster's order. Raises MachineFailed if one cannot."""
+        """Have every node recover from its empty disk, in the cluster's order. Raises MachineFailed if one cannot."""
         for host in self._hosts.values():
             host.start()
 
     def dump(self) -> None:
-        """Let every node that is up record its state."""
+        """Have every running node record its state."""
         for host in self._hosts.values():
             host.dump()
 
     def positions(self) -> dict[str, int]:
-        """How many draws each random stream has made, by name in order."""
+        """The number of draws of each random stream, sorted by name."""
         return self._draw.positions()
 
     def handled(self) -> dict[str, int]:
-        """How many events each node has handled since the start of the run."""
+        """The number of events that each node has handled since the start of the run."""
         return {node: host.handled for node, host in self._hosts.items()}
 
     def unexpected(self) -> dict[str, int]:
-        """How many messages each node has dropped because it did not expect them."""
+        """The number of unexpected messages that each node has dropped."""
         return {node: host.unexpected for node, host in self._hosts.items()}
 
     def goals(self) -> dict[str, int]:
-        """How often each `sometimes` goal and, as point:NAME, each failpoint was reached, by name in order."""
+        """The times each `sometimes` goal and, as point:NAME, each failpoint was reached, sorted by name."""
         totals: dict[str, int] = {}
         for host in self._hosts.values():
             for goal, count in host.goals.items():
@@ -101,7 +101,7 @@ class World:
         return dict(sorted(totals.items()))
 
     def durable_digests(self) -> dict[str, str]:
-        """A hash of what each node's disk holds."""
+        """A hash of the content of each node's disk."""
         return {node: host.disk.digest() for node, host in self._hosts.items()}
 
 
