@@ -36,7 +36,7 @@ def validity(column: pa.Array | pa.ChunkedArray) -> Bools:
 
 
 def lists(column: pa.Array | pa.ChunkedArray) -> tuple[Int64s, Int64s, Bools]:
-    """Where each row's elements begin and the last one's end, the elements, and True for rows that are not null."""
+    """The start of each row's elements, then the last end; the elements; and True for rows that are not null."""
     whole = _one(column)
     is_known = validity(whole)
     if not len(whole):

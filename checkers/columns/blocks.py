@@ -20,8 +20,8 @@ from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s
 P = TypeVar("P")
 R = TypeVar("R")
 
-BLOCK_ROWS: Final = 1 << 19  # About so many events and writes per block: their temporary arrays stay in the cache.
-_SPARSITY: Final = 4  # A table with so many slots for each key is still faster than a search.
+BLOCK_ROWS: Final = 1 << 19  # About this many events and writes per block: temporary arrays stay in the cache.
+_SPARSITY: Final = 4  # A table with this many slots for each key is still faster than a search.
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def taken(column: NDArray[Scalar], rows: Int64s) -> NDArray[Scalar]:
 
 
 def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int) -> Iterator[R]:
-    """The results of the work on each part, in their order, by so many threads."""
+    """The results of the work on each part, in their order, in `threads` threads."""
     if threads == 1 or len(parts) == 1:
         yield from map(work, parts)
         return
@@ -118,6 +118,6 @@ def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int) -> Iter
 
 
 def pieces(count: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
-    """The rows from 0 to `count` - 1, so many at a time: temporary arrays need less memory than a whole log."""
+    """The rows from 0 to `count` - 1, `block_rows` at a time: temporary arrays need less memory than a whole log."""
     for begin in range(0, count, block_rows):
         yield slice(begin, min(begin + block_rows, count))

@@ -16,8 +16,8 @@ from checkers.columns.runs import distinct, first_of_each, is_ascending
 from harness.core.columns import NEVER, Bools, Int8s, Int64s
 from harness.core.errors import HistoryError
 
-_CACHED = 1 << 15  # So many numbers stay in the cache, in any order of access.
-_SPARSITY = 4  # A table with so many slots for each value is still faster than a search.
+_CACHED = 1 << 15  # This many numbers stay in the cache, in any order of access.
+_SPARSITY = 4  # A table with this many slots for each value is still faster than a search.
 
 
 def ascending(*columns: Int64s) -> Int64s:

@@ -10,9 +10,9 @@ from harness.core.columns import Bools, Int64s
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_BLOCK = 65_536  # So many elements are compared at a time: temporary arrays stay in the cache.
-_BYTE = 256  # So many numbers fit into one byte.
-_TABLE_SPARSITY = 8  # A table with so many slots for each value is still faster than a sort.
+_BLOCK = 65_536  # The number of elements compared at a time: temporary arrays stay in the cache.
+_BYTE = 256  # This many numbers fit into one byte.
+_TABLE_SPARSITY = 8  # A table with this many slots for each value is still faster than a sort.
 
 
 def expand(start: Int64s, length: Int64s) -> Int64s:
@@ -110,7 +110,7 @@ def groups(place: NDArray[np.integer[Any]], count: int) -> list[Int64s]:
 
 
 def spans(sorted_group: Int64s, groups: Int64s) -> tuple[Int64s, Int64s]:
-    """The begin and end of the rows of each of `groups` in an ascending column."""
+    """The start and end of the rows of each of `groups` in an ascending column."""
     return np.searchsorted(sorted_group, groups, side="left"), np.searchsorted(sorted_group, groups, side="right")
 
 

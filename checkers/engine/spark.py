@@ -110,7 +110,7 @@ def _connected(remote: str, package: Path) -> SparkSession:
 
 
 def _task_count(session: SparkSession) -> int:
-    """The number of tasks that a cluster runs at once, as far as it knows by now: it cuts a range into so many."""
+    """The number of tasks that a cluster runs at once, as far as it knows yet: it cuts a range into that many."""
     return 1 + max(int(row[0]) for row in session.range(1 << 12).selectExpr("spark_partition_id()").collect())
 
 
@@ -255,8 +255,6 @@ def _results(number: int, result: object) -> Iterator[pa.RecordBatch]:
 
 
 class _Messages(Generic[T]):
-    """The messages in batches of records."""
-
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = batches
 

@@ -70,7 +70,7 @@ def lives(op: Int32s, after: Int32s) -> Lives:
 
 
 def ends(op: Int32s, of_op: Lives) -> Int32s:
-    """The ends of those operations."""
+    """The ends of those operations, restored from `lives`."""
     length, none = of_op
     after = op + length.astype(np.int32)
     after[length == none] = OPEN_END

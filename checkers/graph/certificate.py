@@ -60,7 +60,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class SliceShare:
-    """What one partition of keys contributes to one slice."""
+    """The edges and windows that one partition of keys contributes to one slice."""
 
     edges: Edges
     windows: Windows
@@ -96,7 +96,10 @@ def ends(parts: Sequence[Edges], *, last: int) -> Ends:
 
 
 def _leading_on(edges: Edges) -> Edges:
-    """The edges, by source, without those to operations from which every path ends. No cycle passes there."""
+    """The edges, by source, without those to open-ended operations that lead nowhere, repeated until none is left.
+
+    No cycle passes there.
+    """
     while True:
         pending = np.flatnonzero(edges.target_after == OPEN_END)
         _, leads = _found(edges.source, edges.target[pending])

@@ -26,7 +26,7 @@ PROCESS, REALTIME = 128, 256  # Steps of a cycle that are no dependencies. They 
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """`source` must come before `target`. Columns of shape (n,); an edge may occur twice; none leads to itself."""
+    """Edges: `source` must precede `target`. Columns of shape (n,); an edge may occur twice; none leads to itself."""
 
     source: Int32s
     target: Int32s

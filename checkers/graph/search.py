@@ -1,9 +1,9 @@
 """Cycles of a residual graph: the classes that occur, and a short cycle of each. The only user of networkx.
 
 A class is named by its edges (checkers/words/anomalies.py) and by what closes it: dependencies alone, the order of a
-process, or real time. A class occurs if a graph with just its edges has a strongly connected component, which is the
-acyclicity test of the models that prohibit it; the search only finds a cycle to show. A class that is implied by one
-found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
+process, or real time. Strongly connected components of a graph with just its edges decide if a class occurs, which is
+the acyclicity test of the models that prohibit it; the search only finds a cycle to show. A class that is implied by
+one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
 """
 
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     # engine never need them, so only a search loads them.
     from scipy.sparse import csr_array
 
-COMPONENTS: Final = 256  # So many components are searched for names, the smallest first. All are counted.
-_TRIES: Final = 16  # So many edges of a class are tried for the shortest cycle through them.
+COMPONENTS: Final = 256  # The number of components searched for names, the smallest first. All are counted.
+_TRIES: Final = 16  # The number of edges of a class that are tried for the shortest cycle through them.
 _PATH_EDGES: Final = 30_000  # A larger graph is searched in growing ranges of time.
 _REACH_BUDGET: Final = 300_000_000  # Nodes and edges visited to decide on G-single, which no component decides.
 _STEP: Final = 1_000_000  # The weight of an edge, so that no chain of real time outweighs one.

@@ -1,4 +1,4 @@
-"""Times in which faults excuse a system, and whom: from each fault's begin to the end of its grace."""
+"""Times in which faults excuse a system, and whom: from the start of each fault to the end of its grace."""
 
 from collections.abc import Iterable, Sequence
 

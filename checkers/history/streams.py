@@ -342,7 +342,6 @@ def _writes(ops: pa.Table, mops: pa.Table) -> tuple[SourceWrites, Int64s]:
 
 
 def _write_count(mops: pq.ParquetFile, group: int) -> int:
-    """The number of writes in that row group."""
     table = mops.read_row_group(group, columns=["f"], use_threads=False)
     return int(np.count_nonzero(integers(table["f"], 0) != READ))
 

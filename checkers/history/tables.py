@@ -215,7 +215,7 @@ def windows(history: Path) -> tuple[Window, ...]:
 
 
 def phases(history: Path) -> dict[str, Mapping[str, Any]]:
-    """The begin of each phase of the run: rows with `seq` and `ns`. Raises HistoryError."""
+    """The start of each phase of the run: rows with `seq` and `ns`. Raises HistoryError."""
     return {row["phase"]: row for row in rows(history, "marks", ["seq", "ns", "phase"])}
 
 

@@ -57,7 +57,7 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
 
 
 def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
-    """The first rows without a unit that have position, key and number of one of `named`, and a new value.
+    """The first rows without a unit that have position, key and number of one of `named`, but another value.
 
     Execution: two transactions of one position each write x as their first row, and only the second one names its unit.
     A session that received only the row of the first has not received that of the second.

@@ -28,7 +28,7 @@ from checkers.history.around import NOTHING_AROUND, Issued, all_readers, readers
 from checkers.history.streams import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, told_alone
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
-_GROUPS: Final = 4  # So many row groups of events are read at a time: opening a file takes as long as reading a column.
+_GROUPS: Final = 4  # Row groups of events read at a time: opening a file takes as long as reading a column.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def reading(
     has_times: bool = True,
     threads: int = 1,
 ) -> Iterator[Reading]:
-    """The source of a log, while so many threads go on reading its events. Raises HistoryError if a file is damaged.
+    """The source of a log, while `threads` threads read its events. Raises HistoryError if a file is damaged.
 
     `known` is the placement that follows from all logs; None if this is the only one. Without `has_times` there are no
     readers, and the writes have no times.

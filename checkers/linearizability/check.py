@@ -43,7 +43,7 @@ OPS_SHOWN: Final = 10  # Of those that were open beside the blocked one.
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Configurations: for each register at first, and for all together that need more."""
+    """Limits of configurations: for each register at first, and for all those together that need more."""
 
     first: int = FIRST_LIMIT
     shared: int = SHARED_LIMIT
@@ -139,7 +139,7 @@ def witness_count(acts: Sequence[Act]) -> int:
 
 
 def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
-    """The answer of the test by intervals if it is yes; else that of the search, which also explains a no."""
+    """The answer of the search, unless the test by intervals says yes, or says no while the search is undecided."""
     fits = is_linearizable(acts, str(model.initial)) if isinstance(model, OneRegister) else None
     if fits:
         return Answer("linearizable", 0)

@@ -34,7 +34,7 @@ from checkers.linearizability.search import Act
 from harness.core.columns import APPEND, FAIL, NEVER, OK, READ
 from harness.core.errors import HistoryError
 
-SAMPLE: Final = 10_000  # So many operations decide if they name keys.
+SAMPLE: Final = 10_000  # The number of operations that decide if they name keys.
 _OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "invoke_ns", "complete_ns", "invoke_seq"]
 _OPS_TOO: Final = ["complete_seq", "is_txn", "has_result"]
 _READS: Final = ("read", "get")

@@ -26,7 +26,7 @@ from harness.core.columns import NEVER
 
 TAIL_SHOWN: Final = 4
 STATES_MAX: Final = 1000
-_WIDE: Final = 1024  # So many bits of a mask count as one more configuration: they take as much memory.
+_WIDE: Final = 1024  # This many bits of a mask count as one more configuration: they take as much memory.
 _Tried = dict[tuple[int, int, State], tuple[int, ...]]
 
 

@@ -10,7 +10,7 @@ from checkers.linearizability.models import State
 from checkers.linearizability.search import Act, DeadEnd
 from harness.core.columns import FAIL, NEVER
 
-_SHOWN: Final = 4  # At most so many states, and operations; the rest is counted.
+_SHOWN: Final = 4  # The number of states, and of operations; the rest is counted.
 _LENGTH: Final = 60  # Characters of a value; a longer one is shown by its end.
 
 

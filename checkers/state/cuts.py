@@ -43,7 +43,7 @@ NOBODY: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """Edges of one kind that lead back to an earlier epoch: their `count` by target (of rw by reader), and the worst.
+    """The worst edge of one kind that leads back to an earlier epoch; `count` versions, reads or operations have one.
 
     `element` is the subject of the edge: for ww and rw what `after` appended, for wr what `before` did; -1 for rt.
     """

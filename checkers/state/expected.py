@@ -27,7 +27,7 @@ NO_GROUP: Final = -1
 
 
 class Fate(Enum):
-    """How much of a transaction a state must show."""
+    """The part of a transaction that a state must show."""
 
     KEPT = "all of it"
     VOID = "nothing of it, though it had happened"

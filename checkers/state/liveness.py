@@ -1,6 +1,6 @@
 """Progress within the declared bounds, unless a fault excuses it: guarantees G26 to G29 of the NDB model.
 
-A fault excuses delays from its begin to the end of its grace. A fault that strikes subscribers only excuses nobody
+A fault excuses delays from its start to the end of its grace. A fault that strikes subscribers only excuses nobody
 else: commits, and the streams of others, must not wait for a slow, dead or unreachable subscriber. A subscriber is
 also excused while its user naps, and while it discards events for want of memory.
 
@@ -135,7 +135,7 @@ class _Record:
                     yield session.subscriber, "pause", begin, end
 
     def waits(self) -> Iterator[tuple[str, str, int, int]]:
-        """The time for which each commit waited: who, "wait", begin, end."""
+        """The time for which each commit waited: who, "wait", when."""
         for sample in self._probes["commit-blocked-ns"]:
             yield sample.node, "wait", sample.ns - sample.value, sample.ns
 

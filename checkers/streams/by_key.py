@@ -69,7 +69,7 @@ class OfKeys:
 
 
 class _Whole:
-    """The matches of a log of so many rows with so many writes. Blocks fill them in, in parallel: each its own rows."""
+    """The matches of a whole log with its source's writes. Blocks fill them in, in parallel: each its own rows."""
 
     def __init__(self, rows: int, writes: int) -> None:
         self._identity, self._write = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64)
@@ -108,7 +108,7 @@ def judged_by_key(
     threads: int = 1,
     block_rows: int = BLOCK_ROWS,
 ) -> tuple[StreamView, OfKeys]:
-    """The view of a log, and the rulings of the rules about single keys; by so many threads. O(n log n)."""
+    """The view of a log, and the rulings of the rules about single keys; in `threads` threads. O(n log n)."""
     parts, extent = blocks(deliveries, writes, block_rows), Extent.of(deliveries, writes)
     if len(parts) == 1:
         view = stream_view(deliveries, writes, contract)

@@ -17,7 +17,7 @@ class Matches:
     Rows that are no events have an identity without meaning, are no phantoms, and match nothing.
     """
 
-    identity: Int64s  # (n,) by what the contract says makes two events the same
+    identity: Int64s  # (n,) equal for events that are the same by the contract
     is_repeated: Bools  # (n,) events whose identity another event has: all others need no sorting
     is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
     expected: Int64s  # (e,) rows of the source for which the stream owes an event

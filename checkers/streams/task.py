@@ -109,12 +109,12 @@ class Outcome:
 
 
 def placement_of(log: StreamLog, threads: int = 1) -> Placement:
-    """The placement that the deliveries of one log give to the source's writes, by so many threads."""
+    """The placement that the deliveries of one log give to the source's writes, in `threads` threads."""
     return told_by(log, Path(log.directory), threads=threads)
 
 
 def judge(log: StreamLog, contract: StreamContract, known: Placement | None, threads: int = 1) -> Outcome:
-    """The outcome of all rules over one log, by so many threads.
+    """The outcome of all rules over one log, in `threads` threads.
 
     `known` is the placement that follows from all logs; None if this is the only one.
     """

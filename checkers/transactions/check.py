@@ -296,7 +296,7 @@ def _order_of_versions(tally: Counter[str], order: Order) -> dict[str, Json]:
 
 
 def _consequences(findings: Sequence[Finding], told: Sequence[Finding], forbidden: frozenset[str]) -> dict[str, Json]:
-    """The models that remain possible after all findings; and the findings not reported, by anomaly."""
+    """The models that no finding rules out, and the findings that are not reported, by anomaly."""
     found = models.ruled_out(finding.anomaly for finding in findings)
     kept = [model for model in models.MODELS if model not in found and models.prohibited((model,))]
     names = {finding.anomaly for finding in told}

@@ -213,7 +213,7 @@ def _dirty_updates(versions: Versions) -> tuple[Sighting, ...]:
     if not len(failed):
         return ()
     place = np.arange(len(outcome))
-    # The begin of a key counts as written by an ok transaction.
+    # The start of a key counts as written by an ok transaction.
     begin = versions.order_start[versions.order_code]
     decided = np.maximum.accumulate(np.where(outcome != INFO, place, -1))
     last_ok = np.maximum.accumulate(np.where(outcome == OK, place, -1))

@@ -250,7 +250,7 @@ def partition_of(key: Int64s, partitions: int) -> Int64s:
 
 
 def _parted(whole: KeyRows, partitions: int) -> Iterator[KeyRows]:
-    """The rows about the keys of each partition, the report with the first. Cost: independent of their number."""
+    """The rows about the keys of each partition, the report with the first. Cost: as with one partition."""
     place = partition_of(whole.list_key, partitions)
     lists, reads = groups(place, partitions), groups(place[whole.read_list], partitions)
     appends = groups(partition_of(whole.append_key, partitions), partitions)

@@ -26,7 +26,7 @@ from checkers.transactions.key_rows import KeyRows
 from checkers.transactions.list_rows import concatenated, subset
 from harness.core.columns import FAIL, Bools, Int64s
 
-# Elements numbered across all keys leave gaps in each key: up to so many slots per element a table is still faster.
+# Elements numbered across all keys leave gaps in each key: up to this many slots per element a table is still faster.
 _TABLE_SPARSITY = 32
 
 

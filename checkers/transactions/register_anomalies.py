@@ -11,7 +11,7 @@ from checkers.transactions.register_rows import ABSENT
 from checkers.transactions.register_versions import NOBODY, Registers
 from harness.core.columns import FAIL, OK, Bools
 
-_SHOWN = 8  # So many versions of a cycle are shown.
+_SHOWN = 8  # The number of versions of a cycle that are shown.
 
 
 def anomalies(registers: Registers, known: Orders) -> Report:

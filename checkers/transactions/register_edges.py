@@ -36,7 +36,7 @@ from checkers.transactions.register_rows import RegisterRows
 from checkers.transactions.register_versions import Registers, resolved
 from harness.core.columns import OK, Bools, Int64s
 
-# A version with r readers and w later writers has r times w edges; they are stored up to so many times r + w.
+# A version with r readers and w later writers has r times w edges; they are stored up to this many times r + w.
 _SPARSE: Final = 4
 _TIMED: Final = ("timed-process", "timed-realtime")
 

@@ -75,7 +75,7 @@ class Registers:
         return self.rows.touches.op[row].astype(np.int64)
 
     def end(self, row: Int64s) -> Int32s:
-        """Their ends."""
+        """The ends of the operations of those rows of touches."""
         return self.rows.touches.after[row]
 
 

@@ -46,7 +46,7 @@ class Evidence:
 
 
 def evidence(source: Source, *, op: Int64s) -> Evidence:
-    """Those of the operations that are in this chunk."""
+    """The evidence about those of the operations that are in this chunk."""
     transactions = load(source)
     rows = np.flatnonzero(np.isin(transactions.index, op))
     return Evidence(tuple(to_operations(select(transactions, rows))), ())
@@ -133,7 +133,6 @@ class Explainer:
         return next(self._reasons(self._operations[source], self._operations[target], kind))
 
     def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, Told]]:
-        """All reasons for a step."""
         if kind == PROCESS:
             yield "process", Told(f"process {before.process} ran T{before.index} before T{after.index}")
         if kind == REALTIME:

@@ -68,7 +68,7 @@ def repeated(words: Int64s) -> Int64s:
 def by_marks(
     work: Callable[[Int64s], R], parts: Sequence[Int64s], *, count: int, threads: int, block_rows: int = BLOCK_ROWS
 ) -> Iterator[R]:
-    """The results of `work` on the packed pairs of all parts together, by so many threads, in order.
+    """The results of `work` on the packed pairs of all parts together, in `threads` threads, in order.
 
     Each call gets the pairs of some of the `count` watermarks, which are sorted in the cache, and take little memory.
     """

@@ -108,7 +108,7 @@ def check(source: Path, history: Path, contract: StreamContract, engine: Engine,
 def _derived(
     parts: Sequence[StreamPart], contract: StreamContract, known: Known, engine: Engine, threads: int
 ) -> tuple[Dataset[Derived], list[Summary]]:
-    """The contribution of each log, by so many threads, and its summary for the driver, by number."""
+    """The contribution of each log, in `threads` threads, and its summary for the driver, by number."""
     held = engine.over(parts).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
     told = held.notes()
     return held.items(), sorted(told, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)

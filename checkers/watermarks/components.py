@@ -14,7 +14,7 @@ from checkers.watermarks.numbering import Watermarks, chain_pairs
 from checkers.watermarks.task import Detail, Placed
 from harness.core.columns import Bools, Int64s
 
-COMPONENTS: Final = 64  # So many components are searched for names, the smallest first. All are counted.
+COMPONENTS: Final = 64  # The number of components searched for names, the smallest first. All are counted.
 STEPS: Final = 30_000  # A component with more is not searched: then the answer is unknown.
 DEPENDENCIES: Final = (WW, WR, RW)
 
@@ -163,7 +163,6 @@ def _links(places: Placed, marks: Watermarks, details: Sequence[Detail], members
 
 
 def _component(graph: _Graph, nodes: Int64s, links: dict[int, list[_Link]], op: Int64s, process: Int64s) -> Component:
-    """One component with all its steps."""
     is_mark = graph.is_mark[nodes]
     identity = graph.identity[nodes]
     at_op = {int(identity[at]): at for at in np.flatnonzero(~is_mark).tolist()}

@@ -36,7 +36,7 @@ class Happenings:
     broken: Int64s  # the row of the last break of the key up to there; -1 without one
     at: Int64s
     until: Int64s
-    write: Int64s  # the row of the source that it shows; UNKNOWN if that is not known or not there
+    write: Int64s  # the row of the source that it shows; UNKNOWN if that is not known, or nobody wrote it
     age: Int64s  # of that version; UNKNOWN if it has no place in the order
     is_delivered: Bools  # a row of the stream, rather than of a backfill or a state
     is_shown: Bools  # an event of the log, rather than a state

@@ -1,4 +1,4 @@
-"""Independent on purpose: decides by definition if one opinion on a stream had to see the other's finding.
+"""Independent on purpose: a definition of what one opinion on a stream had to see of the other's findings.
 
 It consults neither the graph of watermarks nor the stream rules. An operation that is torn or split gives the graph a
 cycle if a watermark contains one of its rows, and the same watermark, or one of the same node, lacks another. Positions

@@ -138,7 +138,7 @@ class Numbering:
 
     @cached_property
     def _below(self) -> Int32s:
-        """For each operation the number of nodes before it; all nodes come before the entry after the last.
+        """For each operation the number of nodes before it; the last entry holds for all later operations.
 
         As long as the history: each task computes its own, and the driver sends none.
         """

@@ -158,7 +158,7 @@ class _Condensed:
 
 
 def placement_of(part: StreamPart, threads: int = 1) -> Placement:
-    """The placement that the deliveries of one log give to the source's writes, by so many threads."""
+    """The placement that the deliveries of one log give to the source's writes, in `threads` threads."""
     return told_by(part.log, Path(part.source), threads=threads)
 
 
@@ -168,7 +168,7 @@ def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Rec
 
 
 def derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Noted[Derived, Summary]:
-    """The contribution of a log and its summary, by so many threads."""
+    """The contribution of a log and its summary, in `threads` threads."""
     with kept():
         return _derived(part, contract, known, threads)
 

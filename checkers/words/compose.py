@@ -79,7 +79,7 @@ class RunFacts:
     behind: tuple[str, ...] = ()  # Subscribers that did not reach the source's last position.
     incomplete: str | None = None  # Why the run did not come to its end.
     known_versions: int = 0  # Writes whose place in the version order is known,
-    all_versions: int = 0  # of so many; 0 of 0 where the order does not matter.
+    all_versions: int = 0  # of this many; 0 of 0 where the order does not matter.
     watermarks_with_writes: int | None = None  # None: no stream is under test.
 
 

@@ -1,1 +1,1 @@
-"""The rules of a change stream, by what they look at."""
+"""The rules of a change stream, by subject."""

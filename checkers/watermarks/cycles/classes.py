@@ -37,7 +37,7 @@ from checkers.watermarks.cycles.steps import (
 
 _TRIES: Final = 12
 _ALONE_TRIES: Final = 64
-_SINGLE_CHAINS: Final = 16  # So many chains are tried alone.
+_SINGLE_CHAINS: Final = 16  # Up to this many chains are tried alone.
 
 
 def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:

@@ -23,7 +23,7 @@ from checkers.watermarks.cycles.steps import (
     Step,
 )
 
-_PAIRED = 300  # Up to so many nodes each pair is checked for its order of time, if some pairs have another name.
+_PAIRED = 300  # Up to this many nodes, each pair is checked for its order of time, if some pairs have another name.
 _STEP, _PASS = 1_000, 1  # The weight of a step that counts, and of one that only passes.
 
 

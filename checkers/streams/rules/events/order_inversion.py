@@ -58,7 +58,6 @@ def tied_inversions(view: StreamView) -> Ruling:
 
 
 def _compared(view: StreamView) -> Int64s:
-    """The rows that are compared."""
     contract = view.contract
     if contract.order_key == "none" or (contract.versions != "every" and contract.replay == "session"):
         return np.zeros(0, np.int64)

@@ -81,7 +81,7 @@ def real_time_order(ops: Placed, contract: StreamContract, *, block_rows: int = 
     """S23: writes below one that had been answered before they were invoked; or at it, if positions are unique.
 
     Nothing is judged if it is not promised (`realtime`), or if positions of partitions are not comparable. A witness is
-    an operation before which one of another process had been answered. O(n log n), so many rows at a time.
+    an operation before which one of another process had been answered. O(n log n), `block_rows` rows at a time.
     """
     if contract.realtime == "none" or not contract.is_position_global or len(ops.op) == 0:
         return RealTime(first=None, witnesses=0)
@@ -111,7 +111,6 @@ def real_time_order(ops: Placed, contract: StreamContract, *, block_rows: int = 
 
 
 def _broken(ops: Placed, ended: Int64s, reached: Int64s, *, rows: slice, is_sole: bool) -> Int64s:
-    """The operations that break the rule."""
     top, position = _tops(ops, ended, reached, rows), ops.position[rows]
     return np.flatnonzero((position < top) | (is_sole & (position == top)))
 

@@ -59,7 +59,7 @@ def _lacking(view: StreamView, ends: Int64s, block_rows: int) -> Int64s:
 
 
 def _parts(view: StreamView, places: Int64s, block_rows: int) -> list[Part]:
-    """Those expected writes, so many at a time, beside the rows that show them. O(n)."""
+    """Those expected writes, `block_rows` at a time, beside the rows that show them. O(n)."""
     is_meant = np.zeros(len(view.expected) + 1, np.bool_)
     is_meant[places] = True
     shown = [piece.start + np.flatnonzero(is_meant[view.match[piece]]) for piece in pieces(len(view.match), block_rows)]

@@ -192,7 +192,7 @@ class _Source:
         self.index = GroupIndex(known, w.position[e])
 
     def group(self, key: Int64s, span: Int64s) -> Int64s:
-        """The number of each key's writes; -1 for a key without any."""
+        """The group in `index` of each key's writes; -1 for a key without any."""
         keys, spans = self._names
         if not self._is_apart:
             return Places(keys).of(key)

@@ -12,7 +12,7 @@ from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Pairs, Ruling, StreamView, pairs_of
 from harness.core.columns import NEVER, ROW, WATERMARK, Bools, Int64s
 
-_SPARSITY = 64  # A table with so many slots for each row is still faster than a sort.
+_SPARSITY = 64  # A table with this many slots for each row is still faster than a sort.
 
 
 def late_events(view: StreamView) -> tuple[Ruling, Ruling]:

@@ -75,7 +75,7 @@ def torn_units(view: StreamView, *, threads: int = 1, block_rows: int = BLOCK_RO
     delivery`), any watermark tears a unit that its own session has begun. For batches and responses so does, in its
     session, the end of one, which a commit event marks. A unit is an operation, or an epoch. A witness is a watermark
     that newly closes a unit of two events or more in live coverage. Each unit is reported once per scope, at the first
-    watermark that tears it. So many threads take a part of the units each. O(n log n).
+    watermark that tears it. Each of `threads` threads takes a part of the units. O(n log n).
     """
     if view.contract.atomic_unit == "none":
         return Ruling.nothing()  # Each write is a unit by itself.
@@ -154,7 +154,7 @@ class _Units:
         return cls(unit, top)
 
     def parts(self, view: StreamView, block_rows: int) -> list[Part]:
-        """The writes of units of two or more beside their rows, about so many of both in a part. O(n)."""
+        """The writes of units of two or more beside their rows, about `block_rows` of both in a part. O(n)."""
         count = (len(self.unit) + len(view.match)) // block_rows + 1
         of_unit = np.arange(len(self.top)) * count // max(1, len(self.top))
         of_unit[np.bincount(self.unit, minlength=len(of_unit)) < 2] = count  # These are in no part.

@@ -72,7 +72,7 @@ def _in_order(group: Int64s, place: Int64s, position: Int64s, arrival: Int64s) -
 
 
 def _are_of_two_sessions(view: StreamView, tie: Int64s, arrival: Int64s) -> Bools:
-    """True for arrivals (NEVER: none) of whose tie others came in another session."""
+    """True for arrivals whose tie also has arrivals in another session. NEVER stands for no arrival."""
     session = np.append(view.session, -1)[np.where(arrival == NEVER, -1, arrival)]
     low = np.full(int(tie.max(initial=-1)) + 1, NEVER, np.int64)
     high = np.full(len(low), -1, np.int64)
