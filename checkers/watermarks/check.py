@@ -41,7 +41,7 @@ from checkers.watermarks.cycles.steps import ORDER as ORDERED
 from checkers.watermarks.numbering import Watermarks, joined, nodes_at, nodes_of, numbering
 from checkers.watermarks.order_elsewhere import agreed, may_tell
 from checkers.watermarks.reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
-from checkers.watermarks.sentences import CHECKER, Speaker
+from checkers.watermarks.sentences import CHECKER, CycleExplainer
 from checkers.watermarks.task import (
     Derived,
     Detail,
@@ -271,7 +271,7 @@ class _Check:
         longest = sources.map(partial(longest_reads, key=np.array(sorted(keys), np.int64))).collect()
         seen = Seen(self._meetings(sources, operations), self.options.order)
         explainer = Explainer([*operations, *longest], self.options.name, seen)
-        speaker = Speaker(explainer, self.marks, self.parts[0].log.subscribers, self.options.name)
+        speaker = CycleExplainer(explainer, self.marks, self.parts[0].log.subscribers, self.options.name)
         return [speaker.finding(told) for told in found.told]
 
     def _meetings(self, sources: Dataset[Source], operations: Sequence[Evidence]) -> list[Meeting]:

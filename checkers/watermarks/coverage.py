@@ -20,7 +20,7 @@ from harness.core.promises import StreamContract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happenings:
+class CoverageEvents:
     """h coverage events, sorted by (chain, key), then row. Each is in one chain and about one key.
 
     A row is a coverage event in the chain of its partition and in that of the whole stream.
@@ -42,14 +42,14 @@ class Happenings:
     is_shown: Bools  # an event of the log, rather than a state
     moment: Int64s  # everything at lower moments is contained with it (see `moments`); -1: no claim
 
-    def only(self, rows: Bools | Int64s) -> "Happenings":
+    def only(self, rows: Bools | Int64s) -> "CoverageEvents":
         """The coverage events of those rows."""
         if rows.dtype == np.bool_ and rows.all():
             return self
-        return Happenings(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+        return CoverageEvents(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
-class Ground:
+class KeyCoverage:
     """Key coverage: the columns and indexes from which all coverage events of one log are derived."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Ground:
 class Breaks:
     """The breaks of each key: rows at which its coverage ends, or is declared anew."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: KeyCoverage) -> None:
         d, self._unit, self._marks = ground.deliveries, ground.unit, ground.marks.rows
         # Not the key coverage itself, which holds this: a reference cycle stays in memory long after its block is done.
         self._span_of_key, self._keys = ground.span, max(1, len(ground.order.keys))
@@ -151,7 +151,7 @@ class Breaks:
         return result
 
 
-def happenings(ground: Ground, shown: Int64s) -> Happenings:
+def coverage_events(ground: KeyCoverage, shown: Int64s) -> CoverageEvents:
     """All coverage events; `shown` (n,) is the row of the source that each event shows.
 
     O(n log n), and for each opening before a watermark the keys of the source.
@@ -161,9 +161,9 @@ def happenings(ground: Ground, shown: Int64s) -> Happenings:
     order = ascending(np.append(rows.group, states.group), np.append(rows.row, states.row))
     columns = {
         field.name: np.append(getattr(rows, field.name), getattr(states, field.name))[order]
-        for field in fields(Happenings)
+        for field in fields(CoverageEvents)
     }
-    every = Happenings(**columns)
+    every = CoverageEvents(**columns)
     is_unknown = every.is_shown & (every.write == UNKNOWN)
     until = np.minimum(every.until, _until_unknown(every, is_unknown))
     position = ground.deliveries.position[every.row]
@@ -177,7 +177,7 @@ def moments(position: Int64s, *, with_it: bool) -> Int64s:
     return position * 2 + with_it
 
 
-def _begins(every: Happenings, is_unknown: Bools) -> Bools:
+def _begins(every: CoverageEvents, is_unknown: Bools) -> Bools:
     """True for coverage events that begin coverage: the first since the last break or the last unknown version."""
     since = every.broken
     if is_unknown.any():
@@ -190,7 +190,7 @@ def _begins(every: Happenings, is_unknown: Bools) -> Bools:
     return result
 
 
-def _rows(ground: Ground, shown: Int64s) -> Happenings:
+def _rows(ground: KeyCoverage, shown: Int64s) -> CoverageEvents:
     """The events that show a version for the first time in their session, and every row of a backfill."""
     d = ground.deliveries
     rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (ground.code >= 0))
@@ -218,7 +218,7 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
     until = ground.untils(line, chain, code, rows)
     write = shown[rows]
     is_unknown = write == UNKNOWN
-    return Happenings(
+    return CoverageEvents(
         group=chain * max(1, len(ground.order.keys)) + code,
         chain=chain,
         code=code,
@@ -234,7 +234,7 @@ def _rows(ground: Ground, shown: Int64s) -> Happenings:
     )
 
 
-def _states(ground: Ground) -> Happenings:
+def _states(ground: KeyCoverage) -> CoverageEvents:
     """The states with which sessions begin: one coverage event for each opening and key, even of an unknown version."""
     d = ground.deliveries
     opens = ground.breaks.watched(np.flatnonzero((d.kind == OPEN) & (d.position != NEVER)))
@@ -246,7 +246,7 @@ def _states(ground: Ground) -> Happenings:
     line, again = _lines(ground, ground.unit[row], ground.span[code])
     row, code, age, position = row[again], code[again], age[again], position[again]
     chain, at = ground.places(line, row, position, above=is_after and ground.contract.closed == "<")
-    return Happenings(
+    return CoverageEvents(
         group=chain * max(1, len(ground.order.keys)) + code,
         chain=chain,
         code=code,
@@ -262,7 +262,7 @@ def _states(ground: Ground) -> Happenings:
     )
 
 
-def _meant(ground: Ground, opens: Int64s) -> tuple[Int64s, Int64s]:
+def _meant(ground: KeyCoverage, opens: Int64s) -> tuple[Int64s, Int64s]:
     """The keys that each opening is about: pairs of a place in `opens` and a key of the source."""
     d, keys = ground.deliveries, np.arange(len(ground.order.keys))
     by_span = ordered(ground.span)[0]
@@ -277,7 +277,7 @@ def _meant(ground: Ground, opens: Int64s) -> tuple[Int64s, Int64s]:
     return np.append(owner, one), np.append(code, ground.code[opens[one]])
 
 
-def _lines(ground: Ground, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
+def _lines(ground: KeyCoverage, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
     """The lines that speak for keys of those units and partitions, and the input row of each: at most two per row."""
     whole = ground.marks.line_of(unit, np.full(len(unit), WHOLE))
     if not np.any(span >= 0):
@@ -288,7 +288,7 @@ def _lines(ground: Ground, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
     return line[line >= 0], owner[line >= 0]
 
 
-def _until_unknown(every: Happenings, is_unknown: Bools) -> Int64s:
+def _until_unknown(every: CoverageEvents, is_unknown: Bools) -> Int64s:
     """For each coverage event the place before the first watermark that contains a later unknown version."""
     if not is_unknown.any():
         return every.until

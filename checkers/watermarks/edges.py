@@ -22,7 +22,7 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.columns.runs import distinct, first_of_each, ordered
-from checkers.watermarks.coverage import Ground, Happenings, happenings, moments
+from checkers.watermarks.coverage import CoverageEvents, KeyCoverage, coverage_events, moments
 from checkers.watermarks.nodes import Marks, marks_of, units_of
 from checkers.watermarks.versions import INITIAL, NO_PLACES, UNKNOWN, KeyOrder, key_order, order_by, shown_writes
 from harness.core.columns import NEVER, Bools, Deliveries, Int64s, SourceWrites
@@ -89,8 +89,8 @@ def watermark_edges(
     unit = units_of(deliveries, contract)
     marks = marks_of(deliveries, unit, is_cut_known=contract.cut != "unknown")
     order = key_order(writes, contract)
-    ground = Ground(deliveries, writes, contract, marks, order, unit)
-    seen = happenings(ground, shown_writes(deliveries, writes))
+    ground = KeyCoverage(deliveries, writes, contract, marks, order, unit)
+    seen = coverage_events(ground, shown_writes(deliveries, writes))
     runs = _runs(marks, seen)
     firsts = _firsts(deliveries, seen)
     into, out = _segments(marks, order, runs)
@@ -143,7 +143,7 @@ class _Runs:
     row: Int64s  # the event that began the run
 
 
-def _runs(marks: Marks, seen: Happenings) -> _Runs:
+def _runs(marks: Marks, seen: CoverageEvents) -> _Runs:
     """Runs by theory of operation, 2 and 5: the watermarks at which each key was covered, and the version held."""
     length = marks.length()
     acts = np.flatnonzero(seen.at < length[seen.chain])
@@ -185,7 +185,7 @@ def _segments(marks: Marks, order: KeyOrder, runs: _Runs) -> tuple[Links, Links]
     return into, out
 
 
-def _told_elsewhere(marks: Marks, order: KeyOrder, seen: Happenings, elsewhere: Int64s) -> Links:
+def _told_elsewhere(marks: Marks, order: KeyOrder, seen: CoverageEvents, elsewhere: Int64s) -> Links:
     """Edges by theory of operation, 6: out of the last watermark that held a version to the next one's writer."""
     told = order_by(order, elsewhere)
     mine = seen.only(~told.is_loose()[seen.code])
@@ -210,7 +210,7 @@ class _Firsts:
         return _Firsts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
-def _firsts(deliveries: Deliveries, seen: Happenings) -> _Firsts:
+def _firsts(deliveries: Deliveries, seen: CoverageEvents) -> _Firsts:
     """The first containment of each known version in each chain; of several at one watermark the first received."""
     known = np.flatnonzero(seen.write != UNKNOWN)
     at = seen.at[known]
@@ -235,7 +235,7 @@ def _firsts(deliveries: Deliveries, seen: Happenings) -> _Firsts:
     )
 
 
-def _held_before(deliveries: Deliveries, seen: Happenings, known: Int64s) -> Int64s:
+def _held_before(deliveries: Deliveries, seen: CoverageEvents, known: Int64s) -> Int64s:
     """The first place at which coverage of its key had begun with each of the coverage events `known`.
 
     NEVER if there is none, or if that is not before the coverage event itself.

@@ -40,7 +40,7 @@ def _folded(told: Told) -> Told:
     )
 
 
-class Speaker:
+class CycleExplainer:
     """Explains the steps of cycles, with the evidence for clients' operations."""
 
     def __init__(self, explainer: Explainer, marks: Watermarks, subscribers: Sequence[str], name: Name) -> None:
