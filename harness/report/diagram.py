@@ -14,7 +14,7 @@ from harness.report.moments import Message, Moment, Moments, Span
 
 ARROWS_MAX: Final = 1500
 MARKS_MAX: Final = 1500  # Limit for each other kind.
-COLOURS: Final = 7  # Types of messages with a color of their own; the rest share one.
+COLOURS: Final = 7  # Types of messages with a colour of their own; the rest share one.
 LANE: Final = 64  # Heights and widths are in pixels.
 STRIP: Final = 18
 AXIS: Final = 26

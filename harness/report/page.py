@@ -184,7 +184,7 @@ def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **
         "form-action 'none'"
     )
     return environment.get_template(template).render(
-        style=Markup(style),  # noqa: S704  Our own style and colors.
+        style=Markup(style),  # noqa: S704  Our own style and colours.
         script=Markup(script),  # noqa: S704
         policy=Markup(policy),  # noqa: S704
         values=_json_for_html(values),
