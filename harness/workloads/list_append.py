@@ -24,9 +24,7 @@ from harness.workloads.options import WorkloadOptions
 from harness.workloads.populations import ORDERLY, Drawn, Mix, Population, Step
 
 FINAL_ATTEMPTS = 240
-FINAL_PAUSE_NS = (
-    250_000_000  # The settling bound of any cluster ends the wait before the attempts run out, after a minute.
-)
+FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: any cluster's settling bound ends the wait before.
 
 
 def list_append(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
