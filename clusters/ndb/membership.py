@@ -189,9 +189,7 @@ class Membership:
             self._echoed[sender] = max(self._echoed[sender], echo_ns)
 
     def _reported(self, sender: NodeId, number: int, suspects: tuple[NodeId, ...]) -> None:
-        """React to two members that cannot reach each other: one must leave, though both may reach this node
-        (invariant 4).
-        """
+        """Make one of two members leave that cannot reach each other, though this node may reach both (invariant 4)."""
         for suspect in suspects:
             if number == self._site.view.number and suspect not in self._gone and sender not in self._gone:
                 left = tuple(node for node in self._site.view.started() if node != suspect)

@@ -75,7 +75,6 @@ class TakeOver:
         return self._site.view.since(coordinator_in(transid)) != since_in(transid)
 
     def _decision(self, transid: int, reports: list[TransConf]) -> Decision:
-        """The decision on one transaction (invariant 2)."""
         chains: dict[int, tuple[NodeId, ...]] = {}
         epochs = [report.epoch for report in reports if report.epoch is not None]
         for report in reports:

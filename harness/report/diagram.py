@@ -269,7 +269,6 @@ def _fits(items: Sequence[object], label: str, notes: list[str]) -> bool:
 
 
 def _head(x1: float, y1: float, x2: float, y2: float) -> str:
-    """The two strokes of an arrow head."""
     down = 1 if y2 > y1 else -1
     back = -4 if x2 - x1 > abs(y2 - y1) / 4 else 0
     return f"M{x2 - 3 + back} {y2 - 7 * down}L{x2} {y2}L{x2 + 3 + back} {y2 - 7 * down}"

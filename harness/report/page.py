@@ -357,7 +357,6 @@ def _notes(report: Report) -> list[str]:
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
-    """The remaining facts, as (name, JSON)."""
     shown = {
         "findings",
         "promises",
