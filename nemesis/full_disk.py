@@ -5,5 +5,5 @@ from nemesis.topology import Strike, Topology
 
 
 def draw_full_disk(topology: Topology, stream: Stream) -> Strike:
-    """One node of those that hold the data: were all disks full, there would be nobody left to answer."""
+    """A full disk at one data node: if all disks were full, nobody could answer."""
     return Strike(fault="disk-full", targets=(stream.choice(topology.largest_role()),))

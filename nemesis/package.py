@@ -1,7 +1,7 @@
-"""Packages: a family of faults, with how it is drawn and healed. And how a plan is drawn from them.
+"""Packages, each a family of faults with its draw and its healing; and the drawing of plans from them.
 
-Swarm: each seed draws which packages it uses, how close their windows stand, and how long they last, so that runs
-differ more than one average mixture would let them. All of it comes from the stream "faults", before the run starts.
+Swarm: each seed draws its packages, the gaps between their windows, and their lengths, so that runs differ more than
+with one average mixture. All of it comes from the stream "faults", before the run starts.
 Source: Groce et al., "Swarm testing", ISSTA 2012.
 """
 
@@ -36,13 +36,13 @@ __all__ = ["IN_CONTAINERS", "PACKAGES", "Package", "Topology", "draw_plan"]
 SECOND = 1_000_000_000
 # A run of a minute or more is cut into seconds; a shorter one into sixtieths, so that it has as many windows.
 UNITS = 60
-# Real processes need longer: a container starts again in half a second, and TCP asks again ever more seldom what a
-# silent link has swallowed, so that the link is quiet for a while after it was healed.
+# Real processes need longer: a container restarts in half a second, and TCP retries ever more rarely what a
+# silent link dropped, so that the link stays quiet for a while after it is healed.
 UNITS_IN_CONTAINERS = 30
-LEAD_UNITS, TAIL_UNITS = 2, 6  # Free of faults: what begins to work, and what has recovered, must be seen.
-WINDOW_MILLIUNITS = 2000  # The shortest window: long enough to be noticed by time-outs of some hundred milliseconds.
+LEAD_UNITS, TAIL_UNITS = 2, 6  # Free of faults: start-up and recovery must be observed.
+WINDOW_MILLIUNITS = 2000  # The shortest window: long enough for time-outs of some hundred milliseconds.
 LONGEST_MILLIUNITS = (4000, 6000, 8000)
-TOTAL_MILLIUNITS = (600, 950)  # Under a second, for while nobody can answer nothing else is tested.
+TOTAL_MILLIUNITS = (600, 950)  # Under a second, as nothing else is tested while nobody can answer.
 GAP_MILLIUNITS = (1000, 1800, 3000)
 OVERLAP_PERCENT = (0, 25, 60)
 MIN_PACKAGES = 3
@@ -50,16 +50,16 @@ ATTEMPTS = 40
 
 
 class Package(msgspec.Struct, frozen=True, kw_only=True):
-    """A family of faults. `draw` answers with one of them, or None if what it drew does not exist in that topology."""
+    """A family of faults. `draw` returns one of them, or None if its draw does not exist in that topology."""
 
     name: str
     summary: str
     heals: str
-    probe: str  # What its effect is measured by.
-    colour: str  # Of its bands in reports; chosen so that colour-blind readers can tell neighbours apart.
+    probe: str  # The measure of its effect.
+    colour: str  # Of its bands in reports; chosen so that colour-blind readers can distinguish neighbours.
     draw: Callable[[Topology, Stream], Strike | None]
     unfit: Callable[[Topology], str | None] = lambda topology: None if topology.nodes else "there is no node"
-    is_last: bool = False  # Nothing heals it: it strikes once, behind all others.
+    is_last: bool = False  # Nothing heals it: it strikes once, after all others.
 
 
 _ALL = (
@@ -167,7 +167,7 @@ _ALL = (
         is_last=True,
     ),
 )
-# What every cluster gets in containers beside its own packages. In the simulation they are drawn for who names them.
+# Every cluster gets these in containers, in addition to its own packages. In the simulation they are drawn on request.
 IN_CONTAINERS = ("reset", "flaky-link", "full-disk")
 PACKAGES: Mapping[str, Package] = MappingProxyType({package.name: package for package in _ALL})
 
@@ -175,9 +175,9 @@ PACKAGES: Mapping[str, Package] = MappingProxyType({package.name: package for pa
 def draw_plan(
     topology: Topology, packages: Sequence[Package], draw: Draw, *, duration_ns: int, units: int = UNITS
 ) -> Plan:
-    """A plan for a load of that length: windows of at least three packages, with time free of faults between them.
+    """A plan for a load of that length: windows of at least three packages, with fault-free time between them.
 
-    A load of fewer seconds than `units` is cut into so many parts, by which windows and gaps are measured.
+    A load of fewer seconds than `units` is cut into that many parts, which are the unit of windows and gaps.
 
     No two faults in force at one time hide each other's effect. Without packages the plan is empty.
     Raises ScenarioError if a package has nothing to strike in this topology.
@@ -194,7 +194,7 @@ def draw_plan(
 
 
 class _Swarm:
-    """What one seed has chosen, and the steps that follow from it."""
+    """The choices of one seed, and the steps that follow from them."""
 
     def __init__(
         self, topology: Topology, packages: Sequence[Package], stream: Stream, duration_ns: int, units: int
@@ -209,7 +209,7 @@ class _Swarm:
         self._end_ns = duration_ns - TAIL_UNITS * self._unit_ns
 
     def choices(self) -> dict[str, int | str]:
-        """What was drawn for the whole run, for people."""
+        """The values drawn for the whole run, for display."""
         return {
             "packages": ", ".join(package.name for package in self._chosen),
             "gap between faults": self._seconds(self._gap),
@@ -218,14 +218,14 @@ class _Swarm:
         }
 
     def steps(self) -> list[Step]:
-        """Windows one after the other, some with a second fault beginning inside; each package has its turn first."""
+        """The steps, in windows in sequence, some with a second fault inside; each package gets a first turn."""
         last = [package for package in self._packages if package.is_last]
         self._packages = [package for package in self._packages if not package.is_last]
         ending = [self._at_the_end(package) for package in last[:1]]
         return [*self._before_the_end(), *ending]
 
     def _at_the_end(self, package: Package) -> Step:
-        """A last window, and less time for all others."""
+        """A last window for the package, and less time for all others."""
         strike = self._strike(package)
         until_ns = self._end_ns
         at_ns = until_ns - self._length_ns(strike)
@@ -249,7 +249,7 @@ class _Swarm:
         return steps
 
     def _second(self, first: Step) -> Step | None:
-        """A fault of another package that begins in the middle of `first`, if the seed wants one and one fits."""
+        """A fault of another package that begins in the middle of `first`, if the seed has one and one fits."""
         others = [package for package in self._packages if package.name != first.package]
         if not others or not self._stream.chance(self._overlap_percent, 100):
             return None
@@ -293,7 +293,7 @@ def _step(package: Package, strike: Strike, *, at_ns: int, until_ns: int) -> Ste
 
 
 def _totals(steps: Sequence[Step]) -> dict[str, int | str]:
-    """How often each package strikes, and for how long in all."""
+    """The number of strikes of each package, and their total time."""
     lengths: dict[str, list[int]] = {}
     for step in steps:
         lengths.setdefault(step.package, []).append(step.until_ns - step.at_ns)

@@ -1,8 +1,8 @@
-"""Partitions: who no longer hears whom.
+"""Partitions: the links on which messages are lost or held back.
 
-A *grudge* is a tuple of pairs (source, target): what the source sends does not reach the target. Grudges are pure
-functions of the nodes, in the order given; whoever wants chance shuffles the nodes first. Source: jepsen.nemesis, for
-the idea of grudges and the forms.
+A *grudge* is a tuple of pairs (source, target): messages of the source do not reach the target. Grudges are pure
+functions of the nodes, in the order given; shuffle the nodes first for randomness. Source: jepsen.nemesis, for the
+idea of grudges and the forms.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,35 +18,35 @@ Draft = Callable[[Topology, Stream], Strike | None]
 
 
 def complete_grudge(groups: Sequence[Sequence[str]]) -> Grudge:
-    """No group hears another."""
+    """A grudge that separates every group from all others."""
     return tuple(pair for group in groups for other in groups if group is not other for pair in product(group, other))
 
 
 def one_way_grudge(silent: Sequence[str], deaf: Sequence[str]) -> Grudge:
-    """What `silent` sends does not reach `deaf`; the other direction works."""
+    """A grudge from `silent` to `deaf`; the other direction works."""
     return tuple(product(silent, deaf))
 
 
 def halves(nodes: Sequence[str]) -> Grudge:
-    """Two groups as equal as can be, the first the smaller."""
+    """Two groups of nearly equal size, the first the smaller."""
     middle = len(nodes) // 2
     return complete_grudge((nodes[:middle], nodes[middle:]))
 
 
 def one_alone(nodes: Sequence[str]) -> Grudge:
-    """The first node, and all others."""
+    """Two groups: the first node, and all others."""
     return complete_grudge((nodes[:1], nodes[1:]))
 
 
 def bridge(nodes: Sequence[str]) -> Grudge:
-    """Two groups that hear the first node, and are heard by it, but do not hear each other."""
+    """Two groups that can talk to the first node, but not to each other."""
     return halves(nodes[1:])
 
 
 def majority_ring(nodes: Sequence[str]) -> Grudge:
-    """Every node hears a majority, itself included, and no two hear the same one.
+    """A grudge under which each node hears a majority, itself included, and no two hear the same majority.
 
-    The nodes stand in a ring; each hears those around it. Of fewer than three nodes nobody is cut off.
+    The nodes form a ring; each hears its neighbours. With fewer than three nodes nobody is cut off.
     """
     count = len(nodes)
     majority = count // 2 + 1
@@ -59,13 +59,13 @@ def majority_ring(nodes: Sequence[str]) -> Grudge:
 
 
 def draw_partition(topology: Topology, stream: Stream) -> Strike | None:
-    """A partition of one of the forms; None if the form that was drawn cuts no link of this topology."""
+    """A partition of one of the forms; None if the drawn form cuts no link of this topology."""
     form = stream.choice(tuple(FORMS))
     return FORMS[form](topology, stream)
 
 
 def draw_reset(topology: Topology, stream: Stream) -> Strike | None:
-    """A partition whose connections are reset, and none can be made; None as above."""
+    """A partition whose connections are reset, with no new ones possible; None as above."""
     drawn = draw_partition(topology, stream)
     links = [] if drawn is None else [each for each in drawn.targets if topology.kind(*ends(each)) == FIFO]
     is_total = drawn is not None and drawn.is_total
@@ -89,10 +89,10 @@ def _majority_ring(topology: Topology, stream: Stream) -> Strike | None:
 
 
 def _one_way(topology: Topology, stream: Stream) -> Strike | None:
-    """One node hears nothing, or is not heard. Never stalled: a direction without traffic would not notice.
+    """A cut of all links to one node, or from it. Never a stall: a direction without traffic would not notice.
 
-    Who is not heard is of the largest role, whose nodes talk to each other: a lone coordinator may have said all that
-    it has to say, and nobody would miss its words.
+    A node whose outgoing links are cut is of the largest role, whose nodes talk to each other: a lone coordinator may
+    have nothing more to send, so its messages would not be missed.
     """
     is_deaf = stream.chance(1, 2)
     chosen = stream.choice(topology.ids() if is_deaf else topology.largest_role())
@@ -109,12 +109,12 @@ def _between_roles(topology: Topology, stream: Stream) -> Strike | None:
 
 
 def _with_clients(nodes: list[str], stream: Stream) -> list[str]:
-    """The clients on the side of the last node, or in half of the cases on all sides."""
+    """The clients on the side of the last node; in half of the cases on all sides."""
     return [*nodes, CLIENT] if stream.chance(1, 2) else nodes
 
 
 def _strike(topology: Topology, stream: Stream, grudge: Grudge, *, is_total: bool = False) -> Strike | None:
-    """Links that are cut (connections close) or stalled (packets vanish, and nobody is told)."""
+    """A strike of links that are cut (connections close) or stalled (packets are dropped without notice)."""
     targets = topology.existing(grudge)
     fault = stream.choice(("cut", "stall"))
     return Strike(fault=fault, targets=targets, is_total=is_total) if targets else None

@@ -1,15 +1,15 @@
-"""Which nodes a fault strikes together: one, a minority, a majority, all, or all of a role."""
+"""Selection of the nodes that a fault strikes together: one, a minority, a majority, all, or all of a role."""
 
 from harness.core.draw import Stream
 from nemesis.topology import SUBSCRIBER, Topology
 
-SELECTIONS = ("one", "one", "one", "minority", "majority", "all", "role")  # One node is the most telling: three times.
+SELECTIONS = ("one", "one", "one", "minority", "majority", "all", "role")  # One node reveals most: three times.
 
 
 def draw_nodes(topology: Topology, stream: Stream) -> tuple[tuple[str, ...], bool]:
-    """The nodes, and whether they are so many of a role that nobody may be left to answer.
+    """The nodes, and True if they are so many of a role that nobody may be left to answer.
 
-    Minority, majority and all are of the largest role that holds the system up, as a quorum is counted there.
+    Minority, majority and all are of the largest role of servers, where quorums are counted.
     """
     members = topology.largest_role()
     count = len(members)
@@ -29,6 +29,6 @@ def draw_nodes(topology: Topology, stream: Stream) -> tuple[tuple[str, ...], boo
 
 
 def _some(members: tuple[str, ...], count: int, stream: Stream) -> tuple[str, ...]:
-    """`count` of the members at random, in their usual order."""
+    """`count` members at random, in their usual order."""
     chosen = stream.sample(members, count)
     return tuple(member for member in members if member in chosen)

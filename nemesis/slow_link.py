@@ -8,16 +8,17 @@ MS = 1_000_000
 
 
 def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
-    """Some links take longer."""
+    """A strike that slows some links."""
     links = _some_links(topology, stream)
     latency_ns = stream.between(20, 250) * MS
     return Strike(fault="delay", targets=links, args={"latency_ns": latency_ns, "jitter_ns": latency_ns // 2})
 
 
 def draw_flaky_link(topology: Topology, stream: Stream) -> Strike:
-    """The connections of one node with its like, or of all with clients, close again and again, after a few messages.
+    """A strike that closes connections again and again, after a few messages: those of one node to its role, or all to
+    clients.
 
-    Of one node only: where all connections break all the time, nothing gets done, and nothing is tested.
+    Between servers only one node's: if all connections break all the time, no work is done, and nothing is tested.
     """
     members = topology.largest_role()
     near, far = ((stream.choice(members),), members) if stream.chance(2, 3) else (members, (CLIENT,))
@@ -31,30 +32,30 @@ def draw_flaky_link(topology: Topology, stream: Stream) -> Strike:
 
 
 def draw_datagrams(topology: Topology, stream: Stream) -> Strike:
-    """Some messages on all datagram links are lost, come twice, or overtake each other."""
+    """A strike on all datagram links: some messages are lost, duplicated or reordered."""
     fault = stream.choice(("drop", "duplicate", "reorder"))
     return Strike(fault=fault, targets=topology.all_links(DATAGRAM), args={"permille": stream.between(20, 300)})
 
 
 def unfit_slow_link(topology: Topology) -> str | None:
-    """Why there is no link to slow down, or None."""
+    """The reason why there is no link to slow down, or None."""
     return None if topology.all_links() else "no link is declared"
 
 
 def unfit_flaky_link(topology: Topology) -> str | None:
-    """Why there is no connection to close, or None."""
+    """The reason why there is no connection to close, or None."""
     return None if topology.all_links(FIFO) else "no link is a connection"
 
 
 def unfit_datagrams(topology: Topology) -> str | None:
-    """Why there is no datagram to lose, or None."""
+    """The reason why there is no datagram to lose, or None."""
     return None if topology.all_links(DATAGRAM) else "no link is a datagram link"
 
 
 def _some_links(topology: Topology, stream: Stream) -> tuple[str, ...]:
-    """All links between two roles, or in one direction those of one node to its like, or a single one.
+    """All links between two roles, or, in one direction, those of one node within its role, or a single one.
 
-    Protocols are rarely wrong when everything is slow alike; what only one node hears late tells more.
+    Protocols rarely fail when everything is equally slow; delays at a single node reveal more.
     """
     members = topology.largest_role()
     form = stream.choice(("roles", "one-node", "one-node", "one-link")) if len(members) >= ENOUGH else "roles"

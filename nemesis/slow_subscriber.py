@@ -1,4 +1,4 @@
-"""Slow subscribers: the stream runs into full buffers, by the network's fault or by the subscriber's own."""
+"""Slow subscribers: the stream meets full buffers, because of the network or of the subscriber itself."""
 
 from harness.core.draw import Stream
 from nemesis.topology import ENOUGH, SUBSCRIBER, Strike, Topology
@@ -7,9 +7,10 @@ MS = 1_000_000
 
 
 def draw_slow_subscriber(topology: Topology, stream: Stream) -> Strike:
-    """One subscriber, or every fourth time all, with little bandwidth, much latency, or slow to handle what comes.
+    """A strike on one subscriber, or every fourth time on all: low bandwidth, high latency, or slow handling of
+    events.
 
-    Where several servers send to it, often the link from one of them only: what comes from them must be put together.
+    If several servers send to it, often only one link is slow, since the subscriber must merge their streams.
     """
     subscribers = topology.of_role(SUBSCRIBER)
     chosen = subscribers if stream.chance(1, 4) else (stream.choice(subscribers),)
@@ -29,5 +30,5 @@ def draw_slow_subscriber(topology: Topology, stream: Stream) -> Strike:
 
 
 def unfit_slow_subscriber(topology: Topology) -> str | None:
-    """Why there is nothing to slow down, or None."""
+    """The reason why there is nothing to slow down, or None."""
     return None if topology.of_role(SUBSCRIBER) else "no node has the role subscriber"

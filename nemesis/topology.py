@@ -1,4 +1,4 @@
-"""What a fault can be aimed at: the nodes of a cluster with their roles, its links, its failpoints."""
+"""The possible targets of faults: the nodes of a cluster with their roles, its links, its failpoints."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,11 +8,11 @@ CLIENT = "client"  # The address, and the role, of all clients together.
 SUBSCRIBER = "subscriber"
 FIFO = "fifo"
 DATAGRAM = "datagram"
-ENOUGH = 3  # With fewer nodes of a role, a single link of one may carry nothing for a while.
+ENOUGH = 3  # With fewer nodes of a role, a single link of one may carry no traffic for a while.
 
 
 class Topology(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster as fault packages see it. A link exists where its direction was declared."""
+    """A cluster as fault packages see it. A link exists if its direction was declared."""
 
     nodes: tuple[tuple[str, str], ...]  # Each node's id and role.
     links: Mapping[tuple[str, str], str]  # From role, to role: "fifo" or "datagram". Clients have the role "client".
@@ -32,23 +32,23 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
         return (CLIENT,) if role == CLIENT else tuple(node for node, its_role in self.nodes if its_role == role)
 
     def servers(self) -> tuple[str, ...]:
-        """The nodes that hold the system up: all but subscribers."""
+        """The servers: all nodes except subscribers."""
         return tuple(node for node, role in self.nodes if role != SUBSCRIBER)
 
     def largest_role(self) -> tuple[str, ...]:
-        """The nodes of that role among the servers which has most of them, the first of equals."""
+        """The nodes of the servers' largest role, the first of equals."""
         roles = [role for role in self.roles() if role != SUBSCRIBER] or list(self.roles())
         return max((self.of_role(role) for role in roles), key=len)
 
     def kind(self, source: str, target: str) -> str | None:
-        """How those two are linked in that direction, None if they are not."""
+        """The kind of link from source to target, or None if there is none."""
         roles = dict(self.nodes) | {CLIENT: CLIENT}
         if source == target or source not in roles or target not in roles:
             return None
         return self.links.get((roles[source], roles[target]))
 
     def existing(self, pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-        """Those of the pairs (source, target) that are linked, as targets of a step, each once."""
+        """The linked pairs among those (source, target), as targets of a step, each once."""
         linked = (f"{source}>{target}" for source, target in pairs if self.kind(source, target) is not None)
         return tuple(dict.fromkeys(linked))
 
@@ -60,7 +60,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Strike(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault without its time: what a package draws."""
+    """A fault without its time, as drawn by a package."""
 
     fault: str
     targets: tuple[str, ...]

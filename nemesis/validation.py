@@ -1,4 +1,5 @@
-"""Plans as files: read, checked against a cluster, written. A person may have edited them, so every problem is told.
+"""Plans as files: read, checked against a cluster, written. The user may have edited them, so every problem is
+reported.
 
 Steps are numbered from 0, as in the records of a run.
 """
@@ -30,12 +31,12 @@ class Range(msgspec.Struct, frozen=True):
     high: int
 
 
-Allowed = Range | tuple[str, ...]  # Or one of these words.
-_OF_CLUSTER: tuple[str, ...] = ()  # Failpoints are not known here.
+Allowed = Range | tuple[str, ...]  # Or one of these names.
+_OF_CLUSTER: tuple[str, ...] = ()  # Failpoints depend on the cluster, and are checked there.
 
 
 class Form(msgspec.Struct, frozen=True):
-    """The arguments of one fault: those that it must have, and those of which it may have some."""
+    """The arguments of one fault: required and optional ones."""
 
     required: Mapping[str, Allowed]
     optional: Mapping[str, Allowed]
@@ -67,7 +68,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "failover": Form({}, {}),
     }
 )
-# What a runtime cannot do, and why.
+# The faults that a runtime cannot do, and the reason.
 BEYOND: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "sim": {
@@ -115,7 +116,7 @@ def validate(plan: Plan, topology: Topology, *, duration_ns: int | None = None, 
 
 
 def problems(plan: Plan, topology: Topology, *, duration_ns: int | None = None, runtime: str = "sim") -> list[str]:
-    """What is wrong with the plan, one line each: which step, which field, what is allowed. Empty if it is sound."""
+    """The problems of a plan, one line each: step, field, and what is allowed. Empty if it is sound."""
     found: list[str] = []
     for number, step in enumerate(plan.steps):
         lines = [*_time_problems(step, duration_ns), *_word_problems(step)]
@@ -224,13 +225,13 @@ def _unknown_fields(where: str, raw: Mapping[str, object], form: type[Plan] | ty
 
 
 def _in_words(error: msgspec.ValidationError) -> str:
-    """msgspec's message, with the path in it as a field."""
+    """The message of msgspec, with its path given as a field."""
     message, _, path = str(error).partition(" - at `$.")
     return f"field {path.rstrip('`')}: {message}" if path else message
 
 
 def _hint(word: str, choices: Iterable[str]) -> str:
-    """The nearest of the choices as a question; all of them, if none is near."""
+    """The nearest of the choices as a question; all choices, if none is near."""
     names = list(choices)
     nearest = difflib.get_close_matches(word, names, 1, 0.6)
     if nearest:

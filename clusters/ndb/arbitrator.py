@@ -1,10 +1,11 @@
-"""The arbitrator: decides which of two halves goes on.
+"""The arbitrator: decides which of two halves continues.
 
-Theory of operation. It keeps the set of nodes that it last let go on, W, on its disk.
-1. Whatever view is in force, its members are in W: a view shrinks inside W, and a node comes in only after W has grown.
-2. Half of the nodes may go on if they are in W; then they are W. So of two halves the second one is refused, for ever.
+Theory of operation. It keeps W, the last set of nodes that it allowed to continue, on its disk.
+1. Whatever view is in force, its members are in W: a view shrinks inside W, and a node joins only after W has grown.
+2. Half of the nodes may continue if they are in W; then they become W. So of two halves the second one is refused,
+   forever.
 3. Nodes that start the whole cluster must include all of W: then no view is in force, as every member of one is in W.
-4. An answer is sent when it is on disk: a restart forgets no grant.
+4. An answer is sent once the grant is on disk: a restart loses no grant.
 """
 
 from clusters.ndb.messages import AreYouThere, Choose, Chosen, Granted, IAmHere, StartChoose
@@ -13,12 +14,12 @@ from harness.core.machine import Context, Dump, Durable, Event, NodeId, Received
 
 
 class Arbitrator:
-    """One node. While it is down, halves cannot go on, and nobody can join or start the cluster."""
+    """The arbitrator's machine. While it is down, halves cannot continue, and nobody can join or start the cluster."""
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         granted = durable.value("granted")
         self.granted = granted if isinstance(granted, Granted) else Granted(0, DATA_NODES)
-        self.waiting: list[tuple[NodeId, int]] = []  # Whom to answer when the grant is on disk, by token.
+        self.waiting: list[tuple[NodeId, int]] = []  # The nodes to answer when the grant is on disk, by token.
 
     def handle(self, event: Event, context: Context) -> None:
         match event:
@@ -38,7 +39,7 @@ class Arbitrator:
                 pass
 
     def dump(self, context: Context) -> None:
-        """Grants are recorded when they are given."""
+        """Do nothing: grants are recorded when they are given."""
 
     def _answer(
         self, node: NodeId, number: int, members: tuple[NodeId, ...], is_allowed: bool, context: Context

@@ -1,7 +1,7 @@
-"""Who publishes a bucket: a function of the bucket and the epoch, never of the moment at which somebody asks.
+"""The publisher of a bucket: a function of bucket and epoch, never of the time of the query.
 
-A row may reach a node long after its epoch was handed over, or before. Whoever asks gets the same answer: what changes
-is only the future, from an epoch on that has not begun.
+A row may reach a node long after its epoch was handed over, or before. Every query gets the same answer: only the
+future changes, from an epoch on that has not begun.
 """
 
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from typing import Self
 from clusters.ndb.shape import GROUPS, buckets_of, preferred_owner
 from harness.core.machine import NodeId
 
-Steps = tuple[tuple[int, NodeId], ...]  # From which epoch on a bucket is whose, ascending.
+Steps = tuple[tuple[int, NodeId], ...]  # The owners of a bucket, each with the epoch from which it owns it, ascending.
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The buckets of one node group. `steps` has an entry for each, in their order."""
+    """The ownership of one node group's buckets. `steps` has an entry for each bucket, in order."""
 
     first_bucket: int
     steps: tuple[Steps, ...]
 
     @classmethod
     def from_start(cls, group: int, members: tuple[NodeId, ...]) -> Self:
-        """What is so when these nodes of the group begin: each bucket has its preferred owner, if that one is there."""
+        """The initial ownership for these members: each bucket has its preferred owner, if that node is present."""
         present = tuple(node for node in GROUPS[group] if node in members)
         owners = [
             owner if (owner := preferred_owner(bucket)) in present else present[0] for bucket in buckets_of(group)
@@ -43,13 +43,13 @@ class Ownership:
         return tuple(bucket for bucket in range(self.first_bucket, last) if self.owner(bucket, epoch) == node)
 
     def taken_over(self, node: NodeId, switch: int) -> "Ownership":
-        """Everything is that node's from epoch `switch` on, whatever had been agreed for later."""
+        """The ownership after `node` takes over everything from epoch `switch` on, whatever was agreed for later."""
         return Ownership(self.first_bucket, tuple(_given(_until(steps, switch), node, switch) for steps in self.steps))
 
     def handed_over(self, node: NodeId, switch: int) -> "Ownership":
-        """The buckets that prefer that node are its own from epoch `switch` on.
+        """The ownership after the buckets that prefer that node become its own from epoch `switch` on.
 
-        Said again with another epoch, as a new master may, the later word counts: nothing has been published under
+        If repeated with another epoch, as a new master may do, the later call counts: nothing has been published under
         the earlier one.
         """
         steps = []

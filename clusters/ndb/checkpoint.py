@@ -1,17 +1,20 @@
-"""A participant in global checkpoints: gives epochs to transactions, and says when those of an epoch are complete.
+"""A participant in global checkpoints: gives epochs to transactions, and reports when those of an epoch are complete.
 
 Theory of operation. An epoch is GCI << 32 | micro GCI. The master (master.py) moves all nodes from one to the next.
-1. The epoch is taken at the start of a commit, atomically with the test of the block, and travels with the transaction.
-2. GcpPrepare blocks the start of commits. GcpCommit{next} comes when all nodes are blocked; it unblocks. So what begins
-   to commit in `next`, on any node, began after no node could give the older epoch any more: the boundary is a
+1. The epoch is taken at the start of a commit, atomically with the test of the block, and travels with the
+   transaction.
+2. GcpPrepare blocks the start of commits. GcpCommit{next} comes when all nodes are blocked; it unblocks. So a
+   transaction that begins to commit in `next`, on any node, began after no node could give the older epoch any more:
+   the boundary is a
    consistent cut.
 3. GcpNodeFinish is sent when no transaction of a lower epoch is open here, adopted ones included, and no take-over is
-   still finding out what it adopts.
-4. An epoch is complete, and its end is told to the publisher, when *all* nodes have finished. One node's own finish
+   still determining its adopted transactions.
+4. An epoch is complete, and the publisher is notified of its end, when *all* nodes have finished. One node's own
+   finish
    says nothing about the rows that other coordinators still commit here.
 5. A new global checkpoint is on disk as "may have begun" before the node confirms its preparation, so its number is
-   never used again, whatever is lost.
-6. A checkpoint is saved when the redo of all nodes is durable up to it; only then is it written down as restorable.
+   never reused, whatever is lost.
+6. A checkpoint is saved when the redo of all nodes is durable up to it; only then is it recorded as restorable.
 Source: specs N1.6 and X1; invariant 4 differs from their text, see README.md.
 """
 
@@ -43,7 +46,7 @@ from harness.core.machine import Message, NodeId
 
 
 class Checkpoint:
-    """The participant of one node."""
+    """The checkpoint participant of one node."""
 
     def __init__(self, site: Site, sysfile: Sysfile, last_seen: LastSeen) -> None:
         self._site = site
@@ -52,17 +55,17 @@ class Checkpoint:
         self.current = 0
         self.previous = 0
         self._is_blocked = False
-        self._open: dict[int, int] = {}  # Transactions that are not complete, by epoch.
+        self._open: dict[int, int] = {}  # Incomplete transactions, by epoch.
         self._holds = 0
         self._finishing = 0  # The epoch of a GcpCommit that awaits this node's finish; 0: none.
         self._completed = 0
         self._blocks = planted.NO_COMMIT_BLOCK not in site.bugs
         self._waits = planted.NODEFINISH_EARLY not in site.bugs
 
-    # What the coordinator asks.
+    # Calls from the coordinator.
 
     def begin_commit(self) -> int | None:
-        """The epoch of a transaction that begins to commit; None while none may (invariants 1 and 2)."""
+        """The epoch of a transaction that begins to commit; None while none may begin (invariants 1 and 2)."""
         site = self._site
         if self._is_blocked or self.current == 0 or site.is_frozen():
             return None
@@ -70,7 +73,7 @@ class Checkpoint:
         return self.current
 
     def end_commit(self, epoch: int) -> None:
-        """One transaction of that epoch is complete."""
+        """Count one transaction of that epoch as complete."""
         left = self._open[epoch] - 1
         if left:
             self._open[epoch] = left
@@ -79,26 +82,26 @@ class Checkpoint:
             self._finish()
 
     def adopt(self, epoch: int) -> None:
-        """A dead coordinator's transaction will be committed here."""
+        """Count a dead coordinator's transaction, which will be committed here."""
         self._open[epoch] = self._open.get(epoch, 0) + 1
 
     def hold(self) -> None:
-        """A take-over does not know yet what it adopts."""
+        """Keep epochs open while a take-over determines its adopted transactions."""
         self._holds += 1
 
     def let_go(self) -> None:
-        """It knows."""
+        """End one `hold`."""
         self._holds -= 1
         self._finish()
 
-    # What the node asks.
+    # Calls from the node.
 
     def start_with(self, epoch: int) -> None:
-        """The cluster starts with that epoch."""
+        """Start the cluster with that epoch."""
         self.current, self.previous, self._completed = epoch, 0, 0
 
     def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
-        """The master will ask where this node stands."""
+        """Forget an open GcpCommit: the master will query this node's position."""
         self._finishing = 0
 
     def handle(self, sender: NodeId, message: Message) -> None:
@@ -108,7 +111,7 @@ class Checkpoint:
             site.context.unexpected(message)
             return
         if sender != site.view.master or message.number != site.view.number:
-            return  # Of an older round, or view.
+            return  # Of an older round or view.
         match message:
             case GcpPrepare(epoch=epoch):
                 self._prepare(epoch)
@@ -157,7 +160,7 @@ class Checkpoint:
         self._finish()
 
     def _finish(self) -> None:
-        """Say so, if all that has a lower epoch is complete (invariant 3)."""
+        """Report the finish, if all transactions of lower epochs are complete (invariant 3)."""
         if self._finishing == 0 or self._holds:
             return
         if self._waits and any(epoch < self._finishing for epoch in self._open):

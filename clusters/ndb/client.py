@@ -1,4 +1,4 @@
-"""Speaks to the cluster for one process: asks any data node, and says honestly what is not known."""
+"""The client of one process: it calls any data node, and reports unknown outcomes as unknown."""
 
 from clusters.ndb.shape import DATA_NODES
 from clusters.ndb.transactions import NOT_STARTED, Done, Refused, Transact
@@ -6,14 +6,17 @@ from harness.core.seams import CallFailed, Completion, Connection, Invocation
 
 
 class NdbClient:
-    """Stays with a node as long as it serves. Each process begins with another one."""
+    """A client that stays with a node while that node serves. Each process begins with a different one."""
 
     def __init__(self, process: int, connection: Connection) -> None:
         self._connection = connection
         self._turn = process % len(DATA_NODES)
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
-        """Ask each data node at most once. Only a node that may have begun the transaction makes it `info`."""
+        """The outcome, after trying each data node at most once.
+
+        It is `info` only if a node may have begun the transaction.
+        """
         assert invocation.mops is not None  # All workloads of this cluster are transactions.
         reason = ""
         for _ in DATA_NODES:

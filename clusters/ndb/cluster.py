@@ -1,4 +1,4 @@
-"""NDB as a whole: its nodes, its links, and what it declares."""
+"""The whole NDB cluster: its nodes, its links, and its declarations."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -119,7 +119,7 @@ class Ndb:
         return NdbClient(process, connection)
 
     def bounds(self, settings: Settings) -> Bounds:
-        """What the parameters of the run come to."""
+        """The limits that follow from the run's parameters."""
         drawn = parameters_of(settings)
         epoch_ns, records = drawn["epoch_ms"] * MS, drawn["max_records"]
         return Bounds(
@@ -134,5 +134,5 @@ class Ndb:
         )
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """All of them, always."""
+        """All promises, always."""
         return self.promises

@@ -1,16 +1,16 @@
-"""A coordinator of transactions: executes their operations one after the other, commits them, and takes over others'.
+"""A coordinator of transactions: executes their operations in sequence, commits them, and takes over those of others.
 
-Theory of operation. Any data node coordinates what clients send to it. Operations go to the primaries of their keys;
-for each fragment that was locked, `chains` says who takes part.
-1. A commit begins only where `begin_commit` gives an epoch, at this moment, and while this node may serve. Nobody who
-   has installed a newer view can meet a commit that was begun in an older one, so all that a transaction has locked
-   still is. One with locks that wrote nothing passes the same gate, else it could mix what was read before and after a
-   failure; it keeps no epoch open (N1.12 (3)).
+Theory of operation. Any data node coordinates the transactions that clients send to it. Operations go to the primaries
+of their keys; `chains` has the participants for each locked fragment.
+1. A commit begins only where `begin_commit` gives an epoch, at this moment, and while this node may serve. No node
+   with a newer view can meet a commit that began in an older one, so all locks of a transaction still hold. A
+   transaction with locks and no writes passes the same gate, else it could mix reads from before and after a failure;
+   it keeps no epoch open (N1.12 (3)).
 2. The client is answered when all primaries have committed: then every live replica has, and every reader sees it.
 3. An epoch stays open until all nodes have completed its transactions, adopted ones included (N1.12 (4)).
-4. What has begun to commit is never aborted: after a failure Commit is sent again along the chain that is left, and
-   storages answer it again. What has not is aborted if any operation of it was at the failed node.
-5. An abort as well is remembered until the end of each chain has it: on its way through a node that fails it is lost.
+4. A transaction that has begun to commit is never aborted: after a failure Commit is sent again along the remaining
+   chain, and storages answer it again. Any other is aborted if one of its operations was at the failed node.
+5. An abort too is remembered until the end of each chain has it: a node that fails may lose it in transit.
 """
 
 from collections import deque
@@ -50,9 +50,9 @@ from clusters.ndb.view import Member, View
 from harness.core.machine import Answer, Message, NodeId
 from harness.core.record import MicroOp
 
-OPEN_MAX = 256  # Transactions that are executed at a time; more are refused, and certainly not begun.
+OPEN_MAX = 256  # Transactions executed at a time; more are refused, and certainly not begun.
 LOCK_TIMER = "tc-locks"
-SCAN_NS = 20 * MS  # A lock time-out may be that much late.
+SCAN_NS = 20 * MS  # The longest delay of a lock time-out.
 
 
 class Coordinator:
@@ -67,17 +67,17 @@ class Coordinator:
         self._lock_ns = site.parameters["lock_ms"] * MS
         self._is_early = ACK_BEFORE_COMMIT in site.bugs
         self._has_timer = False
-        self._number = 0  # Of the view; what follows from it:
+        self._number = 0  # Of the view; the fields below follow from it:
         self._life: int | None = None
         self._since: dict[NodeId, int] = {}
         self._chains: tuple[tuple[NodeId, ...], ...] = ((),) * FRAGMENTS
 
     def is_idle(self) -> bool:
-        """Is nothing under way here?"""
+        """True if no transaction is open here."""
         return not self._open
 
     def transact(self, client: NodeId, number: int, mops: tuple[MicroOp, ...]) -> None:
-        """Begin a transaction; the answer to call `number` follows."""
+        """Begin a transaction. The answer to call `number` follows."""
         site = self._site
         if self._life is None or len(self._open) >= OPEN_MAX or not site.may_serve():
             site.send(client, Answer(number, Refused(NOT_STARTED)))
@@ -93,7 +93,7 @@ class Coordinator:
         self._watch()
 
     def handle(self, sender: NodeId, message: Message) -> None:
-        """React to storages; an answer that nobody waits for any more is dropped."""
+        """React to storages; an answer that nobody awaits any more is dropped."""
         match message:
             case Operated():
                 self._operated(message)
@@ -115,7 +115,7 @@ class Coordinator:
                 self._site.context.unexpected(message)
 
     def timer(self, name: str) -> None:
-        """The only one is LOCK_TIMER: abort what has waited too long. A false deadlock is legal."""
+        """Abort transactions whose lock wait timed out (LOCK_TIMER is the only timer). A false deadlock is legal."""
         now_ns = self._site.context.now_ns()
         for transaction in tuple(self._open.values()):
             if transaction.state is State.EXECUTING and transaction.deadline_ns <= now_ns:
@@ -125,7 +125,7 @@ class Coordinator:
         self._watch()
 
     def release(self) -> None:
-        """Commits may begin again: those that waited do, in order."""
+        """Commit the waiting transactions, in order: commits may begin again."""
         site, queue = self._site, self._queue
         while queue:
             transaction = queue[0]
@@ -137,7 +137,7 @@ class Coordinator:
             queue.popleft()
 
     def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
-        """Invariants 4 and 5; and the master takes over what the failed coordinated."""
+        """Apply invariants 4 and 5; the master takes over transactions that the failed nodes coordinated."""
         site = self._site
         self._number = view.number
         self._since = {member.node: member.since for member in view.members}
@@ -187,7 +187,7 @@ class Coordinator:
         self._site.send(chain[0], operation)
 
     def _executing(self, transid: int, number: int) -> Transaction | None:
-        """The transaction whose operation `number` is under way."""
+        """The transaction that currently executes operation `number`, or None."""
         transaction = self._open.get(transid)
         if transaction is None or transaction.state is not State.EXECUTING or len(transaction.done) != number:
             return None
@@ -207,18 +207,18 @@ class Coordinator:
         transaction.touch_pending()
         if left == message.chain:
             self._go_on(transaction)
-        else:  # A node of the chain has failed, of which the primary did not know; the answer was under way.
+        else:  # A node of the chain failed without the primary's knowledge, while the answer was in transit.
             self._abort(transaction, NODE_FAILED)
 
     def _survivors(self, message: Operated) -> tuple[NodeId, ...]:
-        """Those of the chain who live on since the answer was sent."""
+        """The nodes of the chain that still live the life they had when the answer was sent."""
         return tuple(node for node in message.chain if self._since.get(node, message.view + 1) <= message.view)
 
     def _abort(self, transaction: Transaction, reason: str, gone: tuple[NodeId, ...] = ()) -> None:
-        """The client is told at once: it cannot be committed any more. Invariant 5."""
+        """Abort a transaction, and answer the client at once: it can no longer be committed. Invariant 5."""
         if transaction.state is State.EXECUTING:
             transaction.touch_pending()
-        transaction.state = State.ABORTING  # If it is in the queue, it is passed over.
+        transaction.state = State.ABORTING  # If it is in the queue, it is skipped there.
         self._answer(transaction, Refused(reason))
         transaction.awaited = dict.fromkeys(transaction.chains)
         for fragment, chain in tuple(transaction.chains.items()):
@@ -227,7 +227,7 @@ class Coordinator:
         self._end_if_aborted(transaction)
 
     def _send_abort(self, transaction: Transaction, fragment: int) -> None:
-        """To the first of the chain, which passes the abort on as it has passed on the operations."""
+        """Send the abort to the first node of the chain, which passes it on as it passed on the operations."""
         chain = transaction.chains[fragment]
         if chain:
             self._site.send(chain[0], Abort(transaction.transid, self._number, fragment))
@@ -253,10 +253,11 @@ class Coordinator:
     # Commit.
 
     def _finish_execution(self, transaction: Transaction) -> None:
-        """Without any lock it is over; the epoch is not below that of what it has seen, which may be a step ahead.
+        """End the execution: without locks, answer; else commit.
 
-        A node that has just come in has no epoch yet: it answers in the first that it gets. That of what was seen may
-        be older than a restart of the whole cluster, whose epochs are never used again.
+        The answer's epoch is at least that of the rows read. A node that has just come in has no epoch yet: it answers
+        in the first that it gets. The epoch of the rows may be older than a restart of the whole cluster, and epochs
+        from before it are never used again.
         """
         current = self._site.checkpoints.current
         if not transaction.chains and current:
@@ -269,7 +270,10 @@ class Coordinator:
             self._queue.append(transaction)
 
     def _begin_commit(self, transaction: Transaction) -> bool:
-        """Pass the gate (invariant 1); False if it is closed. Behind it, no failure but this node's own stops it."""
+        """Pass the gate (invariant 1); returns False if it is closed.
+
+        After it, only this node's own failure stops the commit.
+        """
         site = self._site
         if not site.may_serve():
             self._abort(transaction, CUT_OFF)
@@ -301,7 +305,7 @@ class Coordinator:
             self._send_commit(transaction, fragment)
 
     def _send_commit(self, transaction: Transaction, fragment: int) -> None:
-        """The last backup first, the primary last (invariant 1 of storage.py); if nobody is left, that is done."""
+        """Send Commit, the last backup first, the primary last (invariant 1 of storage.py)."""
         site, chain = self._site, transaction.chains[fragment]
         if not chain:
             transaction.awaited.pop(fragment, None)
@@ -317,7 +321,7 @@ class Coordinator:
                 self._all_committed(transaction)
 
     def _all_committed(self, transaction: Transaction) -> None:
-        """Invariant 2."""
+        """Answer the client and complete the transaction (invariant 2)."""
         self._site.context.point("before-commit-answer")
         self._done(transaction)
         transaction.state = State.COMPLETING
@@ -339,7 +343,7 @@ class Coordinator:
             self._end_if_complete(transaction)
 
     def _end_if_complete(self, transaction: Transaction) -> None:
-        """Invariant 3."""
+        """End the transaction if all nodes have completed it (invariant 3)."""
         if not transaction.incomplete:
             del self._open[transaction.transid]
             self._site.checkpoints.end_commit(transaction.epoch)
@@ -347,14 +351,14 @@ class Coordinator:
     # Failures.
 
     def _is_hit(self, transaction: Transaction, gone: tuple[NodeId, ...]) -> bool:
-        """Was any operation at a node that has failed, or may the one under way be?"""
+        """True if an operation was at a failed node, or the current one may be."""
         chains = [*transaction.chains.values()]
         if transaction.state is State.EXECUTING:
             chains.append(transaction.pending[1])
         return any(node in gone for chain in chains for node in chain)
 
     def _send_without(self, transaction: Transaction, gone: tuple[NodeId, ...]) -> None:
-        """Commit or Abort was lost if it was at a failed node, so it is sent again. An abort's way is not known."""
+        """Send Commit or Abort again, since a failed node may have lost it. The path of an abort is unknown."""
         is_commit = transaction.state is State.COMMITTING
         send_again = self._send_commit if is_commit else self._send_abort
         for fragment, chain in tuple(transaction.chains.items()):
@@ -374,12 +378,12 @@ class Coordinator:
         self._end_if_complete(transaction)
 
     def _decide(self, sender: NodeId, message: TransLast) -> None:
-        """Carry out what the take-over has decided."""
+        """Carry out the decisions of the take-over."""
         decisions = self._take_over.last(sender, message)
         if decisions is None:
             return
         for decision in decisions:
-            if decision.transid not in self._open:  # Else it was adopted before, and is under way.
+            if decision.transid not in self._open:  # Else it was adopted before, and is in progress.
                 self._adopt(decision)
         self._take_over.finish()
 

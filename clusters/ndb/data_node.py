@@ -1,10 +1,11 @@
 """A data node: one process made of parts, which crash together.
 
-Theory of operation. An event goes to the part that it concerns; what parts send to their own node is handled after it,
-in order, before the next event. A node without a view waits (start.py); one with a view serves until it is voted out.
+Theory of operation. An event goes to the part that it concerns; messages of parts to their own node are handled after
+it, in order, before the next event. A node without a view waits (start.py); one with a view serves until it is voted
+out.
 1. `install` is the only place where a view comes into force: first membership, then storage and coordinator, then the
-   publisher, then checkpoints, whose master asks everyone anew.
-2. A node that is not started yet ends when another one fails: nobody has to know how far a half-done hand-over went.
+   publisher, then checkpoints, whose master queries all nodes again.
+2. A node that is not started yet ends when another one fails: so no node has to deal with a half-done hand-over.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,14 +53,14 @@ from harness.core.machine import (
     Drained as BufferDrained,
 )
 
-START_NS = 50 * MS  # Between two requests to be let in.
+START_NS = 50 * MS  # Between two requests to join.
 CONNECT_NS = 2000 * MS  # The longest that a restarted node waits for subscribers.
 END_NS = 100 * MS  # Until the supervisor starts an ended process again.
 TICK_NS = 50 * MS
 
 
 class DataNode:
-    """d1 to d4."""
+    """The machine of the data nodes d1 to d4."""
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         site = self._site = Site(context.node, settings.bugs, parameters_of(settings))
@@ -70,7 +71,7 @@ class DataNode:
         self._is_over = False
         self._handed_over: int | None = None
         self._joined_ns = 0
-        self._early: list[tuple[NodeId, Message]] = []  # What came before the view in which this node is let in.
+        self._early: list[tuple[NodeId, Message]] = []  # Messages from before the view in which this node joins.
         self._membership = site.agreement = Membership(site)
         self._checkpoint = site.checkpoints = Checkpoint(
             site,
@@ -172,7 +173,7 @@ class DataNode:
             self._publisher.closed(peer)
 
     def _join(self) -> None:
-        """While a node is being brought in: it says when it is ready; its peer, when the past is drained."""
+        """Advance the joining of a node: it reports when it is ready; its peer, when the past is drained."""
         site = self._site
         joiner = site.view.joiner
         if joiner is None:
@@ -186,10 +187,10 @@ class DataNode:
             if epoch is not None and self._publisher.drained_below(epoch):
                 site.send(site.view.master, Drained(site.view.number, epoch))
 
-    # What parts ask of the whole.
+    # Calls from parts to the node as a whole.
 
     def install(self, view: View) -> None:
-        """That view is in force from now on (invariant 1)."""
+        """Put that view into force (invariant 1)."""
         site, before = self._site, self._site.view
         if not before.members and not (self._start.expects(view) or self._membership.expects(view)):
             return  # For an earlier life of this node.
@@ -236,15 +237,15 @@ class DataNode:
             site.context.exit(END_NS)
 
     def release(self) -> None:
-        """Commits may begin again."""
+        """Let commits begin again."""
         self._coordinator.release()
 
     def complete(self, epoch: int) -> None:
-        """No row of that epoch will come any more."""
+        """Note that no row of that epoch will come any more."""
         self._publisher.complete(epoch)
 
     def hand_over(self, epoch: int, node: NodeId) -> None:
-        """From that epoch on, `node` publishes its buckets again."""
+        """Note that `node` publishes its buckets again from that epoch on."""
         site = self._site
         if site.node == node or site.view.peer(node) == site.node:
             self._handed_over = epoch
@@ -254,12 +255,12 @@ class DataNode:
                 site.context.sometimes("buckets were handed back to a restarted node")
 
     def restore(self, gci: int) -> None:
-        """Take up what the disk holds of that global checkpoint."""
+        """Restore that global checkpoint from the disk."""
         self._storage.restore(self._redo, gci)
         self._storage.is_copied = True
 
     def _enter(self, view: View) -> None:
-        """This life's first view: with the data restored, or to be copied."""
+        """Enter this life's first view: with the data restored, or to be copied."""
         site, context = self._site, self._site.context
         for name in ("beat", "epoch", "join"):
             context.set_timer(name, TICK_NS)
@@ -287,6 +288,6 @@ BEFORE_VIEW = (*STARTING, *MEMBERSHIP)
 
 
 def parameters_of(settings: Settings) -> dict[str, int]:
-    """The parameters of the run, and what follows from them."""
+    """The parameters of the run, and values that follow from them."""
     drawn = settings.parameters
     return {**drawn, "max_records": max(8, drawn["lag_ms"] // drawn["epoch_ms"])}

@@ -1,7 +1,7 @@
 """Row locks of one node, shared or exclusive, with a fair queue for each key.
 
-1. Who waits is served in order; only an upgrade goes to the front, since all others wait for its shared lock as well.
-2. Nobody detects deadlocks here: a waiter that gives up is cancelled.
+1. Waiters are served in order; only an upgrade goes to the front, since all others wait for its shared lock too.
+2. Deadlocks are not detected here: a waiter that gives up is cancelled.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ class _Waiter(Generic[R]):
 
 
 class _Lock(Generic[R]):
-    """Either `owner` has it alone, or those in `shared` have it; in `waiters` are the others."""
+    """One lock, held by `owner` alone or by all in `shared`; `waiters` wait for it."""
 
     __slots__ = ("owner", "shared", "waiters")
 
@@ -33,7 +33,7 @@ class _Lock(Generic[R]):
 
 
 class LockTable(Generic[R]):
-    """All locks. A request that has to wait is handed back by the `release` or `cancel` that grants it."""
+    """All locks. A request that has to wait is returned by the `release` or `cancel` that grants it."""
 
     def __init__(self) -> None:
         self._locks: dict[Key, _Lock[R]] = {}
@@ -42,11 +42,11 @@ class LockTable(Generic[R]):
         return len(self._locks)
 
     def keys(self) -> tuple[Key, ...]:
-        """The keys that somebody has locked, or waits for."""
+        """The keys that are locked or waited for."""
         return tuple(self._locks)
 
     def take(self, key: Key, owner: int, request: R, *, is_exclusive: bool) -> bool:
-        """Is it granted at once? It is if the owner has as much already; otherwise `request` waits."""
+        """True if the lock is granted at once, also if the owner already has as much; otherwise `request` waits."""
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = _Lock()
@@ -65,7 +65,7 @@ class LockTable(Generic[R]):
         return bool(self._grant(key, lock))
 
     def release(self, key: Key, owner: int) -> list[R]:
-        """Give up what the owner has of that key; the requests that this grants, in order."""
+        """Release the owner's lock of that key; returns the requests that this grants, in order."""
         lock = self._locks.get(key)
         if lock is None:
             return []
@@ -76,7 +76,7 @@ class LockTable(Generic[R]):
         return self._grant(key, lock)
 
     def cancel(self, key: Key, owner: int) -> list[R]:
-        """Give up waiting; the requests that this grants, in order. What the owner has it keeps."""
+        """Stop waiting; returns the requests that this grants, in order. Locks that the owner has are kept."""
         lock = self._locks.get(key)
         if lock is None:
             return []
@@ -84,7 +84,7 @@ class LockTable(Generic[R]):
         return self._grant(key, lock)
 
     def _grant(self, key: Key, lock: _Lock[R]) -> list[R]:
-        """Serve the queue as far as it goes."""
+        """Grant locks to waiters, in order, as far as possible."""
         granted = []
         while lock.waiters and lock.owner is None:
             waiter = lock.waiters[0]

@@ -1,17 +1,18 @@
-"""The master of global checkpoints: leads rounds, saves checkpoints, brings nodes in. A role of the oldest member.
+"""The master of global checkpoints: leads rounds, saves checkpoints, lets nodes join. A role of the oldest member.
 
 Theory of operation.
-1. After every change of the view the master, old or new, asks all members where they stand before it does anything.
-   The highest epoch in force anywhere is committed everywhere (again); a round that was only prepared is void then. So
-   no epoch is given up that somebody uses, and none is skipped that somebody waits for.
-2. A round: prepare on all, commit on all, finish of all, completion told to all. The next begins after that.
-3. When a global checkpoint is over it is saved: redo durable on all, then written down on all. One at a time; what a
-   change of the view interrupts is begun anew by whoever leads then.
-4. Buckets are handed to a restarted node between two rounds, for the next epoch on, and all know before that begins:
-   so who publishes is a function of bucket and epoch.
-5. A restarted node counts as started when subscribers need nothing from before the hand-over, and when a checkpoint was
+1. After every change of the view the master, old or new, first queries the positions of all members. The highest epoch
+   in force anywhere is committed everywhere (again); a round that was only prepared is then void. So no epoch in use
+   is dropped, and no awaited epoch is skipped.
+2. A round: prepare on all, commit on all, finish of all, completion sent to all. The next begins after that.
+3. When a global checkpoint is over it is saved: redo durable on all, then recorded on all. One at a time; if a change
+   of the view interrupts a save, the new master begins it again.
+4. Buckets are handed to a restarted node between two rounds, from the next epoch on, and all nodes know this before
+   that epoch begins: so the publisher is a function of bucket and epoch.
+5. A restarted node counts as started when subscribers need nothing from before the hand-over, and when a checkpoint
+   was
    saved that it can restore. So in every group somebody started can restore the last saved checkpoint, always.
-6. Who does not answer in a round for `GCP_STOP_NS` is no longer heard, and so is voted out.
+6. A node that does not answer in a round for `GCP_STOP_NS` counts as lost, and so is voted out.
 """
 
 from enum import Enum
@@ -44,7 +45,7 @@ GCP_STOP_NS = 3000 * MS
 
 
 class Phase(Enum):
-    """What the master waits for: nothing, or the answers of all to what it has asked."""
+    """The master's state: idle, or waiting for the answers of all to a request."""
 
     IDLE = "idle"
     COLLECTING = "collecting"
@@ -54,7 +55,7 @@ class Phase(Enum):
 
 
 class Master:
-    """The master's part of one node; it rests while another node leads."""
+    """The master's part of one node; it is idle while another node leads."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -67,15 +68,15 @@ class Master:
         self._gci_ns_began = 0
         self._states: dict[NodeId, MasterGcpConf] = {}
         self._restorable = 0
-        self._saving = 0  # The checkpoint that is being saved; 0: none.
+        self._saving = 0  # The checkpoint being saved; 0: none.
         self._save_wait: dict[NodeId, bool] = {}
         self._active: tuple[NodeId, ...] = ()
         self._is_copying = False
-        self._handed: tuple[NodeId, int] | None = None  # The joiner that publishes again, and from which epoch on.
-        self._is_restorable = False  # A checkpoint has been saved which it can restore, too.
+        self._handed: tuple[NodeId, int] | None = None  # The joiner that publishes again, and its first epoch.
+        self._is_restorable = False  # A saved checkpoint exists that the joiner can restore too.
 
     def lead(self) -> None:
-        """A view was installed in which this node leads (invariant 1)."""
+        """Begin to lead in the installed view (invariant 1)."""
         site = self._site
         if self._phase in (Phase.PREPARING, Phase.COMMITTING):
             site.context.sometimes("the view changed in mid-round")
@@ -86,12 +87,12 @@ class Master:
         site.everyone(MasterGcpReq(site.view.number))
 
     def rest(self) -> None:
-        """Another node leads."""
+        """Stop leading: another node does."""
         self._phase, self._saving = Phase.IDLE, 0
         self._wait.clear()
 
     def tick(self) -> None:
-        """The time of an epoch is over: begin a round, if none is under way and no view is being agreed on."""
+        """Begin a round at the end of an epoch's time, unless one is in progress or a view is being agreed on."""
         site = self._site
         now_ns = site.context.now_ns()
         if self._phase == Phase.IDLE and not site.is_frozen():
@@ -148,7 +149,7 @@ class Master:
         self._wait = dict.fromkeys(self._site.view.nodes(), True)
 
     def _done(self, phase: Phase, node: NodeId, epoch: int) -> None:
-        """One of those who are waited for has answered; go on after the last."""
+        """Note one answer; continue after the last."""
         if self._phase != phase or (epoch not in (0, self._next) and phase != Phase.COLLECTING):
             return
         self._wait.pop(node, None)
@@ -179,7 +180,7 @@ class Master:
     # Saves.
 
     def _save(self) -> None:
-        """Save the checkpoint before the one in force, if that has not been done (invariant 3)."""
+        """Save the checkpoint before the current one, if that was not done (invariant 3)."""
         site = self._site
         over = gci_of(site.checkpoints.current) - 1
         if self._saving or over <= self._restorable:
@@ -190,7 +191,7 @@ class Master:
         site.everyone(GcpSave(site.view.number, over))
 
     def _has_all_of(self, node: NodeId, gci: int) -> bool:
-        """Can a joiner restore that checkpoint? Its copy is older than the hand-over, the rest it has seen."""
+        """True if a joiner can restore that checkpoint: its copy predates the hand-over, and it received the rest."""
         return self._handed is not None and self._handed[0] == node and gci_of(self._handed[1]) <= gci
 
     def _saved(self, node: NodeId, gci: int, is_copy: bool) -> None:
@@ -210,10 +211,10 @@ class Master:
         site.context.point("before-copy-gci-sent")
         site.everyone(CopyGci(site.view.number, gci, self._active))
 
-    # Nodes that come in.
+    # Joining nodes.
 
     def _ready(self, node: NodeId, handed_over: int | None) -> None:
-        """A joiner has all data: hand its buckets over between two rounds (invariant 4)."""
+        """Hand a joiner's buckets over between two rounds, as it has all data (invariant 4)."""
         site = self._site
         if handed_over is None and self._phase == Phase.IDLE and not site.is_frozen():
             self._next = site.checkpoints.current + 1
@@ -222,7 +223,7 @@ class Master:
             site.everyone(Handover(site.view.number, self._next, node))
 
     def _drained(self, peer: NodeId, epoch: int) -> None:
-        """Nothing older than the hand-over waits any more: the joiner may count as started (invariant 5)."""
+        """Let the joiner count as started, as nothing older than the hand-over waits (invariant 5)."""
         site = self._site
         joiner = site.view.joiner
         if joiner is None or self._handed != (joiner.node, epoch) or not self._is_restorable:

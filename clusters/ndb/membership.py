@@ -1,18 +1,20 @@
-"""Who is in the cluster: heartbeats, suspicion, and agreement on the next view.
+"""Membership of the cluster: heartbeats, suspicion, and agreement on the next view.
 
-Theory of operation. Every member sends heartbeats to every other. Who is silent for `suspect_ms` is suspected. The
-oldest of those who are not proposes a view without the suspects; all others in it must vote for it.
-1. A number is used by one proposer once, and a node votes for rising numbers only. It takes its vote to another
-   proposer only after the first has withdrawn, or has become suspect: then either that one never installs, or whoever
-   installed its view is not in the new one, which rule 3 keeps from going on.
-2. A node that has voted begins no commit until a view is installed or the proposal withdrawn. So nobody commits under
-   the old view after somebody acts on the new one.
-3. A proposed view that lacks a whole node group ends the processes in it. One that contains a whole group goes on. Any
-   other asks the arbitrator, and ends without its consent.
-4. A link that has ended may have lost messages, so one end of it must go: both stop hearing each other.
-5. Lease: a node answers reads only while every other member has, by its echo, heard a heartbeat that was sent less than
-   `suspect_ms` ago. A member is voted out only after the proposer heard nothing for so long, so its lease is over then.
-6. A node that learns that it is in no view any more ends its process.
+Theory of operation. Every member sends heartbeats to every other. A member silent for `suspect_ms` is suspected. The
+oldest of the others proposes a view without the suspects; all others in it must vote for it.
+1. A number is used by one proposer once, and a node votes for rising numbers only. It votes for another proposer only
+   after the first has withdrawn, or has become suspect: then either the first never installs its view, or the nodes
+   that installed it are not in the new one, and rule 3 stops them.
+2. A node that has voted begins no commit until a view is installed or the proposal withdrawn. So no node commits under
+   the old view after another acts on the new one.
+3. A proposed view that lacks a whole node group ends the processes in it. One that contains a whole group continues.
+   Any other asks the arbitrator, and ends without its consent.
+4. A link that has ended may have lost messages, so one of its ends must leave: each treats the other as silent.
+5. Lease: a node answers reads only while every other member has, by its echo, heard a heartbeat that was sent less
+   than
+   `suspect_ms` ago. A member is voted out only after the proposer received nothing for that long, so its lease has
+   expired by then.
+6. A node that learns that it is no longer in a view ends its process.
 Source of the rules of survival: specs N1.9. The agreement is a decision of this model.
 """
 
@@ -36,18 +38,18 @@ from clusters.ndb.shape import ARBITRATOR, DATA_NODES, MS
 from clusters.ndb.view import Member, View, has_every_group, has_whole_group
 from harness.core.machine import Message, NodeId
 
-RANKS = 8  # Numbers of views are unique for each proposer: their remainder is its rank.
+RANKS = 8  # The numbers of views are unique for each proposer: their remainder is its rank.
 NEVER_HEARD = -(1 << 62)
 
 
 class Proposal:
-    """A proposal of this node, with the votes that it has."""
+    """A proposal of this node, with its votes."""
 
     def __init__(self, view: View, began_ns: int) -> None:
         self.view = view
         self.began_ns = began_ns
         self.votes: dict[NodeId, bool] = {}
-        self.is_asking = False  # The arbitrator has been asked.
+        self.is_asking = False  # The arbitrator has been queried.
 
 
 class Membership:
@@ -59,47 +61,47 @@ class Membership:
         self._rank = DATA_NODES.index(site.node)
         self.highest = 0  # The highest number seen.
         self._heard: dict[NodeId, int] = {}
-        self._last_sent: dict[NodeId, int] = {}  # When the latest heartbeat was sent that came from there.
-        self._echoed: dict[NodeId, int] = {}  # When ours was sent that came there latest.
+        self._last_sent: dict[NodeId, int] = {}  # The sending time of the latest heartbeat from each node.
+        self._echoed: dict[NodeId, int] = {}  # The sending time of our latest heartbeat that each node received.
         self._beat_ns = 0
-        self._gone: dict[NodeId, bool] = {}  # Members with whom the link has ended, or who have restarted.
+        self._gone: dict[NodeId, bool] = {}  # Members whose link has ended, or who have restarted.
         self._proposal: Proposal | None = None
         self._voted: tuple[int, NodeId] | None = None
         self._voted_ns = 0
-        self._wish: Member | None = None  # A member to bring in, or to declare started, when nothing else is to do.
+        self._wish: Member | None = None  # A member to let join, or to declare started, when nothing else is due.
 
-    # What the rest of the node asks.
+    # Calls from the rest of the node.
 
     @property
     def is_frozen(self) -> bool:
-        """May no commit begin here? (Invariant 2.)"""
+        """True if no commit may begin here (invariant 2)."""
         return self._voted is not None or self._proposal is not None
 
     def may_serve(self) -> bool:
-        """Has everybody heard of this node lately? (Invariant 5.)"""
+        """True if every member has received a recent heartbeat of this node (invariant 5)."""
         low = self._site.context.now_ns() - self._suspect_ns
         return all(self._echoed[node] > low for node in self._site.view.nodes() if node != self._site.node)
 
     def next_number(self) -> int:
-        """A number that nobody has used."""
+        """A view number that nobody has used."""
         self.highest = self.number_above(self.highest)
         return self.highest
 
     def number_above(self, number: int) -> int:
-        """A higher one, which only this node may use."""
+        """A higher number, which only this node may use."""
         return (number // RANKS + 1) * RANKS + self._rank
 
     def wish(self, member: Member) -> None:
-        """Bring that member in, or declare it started, as soon as nothing else is to do. `since` -1: it is new."""
+        """Let that member join, or declare it started, as soon as nothing else is to be done. `since` -1: it is new."""
         if self._wish is None:
             self._wish = member
 
     def expects(self, view: View) -> bool:
-        """Has this node voted for that view?"""
+        """True if this node has voted for that view."""
         return self._voted is not None and self._voted[0] == view.number
 
     def begin(self, view: View) -> None:
-        """A view is in force here from now on."""
+        """Note that a view is in force here from now on."""
         now_ns = self._site.context.now_ns()
         voted_ns = self._voted_ns if self._voted is not None else now_ns
         for member in view.members:
@@ -112,22 +114,22 @@ class Membership:
         self.highest = max(self.highest, view.number)
 
     def lose(self, peer: NodeId) -> None:
-        """The link with a member has ended, or it has restarted (invariant 4)."""
+        """Note that the link with a member has ended, or that it has restarted (invariant 4)."""
         if self._site.view.since(peer) is not None:
             self._gone[peer] = True
 
     def restarted(self, peer: NodeId) -> None:
-        """A member's earlier life is over for certain: there is no lease to wait for."""
+        """Note that a member's earlier life is certainly over: there is no lease to wait for."""
         if self._site.view.since(peer) is not None:
             self._gone[peer] = True
             self._heard[peer] = NEVER_HEARD
 
     def beat(self) -> None:
-        """Send heartbeats; look for silent members. Called about eight times within `suspect_ms`."""
+        """Send heartbeats; check for silent members. Called about eight times within `suspect_ms`."""
         site = self._site
         now_ns = site.context.now_ns()
         if now_ns - self._beat_ns > self._suspect_ns // 2:
-            for node in self._heard:  # This node stood still itself: what was said meanwhile may wait to be handled.
+            for node in self._heard:  # This node itself stood still: messages from meanwhile may wait to be handled.
                 if node not in self._gone:
                     self._heard[node] = now_ns
         self._beat_ns = now_ns
@@ -187,14 +189,14 @@ class Membership:
             self._echoed[sender] = max(self._echoed[sender], echo_ns)
 
     def _reported(self, sender: NodeId, number: int, suspects: tuple[NodeId, ...]) -> None:
-        """Two members do not hear each other, though this node may hear both: one of them must go (invariant 4)."""
+        """Make one of two members leave that cannot reach each other, though this node may reach both (invariant 4)."""
         for suspect in suspects:
             if number == self._site.view.number and suspect not in self._gone and sender not in self._gone:
                 left = tuple(node for node in self._site.view.started() if node != suspect)
                 self.lose(suspect if has_every_group(left) else sender)
 
     def _tell(self, node: NodeId, number: int) -> None:
-        """A node speaks in an older view: it is told the one in force, or that it is not in it."""
+        """Send the view in force to a node with an older view, or report that it is not in it."""
         site = self._site
         if number < site.view.number:
             is_in = site.view.since(node) is not None
@@ -209,7 +211,7 @@ class Membership:
             site.context.send(sender, Behind(site.view.number))
             return
         if not site.view.members and view.since(site.node) != view.number:
-            return  # That is meant for an earlier life of this node.
+            return  # It is meant for an earlier life of this node.
         given_to = self._vote_given_to(sender)
         if given_to is not None or view.number < self.highest or sender in self._suspects(site.context.now_ns()):
             site.context.send(sender, Vote(view.number, False, self.highest, given_to))
@@ -220,11 +222,14 @@ class Membership:
         site.context.send(sender, Vote(view.number, True, self.highest))
 
     def _vote_given_to(self, sender: NodeId) -> NodeId | None:
-        """Who else has this node's vote, or is preferred by it: itself, if it proposes and is older (invariant 1)."""
+        """The node that this node would vote for before `sender`, or None (invariant 1).
+
+        Itself, if it proposes and is older.
+        """
         site = self._site
         order = site.view.nodes()
         if not order:
-            return None  # A node that waits to be let in votes for whoever lets it in.
+            return None  # A node that waits to join votes for any node that lets it join.
         if self._proposal is not None:
             is_younger = sender in order and order.index(sender) < order.index(site.node)
             if not is_younger or self._proposal.is_asking:
@@ -265,7 +270,7 @@ class Membership:
         else:
             self._give_up(proposal.view)
 
-    # Proposals of one's own.
+    # This node's proposals.
 
     def _look(self, now_ns: int) -> None:
         site = self._site
@@ -315,14 +320,14 @@ class Membership:
         self._count(self._proposal)
 
     def _ask_again(self, proposal: Proposal) -> None:
-        """Something may have been lost."""
+        """Send requests again, as messages may be lost."""
         for node in proposal.view.nodes():
             if node != self._site.node and node not in proposal.votes:
                 self._site.context.send(node, Propose(self._site.view.number, proposal.view))
         self._count(proposal)
 
     def _count(self, proposal: Proposal) -> None:
-        """If all have voted: go on, ask, or end (invariant 3)."""
+        """Continue once all have voted: install, ask the arbitrator, or end (invariant 3)."""
         site, view = self._site, proposal.view
         if len(proposal.votes) + 1 < len(view.members):
             return
@@ -338,7 +343,7 @@ class Membership:
             self._carry(view)
 
     def _is_growth(self, view: View) -> bool:
-        """Does it only bring in a member, or declare one started?"""
+        """True if the view only adds a member, or declares one started."""
         return set(view.nodes()) >= set(self._site.view.nodes())
 
     def _carry(self, view: View) -> None:
@@ -361,14 +366,14 @@ class Membership:
             self._site.node_as_whole.release()
 
     def _give_up(self, view: View) -> None:
-        """These nodes cannot go on: all of them end."""
+        """End all nodes of the view, since they cannot continue."""
         for node in view.nodes():
             if node != self._site.node:
                 self._site.context.send(node, Excluded(view.number))
         self._site.node_as_whole.end("not viable")
 
     def _wait_no_longer(self, now_ns: int) -> None:
-        """Whoever waits for an agreement that does not come, ends: then the others can agree without it."""
+        """End this node if an awaited agreement does not come: then the others can agree without it."""
         proposal = self._proposal
         limit_ns = 3 * self._suspect_ns
         if proposal is not None and now_ns - proposal.began_ns > limit_ns:

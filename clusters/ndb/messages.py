@@ -1,6 +1,6 @@
-"""What data nodes say to each other about who is in and which epoch it is, to the arbitrator, and keep on disk.
+"""Messages between data nodes about membership and epochs, messages with the arbitrator, and records on disk.
 
-`number` is always that of the view in which the sender speaks: what belongs to an older one is dropped.
+`number` is always that of the sender's view: messages of an older view are dropped.
 """
 
 from msgspec import Struct
@@ -10,7 +10,10 @@ from harness.core.machine import NodeId
 
 
 class HeartBeat(Struct, frozen=True, tag=True):
-    """I live. `echo_ns` is when your latest heartbeat that I took was sent: so long have I not given you up."""
+    """The sender is alive.
+
+    `echo_ns` is the sending time of the receiver's latest heartbeat: until then it is not given up.
+    """
 
     number: int
     sent_ns: int
@@ -18,14 +21,14 @@ class HeartBeat(Struct, frozen=True, tag=True):
 
 
 class Propose(Struct, frozen=True, tag=True):
-    """Shall `view` take the place of view `base`?"""
+    """A proposal that `view` replace view `base`."""
 
     base: int
     view: View
 
 
 class Vote(Struct, frozen=True, tag=True):
-    """The answer to a proposal. If it is no: the highest number seen, and for whose proposal the vote was given."""
+    """The answer to a proposal. If no: the highest number seen, and the proposer that has the vote."""
 
     number: int
     is_yes: bool
@@ -34,7 +37,7 @@ class Vote(Struct, frozen=True, tag=True):
 
 
 class Cancel(Struct, frozen=True, tag=True):
-    """That proposal is withdrawn, and will never be installed."""
+    """The proposal is withdrawn, and will never be installed."""
 
     number: int
 
@@ -46,29 +49,29 @@ class Install(Struct, frozen=True, tag=True):
 
 
 class FailRep(Struct, frozen=True, tag=True):
-    """To the oldest member that I hear: I do not hear these."""
+    """To the oldest reachable member: the sender does not hear these."""
 
     number: int
     suspects: tuple[NodeId, ...]
 
 
 class Behind(Struct, frozen=True, tag=True):
-    """You are in a newer view than I: tell me."""
+    """A request for the view in force, to a node with a newer view."""
 
     number: int
 
 
 class Excluded(Struct, frozen=True, tag=True):
-    """You are in no view any more, or your view cannot live: stop."""
+    """To a node that is in no view any more, or whose view cannot survive: stop."""
 
     number: int
 
 
 class StartReq(Struct, frozen=True, tag=True):
-    """I have started, and am in no view. What my disk holds: for a restart of the whole cluster."""
+    """A request to join by a started node without a view, with its disk's state for a restart of the whole cluster."""
 
     restorable_gci: int
-    active: tuple[NodeId, ...]  # Who can restore that checkpoint.
+    active: tuple[NodeId, ...]  # The nodes that can restore that checkpoint.
     last_seen_gci: int
     starts: int
     highest: int  # The highest number with which this was tried.
@@ -76,13 +79,13 @@ class StartReq(Struct, frozen=True, tag=True):
 
 
 class Running(Struct, frozen=True, tag=True):
-    """There is a view in force."""
+    """A view is in force."""
 
     number: int
 
 
 class StartOrder(Struct, frozen=True, tag=True):
-    """Restore checkpoint `gci`, as all of `active` do, discard what came after it, and begin with `first_gci`."""
+    """Restore checkpoint `gci`, as all of `active` do, discard everything later, and begin with `first_gci`."""
 
     number: int
     gci: int
@@ -92,13 +95,13 @@ class StartOrder(Struct, frozen=True, tag=True):
 
 
 class StartConf(Struct, frozen=True, tag=True):
-    """That is done, durably."""
+    """The order is carried out, durably."""
 
     number: int
 
 
 class Choose(Struct, frozen=True, tag=True):
-    """To the arbitrator: may `members` go on, of `base` who were in before?"""
+    """To the arbitrator: may `members`, of the former members `base`, continue?"""
 
     number: int
     base: tuple[NodeId, ...]
@@ -106,7 +109,7 @@ class Choose(Struct, frozen=True, tag=True):
 
 
 class Chosen(Struct, frozen=True, tag=True):
-    """The arbitrator's answer, and the highest number for which it has granted anything."""
+    """The arbitrator's answer, and the highest number that it has granted."""
 
     number: int
     is_granted: bool
@@ -114,26 +117,26 @@ class Chosen(Struct, frozen=True, tag=True):
 
 
 class AreYouThere(Struct, frozen=True, tag=True):
-    """To the arbitrator, several times a second: a node likes to know before it needs it."""
+    """A ping to the arbitrator, several times per second, so that a node knows of its absence before it needs it."""
 
     sent_ns: int
 
 
 class IAmHere(Struct, frozen=True, tag=True):
-    """Its answer, with the time of the question."""
+    """The arbitrator's answer, with the time of the ping."""
 
     sent_ns: int
 
 
 class StartChoose(Struct, frozen=True, tag=True):
-    """To the arbitrator: may these, none of whom is in a view, start the whole cluster?"""
+    """To the arbitrator: may these nodes, none of which is in a view, start the whole cluster?"""
 
     number: int
     members: tuple[NodeId, ...]
 
 
 class Granted(Struct, frozen=True, tag=True):
-    """On the arbitrator's disk: who may go on, and the number of the view for which that was said."""
+    """On the arbitrator's disk: the nodes that may continue, and the number of the view of that grant."""
 
     number: int
     members: tuple[NodeId, ...]
@@ -147,21 +150,21 @@ class GcpPrepare(Struct, frozen=True, tag=True):
 
 
 class GcpPrepareConf(Struct, frozen=True, tag=True):
-    """No commit begins here."""
+    """No commit begins at the sender."""
 
     number: int
     epoch: int
 
 
 class GcpCommit(Struct, frozen=True, tag=True):
-    """What begins to commit from now on belongs to that epoch."""
+    """Commits that begin from now on belong to that epoch."""
 
     number: int
     epoch: int
 
 
 class GcpNodeFinish(Struct, frozen=True, tag=True):
-    """All transactions of lower epochs that are coordinated here are complete on all nodes."""
+    """All transactions of lower epochs coordinated by the sender are complete on all nodes."""
 
     number: int
     epoch: int
@@ -182,14 +185,14 @@ class GcpSave(Struct, frozen=True, tag=True):
 
 
 class GcpSaveConf(Struct, frozen=True, tag=True):
-    """It is durable here."""
+    """The checkpoint is durable at the sender."""
 
     number: int
     gci: int
 
 
 class CopyGci(Struct, frozen=True, tag=True):
-    """It is durable on the nodes `active`: write that down."""
+    """The checkpoint is durable on the nodes `active`: record that."""
 
     number: int
     gci: int
@@ -197,20 +200,20 @@ class CopyGci(Struct, frozen=True, tag=True):
 
 
 class CopyGciConf(Struct, frozen=True, tag=True):
-    """That is written down."""
+    """The checkpoint is recorded."""
 
     number: int
     gci: int
 
 
 class MasterGcpReq(Struct, frozen=True, tag=True):
-    """Where do you stand?"""
+    """A query for the receiver's position."""
 
     number: int
 
 
 class MasterGcpConf(Struct, frozen=True, tag=True):
-    """The epoch in force here, the one before it, and the highest global checkpoint that is written down."""
+    """The sender's current epoch, the previous one, and its highest recorded global checkpoint."""
 
     number: int
     current: int
@@ -219,7 +222,10 @@ class MasterGcpConf(Struct, frozen=True, tag=True):
 
 
 class Ready(Struct, frozen=True, tag=True):
-    """I have all data, and subscribers are connected. `handed_over`: from which epoch on I publish, if I do."""
+    """The sender has all data, and subscribers are connected.
+
+    `handed_over`: the epoch from which it publishes, if it does.
+    """
 
     number: int
     handed_over: int | None
@@ -234,21 +240,21 @@ class Handover(Struct, frozen=True, tag=True):
 
 
 class HandoverConf(Struct, frozen=True, tag=True):
-    """That is known here."""
+    """The sender knows of the hand-over."""
 
     number: int
     epoch: int
 
 
 class Drained(Struct, frozen=True, tag=True):
-    """Nothing below that epoch waits here for a subscriber."""
+    """Nothing below that epoch waits at the sender for a subscriber."""
 
     number: int
     epoch: int
 
 
 class Sysfile(Struct, frozen=True, tag=True):
-    """On disk: the last global checkpoint that was saved everywhere, and by whom.
+    """On disk: the last global checkpoint that was saved everywhere, and the nodes that saved it.
 
     -1: the node's data is being replaced by a copy, and nothing can be restored from here.
     """
@@ -258,7 +264,7 @@ class Sysfile(Struct, frozen=True, tag=True):
 
 
 class LastSeen(Struct, frozen=True, tag=True):
-    """On disk: the highest global checkpoint that may have begun, and how often the whole cluster was started."""
+    """On disk: the highest global checkpoint that may have begun, and the number of starts of the whole cluster."""
 
     gci: int = 0
     starts: int = 0

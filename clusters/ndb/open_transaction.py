@@ -1,4 +1,4 @@
-"""A transaction that is under way, as its coordinator knows it."""
+"""A transaction in progress, as its coordinator knows it."""
 
 from enum import Enum
 
@@ -8,17 +8,17 @@ from harness.core.record import MicroOp
 
 
 class State(Enum):
-    """Where a transaction stands."""
+    """The state of a transaction."""
 
     EXECUTING = 1
-    QUEUED = 2  # It has done all its operations; no commit may begin.
+    QUEUED = 2  # All its operations are done; no commit may begin.
     COMMITTING = 3
     COMPLETING = 4
     ABORTING = 5
 
 
 class Transaction:
-    """One transaction. `caller` is the client and the number of its call; None for what was taken over."""
+    """One transaction. `caller` is the client and the number of its call; None for one that was taken over."""
 
     __slots__ = (
         "awaited",
@@ -47,24 +47,24 @@ class Transaction:
         self.is_writer = any(mop.f == "append" for mop in mops)
         self.is_answered = caller is None
         self.state = State.EXECUTING
-        self.done: list[MicroOp] = []  # Its length is the number of the operation that is under way,
+        self.done: list[MicroOp] = []  # Its length is the number of the current operation,
         self.pending: tuple[int, tuple[NodeId, ...]] = (0, ())  # at this fragment and those nodes,
         self.lock = COMMITTED  # with this lock,
-        self.deadline_ns = 0  # and until then.
+        self.deadline_ns = 0  # and the deadline for it.
         self.chains: dict[int, tuple[NodeId, ...]] = {}
         self.started = 0  # The epoch that was current at the start.
-        self.seen = 0  # The highest epoch of the rows that were read.
+        self.seen = 0  # The highest epoch of the rows read.
         self.epoch = 0
         self.queued_ns = 0
-        self.awaited: dict[int, None] = {}  # Fragments whose primaries have not committed, or whose chain not aborted.
+        self.awaited: dict[int, None] = {}  # Fragments whose primary has not committed, or whose chain not aborted.
         self.incomplete: dict[tuple[int, NodeId], None] = {}
 
     def touch(self, fragment: int, chain: tuple[NodeId, ...]) -> None:
-        """These take part from now on; a chain that has become longer replaces the shorter one."""
+        """Add a participating chain; a chain that has become longer replaces the shorter one."""
         if len(chain) > len(self.chains.get(fragment, ())):
             self.chains[fragment] = chain
 
     def touch_pending(self) -> None:
-        """The operation under way may have locked something, or just has."""
+        """Add the chain of the current operation, which may have locked something."""
         if self.lock not in (COMMITTED, SHORT):
             self.touch(*self.pending)

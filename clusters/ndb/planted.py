@@ -1,6 +1,7 @@
-"""Deliberate bugs, by name: the first dozen of the catalogue (specs: NDB-B01 to B67). Each is read in one place or two.
+"""Deliberate bugs, by name: the first dozen of the catalogue (specs: NDB-B01 to B67). Each is read in one place or
+two.
 
-The names are those of the catalogue's switches. What each does is told to people; no checker reads it.
+The names are those of the catalogue's switches. The descriptions are for people; no checker reads them.
 """
 
 from collections.abc import Mapping

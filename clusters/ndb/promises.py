@@ -1,4 +1,4 @@
-"""What MySQL Cluster's epochs guarantee, as data. The numbers are those of the specification, N2, up to 31."""
+"""The guarantees of MySQL Cluster's epochs, as data. The numbers are those of the specification, N2, up to 31."""
 
 from typing import Final
 
@@ -26,8 +26,8 @@ def _promise(number: int, text: str, *forbids: str, check: str | None = None, is
     return Promise(id=f"NDB-G{number}", text=text, source=SEED, forbids=forbids, check=check, is_purpose=is_purpose)
 
 
-# A read that keeps its lock until commit holds off who overwrites what it saw: so this one commits later, and in no
-# earlier epoch. One without a lock may see an old version and commit epochs later: of those nothing is promised.
+# A read that keeps its lock until commit delays writers of the rows it saw: so they commit later, and in no
+# earlier epoch. One without a lock may see an old version and commit epochs later: nothing is promised for it.
 _MISSED_BY_LOCKED: Final = tuple(
     f"{name}-watermark{order}"
     for name in ("G-single", "G-nonadjacent", "G2-item")

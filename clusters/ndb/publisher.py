@@ -1,17 +1,19 @@
-"""The publisher of a data node (SUMA): sends changes to subscribers, and keeps what its peer has to send.
+"""The publisher of a data node (SUMA): sends changes to subscribers, and keeps those that its peer has to send.
 
-Theory of operation. Both nodes of a group see every change of it. A bucket has one owner in an epoch, who sends the
-changes at once; the other keeps them, until it hears that every subscriber has them.
-1. Who owns a bucket is a function of bucket and epoch (buckets.py), and changes only from an epoch on that has not
-   begun here. So no row of an epoch that is under way changes hands, however late it comes.
-2. `EpochComplete` goes out behind the last row of its epoch, by the same link, and names the buckets it speaks for.
-3. A subscriber's ack says that it has stored the epoch, the group's ack that all have. Only the latter frees what the
-   peer keeps: with the former, a node that dies would take along what its peer has thrown away.
-4. Who takes over begins behind the last group ack and sends the epochs in order: complete ones at once, the others when
-   they are complete. So for each bucket a subscriber sees an unbroken run of complete epochs, whoever speaks.
-5. A subscriber holds nobody up: with too many epochs unacknowledged it is removed, on all nodes, and told so. Whoever
-   loses its link to a subscriber removes it as well, before acknowledging anything to the group on its behalf.
-6. What does not fit is dropped, up to an epoch that is remembered: a take-over that needs it says that data is missing.
+Theory of operation. Both nodes of a group see every change in it. A bucket has one owner in an epoch, which sends the
+changes at once; the other node keeps them until it learns that every subscriber has them.
+1. The owner of a bucket is a function of bucket and epoch (buckets.py), and changes only from an epoch on that has not
+   begun here. So no row of a current epoch changes its owner, however late it comes.
+2. `EpochComplete` follows the last row of its epoch, by the same link, and names the buckets that it covers.
+3. A subscriber's ack means that it has stored the epoch, the group's ack that all have. Only the latter frees the rows
+   that the peer keeps: with the former, rows would be lost if a node died after its peer had freed them.
+4. A node that takes over begins after the last group ack and sends the epochs in order: complete ones at once, the
+   others when they are complete. So for each bucket a subscriber gets an unbroken run of complete epochs, whichever
+   node sends it.
+5. A subscriber delays nobody: with too many unacknowledged epochs it is removed, on all nodes, and notified. A node
+   that loses its link to a subscriber removes it as well, before acknowledging anything to the group on its behalf.
+6. Rows that do not fit are dropped, up to an epoch that is remembered: a take-over that needs them reports missing
+   data.
 """
 
 from collections import deque
@@ -32,7 +34,7 @@ TICK_NS = 100 * MS
 
 
 class Change(NamedTuple):
-    """A row that is kept for a bucket of the peer."""
+    """A row kept for a bucket of the peer."""
 
     bucket: int
     transid: int
@@ -41,7 +43,7 @@ class Change(NamedTuple):
 
 
 class Publisher:
-    """One life of it: everything is in memory."""
+    """The publisher of one life: everything is in memory."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -50,22 +52,22 @@ class Publisher:
         self._peer: Member | None = None
         self._is_begun = False
         self._ownership = Ownership.from_start(self._group, GROUPS[self._group])
-        self._publishing_from: int | None = 0  # None: this node is being brought in, and has no buckets yet.
-        self._switch = 0  # Below that epoch this node speaks for all buckets of its group.
+        self._publishing_from: int | None = 0  # None: this node is joining, and has no buckets yet.
+        self._switch = 0  # Below that epoch this node publishes all buckets of its group.
         self._max_seen = 0
         self._last_complete = 0
         self._out_of_buffer = 0
         self._kept: dict[int, list[Change]] = {}  # By epoch: rows of the peer's buckets.
         self._kept_rows = 0
         self._kept_rows_most = 0
-        self._freed = 0  # What the peer had, up to that epoch, every subscriber has.
+        self._freed = 0  # Every subscriber has the peer's rows up to that epoch.
         self._open: deque[int] = deque()  # Complete epochs that the peer has not acknowledged, ascending.
         self._subscriptions = Subscriptions(site, self._drained)
 
-    # What other parts ask.
+    # Calls from other parts.
 
     def row(self, epoch: int, transid: int, key: object, value: object) -> None:
-        """A transaction has changed a row here. For one key this comes in the order of commits."""
+        """Publish a row that a transaction changed here. For one key, calls come in the order of commits."""
         self._max_seen = max(self._max_seen, epoch)
         row_key = cast("Key", key)
         bucket = bucket_of(row_key)
@@ -75,7 +77,10 @@ class Publisher:
             self._keep(epoch, Change(bucket, transid, row_key, cast("Json", value)))
 
     def complete(self, epoch: int) -> None:
-        """That epoch is complete on all nodes: no row of it can come any more. Epochs come in ascending order."""
+        """Announce an epoch that is complete on all nodes: no row of it can come any more.
+
+        Epochs come in ascending order.
+        """
         if epoch <= self._last_complete:
             return
         self._last_complete = epoch
@@ -84,25 +89,25 @@ class Publisher:
             self._resend(epoch, tuple(buckets_of(self._group)))
         else:
             self._announce(epoch, self._ownership.owned(self._site.node, epoch))
-            if self._peer is not None and epoch > self._freed:  # The peer's ack may come before this word does.
+            if self._peer is not None and epoch > self._freed:  # The peer's ack may come before this notice does.
                 self._open.append(epoch)
         self._subscriptions.limit(epoch)
 
     def hand_over(self, from_epoch: int, joiner: NodeId) -> None:
-        """From that epoch on, of which no row exists anywhere, the joiner publishes the buckets that prefer it."""
+        """Let the joiner publish the buckets that prefer it, from that epoch on, of which no row exists anywhere."""
         if joiner == self._site.node:
             self._publishing_from = from_epoch
         elif planted.HANDOVER_DOUBLE in self._site.bugs:
-            # It goes on through the first epoch of the next checkpoint, as it does not know which epoch comes next.
+            # It continues through the first epoch of the next checkpoint, as it does not know which epoch comes next.
             from_epoch = first_epoch(gci_of(from_epoch) + 1) + 1
         self._ownership = self._ownership.handed_over(joiner, from_epoch)
 
     def is_connected(self) -> bool:
-        """Have all subscribers, as far as the peer knows them, subscribed here?"""
+        """True if all subscribers that the peer knows have subscribed here."""
         return self._subscriptions.has_expected()
 
     def drained_below(self, epoch: int) -> bool:
-        """Has every subscriber all that this node had to send below that epoch? Not before the epoch is complete."""
+        """True if every subscriber has all rows of this node below that epoch. Never before the epoch is complete."""
         oldest = self._subscriptions.oldest_record()
         return self._last_complete >= epoch and (oldest is None or oldest >= epoch)
 
@@ -118,11 +123,11 @@ class Publisher:
                 self._subscriptions.handle(sender, message, self._next_epoch(), self._publishing_from)
 
     def closed(self, peer: NodeId) -> None:
-        """The link to a subscriber has ended."""
+        """Handle the end of the link to a subscriber."""
         self._subscriptions.closed(peer)
 
     def timer(self, name: str) -> None:
-        """Every 100 ms: show what is kept, and tell a peer that is being brought in who has subscribed."""
+        """Probe the number of kept rows, and send a joining peer the list of subscribers. Every 100 ms."""
         context = self._site.context
         context.set_timer(TICK, TICK_NS)
         self._subscriptions.tick()
@@ -140,7 +145,7 @@ class Publisher:
             self._take_over()
 
     def _begin(self, view: View) -> None:
-        """The first view of this life: either the whole cluster starts, or this node is brought in."""
+        """Handle the first view of this life: either the whole cluster starts, or this node joins."""
         self._is_begun = True
         started = view.started()
         if self._site.node not in started:
@@ -148,7 +153,7 @@ class Publisher:
         self._ownership = Ownership.from_start(self._group, started)
         self._site.context.set_timer(TICK, TICK_NS)
 
-    # What this node sends.
+    # Rows that this node sends.
 
     def _send(self, epoch: int, change: Change) -> None:
         bucket, transid, key, value = change
@@ -160,7 +165,7 @@ class Publisher:
     def _announce(
         self, epoch: int, buckets: tuple[int, ...], *, is_resent: bool = False, is_missing_data: bool = False
     ) -> None:
-        """Tell all subscribers that they have all rows of these buckets (invariant 2)."""
+        """Announce to all subscribers that they have all rows of these buckets (invariant 2)."""
         waiting = []
         for subscriber, subscription in self._subscriptions.items():
             if subscription.first_epoch <= epoch:
@@ -170,7 +175,7 @@ class Publisher:
         self._subscriptions.await_acks(epoch, waiting, self._last_complete)
 
     def _resend(self, epoch: int, buckets: tuple[int, ...]) -> None:
-        """Send what was kept of a complete epoch, and speak for its buckets (invariant 4)."""
+        """Send the kept rows of a complete epoch, and announce its buckets (invariant 4)."""
         context = self._site.context
         context.point("resend-epoch")
         context.sometimes("an epoch was resent")
@@ -189,10 +194,10 @@ class Publisher:
         self._announce(epoch, buckets, is_resent=True)
 
     def _is_lost(self, epoch: int) -> bool:
-        """May rows of the peer's buckets be missing here, as they did not fit, or came before this node did?"""
+        """True if rows of the peer's buckets may be missing here, as they did not fit, or predate this node."""
         return epoch <= self._out_of_buffer or self._publishing_from is None or epoch < self._publishing_from
 
-    # What this node keeps for its peer.
+    # Rows that this node keeps for its peer.
 
     def _keep(self, epoch: int, change: Change) -> None:
         self._kept.setdefault(epoch, []).append(change)
@@ -206,16 +211,16 @@ class Publisher:
             self._site.context.sometimes("buffered rows were dropped")
 
     def _free(self, epoch: int) -> None:
-        """Every subscriber has all that the peer had to send, up to that epoch."""
+        """Free the peer's rows up to that epoch, as every subscriber has them."""
         self._freed = max(self._freed, epoch)
         while self._open and self._open[0] <= epoch:
             self._open.popleft()
-        # Below the switch this node speaks; the peer, brought in anew while such an epoch goes on, has nothing to say.
+        # Below the switch this node publishes; the peer, joining again during such an epoch, sends nothing for it.
         for kept in [kept for kept in self._kept if self._switch <= kept <= epoch]:
             self._kept_rows -= len(self._kept.pop(kept))
 
     def _drained(self, epoch: int) -> None:
-        """Every subscriber has all that this node had to send, up to that epoch."""
+        """Note that every subscriber has all rows of this node up to that epoch."""
         if self._peer is not None:
             self._site.context.point("before-group-ack")
             self._site.send(self._peer.node, GroupAck(epoch, self._subscriptions.sessions()))
@@ -223,7 +228,7 @@ class Publisher:
                 self._free(epoch)
 
     def _take_over(self) -> None:
-        """The peer is dead: what it had is this node's (invariants 1 and 4)."""
+        """Take over the dead peer's buckets (invariants 1 and 4)."""
         switch = self._next_epoch()
         owed = [(epoch, taken) for epoch in self._open if (taken := self._ownership.owned(self._other, epoch))]
         if owed or self._kept:
@@ -238,9 +243,9 @@ class Publisher:
         self._subscriptions.limit(self._last_complete)
 
     def _is_of_peer(self, epoch: int) -> bool:
-        """Does the peer publish anything in that epoch? For an earlier life of it this node speaks."""
+        """True if the peer publishes anything in that epoch. For an earlier life of the peer, this node publishes."""
         return epoch >= self._switch and bool(self._ownership.owned(self._other, epoch))
 
     def _next_epoch(self) -> int:
-        """The lowest number that an epoch can have which has not begun here."""
+        """The lowest possible number of an epoch that has not begun here."""
         return max(self._max_seen, self._site.checkpoints.current) + 1

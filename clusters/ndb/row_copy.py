@@ -1,9 +1,10 @@
-"""The copy of all rows to a node that has come in, by the primary that goes on serving them meanwhile.
+"""The copy of all rows to a joining node, by the primary, which continues to serve them.
 
 1. Each row is read and sent under a shared lock, which is held until the other node has it. Operations that got their
-   lock before had either the other node in their chain, or are in the row that is sent; those after find the row there.
-2. Only one key is locked on behalf of a copy at a time and place, and nothing else is awaited: it blocks for a while,
-   but is in no deadlock.
+   lock earlier either had the other node in their chain, or are in the row that is sent; later ones find the row
+   there.
+2. A copy locks only one key at a time at each place, and awaits nothing else: it may block for a while, but cannot
+   deadlock.
 """
 
 from collections import deque
@@ -19,7 +20,7 @@ AT_ONCE = 16
 
 
 class RowCopy:
-    """One copy. `lock` and `unlock` act for it; a lock that has to wait is followed by `granted`."""
+    """One copy of all rows. `lock` and `unlock` act for it; a lock that has to wait is followed by `granted`."""
 
     def __init__(
         self, site: Site, rows: Rows, target: NodeId, *, lock: Callable[[Key], bool], unlock: Callable[[Key], None]
@@ -34,12 +35,12 @@ class RowCopy:
         self._is_over = False
 
     def begin(self, keys: Iterable[Key]) -> None:
-        """Copy these, which must be all rows there are and all that are locked, as they may become rows."""
+        """Copy these keys, which must include all rows and all locked keys, as those may become rows."""
         self._left.extend(keys)
         self._go_on()
 
     def granted(self, key: Key) -> None:
-        """The row is locked: send it."""
+        """Send the row, which is locked now."""
         pairs = self._rows.pairs(key)
         if pairs:
             self._site.send(self.target, CopyRow(self._site.view.number, key, pairs))
@@ -47,14 +48,14 @@ class RowCopy:
             self.confirmed(key)
 
     def confirmed(self, key: Key) -> None:
-        """The other node has it."""
+        """Unlock the row, as the other node has it."""
         if key in self._under_way:
             del self._under_way[key]
             self._unlock(key)
             self._go_on()
 
     def stop(self) -> tuple[Key, ...]:
-        """Begin no more; the keys for which a lock is held or awaited."""
+        """Stop copying; returns the keys for which a lock is held or awaited."""
         self._is_over = True
         self._left.clear()
         return tuple(self._under_way)

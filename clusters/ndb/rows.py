@@ -1,8 +1,8 @@
-"""The committed rows of one node, and the log that they are restored from.
+"""The committed rows of one node, and the log from which they are restored.
 
-A row is a list that only grows; each element has the epoch in which it was committed.
-1. What is void after a restart is made so by a record at the log's end, not by cutting the log: a cut and the records
-   that would have to follow it may reach the disk in part, and then what was saved is lost.
+A row is an append-only list; each element has the epoch of its commit.
+1. A restart invalidates later entries by a record at the log's end, not by cutting the log: a cut and the records that
+   would have to follow it may reach the disk only in part, and then saved data is lost.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ class Row:
         self.epochs: list[int] = []
 
     def keep(self, gci: int) -> None:
-        """Drop what belongs to a later global checkpoint."""
+        """Drop the elements of later global checkpoints."""
         kept = [place for place, epoch in enumerate(self.epochs) if gci_of(epoch) <= gci]
         if len(kept) < len(self.epochs):
             self.elements = [self.elements[place] for place in kept]
@@ -35,7 +35,7 @@ class Row:
 
 
 class Rows:
-    """All rows by their keys. Who changes one must have it locked."""
+    """All rows by their keys. A caller that changes a row must hold its lock."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -56,17 +56,17 @@ class Rows:
         return tuple(zip(row.elements, row.epochs, strict=True)) if row else ()
 
     def install(self, epoch: int, transid: int, key: Key, values: Sequence[Json]) -> None:
-        """Append what a transaction has committed."""
+        """Append the values that a transaction has committed."""
         self._extend(key, values, epoch)
         self._site.context.append(LOG, Redo(epoch, transid, key, tuple(values)))
 
     def replace(self, key: Key, pairs: tuple[tuple[Json, int], ...]) -> None:
-        """Take the row as another node has it."""
+        """Replace the row by another node's version."""
         self._set(key, pairs)
         self._site.context.append(LOG, CopiedRow(key, pairs))
 
     def restore(self, records: Sequence[Message], gci: int) -> None:
-        """Take up what the log has of global checkpoints up to `gci`, and make the rest void (invariant 1)."""
+        """Restore rows from the log up to global checkpoint `gci`, and invalidate the rest (invariant 1)."""
         self._rows.clear()
         for record in records:
             match record:

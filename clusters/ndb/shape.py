@@ -36,12 +36,12 @@ def first_epoch(gci: int) -> int:
 
 
 def key_of(key: Json) -> Key:
-    """The key as rows are found by it; whatever is neither number nor text, by its JSON."""
+    """The key under which rows are found: numbers and text unchanged, anything else as its JSON."""
     return key if isinstance(key, int | str) else msgspec.json.encode(key).decode()
 
 
 def number_of(key: Key) -> int:
-    """The number by which a key is spread, the same in every process."""
+    """The number by which a key is distributed, the same in every process."""
     return key if isinstance(key, int) else crc32(key.encode())
 
 
@@ -71,6 +71,6 @@ def buckets_of(group: int) -> range:
 
 
 def preferred_owner(bucket: int) -> NodeId:
-    """Which node of its group publishes a bucket while both live."""
+    """The node of its group that publishes a bucket while both are alive."""
     group = GROUPS[bucket // BUCKETS_OF_GROUP]
     return group[bucket % len(group)]

@@ -1,13 +1,13 @@
-"""A node that is in no view: it waits to be let in by those who run, or takes part in a restart of the whole cluster.
+"""A node without a view: it waits to join the running nodes, or takes part in a restart of the whole cluster.
 
-Theory of operation. It tells all data nodes what its disk holds, again and again.
-1. Who is in a view lets it in as a member that holds nothing yet (the master does, one node at a time).
-2. If nobody runs, the first in rank of those who wait asks the arbitrator, which agrees only if all are there who may
-   have gone on last. Nobody else can run then.
-3. The checkpoint restored is the highest that any of them has written down: it was saved by all who were active then,
-   and those of them restore. The others come in later, as after a restart of their own.
-4. Redo beyond it is discarded from the disk before the node says that it has restored, and the new epochs jump over
-   every checkpoint that may have begun: neither comes back, whatever happens next.
+Theory of operation. It repeatedly sends the state of its disk to all data nodes.
+1. If a view is in force, the master lets it join as a member without data, one node at a time.
+2. If no node runs, the first in rank of those waiting asks the arbitrator, which agrees only if all nodes that may
+   have run last are present. Then no other node can be running.
+3. The restored checkpoint is the highest that any of them has recorded: all nodes active at that time saved it, and
+   those present restore it. The others join later, as after a restart of their own.
+4. Redo beyond it is discarded from the disk before the node confirms the restore, and the new epochs skip every
+   checkpoint that may have begun: neither can reappear.
 Source: specs N1.9 and N1.11.
 """
 
@@ -30,10 +30,10 @@ from clusters.ndb.shape import ARBITRATOR, DATA_NODES, MS, first_epoch
 from clusters.ndb.view import Member, View, by_rank, has_every_group
 from harness.core.machine import Message, NodeId
 
-NUMBER_BITS = 16  # Numbers of views of one life of the cluster; no later life uses them again.
-FRESH_NS = 300 * MS  # Who has not said for so long that it waits, may not wait any more.
-PATIENCE_NS = 400 * MS  # So long an attempt at it may take before the next.
-RUNNING_NS = 500 * MS  # So long after a sign of a view nobody thinks of a restart of the whole cluster.
+NUMBER_BITS = 16  # The numbers of views in one life of the cluster; no later life uses them again.
+FRESH_NS = 300 * MS  # A node silent for this long may not be waiting any more.
+PATIENCE_NS = 400 * MS  # The time for one attempt before the next.
+RUNNING_NS = 500 * MS  # After a sign of a view, no node starts the whole cluster for this long.
 
 
 class Start:
@@ -51,11 +51,11 @@ class Start:
         self._sources: tuple[NodeId, ...] = ()
         self._lives: dict[NodeId, int] = {}
         self._restored: dict[NodeId, bool] = {}
-        self._obeyed: StartOrder | None = None  # and the one in which it has restored.
-        self.restart: StartOrder | None = None  # The one that has led to the view in force.
+        self._obeyed: StartOrder | None = None  # and the one for which it has restored.
+        self.restart: StartOrder | None = None  # The restart that led to the view in force.
 
     def tick(self) -> None:
-        """Say that this node waits; think of a restart of the whole cluster."""
+        """Announce that this node waits; consider a restart of the whole cluster."""
         site = self._site
         request = self._request()
         for node in DATA_NODES:
@@ -68,7 +68,7 @@ class Start:
             self._ask(fresh)
 
     def handle(self, sender: NodeId, message: Message) -> None:
-        """React to others that start, and to those who know of a view."""
+        """React to other starting nodes, and to nodes that know of a view."""
         site = self._site
         match message:
             case StartReq():
@@ -88,7 +88,7 @@ class Start:
                 site.context.unexpected(message)
 
     def chosen(self, chosen: Chosen) -> None:
-        """The arbitrator's answer to a request to start the whole cluster."""
+        """React to the arbitrator's answer about starting the whole cluster."""
         self._tried = max(self._tried, chosen.highest)
         if self._asked is None or self._asked[0] != chosen.number:
             return
@@ -98,11 +98,11 @@ class Start:
             self._lead(number, nodes)
 
     def expects(self, view: View) -> bool:
-        """Has this node restored what that view starts with?"""
+        """True if this node has restored the state with which that view starts."""
         return self._obeyed is not None and view.number == self._obeyed.number
 
     def installed(self, view: View) -> None:
-        """This node is in a view."""
+        """Note that this node is in a view."""
         obeyed = self._obeyed
         self.restart = obeyed if obeyed is not None and view.generation == obeyed.number else None
         self._obeyed = self._order = self._asked = None
@@ -113,12 +113,12 @@ class Start:
         return StartReq(sysfile.restorable_gci, sysfile.active, seen.gci, seen.starts, self._tried, self._life)
 
     def _fresh(self, now_ns: int) -> tuple[NodeId, ...]:
-        """Who waits now, this node included, by rank."""
+        """The nodes waiting now, this node included, by rank."""
         waiting = [node for node, (heard_ns, _) in self._waiting.items() if now_ns - heard_ns < FRESH_NS]
         return by_rank((*waiting, self._site.node))
 
     def _let_in(self, node: NodeId, request: StartReq) -> None:
-        """A node waits while a view is in force here."""
+        """Let a waiting node join the view in force here."""
         site = self._site
         site.context.send(node, Running(site.view.number))
         member = next((member for member in site.view.members if member.node == node), None)
@@ -139,7 +139,7 @@ class Start:
         self._site.context.send(ARBITRATOR, StartChoose(number, nodes))
 
     def _lead(self, number: int, nodes: tuple[NodeId, ...]) -> None:
-        """These may start: find out from what (invariant 3), and order it."""
+        """Choose the checkpoint from which these nodes start (invariant 3), and order it."""
         site = self._site
         told = {node: self._request() if node == site.node else self._waiting[node][1] for node in nodes}
         best = max(told.values(), key=lambda request: request.restorable_gci)
@@ -159,7 +159,7 @@ class Start:
             site.send(node, self._order)
 
     def _obey(self, leader: NodeId, order: StartOrder) -> None:
-        """Restore; answer when that, and what must not be used again, is on disk (invariant 4)."""
+        """Restore; answer once the restore, and the numbers never to be reused, are on disk (invariant 4)."""
         site = self._site
         self._obeyed = order
         site.context.point("before-restore")

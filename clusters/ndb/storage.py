@@ -1,14 +1,14 @@
 """A storage: the fragment replicas of one node, with the locks and the prepared operations of transactions.
 
 Theory of operation. An append goes from the primary to the backups, is locked and prepared at each, and the last one
-answers. Reads are answered by the primary. A transaction has one record here for each fragment that it locked.
-1. Commit travels from the last backup to the primary. So whatever a reader saw at a primary is committed at every live
-   replica, and the death of a primary together with its coordinator cannot undo it (N1.12 (1)).
-2. Commit frees the locks at the primary, Complete those at backups. So a later transaction, which the primary has let
-   in, cannot overtake an earlier one at a backup (N1.12 (2)).
-3. A message says which view its sender had. One of a later view waits until that view is installed here; one of a life
-   that has ended is dropped. So what a take-over was told stays true, an abort after a failure comes after all that the
-   failed node has sent, and one who has just come in is not misunderstood.
+answers. The primary answers reads. A transaction has one record here for each fragment that it locked.
+1. Commit travels from the last backup to the primary. So every value that a reader saw at a primary is committed at
+   every live replica, and the death of a primary together with its coordinator cannot undo it (N1.12 (1)).
+2. Commit frees the locks at the primary, Complete those at backups. So a later transaction, which the primary has
+   admitted, cannot overtake an earlier one at a backup (N1.12 (2)).
+3. A message carries its sender's view. One of a later view waits until that view is installed here; one of a life that
+   has ended is dropped. So reports to a take-over stay true, an abort after a failure comes after all messages of the
+   failed node, and messages of a new member are interpreted correctly.
 4. The chain of an append is decided when its lock is granted, by the view of that moment: see row_copy.py.
 5. The epoch comes with Commit, and is the same for all rows of the transaction (N1.12 (3)).
 """
@@ -49,11 +49,11 @@ from clusters.ndb.view import Member, View
 from harness.core.machine import Message, NodeId
 from harness.core.record import Json
 
-COPY = -1  # Owns the locks of a copy; transids are not negative.
+COPY = -1  # The owner of a copy's locks; transids are not negative.
 
 
 class Record:
-    """What a transaction has of one fragment here. `epoch` is None until it is committed."""
+    """A transaction's state in one fragment here. `epoch` is None until it is committed."""
 
     __slots__ = ("appends", "awaited", "chain", "epoch", "fragment", "locked", "transid")
 
@@ -67,36 +67,36 @@ class Record:
         self.epoch: int | None = None
 
     def append(self, key: Key, value: Json, chain: tuple[NodeId, ...]) -> None:
-        """Keep it ready. The chain becomes longer when a node has come in since the last operation."""
+        """Prepare an append. The chain becomes longer if a node has joined since the last operation."""
         self.appends.setdefault(key, []).append(value)
         if len(chain) > len(self.chain):
             self.chain = chain
 
 
 class Storage:
-    """All fragments of one node."""
+    """The fragment replicas of one node."""
 
     def __init__(self, site: Site) -> None:
-        self.is_copied = False  # Does it hold all rows of its fragments?
+        self.is_copied = False  # True if it holds all rows of its fragments.
         self._site = site
         self._rows = Rows(site)
         self._locks: LockTable[Operate | Prepare | None] = LockTable()  # None: a copy's.
         self._records: dict[tuple[int, int], Record] = {}
         self._copy: RowCopy | None = None
-        self._number = 0  # Of the view; from here on, what follows from it.
+        self._number = 0  # Of the view; the fields below follow from it.
         self._since: dict[NodeId, int] = {}
         self._lives: dict[int, None] = {}
         self._chains: tuple[tuple[NodeId, ...], ...] = ()
         self._early: list[tuple[NodeId, Message]] = []  # Of later views (invariant 3).
 
-    # What the node asks.
+    # Calls from the node.
 
     def restore(self, records: Sequence[Message], gci: int) -> None:
-        """Take up from the log's records what belongs to global checkpoints up to `gci`; nothing later counts again."""
+        """Restore the log's records of global checkpoints up to `gci`; later ones never count again."""
         self._rows.restore(records, gci)
 
     def copy_to(self, node: NodeId) -> None:
-        """Copy all rows to a node of the group that has come in. It must be in the view that is installed here."""
+        """Copy all rows to a node of the group that has joined. It must be in the view installed here."""
         self._end_copy()
         self._copy = RowCopy(self._site, self._rows, node, lock=self._lock_for_copy, unlock=self._unlock_for_copy)
         self._copy.begin(dict.fromkeys((*self._rows.keys(), *self._locks.keys())))
@@ -106,11 +106,11 @@ class Storage:
         return self._rows.dump()
 
     def is_idle(self) -> bool:
-        """Is no transaction known here, and nothing locked?"""
+        """True if no transaction is known here, and nothing is locked."""
         return not self._records and not self._locks and not self._early
 
     def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
-        """Heed the lives that are left. Records of dead coordinators stay until a take-over decides."""
+        """Adopt the lives of the view. Records of dead coordinators stay until a take-over decides."""
         self._number = view.number
         self._since = {member.node: member.since for member in view.members}
         self._lives = {life_of(member.node, member.since): None for member in view.members}
@@ -163,7 +163,7 @@ class Storage:
     # Execution.
 
     def _operate(self, message: Operate) -> None:
-        """As the primary."""
+        """Handle an operation as the primary."""
         fragment = fragment_of(message.key)
         if self._chains[fragment][:1] != (self._site.node,):
             self._decline(message)
@@ -178,7 +178,7 @@ class Storage:
                 record.awaited = message.key
 
     def _execute(self, message: Operate, record: Record) -> None:
-        """The lock is held."""
+        """Execute an operation whose lock is held."""
         key = message.key
         if message.f == "append":
             record.locked[key] = None
@@ -197,7 +197,7 @@ class Storage:
             self._free(key, record.transid)
 
     def _read(self, message: Operate, record: Record | None) -> None:
-        """Answer with what is committed and the transaction's own appends, unless this node may have been given up."""
+        """Answer with the committed elements and the transaction's own appends, if this node may still serve."""
         if not self._site.may_serve():
             self._decline(message)
             return
@@ -211,7 +211,7 @@ class Storage:
         self._site.send(coordinator_in(message.transid), Declined(message.transid, message.number))
 
     def _prepare(self, message: Prepare) -> None:
-        """As a backup. What the primary hands on for a dead coordinator is dropped: a take-over does not know of it."""
+        """Handle an append as a backup. One of a dead coordinator is dropped, as a take-over does not know of it."""
         if life_in(message.transid) not in self._lives:
             return
         record = self._record(message.transid, fragment_of(message.key), message.chain)
@@ -222,13 +222,13 @@ class Storage:
             self._site.context.sometimes("a backup waited for Complete")
 
     def _keep_ready(self, message: Prepare, record: Record) -> None:
-        """The lock is held."""
+        """Prepare an append whose lock is held, and pass it on."""
         record.locked[message.key] = None
         record.append(message.key, message.value, message.chain)
         self._pass_on(message, after=message.chain[message.chain.index(self._site.node) + 1 :])
 
     def _pass_on(self, message: Prepare, *, after: tuple[NodeId, ...]) -> None:
-        """To the next of the chain; the last one answers."""
+        """Pass an append to the next node of the chain; the last one answers."""
         if after:
             onward = message
             if message.view != self._number:
@@ -249,7 +249,7 @@ class Storage:
     # The end of a transaction.
 
     def _commit(self, message: Commit) -> None:
-        """Install, once; pass it on, or answer. One that is unknown is complete already (invariants 1, 2 and 5)."""
+        """Install once, then pass on or answer. An unknown transaction is already complete (invariants 1, 2 and 5)."""
         site = self._site
         record = self._records.get((message.transid, message.fragment))
         if record is not None and record.epoch is None:
@@ -275,7 +275,10 @@ class Storage:
         self._site.send(coordinator, Completed(message.transid, message.fragment))
 
     def _abort(self, message: Abort) -> None:
-        """Pass it on, or answer, unless it is a take-over's. Nobody who is right aborts what is installed."""
+        """Abort, then pass on, or answer unless it is a take-over's.
+
+        No correct sender aborts an installed transaction.
+        """
         site = self._site
         record = self._records.pop((message.transid, message.fragment), None)
         after: tuple[NodeId, ...] = ()
@@ -289,7 +292,7 @@ class Storage:
             self._free_all(record)
 
     def _tell(self, master: NodeId, message: TransStatus) -> None:
-        """All that is here of coordinators who are no longer members."""
+        """Report all transactions here whose coordinators are no longer members."""
         for record in self._records.values():
             if life_in(record.transid) not in self._lives:
                 conf = TransConf(message.view, record.transid, record.fragment, record.chain, record.epoch)
@@ -299,7 +302,7 @@ class Storage:
     # Locks.
 
     def _stop_waiting(self, record: Record) -> None:
-        """The operation that waits for a lock is dropped."""
+        """Drop the operation that waits for a lock."""
         key, record.awaited = record.awaited, None
         if key is not None:
             self._resume(key, self._locks.cancel(key, record.transid))
@@ -314,7 +317,7 @@ class Storage:
         self._resume(key, self._locks.release(key, owner))
 
     def _resume(self, key: Key, granted: Sequence[Operate | Prepare | None]) -> None:
-        """Go on with those who have the lock now."""
+        """Continue operations that were granted the lock now."""
         for request in granted:
             if request is None:
                 if self._copy is not None:
@@ -334,7 +337,7 @@ class Storage:
         self._free(key, COPY)
 
     def _end_copy(self) -> None:
-        """The node it was for is gone."""
+        """End the copy, as its target is gone."""
         copy, self._copy = self._copy, None
         for key in copy.stop() if copy is not None else ():
             self._resume(key, self._locks.cancel(key, COPY))

@@ -1,6 +1,6 @@
-"""What data nodes and subscribers say to each other, and the nodes of a group about what subscribers have.
+"""Messages between data nodes and subscribers, and between the nodes of a group about the progress of subscribers.
 
-A session is one subscription of one subscriber, to all data nodes at once: what belongs to another one is dropped.
+A session is one subscription of one subscriber, to all data nodes at once: messages of another session are dropped.
 """
 
 from msgspec import Struct
@@ -13,7 +13,7 @@ LINK = "link"
 
 
 class SubStart(Struct, frozen=True, tag=True):
-    """From a subscriber: send me all changes from now on, as my session `session`."""
+    """From a subscriber: send all changes from now on, as its session `session`."""
 
     session: int
 
@@ -21,10 +21,10 @@ class SubStart(Struct, frozen=True, tag=True):
 class SubStartConf(Struct, frozen=True, tag=True):
     """This node sends everything from `first_epoch` on; `view_number`, `generation` and `started` are of its view.
 
-    It comes again, without being asked for, if `first_epoch` has risen.
+    It is repeated, without a request, if `first_epoch` has risen.
 
     `publishing_from` is the epoch from which on buckets are this node's: 0 if it started with the cluster, None if it
-    is still to get them.
+    has yet to get them.
     """
 
     session: int
@@ -47,10 +47,10 @@ class Row(Struct, frozen=True, tag=True):
 
 
 class EpochComplete(Struct, frozen=True, tag=True):
-    """The sender has sent all rows of that epoch in `buckets`, which may be none.
+    """The sender has sent all rows of that epoch in `buckets`, which may be empty.
 
-    `is_resent`: another node had some of these buckets in that epoch, and is dead. `is_missing_data`: its rows are not
-    to be had any more.
+    `is_resent`: a dead node had some of these buckets in that epoch. `is_missing_data`: its rows are no longer
+    available.
     """
 
     session: int
@@ -61,16 +61,16 @@ class EpochComplete(Struct, frozen=True, tag=True):
 
 
 class EpochAck(Struct, frozen=True, tag=True):
-    """The subscriber has stored what an `EpochComplete` announced."""
+    """The subscriber has stored the rows that an `EpochComplete` announced."""
 
     session: int
     epoch: int
 
 
 class GroupAck(Struct, frozen=True, tag=True):
-    """To the peer: every subscriber has stored all that I had to send, up to that epoch.
+    """To the peer: every subscriber has stored all rows of the sender, up to that epoch.
 
-    `sessions` says for whom that holds: the subscriber, its session, and the first epoch that it gets from me.
+    `sessions` lists those covered: the subscriber, its session, and the first epoch that it gets from the sender.
     """
 
     epoch: int
@@ -86,14 +86,14 @@ class RemoveSubscriber(Struct, frozen=True, tag=True):
 
 
 class Disconnected(Struct, frozen=True, tag=True):
-    """To a subscriber: your session has ended."""
+    """To a subscriber: its session has ended."""
 
     session: int
     reason: str
 
 
 class Sessions(Struct, frozen=True, tag=True):
-    """To a peer that is starting: who must have subscribed to you before you publish."""
+    """To a starting peer: the sessions that must subscribe to it before it publishes."""
 
     sessions: tuple[tuple[NodeId, int], ...]
 

@@ -1,14 +1,16 @@
-"""A subscriber: one session at a time with all data nodes, a library that stores, and a user that takes.
+"""A subscriber: one session at a time with all data nodes, a library that stores events, and a user that consumes
+them.
 
 Theory of operation.
 1. The session's number is on disk before it is used, so that no two sessions share one.
-2. A session opens when all started nodes of the newest view that anyone has named have confirmed it in that view,
-   behind the highest epoch at which one of them begins to send. What comes before that is stored, so that nothing of it
-   is missed. A confirmation of an older view may promise what the node has lost by a take-over.
-3. An announcement is acknowledged at once, when the rows before it are stored. The user is never waited for.
-4. A node that is lost is asked again, and nothing else: others take over what it had, or say that the session is over.
-   A node that publishes from an epoch on from which it does not send to this session leaves a hole: the session ends.
-5. With the last node, or when the cluster has been started anew (another generation), everything incomplete is dropped.
+2. A session opens when all started nodes of the newest known view have confirmed it in that view, after the highest
+   epoch at which one of them begins to send. Messages from before the opening are stored, so that none is missed. A
+   confirmation of an older view may promise rows that the node has lost by a take-over.
+3. An announcement is acknowledged at once, when the rows before it are stored. It never waits for the user.
+4. A lost node is only queried again: other nodes take over its buckets, or end the session. A node that publishes
+   epochs which it does not send to this session leaves a hole: the session ends.
+5. When the last node is lost, or the cluster has been restarted (another generation), everything incomplete is
+   dropped.
 """
 
 from enum import Enum
@@ -48,22 +50,22 @@ CLUSTER_FAILURE = "cluster-failure"
 
 
 class Phase(Enum):
-    """How far a session is."""
+    """The progress of a session."""
 
-    NUMBERED = 0  # Its number is not durable yet, or it has ended.
+    NUMBERED = 0  # The session's number is not durable yet, or the session has ended.
     ASKING = 1
     OPEN = 2
 
 
 class Subscriber:
-    """s1 or s2, each on its own."""
+    """The machine of a subscriber, s1 or s2; the two are independent."""
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         saved = durable.value("session")
         self._session = saved.number if isinstance(saved, SessionNumber) else 0
         self._bugs = settings.bugs
         self._user = User(settings.parameters["event_buffer"], settings.parameters["nap_permille"])
-        self._generation = 0  # The newest that this life has seen.
+        self._generation = 0  # The newest generation seen in this life.
         context.set_timer(TICK, TICK_NS)
         self._begin(context)
 
@@ -83,7 +85,7 @@ class Subscriber:
                 pass
 
     def dump(self, context: Context) -> None:
-        """Nothing that a check asks for."""
+        """Do nothing: no check needs a subscriber's state."""
 
     # Events.
 
@@ -120,7 +122,7 @@ class Subscriber:
                 self._user.wake(context)
 
     def _lose(self, peer: NodeId, context: Context) -> None:
-        """A link has ended (invariants 4 and 5)."""
+        """Handle the end of a link (invariants 4 and 5)."""
         was_confirmed = self._confirmations.pop(peer, None) is not None
         if was_confirmed and not self._confirmations and self._phase is Phase.OPEN:
             self._end(CLUSTER_FAILURE, context)
@@ -128,7 +130,7 @@ class Subscriber:
     # Sessions.
 
     def _begin(self, context: Context) -> None:
-        """The next session: its number is made durable (invariant 1)."""
+        """Begin the next session: make its number durable (invariant 1)."""
         self._session += 1
         self._phase = Phase.NUMBERED
         self._library = Library(self._bugs)
@@ -137,7 +139,7 @@ class Subscriber:
         context.sync(self._session)
 
     def _ask(self, context: Context) -> None:
-        """Until the session opens, everybody, since views change meanwhile; then whoever has not confirmed it."""
+        """Query nodes: until the session opens, all of them, since views change; then the unconfirmed ones."""
         if self._phase is not Phase.NUMBERED:
             for node in DATA_NODES:
                 if self._phase is Phase.ASKING or node not in self._confirmations:
@@ -145,7 +147,7 @@ class Subscriber:
 
     def _confirmed(self, node: NodeId, conf: SubStartConf, context: Context) -> None:
         if conf.generation < self._generation:
-            return  # That node has not noticed yet that the cluster was started without it.
+            return  # That node has not yet noticed that the cluster was started without it.
         if conf.generation > self._generation:
             is_first, self._generation = self._generation == 0, conf.generation
             if not is_first:
@@ -159,7 +161,7 @@ class Subscriber:
             self._end(DISCONNECTED, context)
 
     def _try_to_open(self, context: Context) -> None:
-        """Open the session if everybody has confirmed who must (invariant 2)."""
+        """Open the session if all required nodes have confirmed it (invariant 2)."""
         confirmations = self._confirmations
         newest = max(confirmations.values(), key=lambda conf: conf.view_number)
         if all(self._has_confirmed(node, newest.view_number) for node in newest.started):
@@ -181,7 +183,7 @@ class Subscriber:
             self._user.epoch(self._session, epoch, context)
 
     def _end(self, cause: str, context: Context) -> None:
-        """The session is over; the next begins soon."""
+        """End the session; the next one begins soon."""
         if self._phase is Phase.OPEN:
             self._user.ended(self._session, cause, self._library.latest_complete + 1, context)
         self._phase = Phase.NUMBERED
@@ -190,5 +192,5 @@ class Subscriber:
 
 
 def _has_hole(conf: SubStartConf, first: int) -> bool:
-    """Are there epochs, from `first` on, that this node publishes but does not send to the session?"""
+    """True if the node publishes epochs, from `first` on, that it does not send to the session."""
     return conf.publishing_from is not None and max(conf.publishing_from, first) < conf.first_epoch

@@ -1,13 +1,15 @@
-"""The subscriptions at one data node: who has which session, and which epochs each still has to acknowledge.
+"""The subscriptions at one data node: the session of each subscriber, and the epochs that it has yet to acknowledge.
 
-A record is an epoch that was announced and that not all have acknowledged.
-1. A session ends on all nodes, or on none: who ends it tells the others, and whoever hears it tells the subscriber. A
-   number that has ended is never taken up again here.
-2. A node tells its peer that a session has ended before it acknowledges anything on its behalf, even if it was told so
-   itself: else a peer that was not could take over a session without the epochs that it has freed meanwhile.
-3. A session may reach one node of a group later than the other, which frees, in between, what the one had acknowledged
-   without it. So the group's ack says for which sessions it speaks, and from where on: for others nobody has the epochs
-   any more, and this node's own promise begins behind them. A session that relied on it is told, and ends.
+A record is an announced epoch that not all subscribers have acknowledged.
+1. A session ends on all nodes, or on none: the node that ends it notifies the others, and each of them notifies the
+   subscriber. The number of an ended session is never used again here.
+2. A node notifies its peer of a session's end before it acknowledges anything on its behalf, even if another node
+   notified it: else a peer without that notice could take over a session without the epochs that it has freed
+   meanwhile.
+3. A session may reach one node of a group later than the other, which in between frees the epochs that the first
+   acknowledged without the session. So the group's ack lists the sessions that it covers, and their first epochs: for
+   other sessions no node has the epochs any more, and this node's own promise begins after them. A session that relied
+   on them is notified, and ends.
 """
 
 from collections.abc import Callable, ItemsView
@@ -30,7 +32,7 @@ from harness.core.machine import Dump, Message, NodeId
 
 @dataclass(slots=True)
 class Subscription:
-    """One session: it gets everything from `first_epoch` on, and acknowledged something at `acked_ns`."""
+    """One session: it gets everything from `first_epoch` on, and last acknowledged something at `acked_ns`."""
 
     session: int
     first_epoch: int
@@ -38,42 +40,42 @@ class Subscription:
 
 
 class Subscriptions:
-    """`drained(epoch)` is called when everybody has acknowledged everything up to that epoch."""
+    """All subscriptions. `drained(epoch)` is called when everybody has acknowledged everything up to that epoch."""
 
     def __init__(self, site: Site, drained: Callable[[int], None]) -> None:
         self._site = site
         self._drained = drained
         self._live: dict[NodeId, Subscription] = {}
-        self._ended: dict[NodeId, int] = {}  # The highest session of each that has ended.
-        self._expected: dict[NodeId, int] | None = None  # What the peer has, if this node is brought in.
-        self._records: dict[int, dict[NodeId, int]] = {}  # By epoch, ascending: how many acks of whom are awaited.
+        self._ended: dict[NodeId, int] = {}  # The highest ended session of each subscriber.
+        self._expected: dict[NodeId, int] | None = None  # The peer's sessions, if this node is joining.
+        self._records: dict[int, dict[NodeId, int]] = {}  # By epoch, ascending: the number of acks awaited from each.
         self._records_most = 0
         self._last_complete = 0
 
     def items(self) -> ItemsView[NodeId, Subscription]:
-        """The live ones, by subscriber."""
+        """The live subscriptions, by subscriber."""
         return self._live.items()
 
     def names(self) -> tuple[tuple[NodeId, int], ...]:
-        """The live ones, as a node that is brought in has to know them."""
+        """The live sessions, in the form for a joining node."""
         return tuple((subscriber, live.session) for subscriber, live in self._live.items())
 
     def sessions(self) -> tuple[tuple[NodeId, int, int], ...]:
-        """The live ones, with the first epoch of each."""
+        """The live sessions, with the first epoch of each."""
         return tuple((subscriber, live.session, live.first_epoch) for subscriber, live in self._live.items())
 
     def has_expected(self) -> bool:
-        """Has everyone subscribed here whom the peer has named, unless the session has ended since?"""
+        """True if every subscriber that the peer named has subscribed here, unless its session has ended since."""
         return self._expected is not None and all(
             self._has(subscriber, session) for subscriber, session in self._expected.items()
         )
 
     def oldest_record(self) -> int | None:
-        """The lowest epoch that somebody still has to acknowledge."""
+        """The lowest epoch that is not yet acknowledged by all, or None."""
         return next(iter(self._records), None)
 
     def await_acks(self, epoch: int, waiting: list[NodeId], last_complete: int) -> None:
-        """These have been told that the epoch is complete; without any, it is drained at once."""
+        """Await acks of a completed epoch from these subscribers; without any, the epoch is drained at once."""
         self._last_complete = last_complete
         if waiting:
             is_late = bool(self._records) and epoch < next(reversed(self._records))
@@ -86,7 +88,7 @@ class Subscriptions:
             self._drained(last_complete)
 
     def compare(self, ack: GroupAck, is_of_peer: Callable[[int], bool], publishing_from: int | None) -> None:
-        """Find sessions here that the peer did not have in epochs that it has acknowledged (invariant 3)."""
+        """Find sessions here that the peer lacked in epochs that it has acknowledged (invariant 3)."""
         known = {subscriber: (session, first) for subscriber, session, first in ack.sessions}
         for subscriber, live in self._live.items():
             session, first = known.get(subscriber, (0, 0))
@@ -96,7 +98,7 @@ class Subscriptions:
                 self._confirm(subscriber, live, publishing_from)
 
     def limit(self, epoch: int) -> None:
-        """Remove whoever is so late that too many records wait. `epoch` is the latest complete one."""
+        """Remove subscribers that are so late that too many records wait. `epoch` is the latest complete one."""
         while len(self._records) > self._site.parameters["max_records"]:
             self._site.context.sometimes("a lagging subscriber was disconnected")
             for subscriber in tuple(self._records[next(iter(self._records))]):
@@ -104,12 +106,12 @@ class Subscriptions:
         self._records_most = max(self._records_most, len(self._records))
 
     def tick(self) -> None:
-        """Show how many records there were at most since the last time."""
+        """Probe the largest number of records since the last call."""
         self._site.context.probe("records", self._records_most)
         self._records_most = len(self._records)
 
     def closed(self, subscriber: NodeId) -> None:
-        """The link has ended: what was under way on it is lost, and so is the session."""
+        """End the session of a closed link: its messages in transit are lost."""
         if subscriber in self._live:
             self._end(subscriber, LINK, self._last_complete)
 
@@ -174,11 +176,11 @@ class Subscriptions:
                 self._advance()
 
     def _advance(self) -> None:
-        """The oldest record is gone: everything below the next one is drained, and all of it if there is none."""
+        """Report what is drained after the oldest record is gone: everything below the next one, or everything."""
         self._drained(next(iter(self._records)) - 1 if self._records else self._last_complete)
 
     def _end(self, subscriber: NodeId, reason: str, epoch: int) -> None:
-        """This node decides that the session ends."""
+        """End a session by this node's decision."""
         subscription = self._live[subscriber]
         context = self._site.context
         unacknowledged = sum(subscriber in record for record in self._records.values())
@@ -189,7 +191,7 @@ class Subscriptions:
         self._remove(subscriber, subscription.session, reason, others)
 
     def _remove(self, subscriber: NodeId, session: int, reason: str, others: tuple[NodeId, ...]) -> None:
-        """The session has ended, here or elsewhere: tell those others (invariant 2), and the subscriber."""
+        """Remove a session that ended here or elsewhere: notify those others (invariant 2), and the subscriber."""
         live = self._live.get(subscriber)
         if live is not None and live.session <= session:
             for node in others:
@@ -199,7 +201,7 @@ class Subscriptions:
         self._ended[subscriber] = max(session, self._ended.get(subscriber, 0))
 
     def _forget(self, subscriber: NodeId, session: int) -> None:
-        """What it had not acknowledged counts as acknowledged."""
+        """Count all unacknowledged epochs of the subscriber as acknowledged."""
         del self._live[subscriber]
         self._ended[subscriber] = max(session, self._ended.get(subscriber, 0))
         oldest = self.oldest_record()

@@ -1,10 +1,11 @@
-"""The take-over of dead coordinators' transactions: the master asks all storages, and decides.
+"""The take-over of dead coordinators' transactions: the master queries all storages, and decides.
 
-1. Nothing is decided before every member has told all it has: one that is silent may be the only one that committed.
+1. Nothing is decided before every member has reported everything: a silent one may be the only one that committed.
 2. A transaction of which any part is committed had begun to commit, and all of its parts are prepared or further: it
-   is committed, in the epoch that it had. Of any other one nobody can have seen a row or had an answer: it is aborted.
-3. From the first question to the last decision no epoch is finished here (`hold`), so an adopted one is still open.
-4. A view that another member has left makes the master ask anew, for all lives that are no longer in it.
+   is committed, in the epoch that it had. Of any other transaction nobody can have seen a row or got an answer: it is
+   aborted.
+3. From the first query to the last decision no epoch is finished here (`hold`), so an adopted one is still open.
+4. When another member leaves the view, the master queries again, for all lives that are no longer in it.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from harness.core.machine import NodeId
 
 
 class Decision:
-    """What becomes of a transaction: `epoch` if it is committed; by fragment the chain that takes part."""
+    """The decision on a transaction: `epoch` if it is committed; the participating chain of each fragment."""
 
     __slots__ = ("chains", "epoch", "transid")
 
@@ -27,16 +28,16 @@ class Decision:
 
 
 class TakeOver:
-    """One question at a time; `coordinator.py` carries out what is decided."""
+    """One query at a time; `coordinator.py` carries out the decisions."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._number = 0
-        self._waiting: dict[NodeId, None] = {}  # Not empty while a question is open.
+        self._waiting: dict[NodeId, None] = {}  # Not empty while a query is open.
         self._reports: dict[int, list[TransConf]] = {}
 
     def begin(self) -> None:
-        """Ask all members, instead of what was asked before (invariant 4)."""
+        """Query all members; this replaces an earlier query (invariant 4)."""
         if not self._waiting:
             self._site.checkpoints.hold()
         self._number = self._site.view.number
@@ -46,12 +47,12 @@ class TakeOver:
         self._site.context.point("takeover-collecting")
 
     def report(self, message: TransConf) -> None:
-        """A part of one transaction."""
+        """Add a report on one part of a transaction."""
         if message.view == self._number and self._waiting:
             self._reports.setdefault(message.transid, []).append(message)
 
     def last(self, sender: NodeId, message: TransLast) -> Sequence[Decision] | None:
-        """The decisions, once all have answered (invariant 1); then `finish` must follow."""
+        """The decisions, once all have answered (invariant 1), else None; `finish` must follow."""
         if message.view != self._number or sender not in self._waiting:
             return None
         del self._waiting[sender]
@@ -62,16 +63,18 @@ class TakeOver:
         ]
 
     def finish(self) -> None:
-        """The decisions are under way."""
+        """End the take-over, as its decisions are being carried out."""
         self._reports = {}
         self._site.checkpoints.let_go()
 
     def _is_dead(self, transid: int) -> bool:
-        """A storage may know of a failure that this node does not know yet: others have not told of that one's."""
+        """True if the coordinator is dead in this node's view.
+
+        A storage may know of a later failure, on which others have not reported.
+        """
         return self._site.view.since(coordinator_in(transid)) != since_in(transid)
 
     def _decision(self, transid: int, reports: list[TransConf]) -> Decision:
-        """Invariant 2."""
         chains: dict[int, tuple[NodeId, ...]] = {}
         epochs = [report.epoch for report in reports if report.epoch is not None]
         for report in reports:

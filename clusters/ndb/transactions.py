@@ -1,6 +1,6 @@
-"""What clients, coordinators and storages say to each other about transactions, and what a storage keeps on disk.
+"""Messages between clients, coordinators and storages about transactions, and a storage's records on disk.
 
-Every message to a storage says in `view` which view its sender had: see invariant 3 of storage.py.
+Every message to a storage carries its sender's view in `view`: see invariant 3 of storage.py.
 """
 
 from typing import Final
@@ -13,11 +13,11 @@ from harness.core.record import Json, MicroOp
 
 COMMITTED: Final = "committed"  # Lock modes of reads: the last committed version, without a lock;
 SHORT: Final = "short"  # with a lock that is dropped after the read;
-SHARED: Final = "shared"  # with one that is held until the commit, beside other readers
+SHARED: Final = "shared"  # with a lock that is held until the commit, shared with other readers
 EXCLUSIVE: Final = "exclusive"  # or alone. Appends always take this one.
 LOCKS: Final = (COMMITTED, SHORT, SHARED, EXCLUSIVE)
 
-NOT_STARTED: Final = "not started"  # The one reason to ask another node at once.
+NOT_STARTED: Final = "not started"  # The only reason to try another node at once.
 NODE_FAILED: Final = "a node failed"
 LOCK_TIMEOUT: Final = "lock time-out"
 MOVED: Final = "moved"
@@ -34,7 +34,7 @@ def life_of(node: NodeId, since: int) -> int:
 
 
 def transid_of(life: int, counter: int) -> int:
-    """A transaction's id, unique for ever. From the top: the node's index, its `since` in 22 bits, a counter in 32."""
+    """A transaction's id, unique forever. From the top: the node's index, its `since` in 22 bits, a counter in 32."""
     return life << COUNTER_BITS | counter
 
 
@@ -49,18 +49,21 @@ def coordinator_in(transid: int) -> NodeId:
 
 
 def since_in(transid: int) -> int:
-    """The view in which the coordinator that gave this id came in."""
+    """The view in which the coordinator that gave this id joined."""
     return transid >> COUNTER_BITS & (1 << SINCE_BITS) - 1
 
 
 class Transact(Struct, frozen=True, tag=True):
-    """A client asks any data node for a transaction of reads and appends."""
+    """A client's request to any data node for a transaction of reads and appends."""
 
     mops: tuple[MicroOp, ...]
 
 
 class Done(Struct, frozen=True, tag=True):
-    """It is committed in that epoch; reads are filled in. One that wrote nothing has the epoch current at its end."""
+    """The transaction is committed in that epoch, with its reads' results.
+
+    One without writes has the epoch current at its end.
+    """
 
     epoch: int
     transid: int
@@ -68,13 +71,13 @@ class Done(Struct, frozen=True, tag=True):
 
 
 class Refused(Struct, frozen=True, tag=True):
-    """Certainly nothing has happened, and nothing will."""
+    """The transaction certainly did not happen, and never will."""
 
     reason: str
 
 
 class Operate(Struct, frozen=True, tag=True):
-    """Coordinator to primary: carry out operation `number`; `lock` is what a read takes."""
+    """Coordinator to primary: carry out operation `number`; `lock` is a read's lock mode."""
 
     transid: int
     view: int
@@ -97,7 +100,10 @@ class Prepare(Struct, frozen=True, tag=True):
 
 
 class Operated(Struct, frozen=True, tag=True):
-    """The last of the chain to the coordinator: done at all of it. A read has `elements`, last changed in `epoch`."""
+    """The last of the chain to the coordinator: done in the whole chain.
+
+    A read has `elements`, last changed in `epoch`.
+    """
 
     transid: int
     view: int
@@ -108,14 +114,17 @@ class Operated(Struct, frozen=True, tag=True):
 
 
 class Declined(Struct, frozen=True, tag=True):
-    """The node that was asked may not serve that operation."""
+    """The receiver may not serve that operation."""
 
     transid: int
     number: int
 
 
 class Commit(Struct, frozen=True, tag=True):
-    """Along the chain, the last backup first: install. `path` are those after the receiver; the last one answers."""
+    """Along the chain, the last backup first: install.
+
+    `path` has the nodes after the receiver; the last one answers.
+    """
 
     transid: int
     view: int
@@ -126,14 +135,14 @@ class Commit(Struct, frozen=True, tag=True):
 
 
 class Committed(Struct, frozen=True, tag=True):
-    """All of the chain have installed the transaction's rows of that fragment."""
+    """The whole chain has installed the transaction's rows of that fragment."""
 
     transid: int
     fragment: int
 
 
 class Complete(Struct, frozen=True, tag=True):
-    """Coordinator to each of the chain: free what is still locked, and forget the transaction."""
+    """Coordinator to each node of the chain: free the remaining locks, and forget the transaction."""
 
     transid: int
     view: int
@@ -141,14 +150,14 @@ class Complete(Struct, frozen=True, tag=True):
 
 
 class Completed(Struct, frozen=True, tag=True):
-    """It is forgotten here."""
+    """The sender has forgotten the transaction."""
 
     transid: int
     fragment: int
 
 
 class Abort(Struct, frozen=True, tag=True):
-    """Along the chain, the primary first, as the operations went: forget what was prepared."""
+    """Along the chain, the primary first, like the operations: forget the prepared appends."""
 
     transid: int
     view: int
@@ -156,20 +165,20 @@ class Abort(Struct, frozen=True, tag=True):
 
 
 class Aborted(Struct, frozen=True, tag=True):
-    """The last of the chain to the coordinator: forgotten at all of it."""
+    """The last of the chain to the coordinator: the whole chain has forgotten the transaction."""
 
     transid: int
     fragment: int
 
 
 class TransStatus(Struct, frozen=True, tag=True):
-    """The master to all: what is there of coordinators that are no longer members?"""
+    """The master's query to all: report transactions of coordinators that are no longer members."""
 
     view: int
 
 
 class TransConf(Struct, frozen=True, tag=True):
-    """One such transaction, as far as it concerns one fragment: prepared, or committed in `epoch`."""
+    """One such transaction in one fragment: prepared, or committed in `epoch`."""
 
     view: int
     transid: int
@@ -179,13 +188,13 @@ class TransConf(Struct, frozen=True, tag=True):
 
 
 class TransLast(Struct, frozen=True, tag=True):
-    """That was all, for the question of that view."""
+    """The end of the reports for that view's query."""
 
     view: int
 
 
 class CopyRow(Struct, frozen=True, tag=True):
-    """A row for a node that has come in: its elements, each with the epoch of its commit."""
+    """A row for a joined node: its elements, each with the epoch of its commit."""
 
     view: int
     key: Key
@@ -222,7 +231,7 @@ class CopiedRow(Struct, frozen=True, tag=True):
 
 
 class Invalidated(Struct, frozen=True, tag=True):
-    """On disk: what is before this and belongs to a later global checkpoint is void."""
+    """On disk: earlier entries of later global checkpoints are void."""
 
     gci: int
 

@@ -1,8 +1,7 @@
-"""The user of a subscriber: a thread of its own, which takes events from a bounded buffer when it likes.
+"""The user of a subscriber: a thread of its own, which takes events from a bounded buffer at its own pace.
 
-It naps at times. Acknowledgements never wait for it: what does not fit is discarded, as whole epochs, and a gap says
-so.
-An epoch that has begun to be stored is always finished, so the buffer may pass its limit by one epoch.
+It naps at times. Acknowledgements never wait for it: epochs that do not fit are discarded whole, and a gap reports
+this. An epoch whose storing has begun is always finished, so the buffer may exceed its limit by one epoch.
 """
 
 from clusters.ndb.library import Epoch
@@ -15,29 +14,29 @@ NAP_NS = (500 * MS, 2000 * MS)
 
 
 class User:
-    """Epochs, gaps and the ends of sessions in order, from the library to the history."""
+    """The queue of epochs, gaps and session ends, in order, from the library to the history."""
 
     def __init__(self, limit: int, nap_permille: int) -> None:
         self._limit = limit
         self._nap_permille = nap_permille
         self._waiting: list[Delivery] = []
         self._most = 0
-        self._discarded: int | None = None  # The last epoch that was, while that lasts.
+        self._discarded: int | None = None  # The last discarded epoch, while epochs are being discarded.
         self._is_awake = True
         self._is_called = False
 
     def opened(self, session: int, position: int, context: Context) -> None:
-        """A session begins behind that epoch."""
+        """Queue the start of a session after that epoch."""
         self._discarded = None
         self._put(Delivery(session=session, kind="open", position=position), context)
 
     def ended(self, session: int, cause: str, position: int, context: Context) -> None:
-        """A session ends; epochs from `position` on are missing."""
+        """Queue the end of a session; epochs from `position` on are missing."""
         self._put(Delivery(session=session, kind="gap", value=cause, position=position), context)
         self._put(Delivery(session=session, kind="close"), context)
 
     def epoch(self, session: int, epoch: Epoch, context: Context) -> None:
-        """An epoch is complete: all of it, or nothing but a gap."""
+        """Queue a complete epoch: all of it, or only a gap."""
         number = epoch.number
         if self._discarded is not None:
             if len(self._waiting) * 5 > self._limit * 4:
@@ -54,7 +53,7 @@ class User:
         self._store(session, epoch, context)
 
     def tick(self, context: Context) -> None:
-        """Every 100 ms: show what waits, and perhaps fall asleep."""
+        """Probe the number of waiting events, and perhaps fall asleep. Every 100 ms."""
         context.probe("event-buffer", self._most)
         self._most = len(self._waiting)
         if not self._is_awake:
@@ -64,7 +63,7 @@ class User:
             context.set_timer(WAKE, context.draw("user").between(*NAP_NS))
 
     def wake(self, context: Context) -> None:
-        """Take all that there is."""
+        """Deliver all waiting events."""
         self._is_awake = True
         self._is_called = False
         for delivery in self._waiting:

@@ -1,4 +1,4 @@
-"""A view: who is in the cluster. Every node acts on the view that it has installed; a higher number takes its place."""
+"""A view: the members of the cluster. Every node acts on its installed view; a view of a higher number replaces it."""
 
 from msgspec import Struct
 
@@ -7,16 +7,16 @@ from harness.core.machine import NodeId
 
 
 class Member(Struct, frozen=True, array_like=True):
-    """A node in a view. `since` is the number of the view in which this life of it came in.
+    """A node in a view. `since` is the number of the view in which this life of it joined.
 
-    A member that is not started takes part in transactions and epochs, but does not hold all data yet, nor all that
-    subscribers have not acknowledged, and cannot restore it by itself: with it alone the group counts as dead.
+    A member that is not started takes part in transactions and epochs, but does not yet hold all data, nor all
+    unacknowledged rows, and cannot restore them alone: with only this member the group counts as dead.
     """
 
     node: NodeId
     since: int
     is_started: bool = True
-    life: int = 0  # When the process started, in nanoseconds: tells this life from an earlier one before any view.
+    life: int = 0  # The start of the process, in nanoseconds: distinguishes lives before any view.
 
 
 class View(Struct, frozen=True, tag=True):
@@ -41,15 +41,18 @@ class View(Struct, frozen=True, tag=True):
 
     @property
     def joiner(self) -> Member | None:
-        """The member that is not started, if there is one: nodes are brought in one at a time."""
+        """The member that is not started, if there is one: nodes join one at a time."""
         return next((member for member in self.members if not member.is_started), None)
 
     def since(self, node: NodeId) -> int | None:
-        """The life of that node, None if it is no member."""
+        """The life of that node, or None if it is not a member."""
         return next((member.since for member in self.members if member.node == node), None)
 
     def replicas(self, fragment: int) -> tuple[NodeId, ...]:
-        """Who holds a fragment: the primary, then its backups. A node that came in later never goes before an older."""
+        """The nodes with a fragment: the primary, then its backups.
+
+        A node that joined later never precedes an older one.
+        """
         group = GROUPS[group_of_fragment(fragment)]
         turn = fragment // len(GROUPS) % len(group)
         preferred = group[turn:] + group[:turn]
@@ -68,12 +71,12 @@ class View(Struct, frozen=True, tag=True):
 
 
 def has_every_group(nodes: tuple[NodeId, ...]) -> bool:
-    """Can these nodes serve all data?"""
+    """True if these nodes can serve all data."""
     return {group_of(node) for node in nodes} == set(range(len(GROUPS)))
 
 
 def has_whole_group(nodes: tuple[NodeId, ...]) -> bool:
-    """Is a whole node group among them? Then no others can serve all data."""
+    """True if they include a whole node group: then no other nodes can serve all data."""
     return any(set(group) <= set(nodes) for group in GROUPS)
 
 

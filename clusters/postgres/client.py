@@ -1,17 +1,18 @@
-"""Speaks to the server for one process: transactions at the chosen isolation level, and an honest outcome of each.
+"""The client of one process: it runs transactions at the chosen isolation level, and reports each outcome exactly.
 
-Theory of operation. A transaction is BEGIN, a statement for each step, COMMIT, on a connection that is kept. What an
-error means says `sqlstates.py`; the line is drawn at the moment in which COMMIT is handed to the connection.
+Theory of operation. A transaction is BEGIN, a statement for each step, COMMIT, on a connection that is kept.
+`sqlstates.py` interprets errors; the decisive moment is when COMMIT is handed to the connection.
 1. `fail` before that moment, whatever happened; a connection in doubt is closed first.
-2. After it `ok` only by the answer COMMIT without a warning, `fail` only by a definite error, `info` in any other case.
-   A warning there says that the commit stands but may not have reached the standby.
-3. The number of a transaction and its position come from the server: the number from the first write; the position, the
-   end of the commit record, is looked up in the log behind COMMIT. If that fails the position is left out; deliveries
-   may tell it.
+2. After it `ok` only by the answer COMMIT without a warning, `fail` only by a definite error, `info` in any other
+   case.
+   A warning means that the commit holds but may not have reached the standby.
+3. The number of a transaction and its position come from the server: the number from the first write; the position,
+   the
+   end of the commit record, is looked up in the log after COMMIT. If that fails the position is left out; deliveries
+   may reveal it.
 4. The steps of a transaction do not depend on each other, so they travel together: two round trips hold locks for less
-   time than one for each step, and twice as many transactions succeed. The server carries them out one by one, with
-   others between them. COMMIT travels apart, with the look-up alone: what it is sent with would make more outcomes
-   unclear than need be.
+   time than one per step, and twice as many transactions succeed. The server carries them out one by one, interleaved
+   with others. COMMIT travels separately, with the look-up only: steps sent with it would make more outcomes unclear.
 """
 
 import asyncio
@@ -29,8 +30,8 @@ from harness.core.record import Json, MicroOp
 from harness.core.seams import Completion, Doors, Invocation
 
 _SECOND_NS: Final = 1_000_000_000
-_DIALS: Final = 3  # One attempt to connect takes so much of an operation's time at most.
-# Small tables would be read as a whole, and serializable transactions conflict about rows that they never asked for.
+_DIALS: Final = 3  # The share of an operation's time for one attempt to connect, as a divisor.
+# Else small tables are read as a whole, and serializable transactions conflict on rows that they did not request.
 _SESSION: Final = "-cenable_seqscan=off"
 LEVELS: Final = {
     "serializable": "SERIALIZABLE",
@@ -41,19 +42,19 @@ LEVELS: Final = {
 
 @dataclass(slots=True)
 class _Progress:
-    """How far an operation has come, for whoever must say what became of it."""
+    """The progress of an operation, which decides its outcome."""
 
     has_sent_commit: bool = False
     is_committed: bool = False
     txn: int | None = None
-    before: bytes = b""  # A position in the log before the commit, where there is a `txn`.
+    before: bytes = b""  # A position in the log before the commit, if there is a `txn`.
     position: int | None = None  # Of the commit.
-    answer: Completion | None = None  # To what is no transaction of a workload.
+    answer: Completion | None = None  # The completion of an operation that is not a transaction.
     steps: list[MicroOp] = field(default_factory=list)
 
 
 class PostgresClient:
-    """A process's way to the node that can be written to. `finds_positions`: with one log, positions mean something."""
+    """A process's connection to the writable node. `finds_positions`: positions are comparable, as there is one log."""
 
     def __init__(self, process: int, doors: Doors, *, isolation: str, finds_positions: bool) -> None:
         self._name = f"client-{process}"
@@ -64,17 +65,17 @@ class PostgresClient:
         self._line: Line | None = None
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
-        """Carry it out once, within that time. It is for who asks to try again."""
+        """The completion of an operation, carried out once within that time. Retries are up to the caller."""
         progress = _Progress()
         try:
             async with asyncio.timeout(timeout_ns / _SECOND_NS):
                 await self._carry_out(invocation, progress, timeout_ns)
-        except (Refused, OSError) as error:  # Time-outs are among the latter.
+        except (Refused, OSError) as error:  # They include time-outs.
             return await self._failed(progress, error, timeout_ns)
         return self._answered(progress)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._hang_up()
 
     async def _carry_out(self, invocation: Invocation, progress: _Progress, timeout_ns: int) -> None:
@@ -91,7 +92,7 @@ class PostgresClient:
         await self._commit(line, progress)
 
     async def _commit(self, line: Line, progress: _Progress) -> None:
-        """Commit, and look up where; once the first is answered, it matters no more whether the second is."""
+        """Commit, and look up the position; after COMMIT is answered, a failure of the look-up does not matter."""
         requests: list[Request] = [("COMMIT",)]
         if self._finds_positions and progress.txn is not None:
             requests.append((rows.COMMITTED_AT, progress.before, b"%d" % progress.txn))
@@ -104,7 +105,7 @@ class PostgresClient:
                 progress.is_committed = True
 
     async def _connected(self, within_s: float) -> Line:
-        """The connection that is kept, or a new one to the first node that takes writes. Raises Broken."""
+        """The open connection, or a new one to the first node that accepts writes. Raises Broken."""
         reason = "no node"
         for _ in self._nodes:
             if self._line is not None:
@@ -126,7 +127,7 @@ class PostgresClient:
         return self._line
 
     async def _rolled_back(self, timeout_ns: int) -> bool:
-        """Is the connection good for another transaction?"""
+        """True if the connection can be used for another transaction."""
         try:
             async with asyncio.timeout(timeout_ns / _SECOND_NS / _DIALS):
                 if self._line is not None:
@@ -136,7 +137,10 @@ class PostgresClient:
         return True
 
     async def _failed(self, progress: _Progress, error: Refused | OSError, timeout_ns: int) -> Completion:
-        """What that means. A connection in doubt is closed, so that nothing more of the operation can arrive."""
+        """The completion for that error.
+
+        A connection in doubt is closed, so that nothing more of the operation can arrive.
+        """
         is_standing, is_sure = False, False
         if isinstance(error, Refused):
             is_over = progress.has_sent_commit or await self._rolled_back(timeout_ns)
@@ -163,14 +167,14 @@ class PostgresClient:
         )
 
     def _hang_up(self) -> None:
-        """The next operation begins with another node."""
+        """Close the connection; the next operation begins with another node."""
         if self._line is not None:
             self._line.close()
             self._line = None
 
 
 def _table(mop: MicroOp) -> str:
-    """Where the key is: a register's name is text."""
+    """The table of the key: a register's name is text."""
     return rows.table_of(rows.REGISTER if isinstance(mop.key, str) else rows.LIST, mop.key)
 
 
@@ -186,7 +190,7 @@ def _request(mop: MicroOp) -> Request:
 
 
 def _stepped(mop: MicroOp, found: Sequence[Row], progress: _Progress) -> MicroOp:
-    """The step with what it read. A list to which nobody appended is empty, a register that nobody wrote holds None."""
+    """The step with its result. A list without appends is empty, a register never written holds None."""
     if mop.f == "r":
         stored = found[0][0] if found else None
         is_list = _table(mop).startswith(rows.LIST)
@@ -198,7 +202,7 @@ def _stepped(mop: MicroOp, found: Sequence[Row], progress: _Progress) -> MicroOp
 
 
 def _operation(invocation: Invocation) -> Request:
-    """What to ask of a single register: its value is [key, value], or for a cas [key, [old, new]]."""
+    """The request for a single register: its value is [key, value], or for a cas [key, [old, new]]."""
     key, value = cast("list[Json]", invocation.value)
     table, name = rows.table_of(rows.CELL, key), rows.encoded(key)
     match invocation.f:
@@ -212,7 +216,7 @@ def _operation(invocation: Invocation) -> Request:
 
 
 def _operated(invocation: Invocation, found: Sequence[Row]) -> Completion:
-    """How that ended: a read with what was held, and a cas that found something else did nothing."""
+    """The completion of a register operation. A read has the held value; a cas that found another value did nothing."""
     key, _ = cast("list[Json]", invocation.value)
     done = Completion(outcome="ok", value=invocation.value)
     if invocation.f == "read":

@@ -1,4 +1,4 @@
-"""The two clusters as a whole: one with a change stream, whose primary comes back; and one whose standby takes over."""
+"""The two PostgreSQL clusters: one with a change stream, whose primary restarts; and one whose standby takes over."""
 
 from functools import partial
 from typing import Final
@@ -39,7 +39,7 @@ def standing_cluster() -> System:
         name="postgres",
         summary="PostgreSQL 15: a primary with a physical standby, and its logical change stream",
         nodes=(*_SERVERS, *(Node(name, SUBSCRIBER) for name in _SUBSCRIBERS)),
-        # Nobody asks the standby anything here; by that door it is seen to be there.
+        # Nobody sends operations to the standby here; this entry shows that it is reachable.
         dials=((CLIENT, "primary"), (CLIENT, "standby"), (SUBSCRIBER, "primary"), ("standby", "primary")),
         service=service,
         prepare=partial(prepare, slots=_SUBSCRIBERS),
@@ -57,11 +57,11 @@ def standing_cluster() -> System:
 
 
 def failover_cluster() -> System:
-    """A primary and its standby, which is promoted when the primary is gone."""
+    """A primary and its standby, which is promoted when the primary is lost."""
     return System(
         name="postgres-failover",
         summary="PostgreSQL 15: a primary, and a standby that takes its place",
-        # Of one role, as either may lead.
+        # They share a role, as either may lead.
         nodes=(Node(PRIMARY, SERVER), Node(STANDBY, SERVER)),
         dials=((CLIENT, SERVER), (SERVER, SERVER)),
         service=service,

@@ -1,8 +1,8 @@
 """One connection to a server, over libpq as psycopg wraps it, waiting on the running event loop.
 
-This is the only file that knows psycopg. Statements go through libpq itself rather than psycopg's connections. When a
-task is cancelled (a time-out, a crash) those send the server a cancel request, which at COMMIT would end the wait for
-the standby and so weaken what is tested; and they do not speak the replication protocol.
+Only this file uses psycopg. Statements go through libpq itself rather than psycopg's connections. When a task is
+cancelled (a time-out, a crash) those send the server a cancel request, which at COMMIT would end the wait for the
+standby and so weaken the test; and they do not support the replication protocol.
 """
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -18,19 +18,19 @@ from harness.core.seams import Address
 Row = tuple[bytes | None, ...]
 Request = tuple[str, *tuple[bytes, ...]]  # A statement, and its parameters.
 T = TypeVar("T")
-_INTERVAL_S: Final = 1.0  # How often waiting looks up for nothing; nobody depends on it.
+_INTERVAL_S: Final = 1.0  # The interval at which a wait wakes up for nothing; nothing depends on it.
 _DONE: Final = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COPY_BOTH)
 
 
 class Answer(NamedTuple):
-    """What came of a statement: its tag, such as COMMIT, and its rows."""
+    """The result of a statement: its tag, such as COMMIT, and its rows."""
 
     tag: str
     rows: list[Row]
 
 
 class Broken(OSError):
-    """The connection could not be made, or has ended."""
+    """The connection could not be opened, or has ended."""
 
 
 class Refused(Exception):
@@ -42,29 +42,29 @@ class Refused(Exception):
 
     @property
     def ends_connection(self) -> bool:
-        """Has the server hung up with it?"""
+        """True if the server closed the connection with the error."""
         return self.severity != "ERROR"
 
 
 class Line:
-    """An open connection. `warnings` are the codes of the warnings that came since it was last emptied."""
+    """An open connection. `warnings` are the codes of warnings received since it was last emptied."""
 
     def __init__(self, pgconn: pq.abc.PGconn) -> None:
         self._pgconn = pgconn
-        self._names: dict[str, bytes] = {}  # Under which statements are prepared.
+        self._names: dict[str, bytes] = {}  # The names of prepared statements.
         self._prepared = 0
         self.warnings: list[str] = []
         pgconn.notice_handler = self._noticed
         pgconn.enter_pipeline_mode()
 
     def close(self) -> None:
-        """Hang up. The server undoes what is open."""
+        """Close the connection. The server rolls back an open transaction."""
         self._pgconn.finish()
 
     async def ask(self, *requests: Request) -> AsyncGenerator[Answer, None]:
-        """The answers to statements with their parameters, all sent at once; each is told as it comes.
+        """The answers to statements with their parameters, all sent at once; each is yielded as it arrives.
 
-        What the first that fails has behind it is not carried out. Raises Refused for that one, and Broken.
+        Statements after the first failing one are not carried out. Raises Refused for that one, and Broken.
         """
         known = dict(self._names)
         with _broken():
@@ -83,9 +83,9 @@ class Line:
                 if error.ends_connection:
                     raise
                 refused = error
-        await self._wait(generators.fetch_many(self._pgconn))  # That was all, says the server.
+        await self._wait(generators.fetch_many(self._pgconn))  # The server reports that this was all.
         if refused is not None:
-            self._names = known  # What was to be prepared behind it was not.
+            self._names = known  # Statements after it were not prepared.
             raise refused
 
     async def run(self, *requests: Request) -> list[Answer]:
@@ -93,14 +93,17 @@ class Line:
         return [answer async for answer in self.ask(*requests)]
 
     async def start_replication(self, statement: str) -> None:
-        """From now on only `received` and `tell` may be used. Raises Broken, Refused."""
+        """Start replication; from now on only `received` and `tell` may be used. Raises Broken, Refused."""
         with _broken():
             self._pgconn.exit_pipeline_mode()
             self._pgconn.send_query(statement.encode())
         _checked(await self._wait(generators.execute(self._pgconn)))
 
     async def received(self, within_s: float) -> list[bytes]:
-        """What has come, after a while if nothing has; perhaps nothing. Raises Broken when the stream has ended."""
+        """The received messages, after a wait if there are none; possibly empty.
+
+        Raises Broken when the stream has ended.
+        """
         messages = self._drained()
         if not messages:
             await self._wait(_arrival(), within_s)
@@ -110,7 +113,7 @@ class Line:
         return messages
 
     async def tell(self, message: bytes) -> None:
-        """Tell the source of a stream something. Raises Broken."""
+        """Send a message to the source of a stream. Raises Broken."""
         await self._wait(generators.copy_to(self._pgconn, message))
 
     def _drained(self) -> list[bytes]:
@@ -126,7 +129,7 @@ class Line:
                     raise Broken("the stream has ended")
 
     def _send(self, statement: str, *parameters: bytes) -> tuple[bool, ...]:
-        """Put a statement on its way. Returns, for each result to come, whether it is what was asked for."""
+        """Send a statement. Returns, for each result to come, True if it is the requested one."""
         is_new = statement not in self._names
         if is_new:
             self._prepared += 1
@@ -145,7 +148,7 @@ class Line:
 
 
 async def dial(address: Address, *, name: str, **more: str) -> Line:
-    """A connection, under that name; `more` are further words of the connection string. Raises Broken."""
+    """A connection under that name; `more` are further options of the connection string. Raises Broken."""
     words = conninfo(address, application_name=name, sslmode="disable", gssencmode="disable", **more)
     with _broken():
         return Line(await waiting.wait_conn_async(generators.connect(words), _INTERVAL_S))
@@ -153,7 +156,7 @@ async def dial(address: Address, *, name: str, **more: str) -> Line:
 
 @contextmanager
 def _broken() -> Iterator[None]:
-    """What libpq raises is that the connection has ended: errors of the server are results."""
+    """Turn libpq's exceptions into Broken, since they mean a lost connection: errors of the server are results."""
     try:
         yield
     except Error as error:
@@ -161,7 +164,7 @@ def _broken() -> Iterator[None]:
 
 
 def _arrival() -> PQGen[None]:
-    """Something has come, or it has been waited for long enough."""
+    """Wait until something arrives or the interval has passed."""
     yield waiting.Wait.R
 
 
@@ -182,7 +185,7 @@ def _answer(result: pq.abc.PGresult) -> Answer:
 
 
 def _trouble(result: pq.abc.PGresult) -> Exception:
-    """What an answer that is an error means. One without a code is made by libpq, where the connection has ended."""
+    """The exception for an error result. Without a code it was made by libpq, because the connection has ended."""
     sqlstate = _field(result, pq.DiagnosticField.SQLSTATE)
     if not sqlstate:
         return Broken(result.get_error_message().strip() or f"an answer of status {result.status}")

@@ -1,13 +1,13 @@
-"""The messages of a replication connection, and what they say of transactions: bytes in, values out.
+"""The messages of a replication connection, decoded into transactions: bytes in, values out.
 
-Two layers. The replication protocol carries messages of a plugin, and keep-alives with how far the source has decoded.
-The plugin pgoutput, version 1, sends each transaction when it has been committed, whole, in the order of commits: a
-begin, its rows, a commit; and the description of a table before its first row.
-1. A position is the end of a transaction's commit record. Rows are told when the commit has come: before that the end
-   is not known, and a connection that breaks in between leaves nothing half told.
-2. A keep-alive names how far the source has read its log and sent what it found committed. So nothing at or below it
-   follows; of transactions that are open it says nothing, for their commits lie above. Where a session begins, the
-   source reads from before the place that was asked for, and names places that lie behind: those say nothing new.
+Two layers. The replication protocol carries messages of a plugin, and keep-alives with the position up to which the
+source has decoded. The plugin pgoutput, version 1, sends each transaction when it has been committed, whole, in the
+order of commits: a begin, its rows, a commit; and the description of a table before its first row.
+1. A position is the end of a transaction's commit record. Rows are delivered once the commit has arrived: before that
+   the end is not known, and a connection that breaks in between leaves no partial delivery.
+2. A keep-alive names the position up to which the source has read its log and sent all commits. So nothing at or below
+   it follows; it says nothing about open transactions, as their commits lie above. At the start of a session the
+   source reads from before the requested position, and names lower positions: those carry no new information.
 Source: documentation of PostgreSQL 15, chapters 55.4, 55.5 and 55.9 (replication protocol, formats of pgoutput).
 """
 
@@ -17,7 +17,7 @@ from typing import Final
 
 from harness.core.errors import ProtocolError
 
-_SENT: Final = struct.Struct("!qqq")  # Where the message begins in the log, how far the log is, the source's clock.
+_SENT: Final = struct.Struct("!qqq")  # The message's position in the log, the end of the log, the source's clock.
 _ALIVE: Final = struct.Struct("!qqB")
 _BEGIN: Final = struct.Struct("!qqI")
 _COMMIT: Final = struct.Struct("!Bqqq")
@@ -28,7 +28,7 @@ _LONG: Final = struct.Struct("!I")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row as a transaction has left it: its table, and its columns as text, None for null."""
+    """A row as a transaction left it: its table, and its columns as text, None for null."""
 
     table: str
     columns: tuple[bytes | None, ...]
@@ -45,7 +45,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """Nothing at or below that position follows. `asks`: the source wants to hear from us."""
+    """Nothing at or below that position follows. `asks`: the source requests a reply."""
 
     position: int
     asks: bool
@@ -53,14 +53,14 @@ class Alive:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads the messages of one session, in order."""
+    """A decoder of one session's messages, in order."""
 
     _tables: dict[int, str] = field(default_factory=dict)
     _txn: int | None = None
     _rows: list[Row] = field(default_factory=list)
 
     def read(self, message: bytes) -> Committed | Alive | None:
-        """What is new with that message; None if it only adds to a transaction. Raises ProtocolError."""
+        """The result of a message; None if it only adds to a transaction. Raises ProtocolError."""
         try:
             match message[:1]:
                 case b"w":
@@ -87,7 +87,7 @@ class Reader:
             case b"D" | b"T":
                 raise ProtocolError("a row was deleted, or a table emptied: no workload does that")
             case _:
-                pass  # Origins and types: nothing that a subscriber of ours needs.
+                pass  # Origins and types: our subscribers do not need them.
         return None
 
     def _committed(self, position: int) -> Committed:
@@ -102,7 +102,7 @@ class Reader:
         self._tables[number] = name.decode()
 
     def _change(self, message: bytes) -> None:
-        """An insert, or an update, which may say first how the row was known before."""
+        """Add an insert, or an update, which may have the row's former key or columns first."""
         if self._txn is None:
             raise ProtocolError("a row came outside a transaction")
         (number,) = _LONG.unpack_from(message, 1)
@@ -118,7 +118,7 @@ class Reader:
 
 
 def status(confirmed: int, *, asks: bool = False) -> bytes:
-    """The message that confirms everything up to that position; `asks` for a keep-alive in return.
+    """The message that confirms everything up to that position; `asks` requests a keep-alive in return.
 
     The clock is left out: the source keeps it for display only.
     """
@@ -131,7 +131,7 @@ def lsn(position: int) -> str:
 
 
 def _columns(message: bytes, at: int) -> tuple[int, tuple[bytes | None, ...]]:
-    """Where the columns end that begin there, and what they are."""
+    """The end of the columns that begin there, and the columns."""
     (count,) = _SHORT.unpack_from(message, at)
     at += _SHORT.size
     columns: list[bytes | None] = []

@@ -1,4 +1,4 @@
-"""Deliberate bugs, by name: of our subscriber, for PostgreSQL's own we leave to PostgreSQL."""
+"""Deliberate bugs, by name: in our subscriber; PostgreSQL's own bugs are left to PostgreSQL."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""What PostgreSQL 15 guarantees, by its documentation, as data; and which of it holds with which options."""
+"""The guarantees of PostgreSQL 15, from its documentation, as data; and the options under which each holds."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from harness.core.machine import Settings
 from harness.core.promises import Promise, StreamContract
 
 STREAM: Final = StreamContract(
-    closed="<=",  # A position is the end of a commit record; what ends there has been sent.
+    closed="<=",  # A position is the end of a commit record; commits that end there have been sent.
     cut="position",
     position="lsn",
     order_key="global",
@@ -20,7 +20,7 @@ STREAM: Final = StreamContract(
     identity="position+key+ordinal",
     wm_scope="session",
     acknowledged="held",  # A session begins at the position that its subscriber kept.
-    wm_idle="rests",  # Without anything new in the log there is nothing further to say.
+    wm_idle="rests",  # Without new entries in the log there is nothing to announce.
 )
 
 
@@ -143,12 +143,12 @@ OF_STREAM: Final = (
         19, "Slots show the same transactions: each is an independent stream of the same log.", _SLOTS, "split-view"
     ),
     _promise(20, "Changes replayed in order give the state of the source.", _DECODING, "state-mismatch"),
-    # A stream in the order of commit records, while transactions see each other in the order in which commits become
-    # visible, a little later: of two that commit at once, the second in the log may be visible first. A reader between
+    # The stream has the order of commit records, while transactions see each other in the order in which commits become
+    # visible, a little later: of two concurrent ones, the second in the log may be visible first. A reader in between
     # has the second and lacks the first, and a watermark between their records has the first and lacks the second. The
-    # circle has the reader's rw, so that no class with an rw is forbidden, at any level. Without one, each step goes
-    # up in the log: a commit is seen, overwritten or answered only after its record was written, and whoever saw,
-    # overwrote or came after it writes its own record later. One log has one order for all slots.
+    # cycle has the reader's rw, so no class with an rw is forbidden, at any level. Without an rw, each step goes
+    # up in the log: a commit is seen, overwritten or answered only after its record was written, and the transaction
+    # that saw, overwrote or followed it writes its own record later. One log has one order for all slots.
     _promise(
         21,
         "What a position contains is a consistent cut, the same for all: with a transaction all that it built upon.",
@@ -177,10 +177,10 @@ OF_FAILOVER: Final = (*OF_LEVELS, FRESH, SYNCHRONOUS, PROMOTED)
 
 
 def holds(promise: Promise, settings: Settings) -> bool:
-    """Of the promises on isolation that of the chosen level holds."""
+    """True if the promise holds with those settings: of the isolation promises, only that of the chosen level."""
     return _LEVELS.get(promise.id) in (None, settings.options["isolation"])
 
 
 def holds_after_failover(promise: Promise, settings: Settings) -> bool:
-    """An asynchronous standby may lack the end of the log: then nothing is promised of what was lost with it."""
+    """True if the promise holds after a failover. With an asynchronous standby the end of the log may be lost."""
     return holds(promise, settings) and (promise is PROMOTED or settings.options["replication"] == SYNC)

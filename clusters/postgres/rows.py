@@ -1,8 +1,8 @@
-"""How lists and registers are stored, and the statements for them.
+"""The storage of lists and registers, and the statements for them.
 
-Keys are spread over several tables of each sort. A key is its JSON. A list is the JSON of its elements, one a line, so
-that an append is a concatenation; a register is the JSON of what it holds. Each statement that writes changes one row,
-so that the change stream has one row for each write of a transaction, in order.
+Keys are distributed over several tables of each kind. A key is stored as its JSON, a list as the JSON of its elements,
+one per line, so that an append is a concatenation, and a register as the JSON of its value. Each statement that writes
+changes one row, so that the change stream has one row for each write of a transaction, in order.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import msgspec
 from harness.core.record import Json
 
 TABLES: Final = 3
-LIST, REGISTER, CELL = "list", "register", "cell"  # A cell is a register that is in no transaction, and in no stream.
+LIST, REGISTER, CELL = "list", "register", "cell"  # A cell is a register outside transactions and streams.
 STREAMED: Final = tuple(f"{sort}_{number}" for sort in (LIST, REGISTER) for number in range(TABLES))
 PUBLICATION: Final = "seamark"
 LSN: Final = "pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
@@ -22,7 +22,7 @@ _LOCKS: Final = {"shared": " FOR SHARE", "exclusive": " FOR UPDATE"}
 
 
 def table_of(sort: str, key: Json) -> str:
-    """The table in which that key is."""
+    """The table of that key."""
     if sort == CELL:
         return CELL
     number = key if isinstance(key, int) else sum(encoded(key))
@@ -30,7 +30,7 @@ def table_of(sort: str, key: Json) -> str:
 
 
 def set_up() -> Sequence[str]:
-    """The statements that make everything clients need; they may be repeated."""
+    """The statements that create everything clients need; they can be repeated."""
     tables = [
         f"CREATE TABLE IF NOT EXISTS {name} (key text PRIMARY KEY, value text NOT NULL)" for name in (*STREAMED, CELL)
     ]
@@ -42,7 +42,7 @@ def set_up() -> Sequence[str]:
 
 
 def slot(name: str) -> str:
-    """The statement that makes a logical slot, unless there is one."""
+    """The statement that creates a logical slot, unless it exists."""
     return (
         f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput') "  # noqa: S608  A slot of ours.
         f"WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '{name}')"
@@ -50,22 +50,28 @@ def slot(name: str) -> str:
 
 
 def read(table: str, lock: str | None = None) -> str:
-    """Takes a key. Under a lock, "shared" or "exclusive", a row that is there is held until the end."""
+    """The statement that reads a key.
+
+    Under a lock, "shared" or "exclusive", an existing row stays locked until the end.
+    """
     return f"SELECT value FROM {table} WHERE key = $1{_LOCKS.get(lock or '', '')}"  # noqa: S608  A table of ours.
 
 
 def append(table: str) -> str:
-    """Takes a key and an element. Returns the transaction's number, and a position before its commit."""
+    """The statement that appends an element to a key.
+
+    It returns the transaction's number, and a position before its commit.
+    """
     return _upsert(table, "held.value || E'\\n' || excluded.value")
 
 
 def write(table: str) -> str:
-    """Takes a key and what it shall hold. Returns the same as an append."""
+    """The statement that sets a key to a value. It returns the same as an append."""
     return _upsert(table, "excluded.value")
 
 
 def swap(table: str) -> str:
-    """Takes a key, what it shall hold, and what it must hold for that. Returns a row if it did."""
+    """The statement that sets a key from an expected value, its third parameter. It returns a row if it did."""
     return f"UPDATE {table} SET value = $2 WHERE key = $1 AND value = $3 RETURNING key"  # noqa: S608  A table of ours.
 
 
@@ -77,33 +83,33 @@ COMMITTED_AT: Final = (
 
 
 def encoded(value: Json) -> bytes:
-    """A key, an element, or what a register holds, as it is stored. It has no line break."""
+    """The stored form of a key, an element, or a register's value. It has no line break."""
     return msgspec.json.encode(value)
 
 
 def decoded(stored: bytes) -> Json:
-    """What was `encoded`."""
+    """The value of a stored form."""
     value: Json = msgspec.json.decode(stored)
     return value
 
 
 def elements(stored: bytes | None) -> list[Json]:
-    """A list, as it is stored; None is a list to which nobody has appended."""
+    """The list in a stored row; None is a list without appends."""
     return [] if stored is None else [decoded(line) for line in stored.split(_NEWLINE)]
 
 
 def held(stored: bytes | None) -> Json:
-    """What a register holds, as it is stored; None is a register that nobody has written."""
+    """The register's value in a stored row; None is a register never written."""
     return None if stored is None else decoded(stored)
 
 
 def number(found: Sequence[Sequence[bytes | None]]) -> int | None:
-    """The one number that was asked for, if it was found."""
+    """The single number that was queried, or None if it was not found."""
     return int(found[0][0]) if len(found) == 1 and found[0][0] is not None else None
 
 
 def shown(table: str, stored: bytes) -> Json:
-    """What a changed row says of its change: the element that was appended last, or what the register holds."""
+    """The change that a changed row shows: the last appended element, or the register's value."""
     return decoded(stored.rpartition(_NEWLINE)[2] if table.startswith(LIST) else stored)
 
 

@@ -1,7 +1,7 @@
-"""What to start for each node: the primary, or its physical standby, with the settings that a test needs.
+"""The server for each node: the primary, or its physical standby, with the settings that a test needs.
 
-The standby's folder is a copy of the primary, made on its first start (`start-postgres` in the image's recipe). Nothing
-here weakens durability: fsync, full_page_writes and synchronous_commit stay on.
+The standby's folder is a copy of the primary, made on its first start (`start-postgres` in the image's recipe).
+Nothing here weakens durability: fsync, full_page_writes and synchronous_commit stay on.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ USER: Final = "seamark"
 DATABASE: Final = "postgres"
 PORT: Final = 5432
 SYNC: Final = "sync"
-# The request for encryption, which a server answers with one byte, whatever its state.
+# The request for encryption, which a server answers with one byte in any state.
 HELLO: Final = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
 FOLDER: Final = "/var/lib/postgresql/seamark"
 
@@ -24,11 +24,11 @@ _ALWAYS: Final = {
     "hot_standby": "on",
     "max_connections": "200",
     "shared_buffers": "64MB",
-    # Who is cut off holds locks no longer than that; and who has hung up, no longer than it takes to see it.
+    # A disconnected client holds locks no longer than that; one that closed its connection, only until this is noticed.
     "idle_in_transaction_session_timeout": "5s",
     "client_connection_check_interval": "500ms",
     "deadlock_timeout": "100ms",
-    # A crash is followed by a sync of the whole folder: of its file system at once, not of a thousand files in turn.
+    # A crash is followed by a sync of the whole folder: of its file system at once, not of a thousand single files.
     "recovery_init_sync_method": "syncfs",
     # A broken replication connection is noticed, and its slot free again, well within the time to settle.
     "wal_sender_timeout": "8s",
@@ -39,7 +39,7 @@ _ALWAYS: Final = {
 
 
 def service(node: NodeId, peers: Doors, settings: Settings) -> Service:
-    """The primary, or a standby that dials the primary at its door among `peers`."""
+    """The primary, or a standby that dials the primary at its address in `peers`."""
     return Service(
         image="seamark-postgres",
         port=PORT,
@@ -51,7 +51,7 @@ def service(node: NodeId, peers: Doors, settings: Settings) -> Service:
 
 
 def conninfo(address: Address, **more: str) -> str:
-    """The connection string of a server; `more` are further words, none of which may hold blanks or quotes."""
+    """The connection string of a server; `more` are further options, without blanks or quotes."""
     words = {"host": address.host, "port": str(address.port), "user": USER, "dbname": DATABASE, **more}
     return " ".join(f"{name}={value}" for name, value in words.items())
 

@@ -1,4 +1,4 @@
-"""What is done to running servers from outside: tables and slots before a run, and the promotion of the standby."""
+"""Actions on running servers from outside: creating tables and slots before a run, and promoting the standby."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _PROMOTED_WITHIN_S = 30
 
 
 async def prepare(doors: Doors, _: Settings, /, *, slots: Sequence[str] = ()) -> None:
-    """Make the tables, their publication, and those slots, as far as they are not there. Raises OSError."""
+    """Create the tables, their publication, and those slots, unless they exist. Raises OSError."""
     line = await dial(doors[PRIMARY], name="prepare", target_session_attrs="read-write")
     try:
         for statement in (*rows.set_up(), *map(rows.slot, slots)):
@@ -24,7 +24,7 @@ async def prepare(doors: Doors, _: Settings, /, *, slots: Sequence[str] = ()) ->
 
 
 async def fail_over(dead: NodeId, doors: Doors, _: Settings) -> NodeId:
-    """Promote the standby, and return it when it takes writes. Raises OSError if it does not."""
+    """Promote the standby; return it once it accepts writes. Raises OSError if it does not."""
     if dead == STANDBY:
         raise OSError(f"{PRIMARY} leads already: there is nothing to promote for a dead {STANDBY}")
     line = await dial(doors[STANDBY], name="fail-over")

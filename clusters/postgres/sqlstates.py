@@ -1,10 +1,10 @@
-"""What an error of the server says about a transaction: the declared list of definite errors.
+"""The meaning of a server's error for a transaction: the declared list of definite errors.
 
-1. Until COMMIT has been sent, every error is definite: the server commits an open transaction only when it is asked to,
-   and undoes it when its connection ends. That goes for time-outs and broken connections as well: what has not been
-   sent cannot arrive, as the connection it would have to arrive on is closed before the outcome is told.
-2. From then on only an answer counts. An error with severity ERROR and a code of this list says that the transaction
-   was undone; anything else (another code, FATAL, PANIC, a warning, no answer) leaves it open.
+1. Until COMMIT has been sent, every error is definite: the server commits an open transaction only on request, and
+   rolls it back when its connection ends. The same holds for time-outs and broken connections: an unsent COMMIT cannot
+   arrive, as its connection is closed before the outcome is reported.
+2. From then on only an answer counts. An error with severity ERROR and a code of this list means that the transaction
+   was rolled back; with anything else (another code, FATAL, PANIC, a warning, no answer) the outcome is unknown.
 Source: documentation of PostgreSQL 15, appendix A (error codes), chapters 55.2 (message flow) and 13.2 (isolation).
 """
 
@@ -36,5 +36,5 @@ ERROR: Final = "ERROR"
 
 
 def is_definite(severity: str, sqlstate: str) -> bool:
-    """Does this answer to COMMIT say that nothing was committed, and never will be?"""
+    """True if this answer to COMMIT means that nothing was committed, and never will be."""
     return severity == ERROR and sqlstate in DEFINITE

@@ -1,13 +1,13 @@
-"""Follows the change stream of the primary from a logical slot, and keeps how far it has come.
+"""Follows the change stream of the primary from a logical slot, and keeps its position.
 
-Theory of operation. A session asks for everything behind the position that is kept; the source begins there, or behind
-what was confirmed, whichever is later. What comes is delivered transaction by transaction, each with the watermark of
+Theory of operation. A session requests everything after the kept position; the source begins there, or after the
+confirmed position, whichever is later. The stream is delivered transaction by transaction, each with the watermark of
 its own commit, as commits come in the order of positions; keep-alives give the watermarks between.
-1. A position is kept when all that it closes has been delivered, and confirmed when it is kept. So what was confirmed
-   is never above what is kept, and the source skips nothing that a crash could have lost.
-2. What was delivered and not yet kept comes again after a crash: at least once.
-3. Inside a session watermarks rise; a keep-alive that says nothing new is no watermark.
-4. What was confirmed anew is recorded as a checkpoint, once it is on its way.
+1. A position is kept once everything at or below it has been delivered, and confirmed once it is kept. So the
+   confirmed position is never above the kept one, and the source skips nothing that a crash could have lost.
+2. Events delivered above the kept position are repeated after a crash: at least once.
+3. Inside a session watermarks rise; a keep-alive without a new position is not a watermark.
+4. A newly confirmed position is recorded as a checkpoint, once its message is sent.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from harness.core.machine import Delivery, NodeId, Settings
 from harness.core.seams import Deliver, Doors
 
 POSITION: Final = "position"
-_QUIET_S: Final = 0.1  # After so long without a message the source is asked how far it is.
+_QUIET_S: Final = 0.1  # After this long without a message the source is queried for its position.
 
 
 class PostgresSubscriber:
-    """s1 or s2: each has the slot of its own name."""
+    """The subscriber s1 or s2: each uses the slot of its own name."""
 
     def __init__(self, node: NodeId, doors: Doors, settings: Settings, kept: dict[str, object]) -> None:
         self._node, self._door, self._kept = node, doors[PRIMARY], kept
@@ -33,7 +33,7 @@ class PostgresSubscriber:
         self._confirms_first = planted.CONFIRM_BEFORE_STORE in settings.bugs
 
     async def receive(self, deliver: Deliver) -> None:
-        """One session. Raises OSError when there is no connection, and when it ends."""
+        """Run one session. Raises OSError if there is no connection, and when the session ends."""
         line = await dial(self._door, name=self._node, replication="database")
         try:
             begin = self._reached()
@@ -54,7 +54,7 @@ class PostgresSubscriber:
             messages = await line.received(_QUIET_S)
             news = [new for new in map(reader.read, messages) if new is not None]
             received = max([received, *(new.position for new in news)])
-            if self._confirms_first:  # And what is confirmed waits in memory until more has come.
+            if self._confirms_first:  # And the confirmed position waits in memory until more has arrived.
                 await self._confirm(line, received, deliver, asks=not messages)
                 waiting, news = news, waiting
             for new in news:
@@ -77,7 +77,7 @@ class PostgresSubscriber:
             self._kept[POSITION] = new.position
 
     def _reached(self) -> int:
-        """The position that is kept: everything at or below it has been delivered."""
+        """The kept position: everything at or below it has been delivered."""
         position = self._kept.get(POSITION, 0)
         assert isinstance(position, int)
         return position

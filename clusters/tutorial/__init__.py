@@ -1,4 +1,4 @@
-"""The cluster that teaches. See README.md."""
+"""A small cluster that serves as a tutorial. See README.md."""
 
 from clusters.tutorial.cluster import Tutorial as Cluster
 

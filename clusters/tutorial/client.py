@@ -1,4 +1,4 @@
-"""Speaks to the tutorial for one process: finds the primary, and says honestly what is not known."""
+"""The client of one process: it finds the primary, and reports unknown outcomes as unknown."""
 
 from typing import Literal, cast
 
@@ -10,14 +10,17 @@ from harness.core.seams import CallFailed, Completion, Connection, Invocation
 
 
 class TutorialClient:
-    """Remembers who led last."""
+    """A client that remembers the last leader."""
 
     def __init__(self, process: int, connection: Connection) -> None:
         self._connection = connection
         self._target = DATA_NODES[process % len(DATA_NODES)]
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
-        """Ask each data node at most once. Only a node that may have begun the transaction makes it `info`."""
+        """The outcome, after trying each data node at most once.
+
+        It is `info` only if a node may have begun the transaction.
+        """
         request = _request(invocation)
         reason = "no data node leads"
         for _ in DATA_NODES:
@@ -43,7 +46,7 @@ class TutorialClient:
 
 
 def _request(invocation: Invocation) -> Transact | Operate:
-    """What to ask of a node: a transaction, or an operation whose value is [key, value], with [old, new] for a cas."""
+    """The request for a node: a transaction, or an operation whose value is [key, value], with [old, new] for a cas."""
     if invocation.mops is not None:
         return Transact(invocation.mops)
     f = cast('Literal["read", "write", "cas"]', invocation.f)
@@ -55,7 +58,7 @@ def _request(invocation: Invocation) -> Transact | Operate:
 
 
 def _held(invocation: Invocation, held: Held, node: str) -> Completion:
-    """How an operation on a register ended: a read saw what was held, a cas that found something else did nothing."""
+    """The completion of a register operation: a read has the held value; a cas that found another value did nothing."""
     done = Completion(outcome="ok", value=invocation.value, node=node, commit_ts=held.position)
     if not held.is_done:
         return msgspec.structs.replace(done, outcome="fail", error=f"the register held {held.value}")

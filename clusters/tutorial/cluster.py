@@ -1,4 +1,4 @@
-"""The tutorial as a whole: its nodes, its links, and what it declares."""
+"""The whole tutorial cluster: its nodes, its links, and its declarations."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -81,9 +81,9 @@ class Tutorial:
         return TutorialClient(process, connection)
 
     def bounds(self, settings: Settings) -> Bounds:
-        """Nothing beyond its promises: no number of a run."""
+        """No limits beyond the promises: none depends on a run."""
         return Bounds()
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """All of them, always."""
+        """All promises, always."""
         return self.promises

@@ -1,23 +1,23 @@
-"""The coordinator: decides who leads.
+"""The coordinator: decides which node leads.
 
-Theory of operation. Data nodes send heartbeats. The coordinator numbers views, keeps the latest on disk, and tells it
-to whoever sends a heartbeat.
-1. A view is durable before anybody hears of it, so no number is ever given twice.
-2. A backup is promoted only if the primary said, in this very view, that the backup has its whole log; from then on
-   the primary commits nothing without it. So the promoted node has all that was ever acknowledged.
-3. Silence is measured by the wall clock, which may jump or stand still: that can depose a healthy node, or leave a dead
-   one in its place for a while, but no wrong guess breaks 2.
+Theory of operation. Data nodes send heartbeats. The coordinator numbers views, keeps the latest on disk, and sends it
+to every node that sends a heartbeat.
+1. A view is durable before any node learns of it, so no number is ever given twice.
+2. A backup is promoted only if the primary reported, in the same view, that the backup has its whole log; from then on
+   the primary commits nothing without it. So the promoted node has everything ever acknowledged.
+3. Silence is measured by the wall clock, which may jump or freeze: that can depose a healthy node, or keep a dead one
+   in the view for a while, but no wrong guess breaks 2.
 """
 
 from clusters.tutorial.messages import DATA_NODES, Heartbeat, View
 from harness.core.machine import Context, Durable, Event, Received, Settings, Synced, TimerFired
 
 MS = 1_000_000
-FAR_NS = 10 * MS  # Clocks that are well kept are closer to each other.
+FAR_NS = 10 * MS  # Well-kept clocks differ by less.
 
 
 class Coordinator:
-    """One node, without a replica of its own: while it is down, nobody is promoted and the last view goes on."""
+    """The single coordinator: while it is down, nobody is promoted and the last view stays in force."""
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         view = durable.value("view")
@@ -53,10 +53,10 @@ class Coordinator:
                 pass
 
     def dump(self, context: Context) -> None:
-        """Nothing that a check asks for."""
+        """Do nothing: no check needs the coordinator's state."""
 
     def _look(self, context: Context) -> None:
-        """Change the view if a node of it is silent, or if one outside it is back."""
+        """Change the view if a node in it is silent, or a node outside it is back."""
         alive = [node for node in DATA_NODES if context.local_clock_ns() - self.heard_ns[node] < self.suspect_ns]
         number, primary, backup = self.view.number + 1, self.view.primary, self.view.backup
         if primary not in alive and backup in alive and self.is_caught_up:

@@ -1,15 +1,16 @@
 """A data node: the primary orders transactions in a log, its backup holds a copy.
 
-Theory of operation. The log is the database: position p is the transaction at index p - 1, and the lists are what its
-appends add up to. A client is answered when its transaction is committed.
+Theory of operation. The log is the database: position p is the transaction at index p - 1, and the lists are the
+result of its appends. A client gets its answer when its transaction is committed.
 1. An entry is on the primary's disk before it is sent to the backup, so the backup's log is never ahead of it: two
    entries of one view at one index are the same entry.
 2. An entry is committed when the backup of this view has it on disk, or when the view has no backup. Reads are entries
-   too, so a deposed primary, which no backup answers, can show nobody an old state.
-3. A view is on disk before it is obeyed; a node ignores what a lower view says. So a deposed primary commits nothing.
-4. A backup keeps the longest common beginning of its log and the primary's; the rest of its own was never committed.
-   `matched` says how far it knows them to be the same in this view; what starts behind that is not taken.
-5. Transactions are streamed whole and in order, and a watermark names the last one sent to that very subscriber.
+   too, so a deposed primary, which gets no answer from a backup, cannot return an old state.
+3. A view is on disk before it is obeyed; a node ignores messages of a lower view. So a deposed primary commits
+   nothing.
+4. A backup keeps the longest common prefix of its log and the primary's; the rest of its own was never committed.
+   `matched` is the length known to be equal in this view; entries that start after it are not accepted.
+5. Transactions are streamed whole and in order, and a watermark names the last one sent to that subscriber.
 """
 
 from clusters.tutorial import planted
@@ -48,12 +49,12 @@ from harness.core.record import Json, MicroOp
 MS = 1_000_000
 COORDINATOR = NodeId("c1")
 OPEN_MAX = 256  # Transactions in flight; more are refused, and certainly not begun.
-VIEW_TOKEN = 0  # A token of entries is the view's number and the position, so that none of an older view is mistaken.
+VIEW_TOKEN = 0  # A token of entries is the view's number and the position, so that no token of an older view matches.
 POSITION_BITS = 40
 
 
 class DataNode:
-    """n1 or n2. What it is at the moment follows from `view`."""
+    """The data node n1 or n2. Its role follows from `view`."""
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         view = durable.value("view")
@@ -98,11 +99,11 @@ class DataNode:
 
     @property
     def is_primary(self) -> bool:
-        """Does this node lead its view?"""
+        """True if this node leads its view."""
         return self.view.primary == self.node
 
     def _start_view(self, context: Context) -> None:
-        """Forget what is known within one view only. The whole log is durable at this moment."""
+        """Reset the state of a single view. The whole log is durable at this moment."""
         self.node = context.node
         self.lists: dict[Json, list[Json]] = {}
         self.registers: dict[Json, Json] = {}
@@ -114,7 +115,7 @@ class DataNode:
                 self._operate(entry.operate)
         self.pending: dict[int, tuple[NodeId, int, Done | Held]] = {}
         self.durable_length = self.inherited = len(self.log)  # The backup is caught up when it has the inherited ones.
-        self.backup_length = self.send_from = 0  # What the backup has; where to go on sending.
+        self.backup_length = self.send_from = 0  # The length of the backup's log; where to continue sending.
         self.matched = 0
         self.committed = 0
         self._commit(context)
@@ -152,11 +153,11 @@ class DataNode:
 
     def _replicated(self, length: int, context: Context) -> None:
         self.backup_length = max(self.backup_length, length)
-        self.send_from = length  # Less than before, if the backup has restarted.
+        self.send_from = length  # Lower than before, if the backup has restarted.
         self._commit(context)
 
     def _commit(self, context: Context) -> None:
-        """Answer and stream what has become committed (invariant 2)."""
+        """Answer and stream newly committed entries (invariant 2)."""
         if not self.is_primary:
             return
         length = self.durable_length
@@ -171,7 +172,7 @@ class DataNode:
         self.feed.pump(self.log, self.committed, context)
 
     def _replicate(self, start: int, entries: tuple[Entry, ...], context: Context) -> None:
-        """Take the primary's log over (invariant 4)."""
+        """Adopt the primary's log (invariant 4)."""
         if start > self.matched:
             context.send(self.view.primary, Replicated(self.view.number, self.matched))
             return
@@ -193,7 +194,7 @@ class DataNode:
             context.sync(VIEW_TOKEN)
 
     def _obey(self, context: Context) -> None:
-        """The latest view is on disk: act on it (invariant 3)."""
+        """Act on the latest view, which is on disk now (invariant 3)."""
         if self.view is self.next_view:
             return
         if self.pending:
@@ -228,20 +229,20 @@ class DataNode:
                 context.set_timer(name, self.watermark_ns)
 
     def _resend(self, context: Context) -> None:
-        """What the backup has not acknowledged since the last time: something may have been lost with a connection."""
+        """Send entries again that the backup has not acknowledged, as they may have been lost with a connection."""
         if self.is_primary and self.view.backup is not None and self.send_from < self.durable_length:
             entries = tuple(self.log[self.send_from : self.durable_length])
             context.send(self.view.backup, Replicate(self.view.number, self.send_from, entries))
 
     def _apply(self, position: int, entry: Entry) -> Done | Held:
-        """The answer to what is at that position, once it is committed; lists and registers have it from now on."""
+        """The answer for a committed entry at that position, after applying it to lists and registers."""
         if entry.operate is not None:
             held, is_done = self._operate(entry.operate)
             return Held(position, held, is_done)
         return Done(position, tuple(self._done(mop) for mop in entry.mops))
 
     def _done(self, mop: MicroOp) -> MicroOp:
-        """The micro-operation once it is done, a read with what it saw: of a register, if its key is text."""
+        """The micro-operation after applying it; a read has its result: of a register, if its key is text."""
         match mop.f:
             case "append":
                 self.lists.setdefault(mop.key, []).append(mop.value)
@@ -255,7 +256,7 @@ class DataNode:
                 return MicroOp("r", mop.key, list(self.lists.setdefault(mop.key, [])), lock=mop.lock)
 
     def _operate(self, operate: Operate) -> tuple[Json, bool]:
-        """What the register held before that operation, and whether it was carried out."""
+        """The register's value before that operation, and True if the operation was carried out."""
         held = self.registers.get(operate.key)
         is_done = operate.f != "cas" or held == operate.old
         if operate.f != "read" and is_done:

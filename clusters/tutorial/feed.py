@@ -1,7 +1,7 @@
-"""The primary's end of the change stream: how far each subscriber has been served.
+"""The primary's end of the change stream, with the position of each subscriber.
 
-A transaction is sent whole or not yet, as room in the send buffer allows, and a watermark names the last one sent
-(invariant 5 of data_node.py). A connection that ends takes its subscription along: the subscriber comes back.
+A transaction is sent whole, when the send buffer has room, and a watermark names the last one sent (invariant 5 of
+data_node.py). A connection's end also ends its subscription: the subscriber subscribes again.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from clusters.tutorial import planted
 from clusters.tutorial.messages import Entry, Row, Watermark
 from harness.core.machine import Context, NodeId, Settings
 
-QUEUE_MAX = 16  # Messages in the send buffer to one subscriber, beyond which no transaction is begun.
+QUEUE_MAX = 16  # Messages in the send buffer to one subscriber, above which no transaction is begun.
 
 
 class Feed:
@@ -21,22 +21,22 @@ class Feed:
         self._is_late = planted.LATE_ROW in settings.bugs
         self._sessions: dict[NodeId, int] = {}
         self._sent: dict[NodeId, int] = {}  # Position up to which all rows were sent.
-        self._part: dict[NodeId, int] = {}  # Rows of the next transaction that were sent, if it is torn.
+        self._part: dict[NodeId, int] = {}  # Rows sent of the next transaction, if it is torn.
 
     def open(self, subscriber: NodeId, session: int, after: int) -> None:
-        """Serve that subscriber from the position behind `after`."""
+        """Serve that subscriber from the position after `after`."""
         self._sessions[subscriber], self._sent[subscriber], self._part[subscriber] = session, after, 0
 
     def drop(self, peer: NodeId) -> None:
-        """The connection has ended; nothing happens if there was no subscription on it."""
+        """End the subscription of a connection that ended; does nothing if there is none."""
         self._sessions.pop(peer, None)
 
     def close(self) -> None:
-        """This node no longer leads."""
+        """End all subscriptions: this node no longer leads."""
         self._sessions.clear()
 
     def pump(self, log: Sequence[Entry], committed: int, context: Context) -> None:
-        """Send what is committed, and has not been sent, while there is room."""
+        """Send committed, unsent transactions while there is room."""
         for subscriber, session in self._sessions.items():
             while self._sent[subscriber] < committed and context.queued(subscriber) < QUEUE_MAX:
                 position = self._sent[subscriber] + 1
@@ -44,7 +44,7 @@ class Feed:
                     self._sent[subscriber] = position
 
     def announce(self, committed: int, context: Context) -> None:
-        """Tell each subscriber how far it has everything."""
+        """Send each subscriber the position up to which it has everything."""
         for subscriber, session in self._sessions.items():
             position = self._sent[subscriber]
             if position < committed:
@@ -57,7 +57,7 @@ class Feed:
                 context.send(subscriber, Watermark(session, position))
 
     def _send(self, subscriber: NodeId, session: int, position: int, entry: Entry, context: Context) -> bool:
-        """Send the rows of one transaction; False if the buffer was full before the last of them."""
+        """Send the rows of one transaction; returns False if the buffer was full before the last of them."""
         writes = [mop for mop in entry.mops if mop.f != "r"]
         for ordinal in range(self._part[subscriber], len(writes)):
             if self._is_torn and context.queued(subscriber) >= QUEUE_MAX:

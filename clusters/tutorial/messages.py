@@ -1,4 +1,4 @@
-"""What the nodes of the tutorial say to each other, and what they keep on disk."""
+"""The messages between the nodes of the tutorial, and their records on disk."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ DATA_NODES = (NodeId("n1"), NodeId("n2"))
 
 
 class View(Struct, frozen=True, tag=True):
-    """Who leads. Views are numbered by the coordinator; a higher number fences the lower ones."""
+    """The leader and its backup. The coordinator numbers views; a higher number fences the lower ones."""
 
     number: int
     primary: NodeId
@@ -19,9 +19,9 @@ class View(Struct, frozen=True, tag=True):
 
 
 class Heartbeat(Struct, frozen=True, tag=True):
-    """A data node is alive, and knows view `view`; `is_caught_up`: it leads, and its backup has the whole log.
+    """A data node is alive, and knows view `view`. `is_caught_up`: it leads, and its backup has the whole log.
 
-    `clock_ns` is what its wall clock shows: nothing is decided by it, but the coordinator sees whether clocks agree.
+    `clock_ns` is its wall clock: no decision depends on it, but the coordinator sees if clocks agree.
     """
 
     view: int
@@ -30,9 +30,10 @@ class Heartbeat(Struct, frozen=True, tag=True):
 
 
 class Operate(Struct, frozen=True, tag=True):
-    """A client asks for one operation on a register: to read it, to write `value`, or to do that if it holds `old`.
+    """A client's request for one operation on a register: to read it, to write `value`, or to write it if it holds
+    `old`.
 
-    Registers are beside the lists, and what is done to them so is in no stream.
+    Registers are separate from the lists, and these operations are in no stream.
     """
 
     f: Literal["read", "write", "cas"]
@@ -44,7 +45,7 @@ class Operate(Struct, frozen=True, tag=True):
 class Entry(Struct, frozen=True, tag=True):
     """One transaction in the log, or one operation on a register; its position is its index + 1.
 
-    `view` is the one in which it was appended.
+    `view` is the view in which it was appended.
     """
 
     view: int
@@ -68,20 +69,23 @@ class Replicated(Struct, frozen=True, tag=True):
 
 
 class Transact(Struct, frozen=True, tag=True):
-    """A client asks for a transaction."""
+    """A client's request for a transaction."""
 
     mops: tuple[MicroOp, ...]
 
 
 class Done(Struct, frozen=True, tag=True):
-    """It was committed at `position`; reads are filled in."""
+    """The transaction was committed at `position`; reads have their results."""
 
     position: int
     mops: tuple[MicroOp, ...]
 
 
 class Held(Struct, frozen=True, tag=True):
-    """It was committed at `position`, and the register held `value` before. Not `is_done`: so it was left as it is."""
+    """The operation was committed at `position`, and the register held `value` before.
+
+    Not `is_done`: it is unchanged.
+    """
 
     position: int
     value: Json
@@ -89,17 +93,17 @@ class Held(Struct, frozen=True, tag=True):
 
 
 class Refused(Struct, frozen=True, tag=True):
-    """It was not even begun: ask `primary`, if one is known."""
+    """The request was not begun: try `primary`, if one is known."""
 
     primary: NodeId | None
 
 
 class Unclear(Struct, frozen=True, tag=True):
-    """The node was deposed while the transaction was open: the next primary may have it, or not."""
+    """The node was deposed while the transaction was open: the next primary may or may not have it."""
 
 
 class Subscribe(Struct, frozen=True, tag=True):
-    """Send all rows above `after`, as the subscriber's session `session`."""
+    """A request for all rows above `after`, as the subscriber's session `session`."""
 
     session: int
     after: int
@@ -124,8 +128,8 @@ class Watermark(Struct, frozen=True, tag=True):
 
 
 class Progress(Struct, frozen=True, tag=True):
-    """On a subscriber's disk: its latest session, and the watermark up to which it need not see anything again."""
+    """On a subscriber's disk: its latest session, and the watermark up to which it needs no repetition."""
 
     session: int = 0
     position: int = 0
-    saved_ns: int = 0  # When, by the subscriber's wall clock; nothing is decided by it.
+    saved_ns: int = 0  # The save time by the subscriber's wall clock; no decision depends on it.

@@ -1,4 +1,4 @@
-"""What the tutorial guarantees, as data."""
+"""The guarantees of the tutorial, as data."""
 
 from harness.core.promises import Promise, StreamContract
 
@@ -50,9 +50,9 @@ PROMISES = (
         id="TUT-6",
         text="Every watermark is a consistent cut of the transactions, and all subscribers see the same one.",
         source=SOURCE,
-        # The log is one order of all that commits, and the stream follows it: no dependency can lead back over a
-        # watermark, whatever it is made of. Two rw in a row would take a read that stands elsewhere in the log than
-        # its transaction, of which no word is said here; likewise of the order of time.
+        # The log is one order of all commits, and the stream follows it: no dependency can lead back over a
+        # watermark, of whatever kind it is. Two rw in a row would need a read at another place in the log than
+        # its transaction, about which nothing is promised here; the same holds for real-time order.
         forbids=(
             "order-watermark",
             "intermediate-watermark",

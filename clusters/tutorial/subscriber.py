@@ -1,9 +1,9 @@
-"""A subscriber: follows whoever leads, and shows what it sees.
+"""A subscriber: follows the leader, and records the events it receives.
 
-Theory of operation. It asks one data node after the other; the primary answers with rows and watermarks. Each time it
-asks, a new session begins behind its progress, the last watermark that is on its disk; rows above that may come again.
+Theory of operation. It queries one data node after the other; the primary answers with rows and watermarks. Each query
+begins a new session after its progress, the last watermark on its disk; rows above that may come again.
 1. The session's number is on disk before it is used, so that no two sessions share one.
-2. What belongs to an older session is dropped: rows of a connection that has ended may have holes behind them.
+2. Messages of an older session are dropped: rows of a connection that has ended may be followed by holes.
 """
 
 from clusters.tutorial.messages import DATA_NODES, Progress, Refused, Row, Subscribe, Watermark
@@ -25,7 +25,7 @@ SESSION_TOKEN, PROGRESS_TOKEN = 0, 1
 
 
 class Subscriber:
-    """s1 or s2, each on its own."""
+    """The machine of a subscriber, s1 or s2; the two are independent."""
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         progress = durable.value("progress")
@@ -61,7 +61,7 @@ class Subscriber:
                 pass
 
     def dump(self, context: Context) -> None:
-        """Nothing that a check asks for."""
+        """Do nothing: no check needs a subscriber's state."""
 
     def _begin(self, context: Context) -> None:
         if self.progress.position:
@@ -78,5 +78,5 @@ class Subscriber:
         context.sync(token)
 
     def _heard(self, context: Context) -> None:
-        """Somebody answers: wait for the next word from there."""
+        """Restart the silence timer, as the node has answered."""
         context.set_timer("silence", SILENCE_NS)

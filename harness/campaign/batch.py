@@ -1,7 +1,7 @@
-"""Many runs of one scenario, with seeds one after the other: in processes, each run judged where it was made.
+"""Many runs of one scenario with consecutive seeds, in several processes; each run is judged in its own process.
 
-The unit that is distributed is the run. Inside, kernels run locally; a red run is judged again by the engine that was
-asked for before it is reported, and a disagreement between the two is an error of ours.
+The unit of distribution is the run. Inside, kernels run locally; a red run is judged again by the requested engine
+before it is reported, and a disagreement between the two is an error of ours.
 """
 
 import signal
@@ -28,12 +28,12 @@ from harness.single import JUNIT_FILE, PAGE_FILE, carry_out, encoded, judge_run,
 from harness.store import create_run, write_atomically
 from nemesis.plan import Plan
 
-BATCHES = "batches"  # The folder of the store in which they are.
-CAMPAIGN_RUNS = 50  # From so many on, a goal that was never reached says something: clause d of vacuity.
+BATCHES = "batches"  # Their folder in the store.
+CAMPAIGN_RUNS = 50  # From this count on, a goal that was never reached is significant: clause d of vacuity.
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch came to. `planned` runs were asked for; if fewer were begun, `stopped` says why."""
+    """The outcome of a batch. `planned` runs were requested; if fewer were begun, `stopped` is the reason."""
 
     verdict: str
     exit_code: int
@@ -44,10 +44,10 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     runs: tuple[Report, ...]
     seconds: float
-    page: str | None = None  # Where the page about all of them is.
+    page: str | None = None  # The path of the page about all runs.
 
     def summary(self) -> Summary:
-        """What its page says of it as a whole."""
+        """The summary of the whole batch for its page."""
         return Summary(
             verdict=self.verdict,
             exit_code=self.exit_code,
@@ -60,7 +60,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """How to carry a batch out. `time_budget_s`: begin no run after that."""
+    """The orders for a batch. `time_budget_s`: begin no run after that time."""
 
     scenario: Scenario
     code: Code
@@ -76,7 +76,10 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callable[[Report], None]) -> Batch:
-    """Carry the runs out, `tell` each report as it comes, and compose. `engine` judges red runs again; None: nobody."""
+    """Carry out the runs, `tell` each report as it arrives, and compose.
+
+    `engine` judges red runs again; None: no second judgement.
+    """
     started = time.monotonic()
     reports: list[Report] = []
     stopped: str | None = None
@@ -95,7 +98,7 @@ def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callabl
             stopped = stopped or _why_stop(orders, reports, time.monotonic() - started)
             if stopped is None:
                 pending |= _submitted(pool, orders, islice(seeds, len(done)))
-    except KeyboardInterrupt:  # Nobody waits for the runs under way; their simulations die with them.
+    except KeyboardInterrupt:  # Nobody waits for the runs in progress; their simulations die with them.
         for process in active_children():
             process.terminate()
         raise
@@ -106,7 +109,7 @@ def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callabl
 
 
 def _stored(orders: Orders, batch: Batch) -> Batch:
-    """The batch with its folder in the store: the page about all runs, junit.xml, and the batch as JSON."""
+    """The batch, stored in its folder: the page about all runs, junit.xml, and the batch as JSON."""
     folder = create_run(orders.store, BATCHES, orders.scenario.seed)
     stored = msgspec.structs.replace(batch, page=str(folder / PAGE_FILE))
     write_atomically(folder / PAGE_FILE, encoded(batch_page(batch.summary(), batch.runs, folder)))
@@ -116,7 +119,7 @@ def _stored(orders: Orders, batch: Batch) -> Batch:
 
 
 def _submitted(pool: ProcessPoolExecutor, orders: Orders, seeds: Iterable[int]) -> "set[Future[Report]]":
-    """One run for each of the seeds. Processes that begin here never see Ctrl-C: only the first one answers to it."""
+    """One run for each of the seeds. Ctrl-C goes to the first process only: processes started here ignore it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         return {pool.submit(_one, orders, seed) for seed in seeds}
@@ -125,7 +128,7 @@ def _submitted(pool: ProcessPoolExecutor, orders: Orders, seeds: Iterable[int]) 
 
 
 def _one(orders: Orders, seed: int) -> Report:
-    """One run, in a process of the pool."""
+    """The report of one run, made in a process of the pool."""
     scenario = msgspec.structs.replace(orders.scenario, seed=seed)
     run, _ = prepare(scenario, orders.code, orders.store, orders.plan)
     return carry_out(
@@ -134,11 +137,11 @@ def _one(orders: Orders, seed: int) -> Report:
 
 
 def _result(future: "Future[Report]") -> Report:
-    """A run's report; what the harness itself failed at is a report as well."""
+    """A run's report; a failure of the harness itself becomes a report as well."""
     try:
         return future.result()
     except ScenarioError:
-        raise  # What is wrong with one scenario is wrong with all.
+        raise  # An error in one scenario is an error in all.
     except BrokenExecutor:
         return error_report("a process of the batch died before its run was judged: killed, or out of memory")
     except Exception as error:  # noqa: BLE001  The other runs count all the same.
@@ -146,7 +149,7 @@ def _result(future: "Future[Report]") -> Report:
 
 
 def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str | None) -> Report:
-    """A red run as the other engine judges it."""
+    """A red run as judged by the other engine."""
     if report.verdict != Verdict.INVALID.value or engine is None or report.run is None:
         return report
     again = judge_run(Path(report.run), engine, model=model)
@@ -204,7 +207,7 @@ def _clauses(reports: list[Report], verdict: Verdict) -> Iterator[str]:
 
 
 def unmet_goals(runs: Sequence[Mapping[str, int]], declared: Sequence[str]) -> tuple[str, ...]:
-    """The declared goals that no run of a campaign reached; none, if the campaign is too short to say."""
+    """The declared goals that no run of a campaign reached; empty if the campaign is too short to tell."""
     if len(runs) < CAMPAIGN_RUNS:
         return ()
     return tuple(goal for goal in declared if not any(run.get(goal, 0) for run in runs))

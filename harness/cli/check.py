@@ -74,7 +74,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 
 
 def _of_run(run: Path, start: EngineStart, html: Path | None, *, model: str | None, budget: Budget) -> Report:
-    """The report on a stored run, which is written into its folder; its page goes to `html` as well."""
+    """The report on a stored run, written into its folder; its page goes to `html` as well."""
     report = store_report(run, judge_run(run, start.engine, model=model, budget=budget))
     if html is not None:
         write_page(html, (run / PAGE_FILE).read_text(encoding="utf-8"))
@@ -82,7 +82,7 @@ def _of_run(run: Path, start: EngineStart, html: Path | None, *, model: str | No
 
 
 def _require_one_way(path: Path, *, engine: str, is_elsewhere: int, model: str | None) -> None:
-    """Raise ScenarioError unless there is something to judge, by one engine, and by a model that there is."""
+    """Raise ScenarioError unless there is a history to judge, a single engine, and a known model."""
     if not path.exists():
         raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
     if engine == "local" and is_elsewhere:
@@ -106,7 +106,7 @@ def _require_foreign(
 
 
 def _command(path: Path, **options: Path | str | None) -> str:
-    """The command that judges that history again, by the same promises."""
+    """The command that repeats this judgement, by the same promises."""
     words: list[object] = ["check", path]
     for name, value in options.items():
         words += [f"--{name}", value] if value is not None else []
@@ -114,6 +114,6 @@ def _command(path: Path, **options: Path | str | None) -> str:
 
 
 def promises_in(path: Path) -> Promised:
-    """What a promise file says, held against what is looked for at all. Raises ScenarioError."""
+    """The content of a promise file, checked against the anomalies that checks look for. Raises ScenarioError."""
     looked = [Looked(check.name, check.anomalies, check.when is When.CONTRACT) for check in CHECKS]
     return read_promise_file(path, looked)

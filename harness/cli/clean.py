@@ -1,4 +1,4 @@
-"""`seamark clean`: removes what harnesses that died left behind, here, in the store and in the engine."""
+"""`seamark clean`: removes the leftovers of dead harnesses on this machine, in the store and in the engine."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +21,7 @@ def clean(
     images: Annotated[bool, typer.Option("--images", help="Also the images that no container uses.")] = False,
     store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
 ) -> int:
-    """Remove containers, networks, volumes and temporary files of runs that have died. Runs that live keep theirs."""
+    """Remove containers, networks, volumes and temporary files of dead runs. Live runs keep theirs."""
     console = Console(highlight=False)
 
     def show(swept: tuple[Swept, ...]) -> int:

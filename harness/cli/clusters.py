@@ -1,4 +1,4 @@
-"""`seamark clusters`: what can be put under test, and how."""
+"""`seamark clusters`: lists the systems that can be tested, with their options."""
 
 import sys
 from typing import Annotated

@@ -1,6 +1,6 @@
-"""The fields of a stream's contract and of the bounds of a run, in words: for pages that people read.
+"""The fields of a stream's contract and of the bounds of a run, as text: for pages that people read.
 
-`harness/core/promises.py` says what there is, this says what it means. Tests hold the two together.
+`harness/core/promises.py` defines the fields, this module explains them. Tests keep the two in agreement.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import msgspec
 
 
 class Words(msgspec.Struct, frozen=True):
-    """What a field is about, and what each of its values means. `is_asked`: some check reads it."""
+    """The subject of a field, and the meaning of each of its values. `is_asked`: some check reads it."""
 
     about: str
     values: Mapping[str, str] = {}

@@ -1,4 +1,7 @@
-"""`seamark doctor`: is everything there that a run needs? An engine for containers is told of, and may be missing."""
+"""`seamark doctor`: checks that this machine has everything a run needs.
+
+A missing engine for containers is only noted.
+"""
 
 import os
 import re
@@ -30,9 +33,9 @@ JAVA_MIN = 17
 def doctor(
     store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
 ) -> int:
-    """Look at this machine: a line each for what is there and what is missing. Exits 4 if something is missing.
+    """Check this machine: one line for each thing that is present or missing. Exits 4 if something is missing.
 
-    A note is no failure: a run in the simulation needs no containers.
+    A note is not a failure: a run in the simulation needs no containers.
     """
     console = Console(highlight=False)
     is_fit = True
@@ -82,7 +85,7 @@ def _localhost() -> tuple[bool, str]:
 
 
 def _containers() -> Iterator[tuple[str, bool, str]]:
-    """What runs in containers need, and what they left behind."""
+    """The requirements of runs in containers, and the leftovers of earlier ones."""
     try:
         engine = connect()
     except DeployError as error:

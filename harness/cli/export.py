@@ -30,17 +30,20 @@ def export(
     ] = "edn",
     output: Annotated[Path | None, typer.Option(help="The file to write. Default: standard output.")] = None,
 ) -> int:
-    """Write a history in another format. EDN has operations only: what it leaves out is counted on standard error."""
+    """Write a history in another format.
+
+    EDN has operations only: records that it leaves out are counted on standard error.
+    """
     if output is not None and output.exists():
         raise ScenarioError(f"{output}: it is there already; choose another file with --output, or remove it")
     with temporary_folder("export") as folder:
-        # Whatever is wrong with the history is said before anything is written.
+        # Errors in the history are reported before anything is written.
         loaded = load(path, folder, LocalEngine)
         counted = _Counted(_records(path, loaded), is_edn=file_format == "edn")
         write = write_edn_history if counted.is_edn else write_jsonl
         if output is None:
             written = folder / "written"
-            write(counted, written)  # All of it, before the first line goes out.
+            write(counted, written)  # All of it, before the first line is printed.
             with written.open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
         else:
@@ -54,7 +57,7 @@ def export(
 
 
 class _Counted:
-    """Records on their way out, and how many of them EDN has no place for."""
+    """The records to export, with a count of those that EDN cannot hold."""
 
     def __init__(self, records: Iterable[Record], *, is_edn: bool) -> None:
         self._records, self.is_edn = records, is_edn
@@ -71,13 +74,13 @@ class _Counted:
 
 
 def _records(path: Path, loaded: Loaded) -> Iterable[Record]:
-    """The records as they stand in a file, one at a time; only those of Parquet files have to be put in order."""
+    """The records in file order, one at a time; only those of Parquet files have to be sorted."""
     folder = path if path.is_dir() else path.parent
     if path.is_dir() or path.name == RUN_FILE or path.suffix == ".parquet":
         journal = folder / JOURNAL
         return read_journal(journal) if is_run(folder) and journal.is_file() else records_of(loaded.history)
     records = format_of(path).read(path)
-    # What a foreign nemesis did is left out by the loader as well, which has counted it.
+    # The loader also leaves out the faults of a foreign nemesis, and has counted them.
     return (each for each in records if not isinstance(each, Fault)) if loaded.is_foreign else records
 
 

@@ -1,4 +1,4 @@
-"""`seamark images`: builds what containers are made from, and says how long each took."""
+"""`seamark images`: builds the images for containers, and prints the time for each."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ def images(
         bool, typer.Option("--debian", help="Build on Debian's packages and Go modules, without a registry of images.")
     ] = False,
 ) -> int:
-    """Build the images that containers are made from; one that is there already is left as it is."""
+    """Build the images for containers; an existing image is left unchanged."""
     if published and debian:
         raise ScenarioError("--published and --debian are two ways to build an image: choose one, or none")
     wanted = [IMAGES[known(name, tuple(IMAGES), "image")] for name in names or IMAGES]

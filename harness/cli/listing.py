@@ -56,7 +56,7 @@ def list_runs(
 
 
 def _essence(run: Path) -> dict[str, object]:
-    """What the list says of a run; nothing if it was not judged, and why if its report cannot be read."""
+    """The list's fields of a run: empty if it was not judged; the reason if its report cannot be read."""
     try:
         report = read_report(run)
     except HistoryError as error:

@@ -47,16 +47,16 @@ def main() -> None:
         code = guarded(lambda: _dispatch(sys.argv[1:]))
     try:
         sys.stdout.flush()
-    except BrokenPipeError:  # Whoever read us has gone; the verdict stands.
+    except BrokenPipeError:  # Our reader has gone; the verdict is unchanged.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 
 def guarded(command: Callable[[], int]) -> int:
-    """The exit code of `command`; whatever it raises becomes one line on standard error, and never 0 or 1."""
+    """The exit code of `command`. An exception becomes one line on standard error, and never exit code 0 or 1."""
     try:
         return command()
-    except TyperException as error:  # Of options and arguments: typer's own words, on one line.
+    except TyperException as error:  # Errors in options and arguments: typer's own message, on one line.
         message = error.format_message()
         stop = "" if message.endswith((".", "?")) else "."
         return _complain(f"{message}{stop} See seamark --help.", EXIT_USAGE)
@@ -70,7 +70,7 @@ def guarded(command: Callable[[], int]) -> int:
     except MemoryError:
         line = "out of memory: try a smaller history, or --master for a larger machine"
         return _complain(line, Verdict.ERROR.exit_code)
-    except Exception as error:  # noqa: BLE001  The outermost handler: everything else is a fault of the harness.
+    except Exception as error:  # noqa: BLE001  The outermost handler: everything else is an error of the harness.
         return _complain(told(error), Verdict.ERROR.exit_code)
 
 
@@ -82,12 +82,12 @@ def _dispatch(arguments: list[str]) -> int:
     _require_text(*(("the command line", argument) for argument in arguments))
     code = app(arguments, prog_name="seamark", standalone_mode=False)
     if code == EXIT_INTERRUPTED:
-        raise KeyboardInterrupt  # Typer turns it into the code, without a word.
+        raise KeyboardInterrupt  # Typer turns it into the exit code, without a message.
     return code if isinstance(code, int) else 0
 
 
 def _require_text(*named: tuple[str, str]) -> None:
-    """Raise ScenarioError if a name has bytes that are no text here: JSON and Parquet could not hold it."""
+    """Raise ScenarioError if an argument has bytes that are not text here: JSON and Parquet could not hold it."""
     for place, text in named:
         try:
             text.encode()
@@ -98,12 +98,12 @@ def _require_text(*named: tuple[str, str]) -> None:
             raise ScenarioError(f"{place}: {os.fsencode(text)!r} is no text in UTF-8: {advice}") from None
 
 
-_SIGTERMS: list[int] = []  # What came of them; the first one ends the command.
+_SIGTERMS: list[int] = []  # The SIGTERMs received; the first one ends the command.
 
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does, once: what is being cleared up then is not disturbed by a second one."""
+    """Treat SIGTERM like Ctrl-C, once: a second one does not disturb the cleaning up."""
 
     def end(number: int, _: FrameType | None) -> None:
         _SIGTERMS.append(number)
@@ -119,5 +119,5 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _complain(text: str, code: int) -> int:
-    print(f"seamark: {visible(' '.join(text.split()))}", file=sys.stderr)  # noqa: T201  The last word of a failed command.
+    print(f"seamark: {visible(' '.join(text.split()))}", file=sys.stderr)  # noqa: T201  The last line of a failure.
     return code

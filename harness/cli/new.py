@@ -1,4 +1,4 @@
-"""`seamark new`: a file with a system of one's own, which runs as it stands."""
+"""`seamark new`: writes a file with your own system, which runs unchanged."""
 
 import keyword
 import re
@@ -18,7 +18,7 @@ from harness.report.screen import plain
 def new(
     name: Annotated[str, typer.Argument(help="The system's name; the file becomes NAME.py, in this folder.")],
 ) -> int:
-    """Write a file that puts a server under test, with comments on what to change. It runs as it stands."""
+    """Write a file that puts a server under test, with comments on what to change. It runs unchanged."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         raise ScenarioError(f"{name!r} is no name for a file and what it defines: use small letters, digits and _")
     if name in cluster_names():

@@ -1,7 +1,7 @@
-"""The options of `seamark run`, from a scenario file and from the command line, which wins.
+"""The options of `seamark run`, from a scenario file and from the command line, which takes precedence.
 
 A scenario file is a table of the same names (TOML, or JSON): `seed = 7`, `bug = ["late-row"]`. A run.json from the
-store is a scenario file as well: it brings its fault plan along.
+store is a scenario file as well: it includes its fault plan.
 """
 
 import shlex
@@ -25,7 +25,7 @@ UNTIL_FOUND_MAX = 1_000
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `seamark run` takes, by the names of its options with `_` for `-`."""
+    """The options of `seamark run`, by name, with `_` for `-`."""
 
     cluster: str = "ndb"
     runtime: Runtime = "sim"
@@ -38,15 +38,15 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     keys: int | None = None
     nemesis: tuple[str, ...] | None = None
     bug: tuple[str, ...] = ()
-    option: dict[str, str] = {}  # Of the cluster's own. On the command line NAME=VALUE, and --isolation for that one.
+    option: dict[str, str] = {}  # The cluster's own. On the command line NAME=VALUE, and --isolation for that one.
     attach: str | None = None
     plan: str | None = None
-    count: int | None = None  # None: one; with until_found as many as it takes, 1,000 at most.
+    count: int | None = None  # None: one; with until_found as many as needed, at most 1,000.
     jobs: int = 1
     twice: bool = False
     until_found: bool = False
     fail_fast: bool = False
-    time_budget: float | None = None  # Seconds of the wall clock for the whole command.
+    time_budget: float | None = None  # Seconds of real time for the whole command.
     engine: Literal["spark", "local"] = "spark"
     model: str | None = None
     store: str = "store"
@@ -66,7 +66,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def runs(self) -> int:
-        """How many runs are asked for."""
+        """The number of requested runs."""
         return self.count if self.count is not None else UNTIL_FOUND_MAX if self.until_found else 1
 
     def scenario(self, seed: int) -> Scenario:
@@ -89,9 +89,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, Code, Plan | None]:
-    """The options of a scenario file, overruled by those `given`; the cluster's code; the fault plan, if prescribed.
+    """The options of a scenario file, overridden by those `given`; the cluster's code; the fault plan, if prescribed.
 
-    Raises ScenarioError if the file names code in a file, or containers to strike, that `given` does not name as well.
+    Raises ScenarioError if the file names code in a file, or containers to attach to, that `given` does not name too.
     """
     options: dict[str, Any] = {}
     plan: Plan | None = None
@@ -126,7 +126,7 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, C
 
 
 def _chosen(given: dict[str, Any]) -> dict[str, str]:
-    """What the command line chooses of the cluster's options, taken out of `given`."""
+    """The cluster's options chosen on the command line, removed from `given`."""
     chosen: dict[str, str] = {}
     for text in given.pop("option", None) or ():
         name, equals, value = text.partition("=")
@@ -138,18 +138,18 @@ def _chosen(given: dict[str, Any]) -> dict[str, str]:
 
 
 def _as_written(scenario: Scenario) -> dict[str, Any]:
-    """A scenario under the names of the options."""
+    """A scenario with the names of the options."""
     names = {"time_s": "time", "bugs": "bug", "options": "option"}
     return {names.get(name, name): value for name, value in msgspec.structs.asdict(scenario).items()}
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Names between commas; "none" is no name at all."""
+    """The names separated by commas; "none" means no names."""
     return () if text == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _plan_file(path: Path) -> Plan:
-    """The plan in a file; what cannot be known without its cluster is checked by `decide`."""
+    """The plan in a file. Checks that need the cluster are made by `decide`."""
     try:
         return plan_from_json(path.read_bytes())
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Where commands speak: a report on standard output, everything else on standard error."""
+"""The output of commands: reports go to standard output, everything else to standard error."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ def standard_error() -> Console:
 
 @contextmanager
 def live_line(*, is_shown: bool) -> Iterator[Callable[[str], None] | None]:
-    """Shows one line on standard error, each text in place of the last; None where nobody would see it."""
+    """A function that shows one line on standard error, replacing the last; None if nobody would see it."""
     console = standard_error()
     if not (is_shown and console.is_terminal):
         yield None
@@ -43,7 +43,7 @@ def print_json(document: object) -> None:
 
 
 def print_report(report: Report, *, as_json: bool, is_quiet: bool, page: Path | None = None) -> int:
-    """Show a report; returns its exit code. `page` is where a page was written besides the run's own."""
+    """Show a report; returns its exit code. `page` is the path of a page written in addition to the run's own."""
     if as_json:
         sys.stdout.buffer.write(to_json(report))
     else:
@@ -56,7 +56,7 @@ def print_report(report: Report, *, as_json: bool, is_quiet: bool, page: Path | 
 
 
 def tell_github(reports: Sequence[Report], markdown: str, *, as_json: bool) -> None:
-    """In a job of GitHub's: annotations beside the other output, and the tables in the job's summary."""
+    """In a job of GitHub's, print annotations, and add the tables to the job's summary."""
     if not is_github(os.environ):
         return
     sys.stdout.flush()
@@ -67,7 +67,7 @@ def tell_github(reports: Sequence[Report], markdown: str, *, as_json: bool) -> N
 
 
 def print_batch(batch: Batch, *, as_json: bool) -> int:
-    """Show what a batch came to; returns its exit code."""
+    """Show the outcome of a batch; returns its exit code."""
     tell_github(batch.runs, batch_summary(batch.summary(), batch.runs), as_json=as_json)
     if as_json:
         print_json(batch)

@@ -1,4 +1,4 @@
-"""What clusters promise, as a page in Markdown: made from their declarations, so that it cannot say anything else."""
+"""The promises of clusters as a page in Markdown, generated from their declarations, so that the two always agree."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ _OUR_README: Final = re.compile(r"clusters/\w+/README\.md")
 
 
 def promises_page(clusters: Sequence[Cluster]) -> str:
-    """The whole page."""
+    """The whole page as text."""
     lines = [*_introduction(), *_contents(clusters)]
     for cluster in clusters:
         lines += _cluster(cluster)
@@ -92,7 +92,7 @@ def _breach(name: str) -> str:
 
 
 def _checks(cluster: Cluster, promise: Promise, name: str) -> list[str]:
-    """The checks to which that promise listens about that anomaly or model, of those that its cluster's runs get."""
+    """The checks, among those of its cluster's runs, that can break that promise by that anomaly or model."""
     if promise.check is not None:
         return [promise.check]
     if all(map(_is_model, promise.forbids)):
@@ -115,7 +115,7 @@ def _stream(contract: StreamContract | None) -> list[str]:
 
 
 def _bounds(cluster: Cluster) -> list[str]:
-    """The numbers by which a run is judged, from the least to the greatest parameters."""
+    """The limits by which a run is judged, from the smallest to the largest parameters."""
     low, high = (
         cluster.bounds(Settings(parameters={each.name: getattr(each, end) for each in cluster.parameters}))
         for end in ("low", "high")
@@ -168,7 +168,7 @@ def _bound_fields() -> Iterator[str]:
 
 
 def _ruled_out(model: str) -> tuple[str, ...]:
-    """What breaks that model, of the anomalies that checks report."""
+    """The anomalies, among those that checks report, that break that model."""
     return tuple(name for name in TRANSACTIONAL if name in models.prohibited((model,)))
 
 
@@ -185,7 +185,7 @@ def _bound(name: str, value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as a person would write it."""
+    """A value as a user would write it."""
     match value:
         case None:
             return "not promised"
@@ -198,16 +198,16 @@ def _shown(value: object) -> str:
 
 
 def _sentence(text: str) -> str:
-    """The text with a capital at its beginning and a full stop at its end."""
+    """The text with a capital at the beginning and a full stop at the end."""
     text = text[:1].upper() + text[1:]
     return _prose(text if text.endswith(".") else f"{text}.")
 
 
 def _linked(source: str) -> str:
-    """The source of a promise; a page of ours as a link from the folder docs."""
+    """The source of a promise; one of our pages becomes a link relative to the folder docs."""
     return _OUR_README.sub(r"[\g<0>](../\g<0>)", _prose(source))
 
 
 def _prose(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Text that Markdown shows literally."""
     return _MARKUP.sub(r"\\\1", visible(text))

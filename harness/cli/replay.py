@@ -1,4 +1,4 @@
-"""`seamark replay`: the same run once more, whether it was the same, and what it shows."""
+"""`seamark replay`: repeats a run, compares the two, and judges the result."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -56,7 +56,7 @@ def replay(
             screen.print(plain(f"trace  {folder / TRACE_PAGE}  {shown}"), soft_wrap=True)
         report = judge_run(folder, start.engine)
         failure = difference(repetition)
-        if failure is not None:  # This outranks even a finding: the question was whether the run repeats.
+        if failure is not None:  # This outranks even a finding: the question was if the run repeats.
             error = Verdict.ERROR
             report = msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=failure)
         return print_report(report, as_json=as_json, is_quiet=quiet)

@@ -1,4 +1,4 @@
-"""`seamark run`: run a test under faults, judge what happened, say how to go on."""
+"""`seamark run`: runs a test under faults, judges it, and shows the next commands."""
 
 import secrets
 from pathlib import Path

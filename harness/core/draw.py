@@ -1,7 +1,7 @@
 """Seeded randomness in named streams: integers and tables only, so that every computer draws the same.
 
 Each purpose has its own stream, keyed by blake2b(seed, name): one draw more in the workload cannot change the
-network's behavior. A stream counts its draws; the positions of all streams are part of a run's unseed.
+network's behaviour. A stream counts its draws; the positions of all streams are part of a run's unseed.
 """
 
 from collections.abc import Sequence

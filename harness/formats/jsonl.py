@@ -113,7 +113,6 @@ def _default(field: msgspec.structs.FieldInfo) -> Json:
 
 
 def _fields(record: Record) -> dict[str, Json]:
-    """A record as an object."""
     tag = str(record.__struct_config__.tag)
     result: dict[str, Json] = {"type": tag}
     for field in _FIELDS[tag]:

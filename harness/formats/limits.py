@@ -278,7 +278,6 @@ def _lengths(texts: pa.Array) -> pa.Array:
 
 
 def _leaves(array: pa.Array) -> Iterator[pa.Array]:
-    """The arrays of texts inside that array."""
     if isinstance(array, pa.StructArray):
         for part in array.flatten():
             yield from _leaves(part)

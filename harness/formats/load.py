@@ -148,7 +148,6 @@ def _written_anew(journal: Path, history: Path, elsewhere: Path) -> Path:
 
 
 def _imported(path: Path, history: Path, found: Format) -> Loaded:
-    """A file converted to a history folder."""
     skipped = [0]
     records = found.read(path)
     if found.read is not read_journal:  # Only a journal records whether it is complete.

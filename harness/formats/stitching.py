@@ -58,7 +58,6 @@ class Stitcher:
         self._write(ops, mops, np.arange(len(ops)))
 
     def _together(self) -> tuple[pa.Table, pa.Table, Int64s]:
-        """All waiting rows."""
         every = [(*_NO_TABLES, np.empty(0, np.int64)), *self._waiting]
         ops, mops, elements = zip(*every, strict=True)
         return pa.concat_tables(ops).combine_chunks(), pa.concat_tables(mops).combine_chunks(), np.concatenate(elements)

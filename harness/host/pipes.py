@@ -322,7 +322,6 @@ class Incoming(asyncio.Protocol):
             self._closer.receive(self, message)
 
     def _count(self) -> None:
-        """Count one more handled frame."""
         self._handled += 1
         if self._handled - self._told >= _CREDIT_FRAMES and self.answers is None and not self._transport.is_closing():
             self._told = self._handled

@@ -14,7 +14,7 @@ from harness.report.moments import Message, Moment, Moments, Span
 
 ARROWS_MAX: Final = 1500
 MARKS_MAX: Final = 1500  # Limit for each other kind.
-COLOURS: Final = 7  # Types of messages with a color of their own; the rest share one.
+COLOURS: Final = 7  # Types of messages with a colour of their own; the rest share one.
 LANE: Final = 64  # Heights and widths are in pixels.
 STRIP: Final = 18
 AXIS: Final = 26
@@ -269,7 +269,6 @@ def _fits(items: Sequence[object], label: str, notes: list[str]) -> bool:
 
 
 def _head(x1: float, y1: float, x2: float, y2: float) -> str:
-    """The two strokes of an arrow head."""
     down = 1 if y2 > y1 else -1
     back = -4 if x2 - x1 > abs(y2 - y1) / 4 else 0
     return f"M{x2 - 3 + back} {y2 - 7 * down}L{x2} {y2}L{x2 + 3 + back} {y2 - 7 * down}"

@@ -50,7 +50,6 @@ def _findings(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _others(reports: Sequence[Report]) -> Iterator[str]:
-    """The commands for runs without an answer."""
     for verdict in (Verdict.ERROR, Verdict.VACUOUS, Verdict.UNKNOWN):
         runs = [report for report in reports if report.verdict == verdict.value]
         if runs:

@@ -184,7 +184,7 @@ def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **
         "form-action 'none'"
     )
     return environment.get_template(template).render(
-        style=Markup(style),  # noqa: S704  Our own style and colors.
+        style=Markup(style),  # noqa: S704  Our own style and colours.
         script=Markup(script),  # noqa: S704
         policy=Markup(policy),  # noqa: S704
         values=_json_for_html(values),
@@ -357,7 +357,6 @@ def _notes(report: Report) -> list[str]:
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
-    """The remaining facts, as (name, JSON)."""
     shown = {
         "findings",
         "promises",

@@ -33,7 +33,7 @@ NOTHING_BROKEN: Final[Broken] = {}
 class Band:
     """A fault in the drawing: its position, and its title."""
 
-    kind: int  # Index into the colors.
+    kind: int  # Index into the colours.
     x: float
     width: float
     title: str
@@ -111,7 +111,7 @@ def fault_kinds(windows: Iterable[Window]) -> tuple[str, ...]:
 
 
 def fault_colours(kinds: Iterable[str]) -> list[tuple[str, str]]:
-    """The colors of the kinds, on light and on dark background."""
+    """The colours of the kinds, on light and on dark background."""
     colours = [PACKAGES[kind].colour if kind in PACKAGES else GREY for kind in kinds]
     return [(colour, _lighter(colour)) for colour in colours]
 

@@ -72,7 +72,7 @@ class Disk:
         return self._durable_count + len(self._waiting)
 
     def begin_sync(self, now_ns: int) -> tuple[int, int]:
-        """The time in ns when a sync requested now completes, and the number of writes it covers, for `complete_sync`."""
+        """The time in ns at which a sync requested now completes, and its number of writes, for `complete_sync`."""
         done_ns = now_ns + _SYNC_NS_MIN + self._stream.exponential(_SYNC_NS_MEAN)
         self._synced_at_ns = max(self._synced_at_ns, done_ns)
         return self._synced_at_ns, self.written

@@ -1,7 +1,8 @@
 """Bank: transfers between the accounts of a bank, and reads of all of them at once.
 
 An account is a list; a transfer appends "N:-A" to one and "N:+A" to another, N being its own number, so that every
-element is unique. Whoever reads a bank sees transfers whole or not at all: the accounts come to nothing, as they began.
+element is unique. A read of the bank sees each transfer whole or not at all: the accounts sum to zero, as at the
+beginning.
 """
 
 from harness.core.record import MicroOp
@@ -10,7 +11,7 @@ from harness.workloads.grouped import Design, Turn, promise
 ACCOUNTS = 5
 LIFE = 120
 READ_PERCENT = 40
-DISORDERLY = 10  # One in so many transfers takes its accounts from the higher to the lower.
+DISORDERLY = 10  # One in this many transfers takes its accounts from the higher to the lower.
 
 
 def bank(turn: Turn) -> tuple[MicroOp, ...]:

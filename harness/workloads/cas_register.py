@@ -1,9 +1,9 @@
-"""Registers that are read, written and compared: the workload in which one stale answer is a contradiction.
+"""Registers with reads, writes and compare-and-set: in this workload a single stale answer is a contradiction.
 
-Operation number n is about one of the registers of group n // life, which nobody has used before. They hold few values,
-so that a cas often finds what it looks for, and what was lost is missed. Some operations are transactions that append
-to a pair of lists instead: what is promised of transactions, and of the stream of what they write, can be told by such
-only. At the end every register and every pair is read until that succeeds.
+Operation number n uses one of the registers of group n // life, which are new. They hold few values, so that a cas
+often finds its expected value, and a lost write is noticed. Some operations are transactions that append to a pair of
+lists instead: only these test the promises about transactions, and about the stream of their writes. At the end every
+register and every pair is read until that succeeds.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ PROMISE = Promise(
 
 
 def cas_register(options: WorkloadOptions) -> Workload:
-    """That load at an open loop of `rate_per_s`."""
+    """The cas-register workload, as an open loop of `rate_per_s`."""
     source = Operations(options.key_count, Dice.named(options.seed, f"workload-{NAME}"))
     paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
     load = TimeLimit(paced, options.duration_ns)
@@ -80,7 +80,7 @@ class Operations(msgspec.Struct, frozen=True):
 
 
 class FinalReads(msgspec.Struct, frozen=True):
-    """Reads of all that `load` would use were it never late."""
+    """Reads of all keys that `load` would use if it were never late."""
 
     load: Generator
     size: int
@@ -102,7 +102,7 @@ class FinalReads(msgspec.Struct, frozen=True):
 
 
 def register(group: int, place: int) -> Json:
-    """The key of a register: text, so that nobody takes it for a list."""
+    """The key of a register: text, so that it is not taken for a list."""
     return f"r{group}.{place}"
 
 
@@ -111,7 +111,7 @@ def _pair(group: int) -> range:
 
 
 def _operation_count(load: Generator) -> int:
-    """How many operations that load plans, if a thread is always free."""
+    """The number of operations that the load plans, if a thread is always free."""
     idle = Context(time_ns=0, free=(0,), processes=(0,))
     count = 0
     answer = load.op(idle)

@@ -1,4 +1,4 @@
-"""Counter: every transaction reads the busiest list under lock and appends to it, so that its length counts them."""
+"""Counter: every transaction reads the busiest list under lock and appends to it, so that its length is their count."""
 
 import msgspec
 
@@ -17,6 +17,6 @@ COUNTS = promise(
 
 
 def counter(options: WorkloadOptions) -> Workload:
-    """The load of list-append's counter, with what a counter promises."""
+    """The load of list-append's counter, with the promise of a counter."""
     workload = list_append("counter", COUNTER, options)
     return msgspec.structs.replace(workload, checks=("list-append", "counter"), promises=(COUNTS,))

@@ -1,9 +1,9 @@
-"""Loads over groups of keys that give way to new ones: the common shape of the simple workloads.
+"""Loads over groups of keys, each replaced by the next: the common form of the simple workloads.
 
-Operation number n asks something of group n // life, whose keys nobody has used before. So lists stay short, each group
-has its own small history, and final reads show what became of each of them. What is asked is drawn for each operation;
-nothing depends on what the system answers. Where transactions of a workload write a single row, some beside them write
-two keys of their own: what is promised of whole transactions can be told by such only.
+Operation number n uses group n // life, whose keys are new. So lists stay short, each group has its own small history,
+and final reads show the final state of each. Each operation is drawn; nothing depends on the system's answers. If a
+workload's transactions write a single row, some additional ones write two keys of their own: only these test promises
+about whole transactions.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,14 +21,14 @@ from harness.core.until_ok import EachUntilOk
 from harness.workloads.list_append import FINAL_ATTEMPTS, FINAL_PAUSE_NS, planned_key_count
 from harness.workloads.options import WorkloadOptions
 
-Locking = Literal["none", "locked"]  # Whether reads say how they lock; "locked" holds all locks until commit.
+Locking = Literal["none", "locked"]  # "locked": reads declare a lock, and all locks are held until commit.
 DRAWS = 4
-PAIR_PERCENT = 12  # Operations that write a pair of keys beside the workload's.
+PAIR_PERCENT = 12  # Operations that write a pair of keys in addition to the workload's.
 PAIR = 2
 
 
 class Turn(NamedTuple):
-    """What one operation is made from. `place` counts the operations of its group; the draws are below their bounds."""
+    """The inputs of one operation. `place` counts the operations of its group; each draw is below its bound."""
 
     number: int
     group: int
@@ -39,16 +39,16 @@ class Turn(NamedTuple):
     locking: Locking
 
     def reads(self, keys: tuple[int, ...], written: tuple[int, ...] = ()) -> tuple[MicroOp, ...]:
-        """Reads of those keys. Under lock a key that is written, too, is locked at once for that."""
+        """Reads of those keys. Under lock, a key that is also written gets the exclusive lock at once."""
         if self.locking == "none":
             return tuple(MicroOp("r", key) for key in keys)
         return tuple(MicroOp("r", key, lock="exclusive" if key in written else "shared") for key in keys)
 
 
 class Design(NamedTuple):
-    """A workload over groups of `size` keys, of which each is asked `life` times; what it promises by itself.
+    """A workload over groups of `size` keys, each group used `life` times, with the promises that it implies.
 
-    `has_pairs`: each group has two keys more, which are written together now and then.
+    `has_pairs`: each group has two more keys, which are sometimes written together.
     """
 
     check: str
@@ -60,12 +60,12 @@ class Design(NamedTuple):
 
     @property
     def span(self) -> int:
-        """The keys of a group, those of its pair included."""
+        """The number of keys of a group, including its pair."""
         return self.size + (PAIR if self.has_pairs else 0)
 
 
 def grouped(name: str, design: Design, locking: Locking, options: WorkloadOptions) -> Workload:
-    """That load at an open loop of `rate_per_s`; at the end each group is read whole until that succeeds."""
+    """The workload as an open loop of `rate_per_s`; at the end each group is read whole until that succeeds."""
     source = Groups(design, locking, Dice.named(options.seed, f"workload-{design.check}"))
     paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
     load = TimeLimit(paced, options.duration_ns)
@@ -80,7 +80,7 @@ def grouped(name: str, design: Design, locking: Locking, options: WorkloadOption
 
 
 def promise(design: str, number: int, text: str, *forbids: str, check: str | None = None) -> Promise:
-    """What a workload asks of any system that offers it."""
+    """The promise that a workload implies for any system that offers it."""
     source = f"harness/workloads/{design.replace('-', '_')}.py"
     return Promise(id=f"{design.upper()}-{number}", text=text, source=source, forbids=forbids, check=check or design)
 
@@ -121,7 +121,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class FinalReads(msgspec.Struct, frozen=True):
-    """Reads of all keys that `load` would use were it never late: those of a group at once, then its pair."""
+    """Reads of all keys that `load` would use if it were never late: those of a group at once, then its pair."""
 
     load: Generator
     design: Design

@@ -1,9 +1,9 @@
-"""Transactions of reads and appends on lists: the workload whose histories say most about isolation.
+"""Transactions of reads and appends on lists: the workload whose histories reveal most about isolation.
 
-Every element is appended once, so a list that was read tells which appends came before it, and in which order. Keys
-give way to new ones after a drawn number of appends, which keeps lists short; a few keys get most of the traffic, so
-that transactions meet. Many transactions read one key and append to two others: such a dependency shows at once when
-half of a transaction, or its past, is lost. What sorts of transactions there are says `harness.workloads.populations`;
+Every element is appended once, so a list that was read shows which appends came before it, and in which order. Keys
+are replaced by new ones after a drawn number of appends, which keeps lists short; a few keys get most of the traffic,
+so that transactions conflict. Many transactions read one key and append to two others: such a dependency shows at once
+when half of a transaction, or its past, is lost. `harness.workloads.populations` defines the kinds of transactions;
 they share the keys. Source: Kingsbury and Alvaro, "Elle", VLDB 2020, section 3.
 """
 
@@ -24,7 +24,7 @@ from harness.workloads.options import WorkloadOptions
 from harness.workloads.populations import ORDERLY, Drawn, Mix, Population, Step
 
 FINAL_ATTEMPTS = 240
-FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: the settling bound of any cluster ends the wait before.
+FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: any cluster's settling bound ends the wait before.
 
 
 def list_append(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
@@ -52,7 +52,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Transactions(msgspec.Struct, frozen=True):
-    """An endless source of transactions. The first slots are the busiest; keys are numbered from 0 as they come up."""
+    """An endless source of transactions. The first slots are the busiest; keys are numbered from 0 in order of use."""
 
     mix: Mix
     max_length: int
@@ -106,7 +106,7 @@ class Transactions(msgspec.Struct, frozen=True):
         return self.mix[-1][1]
 
     def _with_room(self, steps: list[Step], limits: list[int]) -> tuple[list[Slot], int]:
-        """The slots, with a new key wherever the transaction would go beyond the last element; and the next key.
+        """The slots, with a new key where the transaction would exceed a key's last element; and the next key.
 
         So a transaction that appends to a place twice appends to one key twice.
         """
@@ -122,7 +122,7 @@ class Transactions(msgspec.Struct, frozen=True):
         return Slot(key, 1, self.max_appends - number)
 
     def _spread(self) -> int:
-        """Keys live for a quarter of the most appends, up to all of them."""
+        """The spread of key lifetimes: from a quarter of the most appends up to all of them."""
         return self.max_appends - self.max_appends // 4 + 1
 
     def _with(self, slots: tuple[Slot, ...], next_key: int, dice: Dice) -> "Transactions":
@@ -130,10 +130,10 @@ class Transactions(msgspec.Struct, frozen=True):
 
 
 class FinalReads(msgspec.Struct, frozen=True):
-    """Reads of every key that `load` would use were it never late; keys that it did not come to are read as empty.
+    """Reads of every key that `load` would use if it were never late; keys never reached are read as empty.
 
-    The load's operations do not depend on what happens, so they can be known without having seen them. They are gone
-    through once, when the first read is asked for: about 10 microseconds for each operation.
+    The load's operations do not depend on events, so they can be computed again. This is done once, at the first read,
+    and takes about 10 microseconds for each operation.
     """
 
     load: Generator
@@ -149,7 +149,7 @@ class FinalReads(msgspec.Struct, frozen=True):
 
 
 def planned_key_count(load: Generator) -> int:
-    """How many keys that list-append load comes to use, if a thread is always free: they are 0, 1, ... below it."""
+    """The number of keys that a list-append load uses, if a thread is always free: the keys are 0, 1, ... below it."""
     idle = Context(time_ns=0, free=(0,), processes=(0,))
     highest = -1
     answer = load.op(idle)
@@ -160,7 +160,7 @@ def planned_key_count(load: Generator) -> int:
 
 
 def _mops(steps: list[Step], population: Population, slots: list[Slot]) -> tuple[MicroOp, ...]:
-    """The steps as micro-operations; `slots` move on to the elements after them."""
+    """The steps as micro-operations; `slots` advance to the next elements."""
     appended = {step.place for step in steps if step.is_append}
     mops = []
     for place, is_append in steps:
@@ -177,5 +177,5 @@ def _mops(steps: list[Step], population: Population, slots: list[Slot]) -> tuple
 
 @lru_cache(maxsize=64)
 def _running_weights(count: int) -> tuple[int, ...]:
-    """Running sums of weights about as 1, 1/2, 1/3, ...: Zipf's law, in integers."""
+    """Running sums of weights of about 1, 1/2, 1/3, ...: Zipf's law, in integers."""
     return tuple(accumulate(5040 // rank for rank in range(1, count + 1)))

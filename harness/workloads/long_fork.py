@@ -1,7 +1,7 @@
-"""Long fork: the keys of a group are written once each, shortly one after the other, while others read all of them.
+"""Long fork: each key of a group is written once, in quick succession, while other transactions read all of them.
 
-Two readers that see the writes in different orders have seen two versions of the world that no single order has: legal
-where snapshots are only parallel, and nowhere above.
+Two readers that see the writes in different orders have seen states that no single order allows: legal under parallel
+snapshot isolation, and forbidden at higher levels.
 """
 
 from harness.core.record import MicroOp
@@ -9,7 +9,7 @@ from harness.workloads.grouped import Design, Turn, promise
 
 KEYS = 3
 LIFE = 16
-FIRST_WRITE = 4  # Every second operation from here on writes the next key, as long as there are any.
+FIRST_WRITE = 4  # Every second operation from here on writes the next key, while there are any.
 
 
 def long_fork(turn: Turn) -> tuple[MicroOp, ...]:

@@ -1,4 +1,4 @@
-"""Monotonic: few appends, and many reads, so that each process looks at the same list again and again."""
+"""Monotonic: few appends, and many reads, so that each process reads the same list repeatedly."""
 
 from harness.core.record import MicroOp
 from harness.workloads.grouped import Design, Turn, promise
@@ -8,7 +8,7 @@ APPEND_PERCENT = 30
 
 
 def monotonic(turn: Turn) -> tuple[MicroOp, ...]:
-    """An append, or a read."""
+    """One micro-operation: an append, or a read."""
     if turn.percent < APPEND_PERCENT:
         return (MicroOp("append", turn.keys[0], turn.number),)
     return (MicroOp("r", turn.keys[0]),)

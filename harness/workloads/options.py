@@ -1,4 +1,4 @@
-"""What every workload is made from."""
+"""The options common to all workloads."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,15 @@ SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadOptions:
-    """How much to ask, of how many keys. A workload reads what concerns it."""
+    """The options of a workload: rate, time and number of keys. A workload reads those that concern it."""
 
     seed: int
-    rate_per_s: float  # Operations due each second, over all threads.
+    rate_per_s: float  # Operations due per second, over all threads.
     duration_ns: int
     threads: int
     key_count: int = 8  # Keys in use at one time.
     max_txn_length: int = 4  # Micro-operations of one transaction.
-    max_appends_per_key: int = 48  # After a quarter of that at least, a key gives way to a new one.
+    max_appends_per_key: int = 48  # After at least a quarter of that, a key is replaced by a new one.
 
     def __post_init__(self) -> None:
         require(0 < self.rate_per_s <= SECOND, f"rate_per_s is {self.rate_per_s}: it must be above 0", self)

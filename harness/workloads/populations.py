@@ -1,7 +1,7 @@
-"""The sorts of transactions that a list-append load is mixed from: which places a transaction reads and appends to.
+"""The kinds of transactions in a list-append load: the places that each reads and appends to.
 
-A place is the number of a key that is in use: 0 is the busiest. What is here knows nothing of keys and elements; it
-turns numbers that were drawn into steps, so the same numbers always give the same transaction.
+A place is the rank of a key in use: 0 is the busiest. This module knows no keys and elements; it turns drawn numbers
+into steps, so the same numbers always give the same transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 DEPENDENT_PERCENT = 35  # Transactions that read one key and append to up to two others.
 READ_ONLY_PERCENT = 15
-WIDE_MIN, WIDE_MAX = 6, 8  # Keys of a wide transaction, if so many are in use.
+WIDE_MIN, WIDE_MAX = 6, 8  # Keys of a wide transaction, if that many are in use.
 ORDERLY = 10
 HOT = 0  # The place that gets most of the traffic anyway.
 
@@ -17,14 +17,14 @@ Lock = Literal["committed", "locked"]
 
 
 class Step(NamedTuple):
-    """A transaction appends to that place, or reads it."""
+    """One step of a transaction: an append to that place, or a read of it."""
 
     place: int
     is_append: bool
 
 
 class Drawn(NamedTuple):
-    """What was drawn for one transaction, and the keys of the places at this moment."""
+    """The numbers drawn for one transaction, and the current keys of the places."""
 
     percent: int  # Below 100.
     length: int  # From 1 up to the longest transaction.
@@ -35,11 +35,11 @@ class Drawn(NamedTuple):
 
 
 class Population(NamedTuple):
-    """A sort of transaction. `lock` is how it reads: None says nothing, for systems that have no choice.
+    """A kind of transaction. `lock` is the lock mode of its reads: None for systems without a choice.
 
-    "locked" locks each key that it reads: exclusively if it appends to it as well, else shared. `places` is how many
-    it needs at least, whatever the longest transaction is. `is_orderly`: takes its keys in ascending order, but for one
-    transaction in ORDERLY, so that deadlocks are tried and yet do not stop everything until locks time out.
+    "locked" locks each key that it reads: exclusively if it appends to it as well, else shared. `places` is the least
+    number that it needs, whatever the longest transaction is. `is_orderly`: takes its keys in ascending order, except
+    for one transaction in ORDERLY, so that deadlocks occur without stopping everything until locks time out.
     """
 
     steps: Callable[[Drawn], list[Step]]
@@ -48,7 +48,7 @@ class Population(NamedTuple):
     is_orderly: bool = False
 
 
-Mix = tuple[tuple[int, Population], ...]  # How many of 100 transactions are of each sort.
+Mix = tuple[tuple[int, Population], ...]  # The percentage of each kind of transaction.
 
 
 def mixed(drawn: Drawn) -> list[Step]:
@@ -68,7 +68,7 @@ def mixed(drawn: Drawn) -> list[Step]:
 def two_keys(drawn: Drawn) -> list[Step]:
     """Appends to two keys of different parity, without a read.
 
-    Systems that spread keys by number hold such a pair at different nodes, so that transactions of different
+    Systems that distribute keys by number hold such a pair at different nodes, so that transactions of different
     coordinators follow each other from node to node.
     """
     first, second = different(list(drawn.places[:2]), len(drawn.keys))
@@ -80,17 +80,17 @@ def two_keys(drawn: Drawn) -> list[Step]:
 
 
 def counter(_: Drawn) -> list[Step]:
-    """Reads the busiest key and appends to it: as a counter, it loses an update that was not locked out."""
+    """A read of the busiest key and an append to it: as a counter, it loses an update unless locks exclude it."""
     return [Step(HOT, False), Step(HOT, True)]
 
 
 def churn(drawn: Drawn) -> list[Step]:
-    """Appends to the busiest key two or three times, so that only the last of them may be seen from outside."""
+    """Two or three appends to the busiest key, of which only the last may be visible outside."""
     return [Step(HOT, True)] * (2 + drawn.coins[0])
 
 
 def wide(drawn: Drawn) -> list[Step]:
-    """Appends to so many keys that nearly every group of nodes takes part."""
+    """Appends to so many keys that nearly every node group takes part."""
     count = WIDE_MIN + drawn.percent % (WIDE_MAX - WIDE_MIN + 1)
     places = different(list(drawn.places[:count]), len(drawn.keys))
     return [Step(place, True) for place in dict.fromkeys(places)]
@@ -102,7 +102,7 @@ TWO_KEYS: Mix = ((100, Population(two_keys)),)
 COUNTER: Mix = ((100, Population(counter, "locked")),)
 CHURN: Mix = ((100, Population(churn)),)
 NDB_MIX: Mix = (
-    (32, Population(mixed, "committed", is_orderly=True)),  # Says so, since others of the mixture lock.
+    (32, Population(mixed, "committed", is_orderly=True)),  # Explicit, since other transactions of the mixture lock.
     (28, Population(mixed, "locked", is_orderly=True)),
     (16, Population(two_keys, is_orderly=True)),
     (10, Population(counter, "locked")),
@@ -112,7 +112,7 @@ NDB_MIX: Mix = (
 
 
 def different(places: list[int], count: int) -> list[int]:
-    """The same places below `count`, each that occurred before moved up to the next free one, if there is any."""
+    """The same places below `count`, each repeated one moved up to the next free place, if there is one."""
     chosen: list[int] = []
     for place in places:
         free = ((place + step) % count for step in range(count))

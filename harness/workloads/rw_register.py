@@ -1,8 +1,8 @@
-"""Transactions that read and write registers: what systems without lists can be asked.
+"""Transactions that read and write registers: for systems without lists.
 
 The same load as list-append, keys and values included, with a write for each append: every value is written to its
-register once, so a read tells whose write it saw. In which order the values came must be inferred, which says less than
-a list does. Registers are named by text, so that nobody takes them for lists.
+register once, so a read shows which write it saw. The order of the values must be inferred, which is weaker evidence
+than a list. Registers are named by text, so that they are not taken for lists.
 """
 
 from dataclasses import replace
@@ -21,13 +21,13 @@ NAME = "rw-register"
 
 
 def rw_register(options: WorkloadOptions) -> Workload:
-    """That load at an open loop of `rate_per_s`; at the end each register is read until that succeeds."""
+    """The rw-register workload, an open loop of `rate_per_s`; at the end each register is read until that succeeds."""
     lists = list_append(NAME, LIST_APPEND, options)
     return msgspec.structs.replace(lists, load=OnRegisters(lists.load), final=OnRegisters(lists.final), checks=(NAME,))
 
 
 class OnRegisters(msgspec.Struct, frozen=True):
-    """The operations of `child`, which are about lists, on registers."""
+    """The operations of `child`, which use lists, on registers."""
 
     child: Generator
 

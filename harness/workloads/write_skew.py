@@ -1,6 +1,6 @@
-"""Write skew: transactions read two keys and write one of them, so that each depends on what others write.
+"""Write skew: transactions read two keys and write one of them, so that each depends on the writes of others.
 
-In any serial order each sees all that those before it have written. Snapshots allow two of them to miss each other.
+In any serial order each sees all earlier writes. Snapshots allow two of them to miss each other's.
 """
 
 from harness.core.record import MicroOp
@@ -10,7 +10,7 @@ LIFE = 8
 
 
 def write_skew(turn: Turn) -> tuple[MicroOp, ...]:
-    """Reads of both keys, then an append to one; neighbours write to different keys, mostly."""
+    """Reads of both keys, then an append to one; neighbours usually write to different keys."""
     target = turn.keys[(turn.place + (turn.percent < 20)) % 2]
     return (*turn.reads(turn.keys, (target,)), MicroOp("append", target, turn.number))
 
