@@ -27,6 +27,7 @@ RUN_FILE: Final = "run.json"
 RUN_SCHEMA: Final = 1
 Runtime = Literal["sim", "docker"]
 DOCUMENT_MAX: Final = 64 << 20  # Bytes of a run.json or report.json, which are read whole.
+VALUES_MAX: Final = 2_000_000  # In one of them.
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders only: remove it, or copy what it is"
 
@@ -109,8 +110,11 @@ def read_run_file(path: Path) -> RunFile:
     """A run.json. Raises HistoryError that names the file and the field."""
     try:
         run_file = msgspec.json.decode(read_plain(path), type=RunFile)
+        msgspec.msgpack.encode(run_file)  # It takes no number that the columns of a history could not hold.
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: not a run.json ({error})") from None
+    except OverflowError:
+        raise HistoryError(f"{path}: not a run.json (a number in it has more than 64 bits)") from None
     if run_file.schema > RUN_SCHEMA:
         raise HistoryError(f"{path}: has schema {run_file.schema}, this Seamark reads up to {RUN_SCHEMA}: upgrade it")
     return run_file
@@ -125,11 +129,15 @@ def read_plain(path: Path) -> bytes:
                 raise HistoryError(f"{path}: {_NOT_PLAIN}")
             if found.st_size > DOCUMENT_MAX:
                 raise HistoryError(f"{path}: has {found.st_size:,} bytes, the limit is {DOCUMENT_MAX:,}")
-            return file.read()
+            content = file.read()
     except OSError as error:
         if path.is_symlink():
             raise HistoryError(f"{path}: {_NOT_PLAIN}") from None
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    count = sum(map(content.count, (b",", b"[", b"{")))
+    if count > VALUES_MAX:  # An empty list takes three bytes there, and seventy in memory.
+        raise HistoryError(f"{path}: has some {count:,} values, the limit is {VALUES_MAX:,}")
+    return content
 
 
 def require_plain(folder: Path) -> None:

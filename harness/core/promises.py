@@ -1,6 +1,6 @@
 """What a cluster declares as data: its promises, and the contract of its change stream."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -24,7 +24,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers by which a run is judged, as the parameters of that run make them. None: nothing is promised."""
 
     groups: tuple[tuple[str, ...], ...] = ()  # Nodes that hold the same data: each group must have one alive.
-    saved_bits: int | None = None  # Positions with equal higher bits, above so many, are made durable together.
+    # Positions with equal higher bits, above so many, are made durable together. A position has 63.
+    saved_bits: Annotated[int, msgspec.Meta(ge=0, le=62)] | None = None
     loss_ns: int | None = None  # What was acknowledged so long before a failure of the whole cluster, survives it.
     records: int | None = None  # Epochs that a node keeps for subscribers at most.
     disconnect_ns: int | None = None  # A subscriber that acknowledges nothing for so long is disconnected.
