@@ -29,6 +29,11 @@ Runtime = Literal["sim", "docker"]
 DOCUMENT_MAX: Final = 64 << 20  # Bytes of a run.json or report.json, which are read whole.
 VALUES_MAX: Final = 2_000_000  # In one of them.
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_FILES: Final = (
+    *(RUN_FILE, JOURNAL, "report.json", "report.html", "junit.xml", "trace.jsonl", "trace.html"),
+    *(f"{LOGS}/run.log", f"{LOGS}/harness.log"),
+)
+_FOLDERS: Final = (HISTORY, LOGS)
 _NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders only: remove it, or copy what it is"
 
 
@@ -145,6 +150,10 @@ def require_plain(folder: Path) -> None:
 
     A run may come from anybody: through a link in it we would read, empty or add to files that are none of its own.
     """
+    for names, is_wrong, what in ((_FILES, Path.is_dir, "folder"), (_FOLDERS, Path.is_file, "file")):
+        for path in (folder / name for name in names):
+            if is_wrong(path):
+                raise HistoryError(f"{path}: is a {what}, which no run has under that name: remove it")
     waiting = [folder]
     while waiting:
         try:
@@ -201,8 +210,17 @@ def one_writer(folder: Path) -> Iterator[None]:
 
 def folders_of(store: Path) -> list[Path]:
     """The store's folder, those of its tests, and those of their runs: where temporary files may be."""
-    below = [path for pattern in ("*", "*/*") for path in sorted(store.glob(pattern))]
-    return [path for path in (store, *below) if path.is_dir() and not path.is_symlink()]
+    tests = _folders_in(store)
+    return [store, *tests, *(run for test in tests for run in _folders_in(test))]
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    """The folders in there; none that a link leads to, which may be anywhere."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
 
 
 def list_runs(store: Path) -> list[Path]:
