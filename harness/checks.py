@@ -127,7 +127,7 @@ def _is_wanted(check: Check, subject: Subject) -> bool:
         case When.CONTRACT:
             return subject.contract is not None
         case When.NAMED:
-            return is_named
+            return is_named and (subject.contract is not None or check.name != WATERMARKS_LOCKED)
         case When.NEEDED:
             forbidden = (name for promise in subject.promises if promise.check is None for name in promise.forbids)
             return is_named or not set(check.anomalies).isdisjoint(forbidden)

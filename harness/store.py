@@ -27,7 +27,13 @@ RUN_FILE: Final = "run.json"
 RUN_SCHEMA: Final = 1
 Runtime = Literal["sim", "docker"]
 DOCUMENT_MAX: Final = 64 << 20  # Bytes of a run.json or report.json, which are read whole.
+VALUES_MAX: Final = 2_000_000  # In one of them.
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_FILES: Final = (
+    *(RUN_FILE, JOURNAL, "report.json", "report.html", "junit.xml", "trace.jsonl", "trace.html"),
+    *(f"{LOGS}/run.log", f"{LOGS}/harness.log"),
+)
+_FOLDERS: Final = (HISTORY, LOGS)
 _NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders only: remove it, or copy what it is"
 
 
@@ -109,8 +115,11 @@ def read_run_file(path: Path) -> RunFile:
     """A run.json. Raises HistoryError that names the file and the field."""
     try:
         run_file = msgspec.json.decode(read_plain(path), type=RunFile)
+        msgspec.msgpack.encode(run_file)  # It takes no number that the columns of a history could not hold.
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: not a run.json ({error})") from None
+    except OverflowError:
+        raise HistoryError(f"{path}: not a run.json (a number in it has more than 64 bits)") from None
     if run_file.schema > RUN_SCHEMA:
         raise HistoryError(f"{path}: has schema {run_file.schema}, this Seamark reads up to {RUN_SCHEMA}: upgrade it")
     return run_file
@@ -125,11 +134,15 @@ def read_plain(path: Path) -> bytes:
                 raise HistoryError(f"{path}: {_NOT_PLAIN}")
             if found.st_size > DOCUMENT_MAX:
                 raise HistoryError(f"{path}: has {found.st_size:,} bytes, the limit is {DOCUMENT_MAX:,}")
-            return file.read()
+            content = file.read()
     except OSError as error:
         if path.is_symlink():
             raise HistoryError(f"{path}: {_NOT_PLAIN}") from None
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    count = sum(map(content.count, (b",", b"[", b"{")))
+    if count > VALUES_MAX:  # An empty list takes three bytes there, and seventy in memory.
+        raise HistoryError(f"{path}: has some {count:,} values, the limit is {VALUES_MAX:,}")
+    return content
 
 
 def require_plain(folder: Path) -> None:
@@ -137,6 +150,10 @@ def require_plain(folder: Path) -> None:
 
     A run may come from anybody: a link in it could make us read, truncate or extend foreign files.
     """
+    for names, is_wrong, what in ((_FILES, Path.is_dir, "folder"), (_FOLDERS, Path.is_file, "file")):
+        for path in (folder / name for name in names):
+            if is_wrong(path):
+                raise HistoryError(f"{path}: is a {what}, which no run has under that name: remove it")
     waiting = [folder]
     while waiting:
         try:
@@ -195,8 +212,17 @@ def one_writer(folder: Path) -> Iterator[None]:
 
 def folders_of(store: Path) -> list[Path]:
     """The folders that may contain temporary files: the store's, those of its tests, and those of their runs."""
-    below = [path for pattern in ("*", "*/*") for path in sorted(store.glob(pattern))]
-    return [path for path in (store, *below) if path.is_dir() and not path.is_symlink()]
+    tests = _folders_in(store)
+    return [store, *tests, *(run for test in tests for run in _folders_in(test))]
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    """The folders in there; none that a link leads to, which may be anywhere."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
 
 
 def list_runs(store: Path) -> list[Path]:

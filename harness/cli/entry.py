@@ -5,6 +5,8 @@ import resource
 import sys
 from typing import Final
 
+from harness.cli.standard import use_lasting_streams
+
 ADDRESS_SPACE_MIN: Final = 2 << 30  # Bytes. With less, Arrow aborts, crashes or never ends, whichever comes first.
 
 
@@ -14,6 +16,7 @@ def main() -> None:
     The interpreter's own end would take half a second after a large history, for tearing down what the kernel frees at
     once; and a check that took too long may still compute, which would abort it.
     """
+    use_lasting_streams()
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE_MIN:
         line = f"ulimit -v is {limit >> 20} MiB, and Seamark needs {ADDRESS_SPACE_MIN >> 20}, with Spark more: raise it"

@@ -86,11 +86,9 @@ def _records(path: Path, loaded: Loaded) -> Iterable[Record]:
 
 def _write_whole(write: Callable[[Iterable[Evidence], Path], None], records: Iterable[Evidence], output: Path) -> None:
     """Write a file that appears whole or not at all."""
-    temporary = output.with_name(f".{output.name}.tmp")
     try:
-        write(records, temporary)
-        temporary.replace(output)
+        with temporary_folder("export", output.parent) as folder:  # Of a name that nobody can lay a link under.
+            write(records, folder / "written")
+            (folder / "written").replace(output)
     except OSError as error:
         raise ScenarioError(f"{output}: cannot be written ({error.strerror}); choose another with --output") from None
-    finally:
-        temporary.unlink(missing_ok=True)

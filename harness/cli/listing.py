@@ -1,5 +1,6 @@
 """`seamark list`: the runs in the store, latest first."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,7 @@ def list_runs(
     """List the runs in the store, the latest first. Exits with 4 if a report among them cannot be read."""
     runs = stored_runs(store)[:limit]
     if as_json:
-        rows = [{"run": str(run)} | _essence(run) for run in runs]
+        rows = [{"run": os.fsencode(run).decode("utf-8", "backslashreplace")} | _essence(run) for run in runs]
         print_json(rows)
         return Verdict.ERROR.exit_code if any("unreadable" in row for row in rows) else 0
     console = Console(highlight=False)

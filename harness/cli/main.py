@@ -45,10 +45,6 @@ def main() -> None:
     """Run the command that the arguments name. Raises SystemExit with its code."""
     with _ended_by_sigterm():
         code = guarded(lambda: _dispatch(sys.argv[1:]))
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:  # Our reader has gone; the verdict is unchanged.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 
@@ -83,6 +79,7 @@ def _dispatch(arguments: list[str]) -> int:
     code = app(arguments, prog_name="seamark", standalone_mode=False)
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt  # Typer turns it into the exit code, without a message.
+    sys.stdout.flush()
     return code if isinstance(code, int) else 0
 
 

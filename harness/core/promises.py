@@ -1,6 +1,6 @@
 """The data that a cluster declares: its promises, and the contract of its change stream."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -24,7 +24,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """The limits by which a run is judged, for the parameters of that run. None: nothing is promised."""
 
     groups: tuple[tuple[str, ...], ...] = ()  # Nodes that hold the same data: at least one of each group must be alive.
-    saved_bits: int | None = None  # Positions that agree above this many low bits become durable together.
+    # Positions that agree above this many low bits become durable together. A position has 63.
+    saved_bits: Annotated[int, msgspec.Meta(ge=0, le=62)] | None = None
     loss_ns: int | None = None  # Writes acknowledged this long before a failure of the whole cluster survive it.
     records: int | None = None  # The most epochs that a node keeps for subscribers.
     disconnect_ns: int | None = None  # A subscriber that acknowledges nothing for this long is disconnected.

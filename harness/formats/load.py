@@ -80,6 +80,7 @@ def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> 
         raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
     if path.is_dir():
         return _folder(path, into)
+    require_file(path)
     if path.suffix == ".parquet" and not is_history(path.parent):
         raise HistoryError(f"{path}: no part of a history, whose Parquet files stand together in one folder")
     if path.name == RUN_FILE or path.suffix == ".parquet":
@@ -88,6 +89,12 @@ def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> 
     if found.read is read_edn_history and engine is not None and path.stat().st_size >= IN_PARTS_BYTES:
         return _in_parts(path, into / HISTORY, engine()) or _imported(path, into / HISTORY, found)
     return _imported(path, into / HISTORY, found)
+
+
+def require_file(path: Path) -> None:
+    """Raise HistoryError unless that is a plain file: a pipe gives what it holds once, and a history is read twice."""
+    if not path.is_file():
+        raise HistoryError(f"{path}: is a pipe or a device: write the history into a file, and give that")
 
 
 def format_of(path: Path) -> Format:

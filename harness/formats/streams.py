@@ -20,7 +20,7 @@ from harness.core.promises import Promise
 from harness.core.record import Footer, Json, Record, StreamEvent
 from harness.formats.jsonl import json_values
 from harness.formats.limits import stream_batches
-from harness.formats.load import Loaded
+from harness.formats.load import Loaded, require_file
 from harness.formats.parquet import write_history
 from harness.formats.positions import Positions
 from harness.formats.promise_file import Promised
@@ -70,6 +70,7 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
 
     Raises HistoryError with the file, the line and the problem.
     """
+    require_file(path)
     survey = Survey(path, form)
     try:
         write_history(survey.records(), into / HISTORY)

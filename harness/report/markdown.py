@@ -11,6 +11,7 @@ from harness.report.model import FindingRow, Report
 from harness.report.screen import Commands, commands, visible
 
 CELL_MAX: Final = 400
+COMMAND_MAX: Final = 8_192
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#|<>~@&$])")
 
 
@@ -22,8 +23,20 @@ def escaped(text: str, most: int = CELL_MAX) -> str:
 
 
 def code(text: str, most: int = CELL_MAX) -> str:
-    """Text between backticks; backticks inside become quotes."""
-    return f"`{visible(text[:most]).replace('`', chr(39)).replace('|', '¦')}`"
+    """Text between backticks, for a cell of a table as well."""
+    return _fenced(visible(text[:most]).replace("|", "¦"))
+
+
+def command(text: str) -> str:
+    """A command between backticks, whole and as it is: one sign less could end the quotes of a word in it."""
+    return _fenced(visible(text)) if len(text) <= COMMAND_MAX else f"too long to be shown ({len(text):,} characters)"
+
+
+def _fenced(text: str) -> str:
+    """Text between more backticks than it has in a row itself."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if len(fence) > 1 else ""
+    return f"{fence}{space}{text}{space}{fence}"
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -83,7 +96,7 @@ def _repeated(report: Report, repeating: Commands) -> list[str]:
         *report.versions.items(),
     )
     facts = [f"- {escaped(name)}: {code(value)}" for name, value in known if value]
-    return [*(f"- {label}: {code(command)}" for label, command in repeating), *facts]
+    return [*(f"- {label}: {command(text)}" for label, text in repeating), *facts]
 
 
 def summary(report: Report) -> str:
@@ -109,5 +122,5 @@ def summary(report: Report) -> str:
             for each in report.faults
         ]
         lines += [*table(("fault", "planned", "bit", "ok", "fail", "unknown"), faults), ""]
-    lines += [f"- {label}: {code(command)}" for label, command in commands(report)]
+    lines += [f"- {label}: {command(text)}" for label, text in commands(report)]
     return "\n".join([*lines, ""])

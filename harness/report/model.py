@@ -138,6 +138,11 @@ def read_report(run: Path) -> Report | None:
     if not path.exists() and not path.is_symlink():
         return None
     try:
-        return msgspec.json.decode(read_plain(path), type=Report)
+        report = msgspec.json.decode(read_plain(path), type=Report)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: not a report ({error}); make it again with {seamark('check', run)}") from None
+    if report.schema > REPORT_SCHEMA:
+        raise HistoryError(f"{path}: has schema {report.schema}, this Seamark reads up to {REPORT_SCHEMA}: upgrade it")
+    if report.verdict not in {each.value for each in Verdict}:
+        raise HistoryError(f"{path}: {report.verdict!r} is no verdict; make it again with {seamark('check', run)}")
+    return report

@@ -1,5 +1,6 @@
 """Evidence that is damaged: `check` exits 4, with one line that names the file and the place in it."""
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -115,3 +116,10 @@ def test_what_is_left_of_a_history_without_a_journal_is_kept(seamark: Seamark, r
         assert (outcome.code, outcome.out) == (4, "")
         assert "there is no journal.log to write them again from" in outcome.line
     assert sorted((run_copy / "history").iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["check", "export"])
+def test_a_pipe_is_no_history(seamark: Seamark, tmp_path: Path, command: str) -> None:
+    os.mkfifo(tmp_path / "h.edn")
+    outcome = seamark(command, "h.edn")
+    assert (outcome.code, "is a pipe or a device" in outcome.line) == (4, True)

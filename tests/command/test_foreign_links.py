@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.ownership import temporary_name, this_process
 from tests.command.conftest import Seamark
 
 LOCAL = ("--engine", "local", "--quiet")
@@ -114,3 +115,42 @@ def test_the_log_of_what_goes_wrong_is_written_through_no_link(
     outcome = seamark("check", run_copy, *LOCAL)
     assert (outcome.code, "its details could not be written" in outcome.line) == (4, True)
     assert seen(outside) == before
+
+
+@pytest.mark.parametrize("command", [name for name in REFUSING if name != "check history"])
+@pytest.mark.parametrize("name", [*FILES[1:9], "logs", "history"])
+def test_a_folder_in_the_place_of_a_file_is_refused_and_a_file_in_that_of_a_folder(
+    seamark: Seamark, run_copy: Path, command: str, name: str
+) -> None:
+    path = run_copy / name
+    if path.is_dir():
+        shutil.rmtree(path)
+        path.write_bytes(b"")
+    else:
+        path.unlink(missing_ok=True)
+        (path / "more").mkdir(parents=True)
+    outcome = seamark(*COMMANDS[command](run_copy))
+    assert (outcome.code, outcome.out) == (4, "")
+    assert f"{path}: is a f" in outcome.line
+
+
+def test_an_export_is_written_through_no_link(seamark: Seamark, run_copy: Path, outside: Path, tmp_path: Path) -> None:
+    before = seen(outside)
+    (tmp_path / ".out.edn.tmp").symlink_to(outside / "secret")
+    assert seamark("export", run_copy, "--output", tmp_path / "out.edn").code == 0
+    assert seen(outside) == before
+    assert (tmp_path / "out.edn").is_file()
+    assert not (tmp_path / "out.edn").is_symlink()
+
+
+@pytest.mark.parametrize("depth", ["store", "store/tutorial"])
+def test_nothing_is_swept_behind_a_link_in_the_store(
+    seamark: Seamark, run_copy: Path, outside: Path, tmp_path: Path, depth: str
+) -> None:
+    dead = temporary_name("file").replace(f"-{this_process().start}-", f"-{this_process().start - 1}-")
+    (outside / "below").mkdir()
+    for folder in (outside, outside / "below"):
+        (folder / dead).write_bytes(b"of somebody else")
+    (tmp_path / depth / "link").symlink_to(outside)
+    seamark("clean", "--store", run_copy.parent.parent)
+    assert all((folder / dead).is_file() for folder in (outside, outside / "below"))

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.report.markdown import summary
 from harness.report.model import FindingRow, Report
 from harness.report.page import page
+from harness.report.screen import commands
 from tests.command.conftest import Seamark
 
 HOSTILE = {
@@ -67,3 +69,13 @@ def test_a_path_is_shown_and_does_nothing(seamark: Seamark, name: str) -> None:
     outcome = seamark("check", name, "--engine", "local")
     assert outcome.code == 64
     assert name.replace("\x1b", "\\x1b") in outcome.line
+
+
+@pytest.mark.parametrize("name", ["plain", "a`; touch OWNED #", "``", "a|b", "x" * 500 + "`; touch OWNED #"])
+def test_a_command_in_markdown_is_the_one_that_is_meant(name: str) -> None:
+    report = Report(verdict="valid", exit_code=0, reason="", run=name, runtime="sim", code=f"{name}.py:Cluster")
+    (line,) = (line.removeprefix("- again: ") for line in summary(report).splitlines() if line.startswith("- again: "))
+    fence = line[: len(line) - len(line.lstrip("`"))]
+    text = line.removeprefix(fence).removesuffix(fence)
+    assert fence not in text
+    assert text.strip() == dict(commands(report))["again"].strip()
