@@ -255,9 +255,8 @@ class Coordinator:
     def _finish_execution(self, transaction: Transaction) -> None:
         """End the execution: without locks, answer; else commit.
 
-        The answer's epoch is at least that of the rows read. A node that has just come in has no epoch yet: it answers
-        in the first that it gets. The epoch of the rows may be older than a restart of the whole cluster, and epochs
-        from before it are never used again.
+        The answer's epoch is at least that of the rows read. These may be older than a restart of the whole cluster, so
+        a node that has just come in, and has no epoch yet, waits for its first.
         """
         current = self._site.checkpoints.current
         if not transaction.chains and current:
