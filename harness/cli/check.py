@@ -9,7 +9,7 @@ import harness.formats
 import harness.journal
 from checkers.words import models
 from harness.checks import CHECKS, When
-from harness.cli.output import print_report
+from harness.cli.output import print_report, standard_error
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.engines import EngineStart
@@ -17,7 +17,8 @@ from harness.formats.mapping import stream_format
 from harness.formats.promise_file import Looked, Promised, read_promise_file
 from harness.judge import Budget
 from harness.report.model import Report
-from harness.single import PAGE_FILE, judge_foreign, judge_run, store_report, write_page
+from harness.report.screen import plain
+from harness.single import PAGE_FILE, NotStored, judge_foreign, judge_run, store_report, write_page
 from harness.store import run_at
 
 
@@ -74,8 +75,19 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 
 
 def _of_run(run: Path, start: EngineStart, html: Path | None, *, model: str | None, budget: Budget) -> Report:
-    """The report on a stored run, written into its folder; its page goes to `html` as well."""
-    report = store_report(run, judge_run(run, start.engine, model=model, budget=budget))
+    """The report on a stored run, which is written into its folder; its page goes to `html` as well.
+
+    Of a store that takes nothing the report is shown all the same. Raises NotStored if that left no page for `html`.
+    """
+    report = judge_run(run, start.engine, model=model, budget=budget)
+    try:
+        store_report(run, report)
+    except OSError as error:
+        note = f"{run}: the report cannot be stored ({error.strerror})"
+        if html is not None:
+            raise NotStored(f"{note}, nor its page written: copy the run") from None
+        standard_error().print(plain(f"seamark: {note}"), soft_wrap=True)
+        return report
     if html is not None:
         write_page(html, (run / PAGE_FILE).read_text(encoding="utf-8"))
     return report

@@ -1,5 +1,6 @@
 """`seamark replay`: repeats a run, compares the two, and judges the result."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -45,6 +46,8 @@ def replay(
     code = same_again(scenario_of(run_file, folder / RUN_FILE).cluster, folder, cluster)
     if code.place is not None and run_file.code_sha256 is None:
         raise HistoryError(f"{folder}: its run.json lacks the hash of its code, which cannot be known to be the same")
+    if not os.access(folder, os.W_OK):
+        raise ScenarioError(f"{folder}: takes no files, and the repetition goes there: copy the run, and repeat that")
     moments = None if trace is None else window(trace)
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start:

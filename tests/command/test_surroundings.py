@@ -1,5 +1,6 @@
 """Where a command runs: odd names, little memory, a signal. Each ends in one clear line and leaves nothing behind."""
 
+import errno
 import os
 import resource
 import signal
@@ -86,3 +87,22 @@ def test_sigterm_ends_a_run_with_143_and_keeps_what_was_recorded(
 def test_a_client_that_cannot_wait_is_no_finding(seamark: Seamark, seed: int) -> None:
     outcome = seamark("run", "--seed", seed, *SMALL, "--timeout-ms", "1", "--json")
     assert (outcome.code in {0, 3}, outcome.json["findings"]) == (True, [])
+
+
+def test_a_run_in_a_store_that_takes_nothing_is_judged(
+    seamark: Seamark, run_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("harness.single.write_atomically", refuse)
+    monkeypatch.setattr(os, "access", lambda _, mode, **__: mode != os.W_OK)
+    outcome = seamark("check", run_copy, "--engine", "local", "--quiet")
+    assert (outcome.code, outcome.line) == (
+        0,
+        f"seamark: {run_copy}: the report cannot be stored (Read-only file system)",
+    )
+    assert outcome.out.startswith("PASS")
+    assert seamark("check", run_copy, "--engine", "local", "--html", "page.html").code == 4
+    again = seamark("replay", run_copy, "--engine", "local")
+    assert (again.code, "takes no files" in again.line) == (64, True)
