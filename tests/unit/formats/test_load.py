@@ -1,7 +1,10 @@
+import errno
 import json
+import os
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,19 +95,42 @@ def test_a_run_that_died_before_its_journal_began_has_an_empty_history(tmp_path:
     assert list(records_of(loaded.history)) == []
 
 
-def test_a_run_in_a_store_that_takes_nothing_is_judged_elsewhere(tmp_path: Path) -> None:
+def take_nothing(patch: pytest.MonkeyPatch, *folders: Path) -> None:
+    """Let nothing be made in those folders, as on a read-only file system."""
+    make = Path.mkdir
+
+    def mkdir(path: Path, *arguments: Any, **options: Any) -> None:
+        if path.parent in folders and not path.exists():
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        make(path, *arguments, **options)
+
+    patch.setattr(Path, "mkdir", mkdir)
+
+
+def test_a_run_in_a_store_that_takes_nothing_is_judged_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_journal(tmp_path / "journal.log")
-    (tmp_path / "history").write_text("in the way")
+    (tmp_path / "work").mkdir()
+    take_nothing(monkeypatch, tmp_path)
     loaded = load(tmp_path, tmp_path / "work")
     assert loaded.history == tmp_path / "work" / "history"
     assert list(records_of(loaded.history)) == RECORDS
 
 
-def test_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:
+def test_where_nothing_can_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_journal(tmp_path / "journal.log")
-    (tmp_path / "history").write_text("in the way")
-    (tmp_path / "work").write_text("in the way")
+    (tmp_path / "work").mkdir()
+    take_nothing(monkeypatch, tmp_path, tmp_path / "work")
     with pytest.raises(HistoryError, match=r"work/history: cannot be written \(.*\); make room, or use another folder"):
+        load(tmp_path, tmp_path / "work")
+
+
+@pytest.mark.parametrize("name", ["history", "logs"])
+def test_a_file_where_a_run_has_a_folder_is_refused(tmp_path: Path, name: str) -> None:
+    write_journal(tmp_path / "journal.log")
+    (tmp_path / name).write_text("in the way")
+    with pytest.raises(HistoryError, match=f"{name}: is a file, which no run has under that name"):
         load(tmp_path, tmp_path / "work")
 
 
