@@ -40,6 +40,7 @@ from harness.store import RUN_FILE, RunFile
 
 SECOND = 1_000_000_000
 LINEARIZABLE = "linearizable"
+CUT_SHORT = "nothing was recorded after its last record"
 SETTLED = Promise(
     id="SETTLE",
     text="After healing, within the declared bound, every operation succeeds and every subscriber is up to date.",
@@ -87,7 +88,7 @@ def judge(
     if run_file is not None:
         facts = _facts_of_run(run_file, exposure, loaded, judgements, failure)
     else:
-        facts = RunFacts(is_foreign=True, error=failure)
+        facts = RunFacts(is_foreign=True, error=failure, incomplete=_cut_short(loaded))
     of_harness = () if run_file is None else (SETTLED,)
     composition = compose(promises, judgements, facts, of_harness=of_harness, models=bound)
     report = Report(
@@ -106,6 +107,12 @@ def judge(
         seconds={"check": round(time.monotonic() - started, 3)},
     )
     return report if run_file is None else _as_run(report, run_file, exposure)
+
+
+def _cut_short(loaded: Loaded) -> str | None:
+    """The reason why a recording of ours did not come to its end; None if it did, or others wrote the history."""
+    is_ours = hash_of(loaded.history) is not None
+    return CUT_SHORT if is_ours and not loaded.is_complete else None
 
 
 def _seen(history: Path, model: str | None) -> tuple[Promise, ...]:
@@ -276,7 +283,7 @@ def _facts_of_run(
         faults=tuple(_planned_faults(run_file, exposure)),
         has_final_reads=_final_successes(exposure) > 0,
         behind=tuple(behind) if stream is not None else (),
-        incomplete=None if loaded.is_complete else "nothing was recorded after its last record",
+        incomplete=None if loaded.is_complete else CUT_SHORT,
         known_versions=known if isinstance(known, int) else 0,
         all_versions=1000 if isinstance(known, int) else 0,
         watermarks_with_writes=by_checker["streams"].witnesses.get("missing-event", 0) if stream is not None else None,

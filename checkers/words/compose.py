@@ -8,7 +8,7 @@ b) Planned faults that never began, had no measured effect, or overlapped no ope
 c) Nothing promised, or a purpose of the test with too few witnesses; too few writes of known version order; too few
    watermarks with a write under them. Other promises with too few witnesses count as not exercised, and cost nothing.
 e) The final reads or a subscriber's end position are missing, or the run never came to its end.
-A foreign history has no plan: only c counts, with thresholds of one.
+A foreign history has no plan: only c counts, with thresholds of one, and e for a recording that was cut short.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -207,8 +207,7 @@ def _vacuities(
             )
             yield Vacuity(clause="b", number=len(idle), sentence=text)
     yield from _too_little_evidence(states, facts, limits)
-    if not facts.is_foreign:
-        yield from _no_end(facts)
+    yield from _no_end(facts)
 
 
 def _too_little_load(facts: RunFacts, limits: Thresholds) -> Iterable[Vacuity]:
@@ -247,6 +246,8 @@ def _too_little_evidence(states: Sequence[PromiseVerdict], facts: RunFacts, limi
 def _no_end(facts: RunFacts) -> Iterable[Vacuity]:
     if facts.incomplete is not None:
         yield Vacuity(clause="e", number=0, sentence=f"the run did not come to its end: {facts.incomplete}")
+    if facts.is_foreign:
+        return
     if not facts.has_final_reads:
         yield Vacuity(clause="e", number=0, sentence="the final reads are missing")
     if facts.behind:

@@ -7,6 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from harness.core.record import Footer
+from harness.formats.parquet import write_history
+from harness.journal import JournalWriter, read_journal
 from tests.command.conftest import Seamark
 
 EDN = """{:type :invoke, :f :txn, :value [[:append :x 1]], :process 0, :index 0}
@@ -123,3 +126,30 @@ def test_a_pipe_is_no_history(seamark: Seamark, tmp_path: Path, command: str) ->
     os.mkfifo(tmp_path / "h.edn")
     outcome = seamark(command, "h.edn")
     assert (outcome.code, "is a pipe or a device" in outcome.line) == (4, True)
+
+
+@pytest.mark.parametrize("name", ["journal.log", "history"])
+def test_a_recording_that_was_cut_short_passes_under_no_name(seamark: Seamark, run_copy: Path, name: str) -> None:
+    assert seamark("check", run_copy / name, "--engine", "local", "--quiet").code == 0
+    records = [each for each in read_journal(run_copy / "journal.log") if not isinstance(each, Footer)]
+    (run_copy / "journal.log").unlink()
+    with JournalWriter(run_copy / "journal.log") as writer:
+        for record in records:
+            writer.append(record)
+    write_history(records, run_copy / "history")
+    outcome = seamark("check", run_copy / name, "--engine", "local", "--json")
+    assert (outcome.code, outcome.json["clause"], outcome.json["incomplete"]) == (3, "e", True)
+
+
+def test_a_traceback_goes_into_no_file_that_has_another_name(
+    seamark: Seamark, run_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("what nobody expected")
+
+    (tmp_path / "outside").write_text("of somebody else")
+    (run_copy.parent.parent / "seamark-error.log").hardlink_to(tmp_path / "outside")
+    monkeypatch.setattr("harness.cli.check.judge_run", broken)
+    outcome = seamark("check", run_copy, "--engine", "local")
+    assert (outcome.code, "which is another file as well" in outcome.line) == (4, True)
+    assert (tmp_path / "outside").read_text() == "of somebody else"

@@ -158,9 +158,11 @@ def test_clauses_come_by_their_letters() -> None:
 BAD = replace(GOOD, ok_by_type={"txn": 0}, has_final_reads=False, behind=("s1",), incomplete="killed")
 
 
-def test_of_a_foreign_history_only_evidence_counts() -> None:
+def test_of_a_foreign_history_only_evidence_counts_and_whether_it_is_whole() -> None:
     idle = (replace(GOOD_FAULT, effect=0),)
-    foreign = replace(BAD, is_foreign=True, faults=idle, known_versions=0, watermarks_with_writes=1)
+    cut_short = replace(BAD, is_foreign=True, faults=idle, known_versions=0, watermarks_with_writes=1)
+    assert clauses(run(cut_short, judgement(torn_unit=1))) == [("e", 0)]
+    foreign = replace(cut_short, incomplete=None)
     assert run(foreign, judgement(torn_unit=1)).verdict is Verdict.VALID
     assert clauses(run(replace(foreign, watermarks_with_writes=0), judgement(torn_unit=1))) == [("c", 0)]
     assert clauses(run(foreign, judgement(torn_unit=0))) == [("c", 0), ("c", 0)]
