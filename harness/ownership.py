@@ -18,6 +18,7 @@ from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
 
+LOGS_OF_BUILDS = "build"  # Kept after a failure for somebody to read: they go with `seamark clean` or the next run.
 _TEMPORARY = re.compile(r"\.?seamark-[a-z.]+-([0-9a-f]{8})-([0-9a-f]{8}|none)-(\d+)-(\d+)-")
 
 
@@ -96,10 +97,10 @@ def _start_without_proc(pid: int) -> int | None:
 def temporary_folder(purpose: str, beside: Path | None = None) -> Iterator[Path]:
     """A new folder, removed on exit: in the machine's temporary folder, or in `beside`.
 
-    Leftovers of dead processes in the same place are removed first.
+    Leftovers of dead processes in the same place are removed first, but for the logs of failed builds.
     """
     place = Path(tempfile.gettempdir()) if beside is None else beside
-    remove_left_behind(place)
+    remove_left_behind(place, kept=LOGS_OF_BUILDS)
     prefix = temporary_prefix(purpose) if beside is None else f".{temporary_prefix(purpose)}"
     with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
@@ -110,10 +111,15 @@ def temporary_name(purpose: str) -> str:
     return f".{temporary_prefix(purpose)}{secrets.token_hex(4)}"
 
 
-def remove_left_behind(place: Path) -> tuple[Path, ...]:
-    """Remove this user's temporary files and folders in `place` whose owners are dead; returns those removed."""
+def remove_left_behind(place: Path, *, kept: str | None = None) -> tuple[Path, ...]:
+    """Remove this user's temporary files and folders in `place` whose owners are dead; returns those removed.
+
+    Those of the purpose `kept` stay.
+    """
     removed = []
     for path in files_left_behind(place):
+        if kept is not None and path.name.lstrip(".").startswith(f"seamark-{kept}-"):
+            continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:

@@ -44,7 +44,7 @@ from harness.containers.pins import identity_of, pinned
 from harness.containers.sweeper import PASSED_OVER
 from harness.core.errors import DeployError
 from harness.core.seams import Service
-from harness.ownership import temporary_prefix
+from harness.ownership import LOGS_OF_BUILDS, temporary_prefix
 from harness.scenario import known
 
 REGISTRY_WITHIN_S = 4
@@ -190,7 +190,7 @@ def _ensure(engine: docker.DockerClient, image: Buildable, way: Way, tell: Tell)
 def _build(
     engine: docker.DockerClient, image: Buildable, way: Way, arguments: dict[str, str], bases: Sequence[str]
 ) -> None:
-    log = Log(image.name, Path(tempfile.mkdtemp(prefix=temporary_prefix("build"))))
+    log = Log(image.name, Path(tempfile.mkdtemp(prefix=temporary_prefix(LOGS_OF_BUILDS))))
     labels = labels_of(image, way) | ({BASES_LABEL: BETWEEN_BASES.join(bases)} if bases else {})
     build = Build(engine=engine, tag=tag_of(image, way), way=way, log=log, labels=labels)
     try:

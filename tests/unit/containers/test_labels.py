@@ -12,7 +12,7 @@ import pytest
 
 from harness.containers.labels import PID, START, labels_for, owner_of
 from harness.containers.sweeper import sweep_folders
-from harness.ownership import Fate, Owner, start_of, temporary_fate, temporary_prefix, this_process
+from harness.ownership import Fate, Owner, start_of, temporary_fate, temporary_folder, temporary_prefix, this_process
 
 
 @contextmanager
@@ -128,3 +128,13 @@ def test_the_folder_of_an_engine_goes_when_its_harness_was_killed(temporary: Pat
         harness.kill()
     assert [Path(each.name).name.split("-")[:2] for each in sweep_folders()] == [["seamark", "spark"]]
     assert list(temporary.iterdir()) == []
+
+
+def test_the_log_of_a_failed_build_outlives_the_next_command_but_not_a_clean(temporary: Path) -> None:
+    log = temporary / new_folder().name.replace(f"-{this_process().start}-", "-1-")
+    other = temporary / log.name.replace("seamark-build-", "seamark-check-")
+    for folder in (log, other):
+        folder.mkdir()
+    with temporary_folder("check"):
+        assert (log.exists(), other.exists()) == (True, False)
+    assert [Path(each.name) for each in sweep_folders()] == [log]
