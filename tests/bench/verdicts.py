@@ -57,7 +57,8 @@ def runs(checkout: Path, arguments: tuple[str, ...]) -> list[Any]:
     """The reports of a batch, in the order of their seeds."""
     with tempfile.TemporaryDirectory(prefix="verdicts-") as folder:
         batch = seamark(checkout, "run", *arguments, *SHORT, store=Path(folder))
-        return [essence(each, Path(folder)) for each in batch["runs"]] if isinstance(batch, dict) else [batch]
+        reports = batch.get("runs", [batch]) if isinstance(batch, dict) else [batch]  # A batch of one is a report.
+        return [essence(each, Path(folder)) for each in reports]
 
 
 def judged(checkout: Path, history: Path) -> list[Any]:
