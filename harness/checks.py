@@ -42,11 +42,10 @@ from checkers.watermarks.disputes import why
 from checkers.watermarks.second_opinion import second_opinion
 from checkers.watermarks.sentences import CHECKER as WATERMARKS
 from checkers.words.anomalies import TRANSACTIONAL
-from checkers.words.models import ALIASES, MODELS
 from harness.core.errors import ScenarioError
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.verdict import Judgement
-from harness.formats.promise_file import known_at
+from harness.formats.promise_file import Looked, require_breakable
 from harness.ownership import temporary_folder
 
 LOCKED: Final = "serializability-locked"
@@ -90,23 +89,19 @@ class Check:
     when: When = When.NEEDED
 
 
-def require_known(promises: Sequence[Promise], where: str) -> None:
-    """Raise ScenarioError naming `where` if a promise forbids nothing, or something that no check looks for.
+def looked() -> list[Looked]:
+    """All checks, as far as promises are concerned."""
+    return [Looked(check.name, check.anomalies, check.when is When.CONTRACT) for check in CHECKS]
 
-    Such a promise could never be broken, and its green row would be false.
-    """
-    names = tuple(dict.fromkeys([*(name for check in CHECKS for name in check.anomalies), *MODELS, *ALIASES]))
-    checks = tuple(check.name for check in CHECKS)
+
+def require_known(promises: Sequence[Promise], where: str) -> None:
+    """Raise ScenarioError, which names `where`, if a promise could never be broken, or two have one id."""
+    checks = looked()
     for number, promise in enumerate(promises):
         place = f"{where}: promise {promise.id}"
-        if not promise.forbids:
-            raise ScenarioError(f"{place}: it forbids nothing: name anomalies or a consistency model")
         if promise.id in {each.id for each in promises[:number]}:
             raise ScenarioError(f"{place}: there is another one of that name")
-        for name in promise.forbids:
-            known_at(place, name, names, "anomaly or consistency model")
-        if promise.check is not None:
-            known_at(place, promise.check, checks, "check")
+        require_breakable(place, promise, checks)
 
 
 def chosen(subject: Subject) -> tuple[Check, ...]:

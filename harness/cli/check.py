@@ -8,13 +8,13 @@ import typer
 import harness.formats
 import harness.journal
 from checkers.words import models
-from harness.checks import CHECKS, When
+from harness.checks import looked
 from harness.cli.output import print_report, standard_error
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.engines import EngineStart
 from harness.formats.mapping import stream_format
-from harness.formats.promise_file import Looked, Promised, read_promise_file
+from harness.formats.promise_file import Promised, read_promise_file
 from harness.judge import Budget
 from harness.report.model import Report
 from harness.report.screen import plain
@@ -127,5 +127,4 @@ def _command(path: Path, **options: Path | str | None) -> str:
 
 def promises_in(path: Path) -> Promised:
     """The content of a promise file, checked against the anomalies that checks look for. Raises ScenarioError."""
-    looked = [Looked(check.name, check.anomalies, check.when is When.CONTRACT) for check in CHECKS]
-    return read_promise_file(path, looked)
+    return read_promise_file(path, looked())

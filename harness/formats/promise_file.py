@@ -117,7 +117,6 @@ def _register(given: object) -> Register:
 
 
 def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Looked]) -> list[Promise]:
-    forbidden = _forbidden(checks)
     given = parts.get("promise", [])
     if not isinstance(given, list):
         raise ScenarioError("promise is a list of tables: write [[promise]], with two brackets")
@@ -128,16 +127,25 @@ def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Looked]) -> li
             said = ", ".join(map(str, each)) if isinstance(each := fields.get("forbids"), list) else ""
             fields = {"id": f"P{number}", "text": f"None of: {said}.", "source": path.name, **fields}  # noqa: PLW2901
         promise = struct_of(place, fields, Promise)
-        if not promise.forbids:
-            raise ScenarioError(f"{place}: it forbids nothing: write the names of anomalies or of a consistency model")
-        for name in promise.forbids:
-            known_at(place, name, forbidden, "anomaly or consistency model")
-        if promise.check is not None:
-            known_at(place, promise.check, tuple(each.check for each in checks), "check")
+        require_breakable(place, promise, checks)
         if promise.id in {each.id for each in result}:
             raise ScenarioError(f"{place}: there is another promise with the id {promise.id!r}")
         result.append(promise)
     return result
+
+
+def require_breakable(place: str, promise: Promise, checks: Sequence[Looked]) -> None:
+    """Raise ScenarioError, which names the place, unless some check looks for everything that the promise forbids.
+
+    Anything else could never be broken, and its green row would be a lie.
+    """
+    if not promise.forbids:
+        raise ScenarioError(f"{place}: it forbids nothing: write the names of anomalies or of a consistency model")
+    forbidden = _forbidden(checks)
+    for name in promise.forbids:
+        _known_at(place, name, forbidden, "anomaly or consistency model")
+    if promise.check is not None:
+        _known_at(place, promise.check, tuple(each.check for each in checks), "check")
 
 
 def _forbidden(checks: Sequence[Looked]) -> tuple[str, ...]:
@@ -166,10 +174,10 @@ def struct_of(place: str, given: object, kind: type[T]) -> T:
         raise ScenarioError(f"{place}: it is no table of fields")
     fields, hints = msgspec.structs.fields(kind), get_type_hints(kind)
     for name, value in given.items():
-        known_at(place, name, tuple(field.name for field in fields), "field of it")
+        _known_at(place, name, tuple(field.name for field in fields), "field of it")
         choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
         if choices and isinstance(value, str):
-            known_at(place, value, choices, name)
+            _known_at(place, value, choices, name)
     for field in fields:
         if field.required and field.name not in given:
             raise ScenarioError(f"{place}: it has no {field.name}: write {_wanted(field.name, hints[field.name])}")
@@ -179,7 +187,7 @@ def struct_of(place: str, given: object, kind: type[T]) -> T:
         raise ScenarioError(f"{place}: {str(error).replace('$.', '')}") from None
 
 
-def known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None:
+def _known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None:
     """Raise ScenarioError with the place and the nearest allowed name, unless the name is allowed."""
     try:
         known(name, allowed, what)
