@@ -26,14 +26,14 @@ SHORT: Final = ("--time", "20", "--engine", "local", "--json", "--jobs", "2")
 
 
 def seamark(checkout: Path, *arguments: str, store: Path) -> Any:
-    """What `seamark ARGUMENTS` of that checkout prints, as JSON; its complaint if it prints nothing."""
+    """The JSON output of `seamark ARGUMENTS` in that checkout; its error line if it prints nothing."""
     command = [str(checkout / ".venv" / "bin" / "seamark"), *arguments]
     done = subprocess.run(command, cwd=store, capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.stdout else f"exit {done.returncode}: {done.stderr.strip()}"
 
 
 def essence(report: Any, store: Path) -> Any:
-    """A report without what it says in passing."""
+    """A report without the fields that no two runs share."""
     if not isinstance(report, dict):
         return str(report).replace(str(store), "")
     return {name: value for name, value in report.items() if name not in IN_PASSING}
@@ -69,7 +69,7 @@ def judged(checkout: Path, history: Path) -> list[Any]:
 
 
 def compared(name: str, before: list[Any], after: list[Any]) -> int:
-    """How many reports differ; each is told with the fields that do."""
+    """The number of reports that differ; prints the differing fields of each."""
     differing = 0
     for number, (one, other) in enumerate(zip_longest(before, after)):
         if one == other:

@@ -29,7 +29,7 @@ EVIL: Final = "from pathlib import Path\nPath({sign!r}).touch()\nfrom clusters.t
 
 
 class Watch:
-    """What this process writes, removes and imports, by the interpreter's own audit events."""
+    """The files that this process writes, removes or imports, from the interpreter's audit events."""
 
     def __init__(self) -> None:
         self.is_on = False
