@@ -1,0 +1,130 @@
+"""Tables: dataclasses whose fields are columns, arrays of one length. A row has the same place in all of them.
+
+Every function works on any such class, and returns the class that it was given. A column of one number that takes no
+memory (`constant`) stays one. Rows are joined by keys; a key is one or more columns of integers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import Field, fields
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checkers.columns.index import ascending, codes, first_rows
+from checkers.columns.runs import Scalar
+from harness.core.columns import Bools, Int64s
+
+
+class Columns(Protocol):
+    """A dataclass, each field of which is a column."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+T = TypeVar("T", bound=Columns)
+
+
+def row_count(table: Columns) -> int:
+    """The number of rows. Raises ValueError if two columns differ in length, or there is none."""
+    counts = {len(column) for column in _columns(table).values()}
+    if len(counts) != 1:
+        raise ValueError(f"the columns of {type(table).__name__} have {sorted(counts)} rows")
+    return counts.pop()
+
+
+def take(table: T, rows: Bools | Int64s | slice) -> T:
+    """Those rows, in that order; with a mask or a slice, in their own."""
+    return type(table)(**{name: taken(column, rows) for name, column in _columns(table).items()})
+
+
+def concat(tables: Sequence[T]) -> T:
+    """The rows of all tables, one table after the other. There must be at least one."""
+    parts = [_columns(table) for table in tables]
+    return type(tables[0])(**{name: _joined([part[name] for part in parts]) for name in parts[0]})
+
+
+def empty(kind: type[T]) -> T:
+    """A table without rows. The dtypes of its columns are those of its fields."""
+    hints = get_type_hints(kind)
+    return kind(**{field.name: np.empty(0, _dtype(hints[field.name])) for field in fields(kind)})
+
+
+def ordered_by(table: T, *names: str) -> T:
+    """The rows in the lexical order of those columns; equal ones keep their order. O(n log n)."""
+    columns = _columns(table)
+    return take(table, ascending(*(columns[name] for name in names)))
+
+
+def distinct_by(table: T, *names: str) -> T:
+    """The first of all rows that are equal in those columns (without names: in all), in their own order."""
+    columns = _columns(table)
+    return take(table, first_rows(*(columns[name] for name in names or columns)))
+
+
+def taken(column: NDArray[Scalar], rows: Bools | Int64s | slice) -> NDArray[Scalar]:
+    """Those rows of one column. A column of one number takes no memory, and neither does the result."""
+    if column.strides != (0,) or not len(column):
+        return column[rows]
+    count = len(np.arange(len(column))[rows])
+    return np.broadcast_to(column[0], count)
+
+
+class Join:
+    """The rows of `right` that have the key of each row of `left`, as row numbers of `right`.
+
+    Both are the l and r rows of one key: as many columns on both sides, in one order. All results are (l,); -1 stands
+    for no row. O(n log n), or O(n) if the keys are close together.
+    """
+
+    def __init__(self, left: Sequence[Int64s], right: Sequence[Int64s]) -> None:
+        code = codes(*(np.append(mine, theirs) for mine, theirs in zip(left, right, strict=True)))
+        count = len(left[0])
+        self._left, self._right = code[:count], code[count:]
+        self._keys = int(code.max(initial=-1)) + 1
+
+    @cached_property
+    def count(self) -> Int64s:
+        """The number of rows with that key."""
+        result: Int64s = np.bincount(self._right, minlength=self._keys)[self._left]
+        return result
+
+    @cached_property
+    def first(self) -> Int64s:
+        """The first row with that key."""
+        row = np.full(self._keys, -1, np.int64)
+        row[self._right[::-1]] = np.arange(len(self._right))[::-1]  # The last write remains.
+        return row[self._left]
+
+    @cached_property
+    def last(self) -> Int64s:
+        """The last row with that key."""
+        row = np.full(self._keys, -1, np.int64)
+        row[self._right] = np.arange(len(self._right))
+        return row[self._left]
+
+    @cached_property
+    def only(self) -> Int64s:
+        """The row with that key, if there is exactly one."""
+        return np.where(self.count == 1, self.last, -1)
+
+
+def _columns(table: Columns) -> dict[str, NDArray[Any]]:
+    return {field.name: getattr(table, field.name) for field in fields(table)}
+
+
+def _joined(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
+    """One column after the other. Constant columns of one number stay a constant column."""
+    filled = [part for part in parts if len(part)]
+    if len(filled) == 1:
+        return filled[0]
+    if filled and all(part.strides == (0,) and part[0] == filled[0][0] for part in filled):
+        return np.broadcast_to(filled[0][0], sum(map(len, filled)))
+    return np.concatenate(parts)
+
+
+def _dtype(hint: Any) -> np.dtype[Any]:
+    """The dtype of a field that is annotated as an array, such as Int64s: NDArray[np.int64]."""
+    dtype: np.dtype[Any] = np.dtype(hint.__args__[1].__args__[0])
+    return dtype
