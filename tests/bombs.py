@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from harness.core.columns import NAMED
 from harness.core.record import Complete, Evidence, Fault, Invoke, Mark, MicroOp, Probe, State, StreamEvent
-from harness.formats.parquet import write_history
-from harness.formats.schema import SCHEMAS
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.formats.parquet.schema import SCHEMAS
 
 MIB: Final = 1 << 20
 TABLES: Final = tuple(SCHEMAS)

@@ -1,8 +1,8 @@
 """An archive of Java's classes as Spark needs them, with which Spark starts in half of the time.
 
-`python -m harness.spark_archive` makes it. Java writes the archive when it ends, and takes 160 MB for it. It belongs to
-one Java and one PySpark, and is stored in the environment of this Python. Java itself compares it with its classes, and
-ignores it if it does not fit.
+`python -m harness.judging.spark_archive` makes it. Java writes the archive when it ends, and takes 160 MB for it. It
+belongs to one Java and one PySpark, and is stored in the environment of this Python. Java itself compares it with its
+classes, and ignores it if it does not fit.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The client of one process: it calls any data node, and reports unknown outcomes as unknown."""
 
 from clusters.ndb.shape import DATA_NODES
-from clusters.ndb.transactions import NOT_STARTED, Done, Refused, Transact
+from clusters.ndb.transactions.messages import NOT_STARTED, Done, Refused, Transact
 from harness.core.seams import CallFailed, Completion, Connection, Invocation
 
 

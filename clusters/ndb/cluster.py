@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from clusters.ndb import planted
-from clusters.ndb.arbitrator import Arbitrator
 from clusters.ndb.client import NdbClient
 from clusters.ndb.data_node import DataNode, parameters_of
+from clusters.ndb.membership.arbitrator import Arbitrator
 from clusters.ndb.promises import PROMISES, STREAM
 from clusters.ndb.shape import ARBITRATOR, DATA_NODES, GCI_BITS, GROUPS, MS, SUBSCRIBERS
-from clusters.ndb.subscriber import Subscriber
+from clusters.ndb.stream.subscriber import Subscriber
 from harness.core.machine import Links, Machine, NodeId, Settings
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.seams import Client, Connection, Node, Option, Parameter

@@ -10,10 +10,11 @@ out.
 
 from collections.abc import Callable, Sequence
 
-from clusters.ndb.checkpoint import Checkpoint
-from clusters.ndb.coordinator import Coordinator
-from clusters.ndb.master import Master
-from clusters.ndb.membership import Membership
+from clusters.ndb.epochs.checkpoint import Checkpoint
+from clusters.ndb.epochs.master import Master
+from clusters.ndb.membership.membership import Membership
+from clusters.ndb.membership.start import Start
+from clusters.ndb.membership.view import View
 from clusters.ndb.messages import (
     CHECKPOINT,
     MASTER,
@@ -27,13 +28,12 @@ from clusters.ndb.messages import (
     Sysfile,
 )
 from clusters.ndb.parts import Site
-from clusters.ndb.publisher import Publisher
 from clusters.ndb.shape import DATA_NODES, MS, SUBSCRIBERS
-from clusters.ndb.start import Start
-from clusters.ndb.storage import Storage
-from clusters.ndb.stream import PUBLISHER_MESSAGES
-from clusters.ndb.transactions import COORDINATOR_MESSAGES, NOT_STARTED, STORAGE_MESSAGES, Refused, Transact
-from clusters.ndb.view import View
+from clusters.ndb.stream.messages import PUBLISHER_MESSAGES
+from clusters.ndb.stream.publisher import Publisher
+from clusters.ndb.transactions.coordinator import Coordinator
+from clusters.ndb.transactions.messages import COORDINATOR_MESSAGES, NOT_STARTED, STORAGE_MESSAGES, Refused, Transact
+from clusters.ndb.transactions.storage import Storage
 from harness.core.machine import (
     Answer,
     Call,

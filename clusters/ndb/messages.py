@@ -5,7 +5,7 @@
 
 from msgspec import Struct
 
-from clusters.ndb.view import View
+from clusters.ndb.membership.view import View
 from harness.core.machine import NodeId
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from clusters.ndb.view import Member, View
+from clusters.ndb.membership.view import Member, View
 from harness.core.machine import Context, Message, NodeId
 
 NOBODY = View(0, 0, ())

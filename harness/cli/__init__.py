@@ -1,0 +1,1 @@
+"""The commands of `seamark`, one file each; `main.py` puts them together."""

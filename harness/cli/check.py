@@ -5,21 +5,20 @@ from typing import Annotated, Literal
 
 import typer
 
-import harness.formats
-import harness.journal
+import harness.record
 from checkers.words import models
-from harness.checks import looked
 from harness.cli.output import print_report, standard_error
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
-from harness.engines import EngineStart
-from harness.formats.mapping import stream_format
-from harness.formats.promise_file import Promised, read_promise_file
-from harness.judge import Budget
+from harness.judging.checks import looked
+from harness.judging.engines import EngineStart
+from harness.judging.judge import Budget
+from harness.record.formats.promise_file import Promised, read_promise_file
+from harness.record.formats.streams.mapping import stream_format
+from harness.record.store import run_at
 from harness.report.model import Report
 from harness.report.screen import plain
-from harness.single import PAGE_FILE, NotStored, judge_foreign, judge_run, store_report, write_page
-from harness.store import run_at
+from harness.run.single import PAGE_FILE, NotStored, judge_foreign, judge_run, store_report, write_page
 
 
 def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
@@ -56,7 +55,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     _require_foreign(path, run, promises=promises, stream=stream, model=model)
     promised = None if promises is None else promises_in(promises)
     form = None if stream is None else stream_format(stream)
-    also = (harness.formats, harness.journal)
+    also = (harness.record,)
     with EngineStart(engine, master=master, remote=remote, also=also, is_warmed=False) as start:
         if run is not None:
             report = _of_run(run, start, html, model=model, budget=budget)

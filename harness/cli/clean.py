@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.containers.engine import connect
-from harness.containers.images import remove_images
-from harness.containers.sweeper import Swept, sweep, sweep_folders
-from harness.ownership import remove_left_behind
+from harness.record.ownership import remove_left_behind
+from harness.record.store import folders_of
 from harness.report.screen import plain
-from harness.store import folders_of
+from harness.runtimes.containers.engine.engine import connect
+from harness.runtimes.containers.engine.sweeper import Swept, sweep, sweep_folders
+from harness.runtimes.containers.images.images import remove_images
 
 
 def clean(

@@ -8,12 +8,12 @@ import typer
 from rich.console import Console
 
 from harness.cli.output import print_json
-from harness.cli.promises_page import promises_page
-from harness.consent import cluster_names, on_command_line
+from harness.cli.texts.promises_page import promises_page
 from harness.core.errors import ScenarioError
 from harness.core.seams import Cluster
-from harness.registry import load_cluster
 from harness.report.screen import plain
+from harness.scenario.consent import cluster_names, on_command_line
+from harness.scenario.registry import load_cluster
 
 
 def clusters(

@@ -18,14 +18,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.consent import cluster_names
-from harness.containers.catalogue import IMAGES, Way, tag_of
-from harness.containers.engine import connect
-from harness.containers.images import is_there
-from harness.containers.sweeper import folders_left_behind, left_behind
 from harness.core.errors import DeployError
-from harness.registry import shadowed_package
 from harness.report.screen import plain
+from harness.runtimes.containers.engine.engine import connect
+from harness.runtimes.containers.engine.sweeper import folders_left_behind, left_behind
+from harness.runtimes.containers.images.catalogue import IMAGES, Way, tag_of
+from harness.runtimes.containers.images.images import is_there
+from harness.scenario.consent import cluster_names
+from harness.scenario.registry import shadowed_package
 
 JAVA_MIN = 17
 

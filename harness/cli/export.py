@@ -12,14 +12,14 @@ from checkers.engine.datasets import LocalEngine
 from harness.cli.output import standard_error
 from harness.core.errors import ScenarioError
 from harness.core.record import Complete, Evidence, Fault, Footer, Header, Invoke, Record
-from harness.formats.exchange import write_edn_history
-from harness.formats.jsonl import write_jsonl
-from harness.formats.load import Loaded, format_of, load
-from harness.formats.parquet import records_of
-from harness.journal import read_journal
-from harness.ownership import temporary_folder
+from harness.record.formats.edn.exchange import write_edn_history
+from harness.record.formats.jsonl import write_jsonl
+from harness.record.formats.load import Loaded, format_of, load
+from harness.record.formats.parquet.parquet import records_of
+from harness.record.journal import read_journal
+from harness.record.ownership import temporary_folder
+from harness.record.store import JOURNAL, RUN_FILE, is_run
 from harness.report.screen import plain
-from harness.store import JOURNAL, RUN_FILE, is_run
 
 
 def export(

@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.containers.catalogue import IMAGES, Way
-from harness.containers.engine import connect
-from harness.containers.images import Ready, ensure, way_of
 from harness.core.errors import ScenarioError
 from harness.report.screen import plain
-from harness.scenario import known
+from harness.runtimes.containers.engine.engine import connect
+from harness.runtimes.containers.images.catalogue import IMAGES, Way
+from harness.runtimes.containers.images.images import Ready, ensure, way_of
+from harness.scenario.scenario import known
 
 
 def images(

@@ -13,9 +13,9 @@ from harness.cli.output import print_json
 from harness.core.command import seamark
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
+from harness.record.store import list_runs as stored_runs
 from harness.report.model import read_report
 from harness.report.screen import STYLES, plain
-from harness.store import list_runs as stored_runs
 
 UNJUDGED = "not judged"
 UNREADABLE = "unreadable"

@@ -18,9 +18,9 @@ from typer.exceptions import Abort, TyperException
 from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
-from harness.registry import shadowed_package
 from harness.report.screen import visible
 from harness.report.trouble import told
+from harness.scenario.registry import shadowed_package
 
 app = typer.Typer(
     name="seamark",

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-import harness.cli.template
-from harness.consent import cluster_names
+import harness.cli.texts.template
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.report.screen import plain
+from harness.scenario.consent import cluster_names
 
 
 def new(
@@ -44,6 +44,6 @@ def new(
 
 def named(name: str) -> str:
     """The template under that name."""
-    text = Path(harness.cli.template.__file__).read_text(encoding="utf-8")
+    text = Path(harness.cli.texts.template.__file__).read_text(encoding="utf-8")
     text = re.sub(r"\byours\b", name, re.sub(r"  # noqa: .*", "", text))
     return text.replace("YOURS-", f"{name.upper().replace('_', '-')}-")

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from harness.campaign.batch import Batch
 from harness.core.verdict import Verdict
 from harness.report.batch_page import batch_summary
 from harness.report.github import add_summary, annotations, is_github
 from harness.report.markdown import summary
 from harness.report.model import Report, repetition, to_json
 from harness.report.screen import STYLES, plain, show
+from harness.run.batch import Batch
 
 SHOWN = 3  # Runs of a batch for which the command that repeats them is shown.
 

@@ -9,16 +9,16 @@ import typer
 from rich.console import Console
 
 from harness.cli.output import print_report, standard_error
-from harness.consent import same_again
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.trace import window
 from harness.core.verdict import Verdict
-from harness.engines import EngineStart
-from harness.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
+from harness.judging.engines import EngineStart
+from harness.record.store import RUN_FILE, find_run, read_run_file
 from harness.report.screen import plain
-from harness.scenario import scenario_of
-from harness.single import difference, judge_run
-from harness.store import RUN_FILE, find_run, read_run_file
+from harness.run.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
+from harness.run.single import difference, judge_run
+from harness.scenario.consent import same_again
+from harness.scenario.scenario import scenario_of
 
 
 def replay(

@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.campaign.batch import Orders, run_batch
 from harness.cli.options import RunOptions, run_options
 from harness.cli.output import live_line, print_batch, print_report, standard_error
-from harness.consent import Code
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
-from harness.engines import EngineStart
+from harness.judging.engines import EngineStart
 from harness.report.model import WHERE, Report
 from harness.report.screen import STYLES, plain, show_header
-from harness.running import prepare
-from harness.single import carry_out, header
+from harness.run.batch import Orders, run_batch
+from harness.run.running import prepare
+from harness.run.single import carry_out, header
+from harness.scenario.consent import Code
 from nemesis.plan import Plan
 
 SEED_MAX = 2**31  # Of seeds drawn here: short enough to be typed.

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol, TypeGuard
 
 import msgspec
 
-from harness.core.generator import Generator
+from harness.core.generators.generator import Generator
 from harness.core.machine import Delivery, Links, Machine, Message, NodeId, Settings
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json, MicroOp, Outcome
@@ -169,7 +169,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     `folder` holds its data; the container keeps it when its processes are killed. If neither the engine nor a registry
     has the image, one is built from `debian_packages`, and `command` runs in it unchanged. `capabilities` are the
     Linux capabilities that it needs in addition to those of every such container: see
-    `harness.containers.confinement`.
+    `harness.runtimes.containers.engine.confinement`.
     """
 
     image: str = ""  # One of Seamark's own (see seamark images), or any image that the engine has or can pull.

@@ -16,11 +16,11 @@ import numpy as np
 from harness.core.columns import NEVER, Int64s
 from harness.core.record import Complete, Evidence, Invoke, MicroOp, StreamEvent
 from harness.core.verdict import Finding
-from harness.formats.exchange import edn_lines
-from harness.formats.jsonl import json_line
-from harness.formats.rows import some_records
-from harness.report.plots import between
-from harness.report.scale import moment, short
+from harness.record.formats.edn.exchange import edn_lines
+from harness.record.formats.jsonl import json_line
+from harness.record.formats.parquet.rows import some_records
+from harness.report.pictures.plots import between
+from harness.report.pictures.scale import moment, short
 from harness.report.screen import visible
 from harness.report.series import Series
 

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from harness.core.columns import READ
 from harness.core.record import Complete, Invoke
-from harness.formats.tables import read_table
+from harness.record.formats.parquet.tables import read_table
+from harness.record.store import RunFile
 from harness.report.evidence import Slice
 from harness.report.model import FindingRow, Report
-from harness.report.scale import moment
+from harness.report.pictures.scale import moment
 from harness.report.series import Series
-from harness.store import RunFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from harness.core.command import seamark
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Finding, Verdict
-from harness.store import RUN_FILE, read_plain
+from harness.record.store import RUN_FILE, read_plain
 
 REPORT_SCHEMA = 1
 REPORT_FILE = "report.json"

@@ -21,23 +21,23 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from checkers.transactions.sentences import epoch_name
-from harness.containers.lateness import BUSY
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Verdict
-from harness.report.cycle import Drawing, cycle_drawing
+from harness.record.store import RunFile
 from harness.report.evidence import PLAIN, Positions, Slice, choice, first_moment, slices
 from harness.report.exclusions import Exclusion, Writes, exclusions, read_writes
 from harness.report.markdown import issue
 from harness.report.model import WHERE, FindingRow, PromiseRow, Report, allowed_anomalies, model_ends
+from harness.report.pictures.cycle import Drawing, cycle_drawing
+from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours, in_force, overview
+from harness.report.pictures.scale import WIDTH, duration
+from harness.report.pictures.timeline import Timeline, timeline
 from harness.report.planned import Planned, planned_steps, read_refusals
-from harness.report.plots import STRIP_ROW, Overview, fault_colours, in_force, overview
-from harness.report.scale import WIDTH, duration
 from harness.report.screen import Commands, commands, visible
 from harness.report.series import Series, read_series
-from harness.report.timeline import Timeline, timeline
 from harness.report.track_record import TrackRecord, track_records
-from harness.store import RunFile
+from harness.runtimes.containers.lateness import BUSY
 
 TEXT_MAX: Final = 2_000  # Characters of one value: a megabyte in a key must not make the page unreadable.
 DRAWN_MAX: Final = 12  # Findings with drawings; the others have their sentence, proof and fingerprint.

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.exposure import FOREVER, Window
-from harness.formats.tables import read_table
-from harness.report.scale import moment
+from harness.record.exposure import FOREVER, Window
+from harness.record.formats.parquet.tables import read_table
+from harness.report.pictures.scale import moment
 from nemesis.plan import Plan, Step
 
 

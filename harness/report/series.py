@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harness.core.columns import NEVER, OK, Int8s, Int64s
-from harness.exposure import Window, fault_windows, phases_of
-from harness.formats.tables import read_table
-from harness.report.scale import STEPS_MAX_NS
-from harness.store import RunFile
+from harness.record.exposure import Window, fault_windows, phases_of
+from harness.record.formats.parquet.tables import read_table
+from harness.record.store import RunFile
+from harness.report.pictures.scale import STEPS_MAX_NS
 
 VIEW: Final = "view"  # The object under which nodes report a view.
 WATERMARKS: Final = ("watermark", "checkpoint")

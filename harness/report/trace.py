@@ -7,8 +7,8 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from harness.core.trace import Window
-from harness.report.diagram import LANE, chosen_messages, diagram, time_text
-from harness.report.moments import Moment, gather, read_contents, read_trace
+from harness.report.pictures.diagram import LANE, chosen_messages, diagram, time_text
+from harness.report.pictures.moments import Moment, gather, read_contents, read_trace
 from harness.report.screen import visible
 
 CONTENT_MAX: Final = 400  # Characters of a message, in its title.

@@ -21,7 +21,7 @@ from checkers.engine.spark import SparkEngine
 from checkers.history.transactions import Chunk, chunks
 from checkers.transactions.check import Options, check
 from checkers.transactions.register_order import Order, Trust
-from harness.formats.load import load
+from harness.record.formats.load import load
 from tests.bench import formats, generated
 from tests.bench.check import check_command, spark
 from tests.bench.generated import Shape

@@ -17,22 +17,22 @@ from pathlib import Path
 
 import docker
 
-import harness.containers.deployment as deployed
-from harness.consent import installed
-from harness.containers.control import Hearers, Probes
-from harness.containers.deployment import Deployment
-from harness.containers.engine import connect
-from harness.containers.images import image_for
-from harness.containers.labels import labels_for
-from harness.containers.machines import Blueprint, Machines
-from harness.containers.network import ContainerNetwork
-from harness.containers.wiring import peers
+import harness.runtimes.containers.deployment as deployed
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.core.seams import Invocation
-from harness.host.config import DATA_PORT
-from harness.registry import load_machines, module_of
-from harness.scenario import Scenario, decide
+from harness.runtimes.containers.control import Hearers, Probes
+from harness.runtimes.containers.deployment import Deployment
+from harness.runtimes.containers.engine.engine import connect
+from harness.runtimes.containers.engine.labels import labels_for
+from harness.runtimes.containers.images.images import image_for
+from harness.runtimes.containers.links.network import ContainerNetwork
+from harness.runtimes.containers.links.wiring import peers
+from harness.runtimes.containers.machines import Blueprint, Machines
+from harness.runtimes.host.config import DATA_PORT
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_machines, module_of
+from harness.scenario.scenario import Scenario, decide
 
 ROUNDS = 3
 ROUND_TRIPS = 3000
@@ -191,8 +191,8 @@ def lag() -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "lag"
             code = (
-                "import harness.running; from harness.cli.entry import main; "
-                f"harness.running.CHILDREN = {{'docker': ({LAGGING_CHILD!r}, {str(out)!r})}}; main()"
+                "import harness.run.running; from harness.cli.entry import main; "
+                f"harness.run.running.CHILDREN = {{'docker': ({LAGGING_CHILD!r}, {str(out)!r})}}; main()"
             )
             words = ["run", "--runtime", "docker", "--cluster", "ndb", "--seed", "7", "--time", str(LOAD_S)]
             subprocess.run(

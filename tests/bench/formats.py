@@ -14,10 +14,9 @@ from pathlib import Path
 from random import Random
 from typing import Self, TextIO
 
-import harness.formats
-import harness.journal
-from harness.engines import EngineName, EngineStart
-from harness.formats.load import load
+import harness.record
+from harness.judging.engines import EngineName, EngineStart
+from harness.record.formats.load import load
 
 SIZES = (10_000, 100_000)  # On the command line any others: 1000000 needs half a minute to be made.
 PROCESSES, KEYS, ELEMENTS = 20, 10, 32
@@ -132,7 +131,10 @@ def _held_mb(pid: int) -> float:
 
 def main() -> None:
     name: EngineName = "spark" if "spark" in sys.argv else "local"
-    with tempfile.TemporaryDirectory() as work, EngineStart(name, also=(harness.formats, harness.journal)) as start:
+    with (
+        tempfile.TemporaryDirectory() as work,
+        EngineStart(name, also=(harness.record,)) as start,
+    ):
         folder = Path(work)
         engine = start.engine()
         for count in tuple(int(each) for each in sys.argv[1:] if each.isdecimal()) or SIZES:

@@ -32,7 +32,7 @@ from harness.core.columns import (
     Int64s,
     Transactions,
 )
-from harness.formats.schema import SCHEMAS
+from harness.record.formats.parquet.schema import SCHEMAS
 
 ACTIVE_KEYS, PROCESSES = 10, 20
 PLANTED_KEY: Final = 1 << 40  # From here up keys belong to planted anomalies.

@@ -2,9 +2,9 @@
 
 import time
 
-from harness.core.generator import Context, Generator, Planned
+from harness.core.generators.generator import Context, Generator, Planned
 from harness.core.record import Complete, Invoke
-from harness.workloads import WORKLOADS, WorkloadOptions
+from harness.scenario.workloads import WORKLOADS, WorkloadOptions
 
 SECOND = 1_000_000_000
 

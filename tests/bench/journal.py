@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from harness.core.record import Complete, Invoke, MicroOp
-from harness.journal import HistoryHash, JournalWriter
+from harness.record.journal import HistoryHash, JournalWriter
 
 OPERATIONS = 200_000
 GOAL, MUST = 100_000, 30_000

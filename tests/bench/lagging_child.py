@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from harness.containers.deployment import Deployment
+from harness.runtimes.containers.deployment import Deployment
 
 PERIOD_S = 0.005
 
@@ -32,4 +32,4 @@ if __name__ == "__main__":
     OUT = Path(sys.argv.pop(1))
     count = Deployment.count
     setattr(Deployment, "count", lagging)  # noqa: B010  A function takes the place of a method, for mypy too.
-    runpy.run_module("harness.containers.child", run_name="__main__")
+    runpy.run_module("harness.runtimes.containers.child", run_name="__main__")

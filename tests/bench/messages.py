@@ -15,10 +15,10 @@ import msgspec
 
 from harness.core.draw import Draw
 from harness.core.machine import Context, Durable, Event, Machine, Message, NodeId, Received, Settings
-from harness.simulation.fifo import Fifo, Unread
-from harness.simulation.host import Host, Surroundings
-from harness.simulation.links import Links, Port
-from harness.simulation.loop import VirtualLoop
+from harness.runtimes.simulation.host import Host, Surroundings
+from harness.runtimes.simulation.links.fifo import Fifo, Unread
+from harness.runtimes.simulation.links.links import Links, Port
+from harness.runtimes.simulation.loop import VirtualLoop
 
 ROUNDS = 5
 MESSAGES = 200_000

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from harness.consent import installed
 from harness.core.record import Evidence
 from harness.core.trace import Window
-from harness.journal import HistoryHash, JournalWriter
-from harness.registry import load_machines
-from harness.scenario import Decided, Scenario, decide
-from harness.simulation.child import simulate
-from harness.simulation.tracer import Tracer
+from harness.record.journal import HistoryHash, JournalWriter
+from harness.runtimes.simulation.child import simulate
+from harness.runtimes.simulation.tracer import Tracer
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_machines
+from harness.scenario.scenario import Decided, Scenario, decide
 
 SIMULATED_S = 30
 EPOCHS_MS = (10, 100)

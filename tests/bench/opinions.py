@@ -22,18 +22,18 @@ from checkers.state.cuts import CHECKER as CUTS
 from checkers.streams.sentences import CHECKER as STREAMS
 from checkers.watermarks.second_opinion import CHECKER as OPINIONS
 from checkers.watermarks.sentences import CHECKER as WATERMARKS
-from harness.checks import WATERMARKS_LOCKED
-from harness.consent import installed
 from harness.core.record import Footer
-from harness.formats.load import load
-from harness.formats.parquet import write_history
-from harness.judge import judge
+from harness.judging.checks import WATERMARKS_LOCKED
+from harness.judging.judge import judge
+from harness.record.formats.load import load
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.store import HISTORY
 from harness.report.markdown import code, table
 from harness.report.model import Report
-from harness.running import prepare
-from harness.scenario import Scenario
-from harness.single import judge_run
-from harness.store import HISTORY
+from harness.run.running import prepare
+from harness.run.single import judge_run
+from harness.scenario.consent import installed
+from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
 from tests.planted.test_bugs import BUGS as OF_TUTORIAL
 from tests.planted.test_ndb import SHOWN as OF_NDB

@@ -23,15 +23,15 @@ from clusters.postgres import Cluster, rows
 from clusters.postgres.client import LEVELS
 from clusters.postgres.service import PRIMARY, USER
 from clusters.postgres.setup import prepare
-from harness.consent import installed
-from harness.containers.child import Test, WallClock
-from harness.core.generator import Context, Generator, Planned
+from harness.core.generators.generator import Context, Generator, Planned
+from harness.core.generators.until_ok import EachUntilOk
 from harness.core.machine import Settings
 from harness.core.record import Complete, Evidence, Mark, MicroOp
 from harness.core.seams import Doors
-from harness.core.until_ok import EachUntilOk
-from harness.journal import JournalWriter
-from harness.scenario import Scenario, decide
+from harness.record.journal import JournalWriter
+from harness.runtimes.containers.child import Test, WallClock
+from harness.scenario.consent import installed
+from harness.scenario.scenario import Scenario, decide
 
 CLIENTS = (1, 8, 32)
 LOAD_S, PGBENCH_S = 8, 6

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.core.record import Complete, Fault, Footer, Invoke, Mark, MicroOp, Record, StreamEvent
 from harness.core.verdict import Step
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from harness.report.model import FindingRow, Report
 from harness.report.page import DRAWN_MAX, page
 

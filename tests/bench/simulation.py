@@ -6,12 +6,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.consent import installed
 from harness.core.record import Evidence
-from harness.journal import HistoryHash, JournalWriter
-from harness.registry import load_machines
-from harness.scenario import Scenario, decide
-from harness.simulation.child import simulate
+from harness.record.journal import HistoryHash, JournalWriter
+from harness.runtimes.simulation.child import simulate
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_machines
+from harness.scenario.scenario import Scenario, decide
 
 SIMULATED_S = 60
 

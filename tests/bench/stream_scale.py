@@ -28,7 +28,7 @@ from checkers.watermarks import check as watermark_check
 from checkers.watermarks.cycles.steps import NAMES
 from harness.core.columns import APPEND, GROUP_OPS, KINDS, NEVER, OK, OPEN, READ, ROW, WATERMARK, Int64s
 from harness.core.promises import StreamContract
-from harness.formats.schema import SCHEMAS
+from harness.record.formats.parquet.schema import SCHEMAS
 from tests.bench.check import spark
 from tests.bench.watched import Watched, measured
 

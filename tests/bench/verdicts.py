@@ -17,8 +17,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from harness.consent import installed
-from harness.registry import load_cluster
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_cluster
 
 SHARED: Final = Path(__file__).resolve().parents[3] / "shared" / "histories"
 IN_PASSING: Final = ("seconds", "started_utc", "run", "page", "versions")  # Of a report, what no two runs share.

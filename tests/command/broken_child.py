@@ -1,7 +1,7 @@
 """The process of a simulation in which one thing goes wrong: broken_child.py WHAT RUN_JSON JOURNAL.
 
-It spoils a name in one module, and then is `harness.simulation.child`. What is recorded is told, too: the index of each
-invocation that the journal has taken is a line of the file in SEAMARK_TEST_RECORDED, if that is set.
+It spoils a name in one module, and then is `harness.runtimes.simulation.child`. It also shows what is recorded: the
+index of each invocation that the journal has taken is a line of the file in SEAMARK_TEST_RECORDED, if that is set.
 """
 
 import os
@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import harness.registry
-import harness.simulation.faults
+import harness.runtimes.simulation.faults
+import harness.scenario.registry
 from clusters.tutorial.client import TutorialClient
 from clusters.tutorial.data_node import DataNode
 from harness.core.record import Invoke, Mark, Record
-from harness.journal import JournalWriter
-from harness.workloads.list_append import Transactions
+from harness.record.journal import JournalWriter
+from harness.scenario.workloads.list_append import Transactions
 
 append = JournalWriter.append
 
@@ -75,9 +75,9 @@ SPOILED: dict[str, tuple[object, str, object]] = {
     "machine": (DataNode, "handle", broken),
     "client": (TutorialClient, "invoke", broken),
     "generator": (Transactions, "op", broken),
-    "nemesis": (harness.simulation.faults.Faults, "apply", broken),
-    "probe": (harness.simulation.faults.Faults, "effect", broken),
-    "cluster": (harness.registry, "load_cluster", broken),
+    "nemesis": (harness.runtimes.simulation.faults.Faults, "apply", broken),
+    "probe": (harness.runtimes.simulation.faults.Faults, "effect", broken),
+    "cluster": (harness.scenario.registry, "load_cluster", broken),
     "journal": (JournalWriter, "append", full),
     "exit-0": (DataNode, "handle", lambda *_: os._exit(0)),
     "exit-1": (DataNode, "handle", lambda *_: os._exit(1)),
@@ -89,7 +89,7 @@ def main() -> None:
     if what in SPOILED:
         spoil(*SPOILED[what])
     elif what == "import":
-        sys.modules["harness.interpreter"] = None  # type: ignore[assignment]  # This is how an import is made to fail.
+        sys.modules["harness.interpreter.interpreter"] = None  # type: ignore[assignment]  # This is how an import is made to fail.
     else:
         phase, count = arguments
         kills: dict[str, Callable[[], None]] = {
@@ -98,7 +98,7 @@ def main() -> None:
             "kill-all": lambda: os.killpg(0, signal.SIGKILL),
         }
         killing(phase, int(count), kills.get(what, lambda: os.kill(os.getpid(), signal.Signals[what])))
-    runpy.run_module("harness.simulation.child", run_name="__main__")
+    runpy.run_module("harness.runtimes.simulation.child", run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ from collections import Counter
 from pathlib import Path
 from types import FrameType
 
-import harness.running
-import harness.single
+import harness.run.running
+import harness.run.single
 from harness.cli.main import main
-from harness.consent import Code
+from harness.scenario.consent import Code
 
 BROKEN_CHILD = str(Path(__file__).with_name("broken_child.py"))
 CALLS: Counter[str] = Counter()
@@ -31,7 +31,7 @@ def counted(phase: str, count: int) -> None:
             if (PHASE[0], CALLS[PHASE[0]]) == (phase, count):
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    execute = harness.running.execute
+    execute = harness.run.running.execute
 
     def executed(run: Path, code: Code, **options: object) -> object:
         PHASE[0] = "simulation"
@@ -39,7 +39,7 @@ def counted(phase: str, count: int) -> None:
         PHASE[0] = "checking"
         return took_s
 
-    setattr(harness.single, "execute", executed)  # noqa: B010  A function takes the place of another, for mypy too.
+    setattr(harness.run.single, "execute", executed)  # noqa: B010  A function takes the place of another, for mypy too.
     sys.setprofile(profile)
 
 
@@ -48,7 +48,7 @@ if __name__ == "__main__":
     if phase in ("set-up", "checking"):
         counted(phase, int(number))
     else:
-        harness.running.CHILDREN = {"sim": (BROKEN_CHILD, f"kill-all:{phase}:{number}")}
+        harness.run.running.CHILDREN = {"sim": (BROKEN_CHILD, f"kill-all:{phase}:{number}")}
     try:
         main()
     finally:

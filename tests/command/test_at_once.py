@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.ownership import temporary_name, this_process
+from harness.record.ownership import temporary_name, this_process
 from tests.amount import count
 from tests.command.conftest import Seamark
 

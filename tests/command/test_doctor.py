@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.cli import doctor
-from harness.containers.sweeper import Swept
 from harness.core.errors import DeployError
+from harness.runtimes.containers.engine.sweeper import Swept
 from tests.command.conftest import Seamark
 
 

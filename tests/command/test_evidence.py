@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.core.record import Footer
-from harness.formats.parquet import write_history
-from harness.journal import JournalWriter, read_journal
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.journal import JournalWriter, read_journal
 from tests.command.conftest import Seamark
 
 EDN = """{:type :invoke, :f :txn, :value [[:append :x 1]], :process 0, :index 0}

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from harness.core.record import Complete, Invoke
-from harness.formats.exchange import read_edn_history
-from harness.formats.jsonl import read_jsonl
-from harness.formats.parquet import records_of
-from harness.journal import JournalWriter, read_journal
+from harness.record.formats.edn.exchange import read_edn_history
+from harness.record.formats.jsonl import read_jsonl
+from harness.record.formats.parquet.parquet import records_of
+from harness.record.journal import JournalWriter, read_journal
 from tests.command.conftest import Seamark
 
 EDN = """\

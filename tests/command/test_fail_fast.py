@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from harness.core.record import Footer, Mark, StreamEvent
-from harness.journal import read_journal
+from harness.record.journal import read_journal
 from harness.report.model import Report
-from harness.single import confirmed
+from harness.run.single import confirmed
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
 
 BUG = ("--cluster", "tutorial", "--bug", "late-row", "--seed", "1", "--time", "12", "--engine", "local")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import harness.campaign.batch
-import harness.running
-from harness.store import read_run_file
+import harness.run.batch
+import harness.run.running
+from harness.record.store import read_run_file
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
 
 BROKEN_CHILD = str(Path(__file__).with_name("broken_child.py"))
@@ -46,7 +46,7 @@ def assert_one_line(outcome: Outcome, *, told: str) -> None:
         ("probe", "ZeroDivisionError: spoiled for a test"),
         ("cluster", "ZeroDivisionError: spoiled for a test"),
         ("journal", "No space left on device"),
-        ("import", "harness.interpreter"),
+        ("import", "harness.interpreter.interpreter"),
         ("exit-1", "exited with 1"),
         ("SIGKILL:load:50", "signal 9"),
         ("SIGSEGV:load:50", "signal 11"),
@@ -56,7 +56,7 @@ def assert_one_line(outcome: Outcome, *, told: str) -> None:
 def test_a_simulation_that_fails_is_an_error_in_one_line(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, told: str
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, what)})
+    monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, what)})
     outcome = seamark(*RUN, "--quiet")
     assert_one_line(outcome, told=told)
     run = only_run(tmp_path)
@@ -67,13 +67,13 @@ def test_a_simulation_that_fails_is_an_error_in_one_line(
 
 
 def test_a_simulation_that_ends_without_a_word_is_no_pass(seamark: Seamark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "exit-0")})
+    monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, "exit-0")})
     outcome = seamark(*RUN, "--json")
     assert (outcome.code, outcome.json["incomplete"]) == (3, True)
 
 
 @pytest.mark.parametrize(
-    "name", ["harness.single.finish", "checkers.transactions.check.check", "checkers.streams.check.check"]
+    "name", ["harness.run.single.finish", "checkers.transactions.check.check", "checkers.streams.check.check"]
 )
 def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -89,7 +89,7 @@ def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details
 def test_a_report_page_that_fails_leaves_no_report_that_says_otherwise(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.single.page", raises)
+    monkeypatch.setattr("harness.run.single.page", raises)
     outcome = seamark(*RUN, "--quiet")
     assert_one_line(outcome, told="store/seamark-error.log")
     assert "in raises" in (tmp_path / "store" / "seamark-error.log").read_text(encoding="utf-8")
@@ -112,7 +112,7 @@ def test_a_store_that_takes_nothing_any_more_is_an_error(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harness.single.write_atomically", full)
+    monkeypatch.setattr("harness.run.single.write_atomically", full)
     assert_one_line(seamark(*RUN, "--quiet"), told="No space left on device")
 
 
@@ -127,7 +127,7 @@ def test_an_engine_that_does_not_start_is_an_error_with_a_way_out(
 def test_a_process_of_a_batch_that_dies_is_an_error_and_keeps_what_the_others_found(
     seamark: Seamark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.campaign.batch, "_one", _dies_on_seed_two)
+    monkeypatch.setattr(harness.run.batch, "_one", _dies_on_seed_two)
     outcome = seamark("run", "--seed", "1", "--count", "4", "--jobs", "1", *SMALL)
     assert outcome.code == 4
     assert "Traceback" not in outcome.out + outcome.err
@@ -138,20 +138,20 @@ def test_a_process_of_a_batch_that_dies_is_an_error_and_keeps_what_the_others_fo
     assert opened.startswith("  open ")
 
 
-def _dies_on_seed_two(orders: harness.campaign.batch.Orders, seed: int) -> object:
+def _dies_on_seed_two(orders: harness.run.batch.Orders, seed: int) -> object:
     """In a process of the pool: a run, or the end of the process."""
     if seed == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return _ONE(orders, seed)
 
 
-_ONE = harness.campaign.batch._one  # What a process of the pool is asked to do.
+_ONE = harness.run.batch._one  # What a process of the pool is asked to do.
 
 
 def test_the_header_of_a_failed_run_still_repeats_it(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "machine")})
+    monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, "machine")})
     outcome = seamark(*RUN)
     assert f"seed {SEED}" in outcome.out.splitlines()[0]
     assert read_run_file(only_run(tmp_path) / "run.json").seed == SEED

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.ownership import temporary_name, this_process
+from harness.record.ownership import temporary_name, this_process
 from tests.command.conftest import Seamark
 
 LOCAL = ("--engine", "local", "--quiet")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import harness.running
+import harness.run.running
 from tests.command.conftest import SEED, SMALL, Seamark
 from tests.command.test_failures import BROKEN_CHILD
 
@@ -89,7 +89,7 @@ def test_a_kill_before_anything_is_recorded_leaves_nothing_that_passes(
 def test_findings_count_in_a_run_that_was_killed(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "SIGKILL:final:20")})
+    monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, "SIGKILL:final:20")})
     lossy = ("--cluster", "tutorial", "--bug", "late-row", "--time", "12", "--seed", "1", "--engine", "local")
     outcome = seamark("run", *lossy, "--json")
     assert (outcome.code, outcome.json["verdict"], outcome.json["incomplete"]) == (1, "invalid", True)
@@ -104,8 +104,8 @@ def test_a_simulation_dies_with_its_harness(tmp_path: Path) -> None:
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     environment = os.environ | {"SEAMARK_TEST_SURVIVED": str(survived), "SEAMARK_TEST_RECORDED": str(pipe)}
     code = (
-        "import sys, harness.running; from harness.cli.main import main; "
-        f"harness.running.CHILDREN = {{'sim': ({BROKEN_CHILD!r}, 'orphan:load:100')}}; main()"
+        "import sys, harness.run.running; from harness.cli.main import main; "
+        f"harness.run.running.CHILDREN = {{'sim': ({BROKEN_CHILD!r}, 'orphan:load:100')}}; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *RUN], cwd=tmp_path, env=environment, capture_output=True, check=False
@@ -121,7 +121,7 @@ def test_a_simulation_dies_with_its_harness(tmp_path: Path) -> None:
 def test_an_interrupt_ends_with_130_and_keeps_the_run(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "interrupt:load:700")})
+    monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, "interrupt:load:700")})
     outcome = seamark(*RUN)
     assert (outcome.code, outcome.out) == (130, "")
     assert "seamark list" in outcome.line

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.consent import on_command_line
-from harness.registry import load_cluster
+from harness.scenario.consent import on_command_line
+from harness.scenario.registry import load_cluster
 from tests.command.conftest import Seamark
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 import harness.report.page
-import harness.running
+import harness.run.running
 from clusters.tutorial.promises import PROMISES
 from harness.report.model import FindingRow, Report
 from harness.report.page import page
-from harness.single import write_page
+from harness.run.single import write_page
 from tests.command.browser import Browser, Probed, browser
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
 
@@ -73,7 +73,7 @@ def test_a_vacuous_run_says_what_was_too_little(seamark: Seamark, tmp_path: Path
 def test_a_run_that_the_harness_spoiled_says_so(
     seamark: Seamark, tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "SIGKILL:load:50")})
+    monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, "SIGKILL:load:50")})
     html = run_page(tmp_path, seamark("run", "--seed", str(SEED), *SMALL), code=4)
     assert_readable(browser.probe(html))
     text = html.read_text(encoding="utf-8")

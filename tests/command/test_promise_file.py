@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.record import Complete, Evidence, Invoke, MicroOp, StreamEvent
-from harness.formats.jsonl import write_jsonl
+from harness.record.formats.jsonl import write_jsonl
 from tests.command.conftest import Seamark
 
 PROMISES = """\

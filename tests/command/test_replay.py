@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import harness.running
+import harness.run.running
 from harness.core.record import Complete, Footer, Mark, Record
-from harness.journal import JournalWriter, read_journal
+from harness.record.journal import JournalWriter, read_journal
 from tests.command.conftest import Seamark
 from tests.command.test_failures import BROKEN_CHILD
 
@@ -93,7 +93,7 @@ def test_another_unseed_is_a_difference_though_the_history_is_the_same(seamark: 
 def test_a_simulation_that_fails_is_no_repetition(
     seamark: Seamark, run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "machine")})
+    monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, "machine")})
     outcome = seamark("replay", run_copy, "--engine", "local")
     assert (outcome.code, outcome.out) == (4, "")
     assert "raised ZeroDivisionError" in outcome.line

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from harness.core.record import Json
-from harness.engines import EngineName, EngineStart
+from harness.judging.engines import EngineName, EngineStart
 from harness.report.model import FindingRow, Report
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
 
@@ -168,7 +168,7 @@ def test_a_time_budget_lets_no_further_run_begin(seamark: Seamark) -> None:
 def test_engines_that_disagree_are_an_error(seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finding = FindingRow(fingerprint="f", anomaly="G0", checker="serializability", sentence="T1 and T2.")
     monkeypatch.setattr(
-        "harness.campaign.batch.judge_run",
+        "harness.run.batch.judge_run",
         lambda *_, **__: Report(verdict="invalid", exit_code=1, reason="G0", findings=(finding,)),
     )
     monkeypatch.setattr("harness.cli.run.EngineStart", NoEngine)

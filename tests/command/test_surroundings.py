@@ -95,7 +95,7 @@ def test_a_run_in_a_store_that_takes_nothing_is_judged(
     def refuse(*_: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("harness.single.write_atomically", refuse)
+    monkeypatch.setattr("harness.run.single.write_atomically", refuse)
     monkeypatch.setattr(os, "access", lambda _, mode, **__: mode != os.W_OK)
     outcome = seamark("check", run_copy, "--engine", "local", "--quiet")
     assert (outcome.code, outcome.line) == (

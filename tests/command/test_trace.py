@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import harness.running
+import harness.run.running
 from harness.core.record import Footer
 from harness.core.trace import SECOND, TraceRecord
-from harness.journal import read_journal
+from harness.record.journal import read_journal
 from tests.command.conftest import Seamark
 from tests.command.test_failures import BROKEN_CHILD
 
@@ -104,7 +104,7 @@ def test_only_a_simulation_can_be_traced(seamark: Seamark, run_copy: Path) -> No
 def test_a_simulation_that_fails_leaves_its_trace_up_to_there(
     seamark: Seamark, run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness.running, "CHILDREN", {"sim": (BROKEN_CHILD, "machine")})
+    monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, "machine")})
     outcome = seamark("replay", run_copy, "--trace", "0..6", "--engine", "local")
     assert (outcome.code, outcome.out) == (4, "")
     assert "raised ZeroDivisionError" in outcome.line

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp, StreamEvent
-from harness.formats.jepsen import records_of_maps
+from harness.record.formats.edn.jepsen import records_of_maps
 
 HISTORIES = Path(__file__).resolve().parents[3] / "shared" / "histories"
 HALF = 2  # CockroachDB's cases have times such as 1.5, just before 2: positions are twice their times.

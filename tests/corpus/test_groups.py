@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from harness.core.record import Complete, Evidence, Fault, Invoke, StreamEvent
-from harness.formats import parquet
-from harness.formats.exchange import read_edn_history, write_edn_history
-from harness.formats.jsonl import read_jsonl, write_jsonl
-from harness.formats.load import FORMATS, format_of, load
-from harness.formats.parquet import records_of, write_history
+from harness.record.formats.edn.exchange import read_edn_history, write_edn_history
+from harness.record.formats.jsonl import read_jsonl, write_jsonl
+from harness.record.formats.load import FORMATS, format_of, load
+from harness.record.formats.parquet import parquet
+from harness.record.formats.parquet.parquet import records_of, write_history
 from tests.corpus.cases import HISTORIES, READERS, cases
 
 pytestmark = pytest.mark.skipif(not HISTORIES.is_dir(), reason=f"{HISTORIES} is absent")

@@ -12,15 +12,15 @@ from checkers.engine.datasets import LocalEngine
 from checkers.invariants import causal, counter, forks, ids, queues, sets
 from checkers.invariants.counter import bounds, counters
 from checkers.invariants.operations import operations
-from harness.checks import CHECKS, Subject
 from harness.core.record import Json
 from harness.core.verdict import Judgement
-from harness.formats import parquet
-from harness.formats.load import load
-from harness.formats.parquet import write_history
-from harness.judge import judge
+from harness.judging.checks import CHECKS, Subject
+from harness.judging.judge import judge
+from harness.record.formats.load import load
+from harness.record.formats.parquet import parquet
+from harness.record.formats.parquet.parquet import write_history
 from tests.corpus.cases import HISTORIES, Case, cases, jepsen_case
-from tests.unit.test_checks import subject
+from tests.unit.judging.test_checks import subject
 
 GROUP = "jepsen-unit/cases.jsonl"
 pytestmark = pytest.mark.skipif(not (HISTORIES / GROUP).is_file(), reason=f"{HISTORIES / GROUP} is absent")

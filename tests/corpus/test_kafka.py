@@ -24,10 +24,10 @@ from checkers.engine.datasets import LocalEngine
 from checkers.invariants import logs
 from checkers.invariants.operations import operations
 from harness.core.verdict import Judgement
-from harness.formats import parquet
-from harness.formats.load import Loaded
-from harness.formats.parquet import write_history
-from harness.judge import judge
+from harness.judging.judge import judge
+from harness.record.formats.load import Loaded
+from harness.record.formats.parquet import parquet
+from harness.record.formats.parquet.parquet import write_history
 from tests.corpus.cases import HISTORIES, Case, cases, jepsen_case
 
 GROUP = "jepsen-kafka/cases.jsonl"

@@ -14,9 +14,9 @@ from checkers.engine.datasets import LocalEngine
 from checkers.linearizability.check import ANOMALIES, check
 from checkers.linearizability.models import Register
 from harness.core.verdict import Judgement
-from harness.formats import parquet
-from harness.formats.load import Loaded, load
-from harness.judge import judge
+from harness.judging.judge import judge
+from harness.record.formats.load import Loaded, load
+from harness.record.formats.parquet import parquet
 from tests.corpus.cases import HISTORIES
 
 ENGINE = LocalEngine(2)

@@ -25,8 +25,8 @@ from checkers.streams.check import check
 from harness.core.promises import StreamContract
 from harness.core.record import Evidence
 from harness.core.verdict import Judgement
-from harness.formats import parquet
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet import parquet
+from harness.record.formats.parquet.parquet import write_history
 from tests.corpus.cases import HISTORIES, Case, cases
 from tests.corpus.watched import CONTRACTS, ETCD, crdb_records, etcd_records
 

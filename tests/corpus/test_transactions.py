@@ -12,9 +12,9 @@ from checkers.engine.datasets import LocalEngine
 from checkers.words.models import DEFAULT
 from harness.cli.check import promises_in
 from harness.core.errors import ScenarioError
-from harness.formats import parquet
-from harness.formats.load import load
-from harness.judge import judge
+from harness.judging.judge import judge
+from harness.record.formats.load import load
+from harness.record.formats.parquet import parquet
 from harness.report.model import Report
 from tests.corpus.cases import HISTORIES
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.formats import parquet
+from harness.record.formats.parquet import parquet
 
 
 @pytest.fixture(autouse=True)

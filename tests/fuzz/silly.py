@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from harness.core.columns import NAMED
 from harness.core.record import Record
-from harness.journal import MAGIC
+from harness.record.journal import MAGIC
 
 INTEGERS = (0, 1, 2, 3, -1, 17, NAMED, NAMED + 1, 1 << 62, (1 << 63) - 1, -(1 << 63), (1 << 63), (1 << 64) - 1)
 SCALARS = (None, True, False, 0.5, float("nan"), float("-inf"), "", "ok", "append", "\ud7ff\0", b"", b"\xff")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from random import Random
 
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.fuzz.test_formats import BYTES_MAX, history, is_read, spoiled
 
 

@@ -33,12 +33,12 @@ from harness.core.record import (
     State,
     StreamEvent,
 )
-from harness.formats.exchange import write_edn_history
-from harness.formats.jsonl import write_jsonl
-from harness.formats.load import load
-from harness.formats.parquet import records_of
-from harness.journal import JournalWriter, history_sha256
-from harness.judge import judge as judge_history
+from harness.judging.judge import judge as judge_history
+from harness.record.formats.edn.exchange import write_edn_history
+from harness.record.formats.jsonl import write_jsonl
+from harness.record.formats.load import load
+from harness.record.formats.parquet.parquet import records_of
+from harness.record.journal import JournalWriter, history_sha256
 from tests.amount import FIRST_SEED, count
 
 COUNT = count(300)

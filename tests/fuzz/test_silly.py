@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 from random import Random
 
-from harness.formats.load import load
-from harness.formats.parquet import records_of, write_history
-from harness.journal import history_sha256, read_journal
+from harness.record.formats.load import load
+from harness.record.formats.parquet.parquet import records_of, write_history
+from harness.record.journal import history_sha256, read_journal
 from tests.amount import FIRST_SEED
 from tests.fuzz.silly import silly_journal, silly_parquet
 from tests.fuzz.test_formats import COUNT, history, is_read

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
-from harness.formats import parquet
-from harness.formats.envelopes import ENVELOPES
-from harness.formats.mapping import Fields, Mapping, mapped
-from harness.formats.streams import load_stream
-from harness.formats.told import StreamFormat
+from harness.record.formats.parquet import parquet
+from harness.record.formats.streams.convert import load_stream
+from harness.record.formats.streams.envelopes import ENVELOPES
+from harness.record.formats.streams.line import StreamFormat
+from harness.record.formats.streams.mapping import Fields, Mapping, mapped
 from tests.amount import count
 
 WORDS = (

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from harness.consent import installed
 from harness.core.record import Complete, Footer, Invoke, StreamEvent
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.store import HISTORY, RUN_FILE, read_run_file, write_run_file
 from harness.report.model import FindingRow, Report
-from harness.running import prepare
-from harness.scenario import Scenario
-from harness.single import judge_run
-from harness.store import HISTORY, RUN_FILE, read_run_file, write_run_file
+from harness.run.running import prepare
+from harness.run.single import judge_run
+from harness.scenario.consent import installed
+from harness.scenario.scenario import Scenario
 from tests.scenario.simulated import Simulated
 
 SEED = 1

@@ -14,14 +14,14 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from clusters.ndb.planted import BUGS
-from harness.consent import installed
 from harness.core.record import Footer
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.store import HISTORY, RUN_FILE, read_run_file, write_run_file
 from harness.report.model import Report
-from harness.running import prepare
-from harness.scenario import Scenario
-from harness.single import judge_run
-from harness.store import HISTORY, RUN_FILE, read_run_file, write_run_file
+from harness.run.running import prepare
+from harness.run.single import judge_run
+from harness.scenario.consent import installed
+from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json, plan_to_json
 from tests.scenario.simulated import Simulated

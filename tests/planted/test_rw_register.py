@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from harness.consent import installed
 from harness.core.record import Footer
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.store import HISTORY
 from harness.report.model import Report
-from harness.running import prepare
-from harness.scenario import Scenario
-from harness.single import judge_run
-from harness.store import HISTORY
+from harness.run.running import prepare
+from harness.run.single import judge_run
+from harness.scenario.consent import installed
+from harness.scenario.scenario import Scenario
 from tests.scenario.simulated import Simulated
 
 SEED = 1

@@ -14,8 +14,8 @@ from clusters.tutorial.promises import STREAM
 from harness.core.machine import Context, NodeId
 from harness.core.record import Footer
 from harness.core.verdict import Judgement
-from harness.formats.parquet import write_history
-from harness.scenario import Scenario
+from harness.record.formats.parquet.parquet import write_history
+from harness.scenario.scenario import Scenario
 from tests.scenario.simulated import Simulated
 
 SEED = 1

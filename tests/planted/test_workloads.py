@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from harness.consent import installed
 from harness.core.record import Footer
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.store import HISTORY
 from harness.report.model import Report
-from harness.running import prepare
-from harness.scenario import Scenario
-from harness.single import judge_run
-from harness.store import HISTORY
+from harness.run.running import prepare
+from harness.run.single import judge_run
+from harness.scenario.consent import installed
+from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
 from tests.scenario.simulated import Simulated
@@ -65,6 +65,6 @@ def test_without_the_bug_the_promise_of_the_workload_holds(
 ) -> None:
     report = judged(tmp_path, cluster, workload, seed, bug, is_planted=False)
     assert (report.verdict, report.findings) == ("valid", ())
-    own = [row for row in report.promises if row.source.startswith("harness/workloads/")]
+    own = [row for row in report.promises if row.source.startswith("harness/scenario/workloads/")]
     assert own
     assert {row.verdict for row in own} == {"holds"}

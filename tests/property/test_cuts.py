@@ -12,7 +12,7 @@ from checkers.state import cuts, epochs, freshness
 from checkers.transactions.acts import Acts, read_acts
 from harness.core.promises import Bounds
 from harness.core.record import Complete, Evidence, MicroOp
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.epoch_histories import BITS, records
 from tests.oracles import epochs as oracle

@@ -8,11 +8,12 @@ from random import Random
 import pytest
 
 from checkers.engine.spark import SparkEngine
-from harness.formats import operations, stitching
-from harness.formats.edn_part import Digest, Part, digest_of
-from harness.formats.edn_whole import NotInParts, write_in_parts
-from harness.formats.load import format_of, load
-from harness.formats.spread import spread
+from harness.record.formats.edn import stitching
+from harness.record.formats.edn.part import Digest, Part, digest_of
+from harness.record.formats.edn.whole import NotInParts, write_in_parts
+from harness.record.formats.load import format_of, load
+from harness.record.formats.parquet import operations
+from harness.record.formats.spread import spread
 from tests.amount import FIRST_SEED, count
 
 SPOILED = count(300)
@@ -20,7 +21,7 @@ Kernel = Callable[[Part], Digest | None]
 
 
 def here(kernel: Kernel, items: Iterable[Part]) -> Iterator[Digest | None]:
-    """As `harness.formats.spread` has it, in this process."""
+    """As `harness.record.formats.spread` has it, in this process."""
     return map(kernel, items)
 
 

@@ -5,10 +5,10 @@ from random import Random
 
 from harness.core.errors import HistoryError
 from harness.core.record import Evidence
-from harness.formats.edn import one_form, read_edn, read_edn_with
-from harness.formats.edn_plain import PlainLines
-from harness.formats.exchange import read_edn_history
-from harness.formats.jepsen import records_of_maps
+from harness.record.formats.edn.exchange import read_edn_history
+from harness.record.formats.edn.forms import one_form, read_edn, read_edn_with
+from harness.record.formats.edn.jepsen import records_of_maps
+from harness.record.formats.edn.plain import PlainLines
 from tests.amount import FIRST_SEED, count
 
 COUNT = count(3000)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from checkers.history.transactions import chunks, load
 from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, Json, MicroOp, Record
-from harness.formats.exchange import read_edn_history, write_edn_history
-from harness.formats.jsonl import read_jsonl, write_jsonl
-from harness.formats.parquet import records_of, write_history
-from harness.journal import JournalWriter, history_sha256, read_journal
+from harness.record.formats.edn.exchange import read_edn_history, write_edn_history
+from harness.record.formats.jsonl import read_jsonl, write_jsonl
+from harness.record.formats.parquet.parquet import records_of, write_history
+from harness.record.journal import JournalWriter, history_sha256, read_journal
 from tests.amount import count
 from tests.formats_strategies import PLAIN, histories, list_append_histories
 

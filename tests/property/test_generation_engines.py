@@ -9,12 +9,12 @@ import pytest
 from checkers.engine import tasks
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine
-from harness.checks import chosen
 from harness.core.record import Complete, Evidence
 from harness.core.verdict import Judgement
-from harness.formats.parquet import write_history
+from harness.judging.checks import chosen
+from harness.record.formats.parquet.parquet import write_history
 from tests.epoch_histories import records
-from tests.unit.test_checks import EPOCHS, subject
+from tests.unit.judging.test_checks import EPOCHS, subject
 
 pytestmark = pytest.mark.spark
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.combinators import (
+from harness.core.generators.combinators import (
     Counted,
     Delay,
     EachThread,
@@ -19,11 +19,11 @@ from harness.core.combinators import (
     Stagger,
     TimeLimit,
 )
-from harness.core.dice import Dice
-from harness.core.generator import Generator
+from harness.core.generators.dice import Dice
+from harness.core.generators.generator import Generator
+from harness.core.generators.until_ok import EachUntilOk, UntilOk
 from harness.core.record import Invoke
 from harness.core.seams import Invocation
-from harness.core.until_ok import EachUntilOk, UntilOk
 from tests.amount import count
 from tests.unit.generator_simulator import (
     MS,

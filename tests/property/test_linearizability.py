@@ -17,8 +17,8 @@ from checkers.linearizability.models import OneRegister, Register, model_of
 from checkers.linearizability.search import Answer, search
 from checkers.linearizability.sentences import problem_of
 from harness.core.record import Json
-from harness.formats import parquet
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet import parquet
+from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.oracles import linearizability as oracle
 from tests.register_histories import INITIAL, KINDS, correct, records, spoiled

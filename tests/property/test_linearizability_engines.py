@@ -11,7 +11,7 @@ from checkers.linearizability.check import Limits, check
 from checkers.linearizability.deeds import Deed
 from checkers.linearizability.models import Register
 from harness.core.record import Json
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.register_histories import correct, records, spoiled
 
 pytestmark = pytest.mark.spark

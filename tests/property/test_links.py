@@ -3,11 +3,11 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.simulation.fifo import BUFFER, WINDOW
-from harness.simulation.links import Port
-from harness.simulation.paths import Condition
+from harness.runtimes.simulation.links.fifo import BUFFER, WINDOW
+from harness.runtimes.simulation.links.links import Port
+from harness.runtimes.simulation.links.paths import Condition
 from tests.amount import count
-from tests.unit.simulation.small import MS, A, B, Memory, Pair, Text
+from tests.unit.runtimes.simulation.small import MS, A, B, Memory, Pair, Text
 
 ACTIONS = (
     "send",

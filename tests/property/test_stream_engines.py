@@ -16,7 +16,7 @@ from checkers.streams.task import SPLIT, judged
 from harness.core.columns import FAIL, KINDS, NEVER, OK
 from harness.core.promises import StreamContract
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.property.test_stream_logs import spoiled as logs_spoiled
 from tests.property.test_stream_sessions import spoiled as snapshots_spoiled

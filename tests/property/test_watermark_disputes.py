@@ -24,7 +24,7 @@ from checkers.watermarks.cycles.steps import NAMES
 from checkers.watermarks.disputes import SEEN, Definition, why
 from checkers.watermarks.second_opinion import second_opinion
 from harness.core.verdict import Finding
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.oracles.watermark_classes import components
 from tests.oracles.watermark_edges import all_pairs

@@ -11,7 +11,7 @@ from checkers.transactions.register_order import Order
 from checkers.watermarks.check import Options, check
 from checkers.watermarks.cycles.steps import NAMES
 from harness.core.columns import NEVER
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.stream_spoilers import SPOILERS, journal
 from tests.stream_worlds import world

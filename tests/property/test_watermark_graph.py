@@ -26,7 +26,7 @@ from checkers.watermarks.order_elsewhere import agreed, may_tell, places, receiv
 from checkers.watermarks.task import Derived, Placed, numbered
 from harness.core.columns import NEVER, WATERMARK
 from harness.core.verdict import Finding, Judgement
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.oracles.watermark_classes import Named, names
 from tests.oracles.watermark_edges import PlacedCuts, all_pairs, is_plain

@@ -15,16 +15,16 @@ import pytest
 import typer.main
 
 from checkers.words.anomalies import NAMES
-from harness.checks import CHECKS
-from harness.cli.contract_words import BOUNDS, CONTRACT
 from harness.cli.main import app
-from harness.cli.promises_page import promises_page
-from harness.consent import GROUP, cluster_names, installed
+from harness.cli.texts.contract_fields import BOUNDS, CONTRACT
+from harness.cli.texts.promises_page import promises_page
 from harness.core.draw import Draw
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.seams import Cluster
-from harness.registry import load_cluster
-from harness.scenario import SECOND, topology
+from harness.judging.checks import CHECKS
+from harness.scenario.consent import GROUP, cluster_names, installed
+from harness.scenario.registry import load_cluster
+from harness.scenario.scenario import SECOND, topology
 from nemesis.package import MIN_PACKAGES, PACKAGES
 from nemesis.validation import plan_from_json, validate
 

@@ -1,12 +1,12 @@
 """Runs of the tutorial in memory: what a child process would record, as a list."""
 
-from harness.consent import installed
 from harness.core.record import Complete, Evidence, Mark, StreamEvent
 from harness.core.seams import MachineCluster
-from harness.journal import history_sha256
-from harness.registry import load_machines
-from harness.scenario import Scenario, decide
-from harness.simulation.child import simulate, unseed
+from harness.record.journal import history_sha256
+from harness.runtimes.simulation.child import simulate, unseed
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_machines
+from harness.scenario.scenario import Scenario, decide
 from nemesis.plan import Plan
 
 SECOND = 1_000_000_000

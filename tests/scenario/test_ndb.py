@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from harness.core.record import Complete, Evidence, MicroOp, State, StreamEvent
-from harness.scenario import Scenario
+from harness.scenario.scenario import Scenario
 from tests.oracles.ndb import complaints, numbers
 from tests.scenario.simulated import Simulated
 

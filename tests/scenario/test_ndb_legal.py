@@ -13,11 +13,11 @@ from checkers.engine.datasets import LocalEngine
 from clusters.ndb.cluster import Ndb
 from harness.core.machine import Settings
 from harness.core.record import Footer, Mark, State, StreamEvent
-from harness.formats.load import Loaded
-from harness.formats.parquet import write_history
-from harness.judge import judge
+from harness.judging.judge import judge
+from harness.record.formats.load import Loaded
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.store import RunFile
 from harness.report.model import Report
-from harness.store import RunFile
 from nemesis.plan import Plan
 from tests.unit.checkers.epoch_cases import Epoch, Story, epoch
 

@@ -16,14 +16,14 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from clusters.ndb.cluster import Ndb
 from clusters.ndb.shape import DATA_NODES, MS
-from harness.consent import installed
 from harness.core.record import Complete, Footer
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.store import HISTORY, write_run_file
 from harness.report.model import Report
-from harness.running import prepare
-from harness.scenario import Scenario, decide
-from harness.single import judge_run
-from harness.store import HISTORY, write_run_file
+from harness.run.running import prepare
+from harness.run.single import judge_run
+from harness.scenario.consent import installed
+from harness.scenario.scenario import Scenario, decide
 from nemesis.plan import Plan, Step
 from tests.oracles.ndb import GCI_BITS, Observed, complaints, final_lists, number
 from tests.scenario.simulated import SECOND, Simulated

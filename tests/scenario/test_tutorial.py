@@ -10,7 +10,7 @@ import pytest
 
 from clusters.tutorial.cluster import Tutorial
 from harness.core.record import Complete, Fault, Invoke
-from harness.scenario import Scenario
+from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan, Step
 from tests.scenario.simulated import SECOND, Simulated
 

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from harness.scenario import Scenario
+from harness.scenario.scenario import Scenario
 from tests.scenario.simulated import Simulated
 
 

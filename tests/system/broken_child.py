@@ -4,10 +4,10 @@ import runpy
 import sys
 from dataclasses import replace
 
-import harness.containers.images
-from harness.containers.catalogue import IMAGES, NODE
+import harness.runtimes.containers.images.images
+from harness.runtimes.containers.images.catalogue import IMAGES, NODE
 
 if __name__ == "__main__":
     spoiled = replace(NODE, recipe=sys.argv.pop(1))
-    setattr(harness.containers.images, "IMAGES", {**IMAGES, NODE.name: spoiled})  # noqa: B010  For mypy, too.
-    runpy.run_module("harness.containers.child", run_name="__main__")
+    setattr(harness.runtimes.containers.images.images, "IMAGES", {**IMAGES, NODE.name: spoiled})  # noqa: B010  For mypy, too.
+    runpy.run_module("harness.runtimes.containers.child", run_name="__main__")

@@ -16,16 +16,16 @@ import docker
 import msgspec
 import pytest
 
-from harness.consent import installed
-from harness.containers.control import Hearers, Probes
-from harness.containers.crew import Crew
-from harness.containers.deployment import Deployment
-from harness.containers.machines import Blueprint, Machines
-from harness.containers.services import ServiceBlueprint, Services
 from harness.core.machine import NodeId, Settings
 from harness.core.seams import Doors, Service
-from harness.registry import load_machines, module_of
-from harness.scenario import Scenario, decide
+from harness.runtimes.containers.control import Hearers, Probes
+from harness.runtimes.containers.crew import Crew
+from harness.runtimes.containers.deployment import Deployment
+from harness.runtimes.containers.machines import Blueprint, Machines
+from harness.runtimes.containers.services import ServiceBlueprint, Services
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_machines, module_of
+from harness.scenario.scenario import Scenario, decide
 from tests.system.notebook import notebook, service
 
 PORT: Final = 8765

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import docker
 import pytest
 
-from harness.containers.catalogue import NODE, TOXIPROXY
-from harness.containers.engine import connect
-from harness.containers.images import ensure
 from harness.core.errors import DeployError
+from harness.runtimes.containers.engine.engine import connect
+from harness.runtimes.containers.images.catalogue import NODE, TOXIPROXY
+from harness.runtimes.containers.images.images import ensure
 
 
 def pytest_configure(config: pytest.Config) -> None:

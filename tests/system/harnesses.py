@@ -16,7 +16,7 @@ import docker
 import msgspec
 
 from harness.core.record import Fault, Footer, Invoke, Json, Mark, Record
-from harness.journal import JournalTail
+from harness.record.journal import JournalTail
 from nemesis.plan import Plan, Step
 
 SEAMARK = "from harness.cli.entry import main; main()"

@@ -11,13 +11,13 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 
 from harness.cli.new import named
-from harness.containers.compose import ONE_OFF, PROJECT, SERVICE, find_project
-from harness.containers.images import image_of
-from harness.containers.labels import labels_for
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.core.record import Json
 from harness.core.seams import Service
+from harness.runtimes.containers.compose import ONE_OFF, PROJECT, SERVICE, find_project
+from harness.runtimes.containers.engine.labels import labels_for
+from harness.runtimes.containers.images.images import image_of
 from nemesis.plan import Plan, Step
 from tests.system.harnesses import MS, seamark
 

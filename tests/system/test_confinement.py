@@ -1,4 +1,4 @@
-"""What containers of a run may do: no capability but those that `harness.containers.confinement` names, no way out."""
+"""Limits of a run's containers: no capability but those that `confinement` names, and no connection to the outside."""
 
 import asyncio
 import secrets
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import docker
 import pytest
 
-from harness.containers import inside
-from harness.containers.confinement import SERVER, confined, private_network
-from harness.containers.crew import Crew
-from harness.containers.deployment import Deployment
-from harness.containers.images import image_for
-from harness.containers.labels import labels_for
-from harness.containers.sweeper import remove_run
 from harness.core.machine import NodeId
+from harness.runtimes.containers.crew import Crew
+from harness.runtimes.containers.deployment import Deployment
+from harness.runtimes.containers.engine import inside
+from harness.runtimes.containers.engine.confinement import SERVER, confined, private_network
+from harness.runtimes.containers.engine.labels import labels_for
+from harness.runtimes.containers.engine.sweeper import remove_run
+from harness.runtimes.containers.images.images import image_for
 from tests.system.confined import PORT, deployed, machines, neighbour, servers
 
 pytestmark = pytest.mark.docker

@@ -7,8 +7,8 @@ from pathlib import Path
 import docker
 import pytest
 
-from harness.containers.engine import API_MIN, connect
 from harness.core.errors import DeployError
+from harness.runtimes.containers.engine.engine import API_MIN, connect
 
 pytestmark = pytest.mark.docker
 

@@ -11,19 +11,19 @@ import docker
 import pytest
 
 from clusters.tutorial.messages import Operate
-from harness.consent import installed
-from harness.containers.control import Hearers, Probes
-from harness.containers.deployment import Deployment
-from harness.containers.faults import faults_on_machines
-from harness.containers.machines import Blueprint, Machines
-from harness.containers.network import ContainerNetwork
-from harness.containers.probing import Prober, way
-from harness.containers.site import Holds
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.core.seams import CallFailed
-from harness.registry import load_machines, module_of
-from harness.scenario import Scenario, decide, topology
+from harness.runtimes.containers.control import Hearers, Probes
+from harness.runtimes.containers.deployment import Deployment
+from harness.runtimes.containers.faults.faults import faults_on_machines
+from harness.runtimes.containers.faults.probing import Prober, way
+from harness.runtimes.containers.faults.site import Holds
+from harness.runtimes.containers.links.network import ContainerNetwork
+from harness.runtimes.containers.machines import Blueprint, Machines
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_machines, module_of
+from harness.scenario.scenario import Scenario, decide, topology
 from nemesis.plan import Effect, Step
 
 pytestmark = pytest.mark.docker

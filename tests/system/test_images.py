@@ -8,10 +8,19 @@ import msgspec
 import pytest
 
 from harness.cli.images import images
-from harness.containers.catalogue import IMAGES, NODE, NODE_BASE, TOXIPROXY_SERVER, Base, Image, Way, tag_of
-from harness.containers.images import Ready, ensure, image_for, is_there, remove_images, way_of
-from harness.containers.labels import labels_for
 from harness.core.errors import DeployError, ScenarioError
+from harness.runtimes.containers.engine.labels import labels_for
+from harness.runtimes.containers.images.catalogue import (
+    IMAGES,
+    NODE,
+    NODE_BASE,
+    TOXIPROXY_SERVER,
+    Base,
+    Image,
+    Way,
+    tag_of,
+)
+from harness.runtimes.containers.images.images import Ready, ensure, image_for, is_there, remove_images, way_of
 
 pytestmark = pytest.mark.docker
 
@@ -143,7 +152,7 @@ def test_a_name_that_is_none_of_ours_is_refused_with_the_nearest(engine: docker.
 
 def test_a_node_has_the_harness_s_msgspec_and_starts_the_host_and_any_cluster(engine: docker.DockerClient) -> None:
     code = (
-        "import sys, msgspec, harness.host, harness.core.machine, clusters.ndb, clusters.tutorial;"
+        "import sys, msgspec, harness.runtimes.host, harness.core.machine, clusters.ndb, clusters.tutorial;"
         "print(sys.version_info >= (3, 11), msgspec.__version__, 'numpy' in sys.modules)"
     )
     assert said(engine, image_for(NODE.name, engine), "python", "-c", code) == f"True {msgspec.__version__} False"

@@ -15,7 +15,7 @@ import docker
 import pyarrow.parquet as pq
 import pytest
 
-from harness.containers.sweeper import left_behind
+from harness.runtimes.containers.engine.sweeper import left_behind
 from tests.system.harnesses import RUN, Harness, Seen, checked, folders_of, left_of, seamark, write_plan
 
 pytestmark = pytest.mark.docker

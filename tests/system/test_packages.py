@@ -3,11 +3,11 @@
 import docker
 import pytest
 
-from harness.containers.catalogue import Way, of_packages, tag_of
-from harness.containers.images import image_for, image_of, is_there
-from harness.containers.labels import labels_for
 from harness.core.errors import DeployError
 from harness.core.seams import Service
+from harness.runtimes.containers.engine.labels import labels_for
+from harness.runtimes.containers.images.catalogue import Way, of_packages, tag_of
+from harness.runtimes.containers.images.images import image_for, image_of, is_there
 
 pytestmark = pytest.mark.docker
 

@@ -8,11 +8,11 @@ import docker
 import pytest
 from docker.errors import ImageNotFound
 
-from harness.containers.catalogue import BASES_LABEL, DEBIAN, Base, Image, Way, tag_of
-from harness.containers.images import Ready, ensure, image_of
-from harness.containers.pins import VARIABLE
 from harness.core.errors import DeployError
 from harness.core.seams import Service
+from harness.runtimes.containers.images.catalogue import BASES_LABEL, DEBIAN, Base, Image, Way, tag_of
+from harness.runtimes.containers.images.images import Ready, ensure, image_of
+from harness.runtimes.containers.images.pins import VARIABLE
 from tests.system.registry import Registry, serving
 
 pytestmark = pytest.mark.docker

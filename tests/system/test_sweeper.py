@@ -8,12 +8,12 @@ from uuid import uuid4
 import docker
 import pytest
 
-from harness import ownership
 from harness.cli.clean import clean
-from harness.containers.images import image_for
-from harness.containers.labels import PID, labels_for
-from harness.containers.sweeper import Swept, remove_run, sweep
-from harness.ownership import Owner, start_of, this_process
+from harness.record import ownership
+from harness.record.ownership import Owner, start_of, this_process
+from harness.runtimes.containers.engine.labels import PID, labels_for
+from harness.runtimes.containers.engine.sweeper import Swept, remove_run, sweep
+from harness.runtimes.containers.images.images import image_for
 
 pytestmark = pytest.mark.docker
 

@@ -13,11 +13,11 @@ import pytest
 from docker.errors import NotFound
 from docker.models.containers import Container
 
-from harness.containers.engine import connect
-from harness.containers.images import image_for
-from harness.containers.inside import told
-from harness.containers.labels import labels_for
 from harness.core.record import Json
+from harness.runtimes.containers.engine.engine import connect
+from harness.runtimes.containers.engine.inside import told
+from harness.runtimes.containers.engine.labels import labels_for
+from harness.runtimes.containers.images.images import image_for
 from tests.system.engine_proxy import EngineProxy
 from tests.system.harnesses import RUN, SEAMARK, Harness, checked, folders_of, left_of, seamark, write_plan
 
@@ -99,7 +99,8 @@ def test_an_image_that_cannot_be_built_ends_the_run_and_its_log_is_kept(
     recipe = tmp_path / "recipe"
     recipe.mkdir()
     (recipe / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nRUN echo so far && exit 3\n", encoding="utf-8")
-    code = f"import harness.running; harness.running.CHILDREN = {{'docker': ({BROKEN_CHILD!r}, {str(recipe)!r})}}; "
+    children = {"docker": (BROKEN_CHILD, str(recipe))}
+    code = f"import harness.run.running; harness.run.running.CHILDREN = {children!r}; "
     with start(tmp_path, code=code + SEAMARK) as harness:
         assert_one_line(harness, "the image seamark-node could not be built: ")
         assert harness.run is not None

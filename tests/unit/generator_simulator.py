@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from harness.core.combinators import Event
-from harness.core.generator import Context, Generator, Planned
+from harness.core.generators.combinators import Event
+from harness.core.generators.generator import Context, Generator, Planned
 from harness.core.record import Complete, Invoke, Outcome
 from harness.core.seams import Invocation
 

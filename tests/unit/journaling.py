@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from harness.core.record import SCHEMA, Header, Invoke
-from harness.journal import JournalWriter
+from harness.record.journal import JournalWriter
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ from harness.core.machine import (
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Complete, Evidence, Fault, Invoke
 from harness.core.seams import CallFailed, Client, Connection, Node, Option, Parameter
-from harness.simulation.world import World
+from harness.runtimes.simulation.world import World
 from nemesis.plan import Effect, Step
 
 MS = 1_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.core.promises import Bounds
 from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp, Outcome, State, StreamEvent
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 
 BITS = 32
 BOUNDS = Bounds(saved_bits=BITS)

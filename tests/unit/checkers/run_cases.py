@@ -6,7 +6,7 @@ from pathlib import Path
 from harness.core.promises import Bounds
 from harness.core.record import Complete, Fault, Invoke, Json, Mark, MicroOp, Outcome, Probe, Record, State, StreamEvent
 from harness.core.verdict import Judgement
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 
 MS = 1_000_000
 GROUPS = (("d1", "d2"), ("d3", "d4"))

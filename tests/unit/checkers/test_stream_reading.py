@@ -15,7 +15,7 @@ from checkers.history.version_ranks import read_ranked, reading
 from harness.core.columns import NEVER, Deliveries, SourceWrites
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.unit.checkers.damage import flip_bit
 from tests.unit.checkers.stream_cases import contract
 

@@ -10,7 +10,7 @@ from harness.core.columns import KINDS, NEVER
 from harness.core.promises import StreamContract
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent
 from harness.core.verdict import Judgement
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.stream_language import Event, events
 from tests.unit.checkers.stream_cases import contract
 

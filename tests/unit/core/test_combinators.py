@@ -3,7 +3,8 @@ from itertools import pairwise
 
 import pytest
 
-from harness.core.combinators import (
+from harness.core.errors import ScenarioError
+from harness.core.generators.combinators import (
     Counted,
     Delay,
     EachThread,
@@ -18,9 +19,8 @@ from harness.core.combinators import (
     Stagger,
     TimeLimit,
 )
-from harness.core.dice import Dice
-from harness.core.errors import ScenarioError
-from harness.core.generator import Generator
+from harness.core.generators.dice import Dice
+from harness.core.generators.generator import Generator
 from harness.core.record import Invoke
 from harness.core.seams import Invocation
 from tests.unit.generator_simulator import MS, imperfect, invocation, perfect, perfect_info, quick, simulate

@@ -1,6 +1,6 @@
 from collections import Counter
 
-from harness.core.dice import Dice
+from harness.core.generators.dice import Dice
 
 
 def test_the_same_dice_give_the_same_number_and_stay_as_they_are() -> None:

@@ -1,10 +1,10 @@
 from collections import Counter
 
-from harness.core.combinators import EachThread, Limit, Mix, Phases, Repeat
-from harness.core.dice import Dice
+from harness.core.generators.combinators import EachThread, Limit, Mix, Phases, Repeat
+from harness.core.generators.dice import Dice
+from harness.core.generators.until_ok import EachUntilOk, UntilOk
 from harness.core.record import Invoke, Outcome
 from harness.core.seams import Invocation
-from harness.core.until_ok import EachUntilOk, UntilOk
 from tests.unit.generator_simulator import MS, imperfect, invocation, perfect, perfect_info, simulate
 
 READ, WRITE = Repeat(invocation("read")), Repeat(invocation("write"))

@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.record import Complete, Footer, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Verdict
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from harness.report.model import PromiseRow, Report
 
 MS = 1_000_000

@@ -16,7 +16,7 @@ from harness.report.markdown import summary
 from harness.report.model import FindingRow, PromiseRow, Report, read_report, repetition
 from harness.report.page import page
 from harness.report.screen import commands, show
-from harness.running import RunFailed
+from harness.run.running import RunFailed
 
 HOSTILE = ("a.py:C; touch OWNED #", "$(touch OWNED)", "`touch OWNED`", "it's", "a b", "--trace", "|touch OWNED")
 FINDING = FindingRow(fingerprint="0", anomaly="G0", checker="streams", sentence="It is so.", promise="P-1")

@@ -6,7 +6,7 @@ import pytest
 
 from harness.core.record import Invoke, MicroOp
 from harness.core.verdict import Step
-from harness.report.cycle import NAME_MAX, cycle_drawing
+from harness.report.pictures.cycle import NAME_MAX, cycle_drawing
 
 
 def through(name: str, relation: Any = "watermark") -> tuple[Step, Step]:

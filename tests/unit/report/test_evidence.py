@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from harness.core.record import Fault, Invoke, Record, State
 from harness.core.verdict import Finding, Step
-from harness.report.cycle import cycle_drawing
 from harness.report.evidence import EVENTS_MAX, OPS_MAX, Positions, Slice, choice, first_moment, slices
+from harness.report.pictures.cycle import cycle_drawing
+from harness.report.pictures.timeline import CLIENTS_MAX, timeline
 from harness.report.series import Series, read_series
-from harness.report.timeline import CLIENTS_MAX, timeline
 from tests.unit.report.conftest import MS, Written, operation, row, watermark
 
 

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from harness.core.record import Complete, Invoke, Mark, MicroOp, Record, StreamEvent
 from harness.core.verdict import Step, Verdict
+from harness.record.store import RunFile
 from harness.report.evidence import choice, slices
 from harness.report.exclusions import Exclusion, exclusions, read_writes
 from harness.report.model import FindingRow
 from harness.report.series import read_series
-from harness.store import RunFile
 from nemesis.plan import Plan
 from tests.unit.report.conftest import MS, Written, operation, report, row
 

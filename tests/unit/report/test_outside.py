@@ -16,7 +16,7 @@ from harness.report.junit import junit
 from harness.report.markdown import escaped, issue, summary
 from harness.report.model import FaultRow, FindingRow, Report
 from harness.report.page import Guide, headline, page
-from harness.report.scale import TimeAxis, duration, nice_ceiling
+from harness.report.pictures.scale import TimeAxis, duration, nice_ceiling
 from harness.report.screen import commands
 from tests.unit.report.conftest import promise, report
 

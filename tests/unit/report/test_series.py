@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from harness.core.columns import NEVER
 from harness.core.record import Fault, Mark
-from harness.formats.parquet import write_history
-from harness.report.plots import CELLS, OUTCOMES, overview
+from harness.record.formats.parquet.parquet import write_history
+from harness.report.pictures.plots import CELLS, OUTCOMES, overview
 from harness.report.series import Announced, Series, lag_ns, read_series
 from tests.unit.report.conftest import MS, Written, operation, row, watermark
 

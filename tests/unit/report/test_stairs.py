@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.record import Evidence, Footer, Header, Json, Mark, StreamEvent
-from harness.formats.parquet import write_history
-from harness.report.curves import LINES_MAX, Plot
-from harness.report.plots import overview
+from harness.record.formats.parquet.parquet import write_history
+from harness.report.pictures.curves import LINES_MAX, Plot
+from harness.report.pictures.plots import overview
+from harness.report.pictures.stairs import COLUMNS, QUANTILES, SAMPLES, STAIRS_HEIGHT, lag_quantiles, staircases
 from harness.report.series import Announced, Series, lag_at, read_series
-from harness.report.stairs import COLUMNS, QUANTILES, SAMPLES, STAIRS_HEIGHT, lag_quantiles, staircases
 from tests.unit.report.conftest import MS, operation
 from tests.unit.report.test_series import lag_at as lag_by_definition
 from tests.unit.report.test_series import series as series_of
-from tests.unit.test_stopping import run_file
+from tests.unit.run.test_stopping import run_file
 
 END = COLUMNS * MS  # Then a column is a millisecond.
 

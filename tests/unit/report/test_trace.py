@@ -7,8 +7,8 @@ import pytest
 
 from harness.core.errors import HistoryError
 from harness.core.trace import TraceRecord, What, Window
-from harness.report.diagram import ARROWS_MAX, MARKS_MAX, chosen_messages
-from harness.report.moments import gather
+from harness.report.pictures.diagram import ARROWS_MAX, MARKS_MAX, chosen_messages
+from harness.report.pictures.moments import gather
 from harness.report.trace import Traced, trace_page
 
 MS = 1_000_000

@@ -9,7 +9,7 @@ from checkers.history.streams import read_writes
 from checkers.history.version_ranks import Lists, joined, lists_of, longest, ranked, read_ranked
 from harness.core.columns import NEVER
 from harness.core.record import Complete, Invoke, Json, MicroOp, Outcome, Record
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.stream_language import key_of, source_of, writes
 
 

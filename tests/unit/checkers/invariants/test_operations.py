@@ -6,16 +6,16 @@ from random import Random
 import pytest
 
 from checkers.invariants.operations import NEVER, Mop, collection, listed, operations, pairs, shown, token
-from harness.checks import CHECKS
 from harness.core.columns import FAIL, INFO, OK
 from harness.core.errors import HistoryError
 from harness.core.promises import Promise
 from harness.core.record import Evidence, Json
 from harness.core.verdict import Judgement
-from harness.formats.jepsen import records_of_maps
-from harness.formats.parquet import write_history
+from harness.judging.checks import CHECKS
+from harness.record.formats.edn.jepsen import records_of_maps
+from harness.record.formats.parquet.parquet import write_history
 from tests.epoch_histories import BITS, records
-from tests.unit.test_checks import subject
+from tests.unit.judging.test_checks import subject
 
 
 def history(folder: Path, *maps: dict[str, Json]) -> Path:

@@ -12,8 +12,8 @@ from checkers.linearizability.models import Register
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Invoke, MicroOp, Outcome
 from harness.core.verdict import Judgement
-from harness.formats import parquet
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet import parquet
+from harness.record.formats.parquet.parquet import write_history
 from tests.register_language import register_history
 
 ENGINE = LocalEngine(2)

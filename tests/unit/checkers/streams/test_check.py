@@ -14,7 +14,7 @@ from harness.core.columns import KINDS, NEVER
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Judgement
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.unit.checkers.stream_cases import contract
 
 MS = 1_000_000

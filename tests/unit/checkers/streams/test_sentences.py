@@ -9,7 +9,7 @@ from checkers.history.tables import Dictionary
 from checkers.streams.check import check
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent
 from harness.core.verdict import Finding
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.stream_language import Event, deliveries_of, events, writes
 from tests.unit.checkers.stream_cases import EPOCHS, contract
 

@@ -10,7 +10,7 @@ from checkers.streams import check as streams
 from checkers.watermarks.cycles.steps import NAMES
 from checkers.watermarks.disputes import APART, LOST, OPEN_POSITION, SEEN, SHARED, WHOLE, Definition, why
 from harness.core.verdict import Finding
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import contract
 from tests.unit.checkers.watermark_cases import judged, records

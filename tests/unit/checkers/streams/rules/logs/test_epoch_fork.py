@@ -13,7 +13,7 @@ from checkers.streams.rules.logs.epoch_fork import CHECKER, FORK, Acts, check, f
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Judgement
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.unit.checkers.damage import flip_bit
 from tests.unit.checkers.stream_cases import contract
 

@@ -9,7 +9,7 @@ from checkers.streams.rules.logs.real_time_order import read_placed, real_time_o
 from harness.core.columns import NEVER
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.unit.checkers.damage import flip_bit
 from tests.unit.checkers.stream_cases import contract
 

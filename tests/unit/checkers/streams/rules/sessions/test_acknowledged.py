@@ -10,7 +10,7 @@ from checkers.streams.rules.sessions.acknowledged import CHECKER, LOST, check, l
 from checkers.streams.view import Ruling
 from checkers.transactions.sentences import number
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
-from harness.formats.parquet import write_history
+from harness.record.formats.parquet.parquet import write_history
 from tests.unit.checkers.stream_cases import contract, view
 
 SOURCE = "ok@1 x=1; ok@2 x=2; ok@3 y=3"

@@ -1,0 +1,1 @@
+"""Global checkpoints: their master and participants."""

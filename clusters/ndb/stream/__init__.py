@@ -1,0 +1,1 @@
+"""The change stream: publishers, subscriptions, and the subscriber with its library and user."""

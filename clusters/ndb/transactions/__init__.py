@@ -1,0 +1,1 @@
+"""Transactions: coordinators and their take-over, storages, locks and rows."""

@@ -1,0 +1,213 @@
+"""The promises of clusters as a page in Markdown, generated from their declarations, so that the two always agree."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from checkers.transactions.sentences import CHECKER as TRANSACTIONS
+from checkers.words import models
+from checkers.words.anomalies import NAMES, TRANSACTIONAL
+from checkers.words.compose import Thresholds
+from harness.cli.texts.contract_fields import BOUNDS, CONTRACT, Words
+from harness.core.machine import Settings
+from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.seams import Cluster
+from harness.judging.checks import CHECKS, When
+from harness.judging.judge import SETTLED
+from harness.report.markdown import code, table
+from harness.report.screen import visible
+
+MODELS_HEADING: Final = "Consistency models"
+_SECOND: Final = 1_000_000_000
+_MARKUP: Final = re.compile(r"([|<*`])")
+_OUR_README: Final = re.compile(r"clusters/\w+/README\.md")
+
+
+def promises_page(clusters: Sequence[Cluster]) -> str:
+    """The whole page as text."""
+    lines = [*_introduction(), *_contents(clusters)]
+    for cluster in clusters:
+        lines += _cluster(cluster)
+    promises = [promise for cluster in clusters for promise in cluster.promises]
+    lines += [*_models(promises), *_contract_fields(), *_bound_fields()]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _introduction() -> list[str]:
+    least = Thresholds().witnesses
+    return [
+        "# What is promised",
+        "",
+        "Every guarantee of every installed cluster, what would break it, and which check says so. This page is made",
+        "from what the clusters declare; to renew it:",
+        "",
+        "```",
+        "seamark clusters --markdown > docs/promises.md",
+        "```",
+        "",
+        f"A promise *holds* if nothing broke it and at least {least} events could have; else it was *not exercised*.",
+        "Where that happens to a **purpose** of the test, the run is vacuous; other promises spoil nothing.",
+        "",
+        f"One promise belongs to every run, {code(SETTLED.id)}: {_prose(SETTLED.text)} It is broken by",
+        f"{', '.join(map(code, SETTLED.forbids))}.",
+        "",
+    ]
+
+
+def _contents(clusters: Iterable[Cluster]) -> list[str]:
+    lines = [
+        f"- [{cluster.name}](#{cluster.name}): {len(cluster.promises)} promises, {len(cluster.bugs)} planted bugs"
+        for cluster in clusters
+    ]
+    others = (MODELS_HEADING, "What a stream contract means", "What bounds mean")
+    return [*lines, *(f"- [{each}](#{each.lower().replace(' ', '-')})" for each in others), ""]
+
+
+def _cluster(cluster: Cluster) -> list[str]:
+    sources = list(dict.fromkeys(promise.source for promise in cluster.promises))
+    settle = f"After faults it settles within {cluster.settle_ns / _SECOND:g} s."
+    lines = [f"## {cluster.name}", "", f"{_sentence(cluster.summary)} {settle}", ""]
+    if len(sources) == 1:
+        lines += [f"Source of every promise: {_linked(sources[0])}.", ""]
+    for promise in cluster.promises:
+        lines += _promise(cluster, promise, None if len(sources) == 1 else promise.source)
+    return [*lines, *_stream(cluster.stream), *_bounds(cluster), *_bugs(cluster)]
+
+
+def _promise(cluster: Cluster, promise: Promise, source: str | None) -> list[str]:
+    purpose = " **Purpose.**" if promise.is_purpose else ""
+    lines = [f"### {promise.id}", "", f"{_prose(promise.text)}{purpose}", ""]
+    for name in promise.forbids:
+        by = ", ".join(map(code, _checks(cluster, promise, name))) or "no check of today"
+        lines.append(f"- {_breach(name)} Checked by {by}.")
+    return [*lines, "", *([f"Source: {_linked(source)}.", ""] if source else [])]
+
+
+def _breach(name: str) -> str:
+    if _is_model(name):
+        return f"Any anomaly that [{name}](#{name.lower()}) rules out."
+    return f"{code(name)}: {_prose(NAMES.get(name, 'An anomaly of its own.'))}"
+
+
+def _checks(cluster: Cluster, promise: Promise, name: str) -> list[str]:
+    """The checks, among those of its cluster's runs, that can break that promise by that anomaly or model."""
+    if promise.check is not None:
+        return [promise.check]
+    if all(map(_is_model, promise.forbids)):
+        return [TRANSACTIONS]
+    named = {each.check for each in cluster.promises}
+    sought = set(_ruled_out(name)) if _is_model(name) else {name}
+    made = [check for check in CHECKS if check.when is not When.NAMED or check.name in named]
+    return [check.name for check in made if not sought.isdisjoint(check.anomalies)]
+
+
+def _stream(contract: StreamContract | None) -> list[str]:
+    if contract is None:
+        return ["There is no change stream.", ""]
+    rows = []
+    for name, words in CONTRACT.items():
+        value = _shown(getattr(contract, name))
+        if words.is_asked and not (name == "replay" and contract.delivery != "at-least-once"):
+            rows.append((code(name), _prose(words.about), code(value), _prose(words.values.get(value, ""))))
+    return ["### How its stream is to be read", "", *table(("field", "asks", "answer", "meaning"), rows), ""]
+
+
+def _bounds(cluster: Cluster) -> list[str]:
+    """The limits by which a run is judged, from the smallest to the largest parameters."""
+    low, high = (
+        cluster.bounds(Settings(parameters={each.name: getattr(each, end) for each in cluster.parameters}))
+        for end in ("low", "high")
+    )
+    if low == high == Bounds():
+        return []
+    rows = []
+    for name, words in BOUNDS.items():
+        values = (getattr(low, name), getattr(high, name))
+        ordered = sorted(values) if all(isinstance(value, int) for value in values) else values
+        texts = list(dict.fromkeys(_bound(name, value) for value in ordered))
+        rows.append((code(name), " to ".join(texts), _prose(words.about)))
+    text = "By these numbers a run is judged, between the smallest and the greatest parameters that a seed draws."
+    return ["### Its bounds", "", text, "", *table(("bound", "value", "meaning"), rows), ""]
+
+
+def _bugs(cluster: Cluster) -> list[str]:
+    if not cluster.bugs:
+        return []
+    rows = [(code(name), _sentence(text)) for name, text in cluster.bugs.items()]
+    return ["### Its planted bugs", "", *table(("bug", "what it does"), rows), ""]
+
+
+def _models(promises: Iterable[Promise]) -> Iterator[str]:
+    names = sorted({name for promise in promises for name in promise.forbids if _is_model(name)})
+    yield from (f"## {MODELS_HEADING}", "")
+    for name in names:
+        rows = [(code(anomaly), _prose(NAMES[anomaly])) for anomaly in _ruled_out(name)]
+        yield from (f"### {name}", "", *table(("rules out", "meaning"), rows), "")
+
+
+def _contract_fields() -> Iterator[str]:
+    yield from ("## What a stream contract means", "")
+    yield from ("The first three fields have no default: each cluster has to say.", "")
+    yield from (*table(("field", "asks", "answers"), (_field(*each) for each in CONTRACT.items())), "")
+
+
+def _field(name: str, words: Words) -> tuple[str, str, str]:
+    default = {field.name: field for field in msgspec.structs.fields(StreamContract)}[name]
+    answers = [f"{code(value)}: {_prose(text)}" for value, text in words.values.items()]
+    if not default.required:
+        answers.append(f"Default: {code(_shown(default.default))}.")
+    asked = "" if words.is_asked else " *Kept with the run; no check asks it yet.*"
+    return code(name), _prose(words.about) + asked, "<br>".join(answers)
+
+
+def _bound_fields() -> Iterator[str]:
+    yield from ("## What bounds mean", "", "A bound that a cluster does not give is not promised.", "")
+    yield from table(("bound", "meaning"), ((code(name), _prose(words.about)) for name, words in BOUNDS.items()))
+
+
+def _ruled_out(model: str) -> tuple[str, ...]:
+    """The anomalies, among those that checks report, that break that model."""
+    return tuple(name for name in TRANSACTIONAL if name in models.prohibited((model,)))
+
+
+def _is_model(name: str) -> bool:
+    return models.ALIASES.get(name, name) in models.MODELS
+
+
+def _bound(name: str, value: object) -> str:
+    if isinstance(value, int) and name.endswith("_ns"):
+        return f"{value / _SECOND:g} s"
+    if isinstance(value, tuple):
+        return "; ".join(" ".join(each) for each in value) or "none"
+    return _shown(value)
+
+
+def _shown(value: object) -> str:
+    """A value as a user would write it."""
+    match value:
+        case None:
+            return "not promised"
+        case bool():
+            return "yes" if value else "no"
+        case tuple():
+            return ", ".join(map(str, value)) or "none"
+        case _:
+            return str(value)
+
+
+def _sentence(text: str) -> str:
+    """The text with a capital at the beginning and a full stop at the end."""
+    text = text[:1].upper() + text[1:]
+    return _prose(text if text.endswith(".") else f"{text}.")
+
+
+def _linked(source: str) -> str:
+    """The source of a promise; one of our pages becomes a link relative to the folder docs."""
+    return _OUR_README.sub(r"[\g<0>](../\g<0>)", _prose(source))
+
+
+def _prose(text: str) -> str:
+    """Text that Markdown shows literally."""
+    return _MARKUP.sub(r"\\\1", visible(text))

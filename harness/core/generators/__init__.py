@@ -1,0 +1,1 @@
+"""Generators: immutable values that choose the next operation to invoke."""

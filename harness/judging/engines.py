@@ -1,0 +1,78 @@
+"""Starts the engine for the checkers. Spark starts in a thread while the run goes on, so its start costs no time."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Literal, Self
+
+from checkers.engine.datasets import Engine, LocalEngine
+from harness.core.errors import SeamarkError
+from harness.record.ownership import temporary_folder
+
+EngineName = Literal["spark", "local"]
+
+
+class EngineFailed(SeamarkError):
+    """The engine did not start; the message says how to fix it."""
+
+
+class EngineStart:
+    """An engine that is starting. As a context manager it starts on entry, and stops on exit.
+
+    `master` and `remote` are Spark's, for your own cluster; `also` are modules that it needs beside the checkers.
+    The engine is warmed up if other work goes on meanwhile; if a check waits for it, its first job does that as well.
+    """
+
+    def __init__(
+        self,
+        name: EngineName,
+        *,
+        master: str | None = None,
+        remote: str | None = None,
+        also: Sequence[ModuleType] = (),
+        is_warmed: bool = True,
+    ) -> None:
+        self._name: EngineName = name
+        self._master, self._remote, self._also = master, remote, also
+        self._is_warmed = is_warmed
+        self._started: Future[Engine] = Future()
+        self._folder = temporary_folder("spark")
+        self._path = Path()
+        self._stop: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> Self:
+        self._path = self._folder.__enter__()
+        if self._name == "local":
+            self._started.set_result(LocalEngine())
+        else:
+            threading.Thread(target=self._start, name="engine", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._stop()
+        self._folder.__exit__(None, None, None)
+
+    def engine(self) -> Engine:
+        """The engine, once it has started. Raises EngineFailed if it did not."""
+        return self._started.result()
+
+    def _start(self) -> None:
+        try:
+            from checkers.engine import spark  # noqa: PLC0415  Only judging with Spark loads it: half a second.
+            from checkers.watermarks import task  # noqa: PLC0415  Likewise. It imports the kernels of transactions, too.
+
+            place = (self._path, self._master, self._remote)
+            session = spark.start_session(*place, also=self._also, loaded=(task,))
+            is_here = self._master is None and self._remote is None
+            self._stop = partial(spark.stop, session) if is_here else session.stop
+            if self._is_warmed:
+                spark.warm_up(session)
+        except Exception as error:  # noqa: BLE001  Whatever failed (Java, the network, Spark) is reported once.
+            reason = " ".join(str(error).split())[:300]
+            line = f"Spark did not start ({reason}); see seamark doctor, or use --engine local"
+            self._started.set_exception(EngineFailed(line))
+        else:
+            self._started.set_result(spark.SparkEngine(session))

@@ -1,0 +1,381 @@
+"""Judges a history: binds promises to checks, limits the time of each check, composes the verdict, builds the report.
+
+No cluster is imported: the promises of a run are data in its run.json. Each check runs in a thread of its own; a check
+that exceeds its budget is `unknown`, and the others still report.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from checkers.engine.datasets import Engine
+from checkers.history.tables import Dictionary
+from checkers.linearizability.models import Register
+from checkers.transactions.register_order import ORDER
+from checkers.transactions.sentences import CHECKER as TRANSACTIONS
+from checkers.words import models
+from checkers.words.anomalies import TRANSACTIONAL
+from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
+from harness.core.errors import HistoryError
+from harness.core.promises import Bounds, Promise
+from harness.core.record import Json
+from harness.core.verdict import Finding, Judgement
+from harness.judging.checks import Subject, anomalies_of, chosen, require_known, second_opinions
+from harness.record.exposure import Exposure, read_exposure
+from harness.record.formats.load import Loaded
+from harness.record.formats.parquet.parquet import footer_of, hash_of
+from harness.record.formats.promise_file import Promised
+from harness.record.formats.sight import registers, sighted
+from harness.record.store import RUN_FILE, RunFile
+from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
+from harness.report.trouble import ERROR_LOG, told
+from harness.runtimes.containers.lateness import BUSY
+from harness.scenario.consent import code_in_file
+
+SECOND = 1_000_000_000
+LINEARIZABLE = "linearizable"
+CUT_SHORT = "nothing was recorded after its last record"
+SETTLED = Promise(
+    id="SETTLE",
+    text="After healing, within the declared bound, every operation succeeds and every subscriber is up to date.",
+    source="the cluster's settle_ns",
+    forbids=("stall",),
+    is_purpose=False,
+    check="settling",
+)
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of a judgement. `check_s` is seconds per check; None: no limit."""
+
+    check_s: float | None = None
+
+
+def judge(
+    loaded: Loaded,
+    engine: Engine,
+    *,
+    run_file: RunFile | None = None,
+    promised: Promised | None = None,
+    model: str | None = None,
+    budget: Budget | None = None,
+    failure: str | None = None,
+    log: Path = ERROR_LOG,
+) -> Report:
+    """The report on a history: with `run_file`, on a run of that test; without, on a history from elsewhere.
+
+    `promised` holds the promises that the user declares for a history from elsewhere. `failure` is the harness's own
+    error during the run; findings count all the same. A check that raises is such a failure too: its traceback goes to
+    `log`, and the others still report.
+    Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
+    """
+    started = time.monotonic()
+    exposure = read_exposure(loaded.history)
+    seen = _seen(loaded.history, model) if run_file is None and promised is None else ()
+    promises = seen or _promises(run_file, promised, model)
+    bound = {name: models.prohibited((name,)) for name in _models(promises)}
+    subject = _subject(loaded, engine, run_file or promised, promises)
+    judgements, failures = _judgements(subject, exposure, budget or Budget(), log)
+    if run_file is not None:
+        judgements.append(_settling(exposure))
+    failure = "; ".join([failure, *failures] if failure else failures) or None
+    if run_file is not None:
+        facts = _facts_of_run(run_file, exposure, loaded, judgements, failure)
+    else:
+        facts = RunFacts(is_foreign=True, error=failure, incomplete=_cut_short(loaded))
+    of_harness = () if run_file is None else (SETTLED,)
+    composition = compose(promises, judgements, facts, of_harness=of_harness, models=bound)
+    report = Report(
+        verdict=composition.verdict.value,
+        exit_code=composition.verdict.exit_code,
+        reason=composition.reason,
+        clause=composition.clause,
+        incomplete=not loaded.is_complete,
+        model=next(iter(bound), model if seen else None),
+        findings=_finding_rows(composition),
+        promises=tuple(map(_promise_row, composition.promises)),
+        excused=composition.excused,
+        operations=exposure.operations.counts(),
+        duration_s=exposure.duration_ns / SECOND,
+        facts=_facts(judgements, loaded.notes, failure),
+        seconds={"check": round(time.monotonic() - started, 3)},
+    )
+    return report if run_file is None else _as_run(report, run_file, exposure)
+
+
+def _cut_short(loaded: Loaded) -> str | None:
+    """The reason why a recording of ours did not come to its end; None if it did, or others wrote the history."""
+    is_ours = hash_of(loaded.history) is not None
+    return CUT_SHORT if is_ours and not loaded.is_complete else None
+
+
+def _seen(history: Path, model: str | None) -> tuple[Promise, ...]:
+    """The promises inferred from the operations of a history from elsewhere.
+
+    `model` restricts them to transactions or single registers.
+    """
+    if model is None:
+        return sighted(history)
+    return registers(history) if model == LINEARIZABLE else ()
+
+
+def _promises(run_file: RunFile | None, promised: Promised | None, model: str | None) -> tuple[Promise, ...]:
+    """The promises to judge by. A given `model` replaces every consistency model that was promised."""
+    if model is not None:
+        models.canonical(model)
+    if promised is not None:
+        return _asked(promised.promises, model)
+    if run_file is None:
+        asked = model or models.DEFAULT
+        text = f"Transactions are {asked}."
+        source = "--model" if model else f"the default of --model: {asked}"
+        return (Promise(id="MODEL", text=text, source=source, forbids=(asked,), check=TRANSACTIONS),)
+    require_known(run_file.promises, RUN_FILE)
+    return _asked(run_file.promises, model)
+
+
+def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...]:
+    """Those promises. A given `model` replaces each named model, once for each check."""
+    if model is None:
+        return tuple(map(_bound, promises))
+    replaced = (_of_model(promise, model) if _models((promise,)) else promise for promise in promises)
+    return tuple({promise.id: promise for promise in replaced}.values())
+
+
+def _of_model(promise: Promise, model: str) -> Promise:
+    """A promise of `model`, in place of that promise."""
+    text, check = f"Transactions are {model}.", promise.check or TRANSACTIONS
+    name = "MODEL" if check == TRANSACTIONS else f"MODEL ({check})"
+    return msgspec.structs.replace(promise, id=name, text=text, source="--model", forbids=(model,), check=check)
+
+
+def _bound(promise: Promise) -> Promise:
+    """The promise; if it forbids only models and names no check, it is bound to the check of all transactions."""
+    named = _models((promise,))
+    if not named:
+        return promise
+    is_mixed = len(named) < len(promise.forbids)
+    check = promise.check if is_mixed else promise.check or TRANSACTIONS
+    return msgspec.structs.replace(promise, check=check)
+
+
+def _models(promises: Sequence[Promise]) -> list[str]:
+    """The consistency models that promises name, each once."""
+    named = dict.fromkeys(name for promise in promises for name in promise.forbids)
+    return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]
+
+
+def _subject(
+    loaded: Loaded, engine: Engine, declared: RunFile | Promised | None, promises: Sequence[Promise]
+) -> Subject:
+    """The subject of the judgement: the history, and the promises to judge it by."""
+    history = loaded.history.absolute()  # Spark's processes may have begun in another folder.
+    prohibited: dict[str, frozenset[str]] = {}
+    for promise in promises:
+        check = promise.check or TRANSACTIONS
+        named = models.prohibited(_models((promise,)), [name for name in promise.forbids if name in TRANSACTIONAL])
+        prohibited[check] = prohibited.get(check, frozenset()) | named
+    return Subject(
+        history=history,
+        engine=engine,
+        name=Dictionary(history).text,
+        promises=promises,
+        prohibited=prohibited,
+        bounds=declared.bounds if declared is not None else Bounds(),
+        contract=declared.stream if declared is not None else None,
+        register=_register(declared),
+        order=declared.versions if isinstance(declared, Promised) else ORDER,
+    )
+
+
+def _register(declared: RunFile | Promised | None) -> Register:
+    """The reading of registers: those of our workloads start empty, and reading an empty one returns nil."""
+    if isinstance(declared, RunFile):
+        return Register(is_initial_known=True, nil="absent")
+    return Register() if declared is None or declared.register is None else declared.register
+
+
+def _judgements(subject: Subject, exposure: Exposure, budget: Budget, log: Path) -> tuple[list[Judgement], list[str]]:
+    """The judgement of each check, and the reasons of those that failed.
+
+    About a failed check's anomalies nothing is known.
+    """
+    judgements, failures = [], []
+    for check in chosen(subject):
+        name = check.name
+        try:
+            judgements.append(_within(name, partial(check.judge, subject), budget.check_s, exposure))
+        except (HistoryError, MemoryError):
+            raise  # Damaged evidence supports no finding.
+        except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
+            failures.append(f"the check {name} failed: {told(error, log)}")
+            judgements.append(_undecided(name, failures[-1]))
+    return [*judgements, *second_opinions(subject, judgements)], failures
+
+
+def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:
+    """The judgement of one check, or unknown if it takes too long. Its exceptions are raised here."""
+    if limit_s is None:
+        return check()
+    future: Future[Judgement] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(check())
+        except BaseException as error:  # noqa: BLE001  Handed to the thread that waits.
+            future.set_exception(error)
+
+    threading.Thread(target=work, name=f"check {name}", daemon=True).start()
+    try:
+        return future.result(limit_s)
+    except TimeoutError:
+        count = len(exposure.operations.outcome)
+        reason = f"check-timeout: {name} took longer than {limit_s:g} s over {count:,} operations"
+        return _undecided(name, reason)
+
+
+def _undecided(name: str, reason: str) -> Judgement:
+    return Judgement(checker=name, findings=(), witnesses={}, unknown=dict.fromkeys(anomalies_of(name), reason))
+
+
+def _settling(exposure: Exposure) -> Judgement:
+    """The judgement on whether the system came to rest after healing; unknown if the machine was too busy to run it."""
+    is_stall = exposure.note is not None and exposure.note.startswith("stall")
+    findings: tuple[Finding, ...] = ()
+    healed_ns = exposure.phases.get("healing", 0)
+    busy = [each.note for each in exposure.windows if each.kind == BUSY and each.end_ns >= healed_ns]
+    if is_stall and busy:
+        reason = f"{exposure.note}; but the machine was too busy to run the nodes in time: {busy[-1]}"
+        return Judgement(checker="settling", findings=(), witnesses={}, unknown={"stall": reason})
+    if is_stall and exposure.note is not None:
+        sentence = exposure.note.removeprefix("stall: ")
+        fingerprint = sha256(b"stall").hexdigest()[:16]
+        findings = (Finding(fingerprint=fingerprint, anomaly="stall", checker="settling", sentence=f"{sentence}."),)
+    return Judgement(checker="settling", findings=findings, witnesses={"stall": _final_successes(exposure)})
+
+
+def _final_successes(exposure: Exposure) -> int:
+    """The number of operations of the final phase that succeeded."""
+    began_ns = exposure.phases.get("final")
+    if began_ns is None:
+        return 0
+    return exposure.operations.counts(exposure.operations.invoke_ns >= began_ns)["ok"]
+
+
+def _facts_of_run(
+    run_file: RunFile, exposure: Exposure, loaded: Loaded, judgements: Sequence[Judgement], failure: str | None
+) -> RunFacts:
+    """The facts of the run beyond its judgements."""
+    end = exposure.last_position if exposure.last_position is not None else -1
+    behind = [name for name in run_file.subscribers if exposure.watermarks.get(name, -1) < end]
+    by_checker = {judgement.checker: judgement for judgement in judgements}
+    known = by_checker[TRANSACTIONS].facts.get("version_order_known_permille")
+    stream = run_file.stream
+    return RunFacts(
+        error=failure,
+        ok_by_type={name: exposure.operations.ok_of_type(name) for name in run_file.types},
+        faults=tuple(_planned_faults(run_file, exposure)),
+        has_final_reads=_final_successes(exposure) > 0,
+        behind=tuple(behind) if stream is not None else (),
+        incomplete=None if loaded.is_complete else CUT_SHORT,
+        known_versions=known if isinstance(known, int) else 0,
+        all_versions=1000 if isinstance(known, int) else 0,
+        watermarks_with_writes=by_checker["streams"].witnesses.get("missing-event", 0) if stream is not None else None,
+    )
+
+
+def _planned_faults(run_file: RunFile, exposure: Exposure) -> Iterator[PlannedFault]:
+    windows = {window.step: window for window in exposure.windows}
+    for number, step in enumerate(run_file.plan.steps):
+        window = windows.get(number)
+        yield PlannedFault(
+            name=f"{step.package} of {', '.join(step.targets)} at {step.at_ns / SECOND:.1f} s",
+            duration_ns=step.until_ns - step.at_ns,
+            has_begun=window is not None,
+            effect=window.effect if window else None,
+            overlapping=exposure.operations.open_in(window) if window else 0,
+            completed=int(exposure.operations.completed_in(window).sum()) if window else 0,
+        )
+
+
+def _fault_rows(run_file: RunFile, exposure: Exposure) -> tuple[FaultRow, ...]:
+    """One row for each package, in order of first appearance."""
+    rows = []
+    for package in dict.fromkeys(step.package for step in run_file.plan.steps):
+        windows = [window for window in exposure.windows if window.kind == package]
+        chosen = sum((exposure.operations.completed_in(window) for window in windows), exposure.operations.outcome < 0)
+        rows.append(
+            FaultRow(
+                kind=package,
+                planned=sum(step.package == package for step in run_file.plan.steps),
+                begun=len(windows),
+                effective=sum(bool(window.effect) for window in windows),
+                **exposure.operations.counts(chosen > 0),
+            )
+        )
+    return tuple(rows)
+
+
+def _finding_rows(composition: Composition) -> tuple[FindingRow, ...]:
+    """All findings, each once; those that break a promise come first."""
+    rows: dict[str, FindingRow] = {}
+    for each in composition.promises:
+        for finding in each.findings:
+            row = FindingRow(**msgspec.structs.asdict(finding), promise=each.promise.id)
+            rows.setdefault(finding.fingerprint, row)
+    for finding in composition.observations:
+        rows.setdefault(finding.fingerprint, FindingRow(**msgspec.structs.asdict(finding)))
+    return tuple(rows.values())
+
+
+def _promise_row(each: PromiseVerdict) -> PromiseRow:
+    promise = each.promise
+    return PromiseRow(
+        id=promise.id,
+        verdict=each.state.value,
+        witnesses=each.witnesses,
+        text=promise.text,
+        source=promise.source,
+        reason=each.reason,
+    )
+
+
+def _facts(judgements: Sequence[Judgement], notes: Sequence[str], failure: str | None) -> dict[str, Json]:
+    facts: dict[str, Json] = {judgement.checker: judgement.facts for judgement in judgements if judgement.facts}
+    said = [*notes, *([failure] if failure else [])]
+    return facts | ({"notes": list[Json](said)} if said else {})
+
+
+def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:
+    """The report with the details that only a run of ours has."""
+    return msgspec.structs.replace(
+        report,
+        versions=dict(run_file.versions),
+        plan_sha256=plan_sha256(run_file),
+        cluster=run_file.cluster,
+        code=code_in_file(run_file),
+        workload=run_file.workload,
+        runtime=run_file.runtime,
+        seed=run_file.seed,
+        bugs=run_file.bugs,
+        drawn={**run_file.parameters, **run_file.plan.drawn},
+        faults=_fault_rows(run_file, exposure),
+        goals={goal: exposure.goals.get(goal, 0) for goal in run_file.goals},
+    )
+
+
+def plan_sha256(run_file: RunFile) -> str:
+    """The hash of a run's fault plan."""
+    return sha256(msgspec.json.encode(run_file.plan.steps)).hexdigest()
+
+
+def history_identity(history: Path) -> tuple[str | None, str | None]:
+    """The history's hash, if Seamark wrote its files, and the run's unseed, if the run completed."""
+    footer = footer_of(history)
+    return hash_of(history), footer.unseed if footer is not None else None

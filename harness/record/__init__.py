@@ -1,0 +1,1 @@
+"""What is kept of a run: its folder, its journal, its history, and who may write there."""

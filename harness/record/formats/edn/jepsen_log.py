@@ -1,0 +1,72 @@
+"""The log of a Jepsen run, as in porcupine's test data: one event in each line written by `jepsen.util`.
+
+`INFO  jepsen.util - 3<tab>:invoke<tab>:cas<tab>[0 1]`: process, type, f and value, with tabs or spaces in between, and
+perhaps an error after another tab. Lines of other loggers are left out. If an unsuccessful completion has a keyword
+for its value, such as :timed-out, that is its error, and the value is that of the invocation.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from harness.core.errors import HistoryError
+from harness.core.record import Evidence, Json
+from harness.record.formats.edn.forms import one_form
+from harness.record.formats.edn.jepsen import records_of_maps
+
+LINE_MAX: Final = 1 << 20
+_LOGGER: Final = b"jepsen.util"
+_LINE: Final = re.compile(rb"jepsen\.util\s+(?:-\s+)?(\S+)\s+(:\S+)\s+(:\S+)\s+([^\t]+)(?:\t+([^\t]+))?$")
+_VALUES_MAX: Final = 100_000  # Values cached: histories repeat theirs.
+
+
+def read_jepsen_log(path: Path) -> Iterator[Evidence]:
+    """The records of a log. Raises HistoryError with the file and the line, from 1."""
+    try:
+        with path.open("rb") as file:
+            yield from records_of_maps(str(path), _maps(path, iter(lambda: file.readline(LINE_MAX + 1), b"")), ":")
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _maps(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Json]]:
+    """The maps of the lines, each with its place."""
+    asked: dict[str, Json] = {}
+    known: dict[bytes, Json] = {}
+    for number, line in enumerate(lines, start=1):
+        place = f"line {number}"
+        if len(line) > LINE_MAX:
+            raise HistoryError(f"{path}, {place}: it is longer than {LINE_MAX >> 20} MiB, the limit")
+        if _LOGGER not in line:
+            continue
+        match = _LINE.search(line.rstrip())
+        if match is None:
+            raise HistoryError(f"{path}, {place}: after jepsen.util come process, type, f and value")
+        try:
+            process, kind, f = (match[group].decode() for group in (1, 2, 3))
+            value, error = (None if text is None else _value(text, known) for text in (match[4], match[5]))
+        except ValueError as problem:
+            raise HistoryError(f"{path}, {place}: {problem}") from None
+        if kind == ":invoke":
+            asked[process] = value
+        elif kind != ":ok" and error is None and isinstance(value, str) and value[:1] == ":":
+            value, error = asked.get(process), value
+        yield (
+            place,
+            {
+                ":process": int(process) if process.isdecimal() and len(process) < 19 else process,
+                ":type": kind,
+                ":f": f,
+                ":value": value,
+                ":error": error,
+            },
+        )
+
+
+def _value(text: bytes, known: dict[bytes, Json]) -> Json:
+    if text not in known:
+        if len(known) >= _VALUES_MAX:
+            known.clear()
+        known[text] = one_form(text)
+    return known[text]

@@ -1,0 +1,187 @@
+"""JSON Lines: our own records, one per line, and Jepsen's maps, one per line or all in one array.
+
+A record is an object with `type` (invoke, complete, event, fault, probe, state, mark) and the fields of
+`harness.core.record` under their names; defaults are left out. A micro-operation is [f, key, value], with table and
+lock if it has them. Headers and footers are allowed, and are not evidence.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO, Final, cast
+
+import msgspec
+
+from harness.core.errors import HistoryError
+from harness.core.record import RECORD_TYPES, Evidence, Footer, Header, Json, MicroOp, Record
+from harness.record.formats.edn.jepsen import records_of_maps
+from harness.record.formats.edn.values import INT_MAX, INT_MIN, shown
+from harness.record.formats.json_array import BadJson, array_elements
+
+LINE_MAX: Final = 64 << 20
+NESTING_MAX: Final = 64
+VALUES_MAX: Final = 4_000_000  # In one line: an empty list takes three bytes there, and seventy in memory.
+PROBLEM_MAX: Final = 200  # Characters: a misplaced value may be long.
+_BLOCK: Final = 1 << 20
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+_KINDS: Final = {str(cast("type[Record]", kind).__struct_config__.tag): kind for kind in RECORD_TYPES}
+_FIELDS: Final = {tag: msgspec.structs.fields(kind) for tag, kind in _KINDS.items()}
+
+
+def read_jsonl(path: Path) -> Iterator[Evidence]:
+    """The evidence in a file of ours, or the records of a history in Jepsen's shape.
+
+    Raises HistoryError with the file and the line (or the element of the array), from 1.
+    """
+    try:
+        values = _values(path)
+        first = next(values, None)
+        if first is None:
+            return
+        is_ours = isinstance(first[1], dict) and ("time_ns" in first[1] or first[1].get("type") == "header")
+        every = chain([first], values)
+        yield from _our_records(every) if is_ours else records_of_maps(str(path), every, "")
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    except BadJson as bad:
+        raise HistoryError(f"{path}, {bad}") from None
+
+
+def json_values(path: Path) -> Iterator[tuple[str, Json]]:
+    """The values in a file of JSON of any content, one per line or all in one array, each with its place.
+
+    Raises HistoryError with the file and the line.
+    """
+    try:
+        yield from _values(path)
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    except BadJson as bad:
+        raise HistoryError(f"{path}, {bad}") from None
+
+
+def write_jsonl(records: Iterable[Record], path: Path) -> None:
+    """Write records, one per line, so that they are read back unchanged."""
+    with path.open("wb") as file:
+        for record in records:
+            file.write(json_line(record) + b"\n")
+
+
+def json_line(record: Record) -> bytes:
+    """One record as a line, without the line end."""
+    return msgspec.json.encode(_fields(record))
+
+
+def _our_records(values: Iterable[tuple[str, Json]]) -> Iterator[Evidence]:
+    for place, value in values:
+        record = _record(place, value)
+        if not isinstance(record, Header | Footer):
+            yield record
+
+
+def _record(place: str, value: Json) -> Record:
+    tag = value.get("type") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(tag, str) or tag not in _KINDS:
+        raise BadJson(f"{place}: it is no record: its type must be one of {', '.join(_KINDS)}")
+    fields = _FIELDS[tag]
+    unknown = [name for name in value if name != "type" and name not in {field.name for field in fields}]
+    if unknown:
+        raise BadJson(f"{place}: it has a field {shown(unknown[0])}, which a record of type {tag} does not have")
+    cells = [value.get(field.name, _default(field)) for field in fields]
+    try:
+        return cast("Record", msgspec.convert([tag, *cells], _KINDS[tag]))
+    except msgspec.ValidationError as error:
+        raise BadJson(f"{place}: {_by_name(str(error), [field.name for field in fields])}") from None
+
+
+def _by_name(problem: str, names: list[str]) -> str:
+    """A message of msgspec, truncated.
+
+    Its field index is replaced by the name: readers see an object, msgspec an array.
+    """
+    named = re.sub(
+        r"\$\[(\d+)\]", lambda match: names[int(match[1]) - 1] if 0 < int(match[1]) <= len(names) else "$", problem
+    )
+    return named if len(named) <= PROBLEM_MAX else f"{named[: PROBLEM_MAX // 2]} ... {named[-PROBLEM_MAX // 2 :]}"
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Json:
+    if field.default is not msgspec.NODEFAULT:
+        return cast("Json", field.default)
+    return cast("Json", field.default_factory()) if field.default_factory is not msgspec.NODEFAULT else None
+
+
+def _fields(record: Record) -> dict[str, Json]:
+    tag = str(record.__struct_config__.tag)
+    result: dict[str, Json] = {"type": tag}
+    for field in _FIELDS[tag]:
+        value = getattr(record, field.name)
+        if field.required or value != _default(field):
+            is_transaction = field.name == "mops" and value is not None
+            result[field.name] = [_mop(mop) for mop in value] if is_transaction else value
+    return result
+
+
+def _mop(mop: MicroOp) -> list[Json]:
+    cells: list[Json] = [mop.f, mop.key, mop.value]
+    return cells if mop.table is None and mop.lock is None else [*cells, mop.table, mop.lock]
+
+
+def _values(path: Path) -> Iterator[tuple[str, Json]]:
+    """The values of the file (those inside, if it is one array), each with its place."""
+    with path.open("rb") as file:
+        is_array = _first_sign(file) == b"["
+        texts = array_elements(iter(lambda: file.read(_BLOCK), b"")) if is_array else _lines(file)
+        for number, text in enumerate(texts, start=1):
+            if not text.isspace():
+                place = f"{'element' if is_array else 'line'} {number}"
+                yield place, _value(place, text)
+
+
+def _value(place: str, text: bytes) -> Json:
+    # Cheap signs that a value might exceed a limit: most lines have none, and are not traversed.
+    bracket_count = text.count(b"[") + text.count(b"{")
+    if bracket_count + text.count(b",") > VALUES_MAX:
+        raise BadJson(f"{place}: it holds more than {VALUES_MAX:,} values, the limit")
+    try:
+        value: Json = msgspec.json.decode(text)
+        if bracket_count > NESTING_MAX or _LONG_NUMBER.search(text):
+            value = _storable(value, 0)
+    except RecursionError:
+        raise BadJson(f"{place}: it is nested deeper than {NESTING_MAX}, the limit") from None
+    except ValueError as error:
+        raise BadJson(f"{place}: {error}") from None
+    return value
+
+
+def _storable(value: Json, depth: int) -> Json:
+    """The same value, with integers beyond 64 bits in the form of `edn.values`. Raises ValueError."""
+    if depth > NESTING_MAX:
+        raise ValueError(f"it is nested deeper than {NESTING_MAX}, the limit")
+    match value:
+        case int() if not INT_MIN <= value <= INT_MAX:
+            return {"#int": str(value)}
+        case list():
+            return [_storable(each, depth + 1) for each in value]
+        case dict():
+            return {name: _storable(each, depth + 1) for name, each in value.items()}
+        case _:
+            return value
+
+
+def _first_sign(file: IO[bytes]) -> bytes:
+    """The first byte that is not white space; afterwards the file is at its beginning again."""
+    while (byte := file.read(1)).isspace():
+        pass
+    file.seek(0)
+    return byte
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    number = 0
+    while line := file.readline(LINE_MAX + 1):
+        number += 1
+        if len(line) > LINE_MAX:
+            raise BadJson(f"line {number}: it is longer than {LINE_MAX >> 20} MiB, the limit")
+        yield line

@@ -1,0 +1,211 @@
+"""Converts the file or folder at a path to a history folder: the only module that knows all formats.
+
+A further format is a row in FORMATS: how its files begin, their suffixes, and a reader that returns records.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from checkers.engine.datasets import Engine
+from harness.core.errors import HistoryError, ScenarioError
+from harness.core.record import Fault, Footer, Record
+from harness.record.formats.edn.exchange import read_edn_history
+from harness.record.formats.edn.jepsen_log import read_jepsen_log
+from harness.record.formats.edn.whole import NotInParts, write_in_parts
+from harness.record.formats.jsonl import read_jsonl
+from harness.record.formats.parquet.parquet import footer_of, is_history, write_history
+from harness.record.formats.parquet.validation import validate
+from harness.record.formats.spread import spread
+from harness.record.journal import MAGIC, read_journal
+from harness.record.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer, require_plain
+
+IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read before further processes would have started.
+_HEAD_BYTES: Final = 4096
+_EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#))")
+_JSON: Final = re.compile(rb'\s*+\[?\s*+\{\s*+["}]')
+_JEPSEN_LOG: Final = re.compile(rb"(?s).*?jepsen\.util[ -]+\S+\s+:")
+_OUR_JSON: Final = re.compile(rb'\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')  # Field names that only our records have.
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """A history, ready for the checkers.
+
+    `history` is the folder of its Parquet files. `is_foreign`: it was not recorded by Seamark. `is_complete`: its
+    recording completed; a foreign history does not say, and counts as complete.
+    """
+
+    history: Path
+    format: str
+    is_foreign: bool
+    is_complete: bool = True
+    notes: tuple[str, ...] = ()
+
+
+class Format(NamedTuple):
+    """A file format.
+
+    A file has it if its beginning matches, or, if no format's beginning matches, if its suffix does.
+    """
+
+    name: str
+    is_foreign: bool
+    begins: re.Pattern[bytes]
+    suffixes: tuple[str, ...]
+    read: Callable[[Path], Iterator[Record]]
+
+
+FORMATS: Final = (
+    Format("journal", False, re.compile(re.escape(MAGIC)), (".log",), read_journal),
+    Format("JSON Lines", False, _OUR_JSON, (), read_jsonl),
+    Format("JSON", True, _JSON, (".json", ".jsonl", ".ndjson"), read_jsonl),
+    Format("EDN", True, _EDN, (".edn",), read_edn_history),
+    Format("Jepsen log", True, _JEPSEN_LOG, (), read_jepsen_log),
+)
+
+
+def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> Loaded:
+    """The history that `path` names: a run, a history folder or one of its files, or a file in one of FORMATS.
+
+    Anything else than a folder of Parquet files is converted to one: a run's, inside the run; any other, inside
+    `into`. A large EDN file is read by the processes of the engine, if there is one, with the same result.
+    Raises ScenarioError if `path` does not exist; HistoryError, with file and record, if the content is malformed.
+    """
+    if not path.exists():
+        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
+    if path.is_dir():
+        return _folder(path, into)
+    require_file(path)
+    if path.suffix == ".parquet" and not is_history(path.parent):
+        raise HistoryError(f"{path}: no part of a history, whose Parquet files stand together in one folder")
+    if path.name == RUN_FILE or path.suffix == ".parquet":
+        return _folder(path.parent, into)
+    found = format_of(path)
+    if found.read is read_edn_history and engine is not None and path.stat().st_size >= IN_PARTS_BYTES:
+        return _in_parts(path, into / HISTORY, engine()) or _imported(path, into / HISTORY, found)
+    return _imported(path, into / HISTORY, found)
+
+
+def require_file(path: Path) -> None:
+    """Raise HistoryError unless that is a plain file: a pipe gives what it holds once, and a history is read twice."""
+    if not path.is_file():
+        raise HistoryError(f"{path}: is a pipe or a device: write the history into a file, and give that")
+
+
+def format_of(path: Path) -> Format:
+    """The format of a file: by its beginning, else by its suffix. Raises HistoryError if none matches."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    found = [each for each in FORMATS if each.begins.match(head)]
+    found += [each for each in FORMATS if path.suffix in each.suffixes]
+    if not found:
+        known = ", ".join(each.name for each in FORMATS)
+        raise HistoryError(f"{path}: neither its beginning nor its name is that of a history (Parquet, {known})")
+    return found[0]
+
+
+def _folder(folder: Path, into: Path) -> Loaded:
+    """A run's history, written from its journal if that was not yet done; or a folder of Parquet files."""
+    journal, history = folder / JOURNAL, folder / HISTORY
+    require_plain(folder)
+    if is_history(folder):
+        return _loaded(folder, "Parquet")
+    if not (is_run(folder) or journal.is_file() or is_history(history)):
+        raise HistoryError(f"{folder}: neither a run (no {RUN_FILE}, no {JOURNAL}) nor a folder of Parquet files")
+    return _loaded(history if is_history(history) else _written(journal, history, into / HISTORY), "run")
+
+
+def _loaded(history: Path, name: str) -> Loaded:
+    """An existing history folder, validated no matter who wrote it."""
+    validate(history)
+    return Loaded(history=history, format=name, is_foreign=False, is_complete=footer_of(history) is not None)
+
+
+def _written(journal: Path, history: Path, elsewhere: Path) -> Path:
+    """The folder with the journal's history: in the run, or in `elsewhere` if the store cannot be written.
+
+    A run that died before its journal began has an empty history.
+    """
+    with one_writer(history.parent):
+        if is_history(history):
+            return history  # Another process was faster.
+        if not journal.is_file() and history.is_dir() and any(history.iterdir()):
+            why = f"it lacks ops.parquet or mops.parquet, and there is no {JOURNAL} to write them again from"
+            raise HistoryError(f"{history}: {why}: restore what is missing")
+        return _written_anew(journal, history, elsewhere)
+
+
+def _written_anew(journal: Path, history: Path, elsewhere: Path) -> Path:
+    for folder in (history, elsewhere):
+        try:
+            _write(read_journal(journal) if journal.is_file() else iter(()), folder, journal)
+        except _Unwritable as error:
+            problem = error
+        else:
+            return folder
+    raise problem
+
+
+def _imported(path: Path, history: Path, found: Format) -> Loaded:
+    skipped = [0]
+    records = found.read(path)
+    if found.read is not read_journal:  # Only a journal records whether it is complete.
+        records = chain(_without_faults(records, skipped) if found.is_foreign else records, [Footer(0, "imported")])
+    _write(records, history, path)
+    return Loaded(
+        history=history,
+        format=found.name,
+        is_foreign=found.is_foreign,
+        is_complete=footer_of(history) is not None,
+        notes=_skipped(skipped[0]),
+    )
+
+
+def _in_parts(path: Path, history: Path, engine: Engine) -> Loaded | None:
+    """An EDN file converted by several processes; None if it has to be read in one pass."""
+    try:
+        skipped = write_in_parts(path, history, partial(spread, engine))
+    except NotInParts:
+        return None
+    except OSError as error:
+        raise _unwritable(history, error) from None
+    return Loaded(history=history, format="EDN", is_foreign=True, notes=_skipped(skipped))
+
+
+def _skipped(count: int) -> tuple[str, ...]:
+    return (f"{count} nemesis operations skipped",) if count else ()
+
+
+def _write(records: Iterator[Record], folder: Path, source: Path) -> None:
+    """Write a history. Raises HistoryError that names its source, or the folder if that cannot be written."""
+    try:
+        write_history(records, folder)
+    except HistoryError as error:
+        raise error if str(error).startswith(str(source)) else HistoryError(f"{source}: {error}") from None
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+
+
+class _Unwritable(HistoryError):
+    """The folder cannot be written."""
+
+
+def _unwritable(folder: Path, error: OSError) -> _Unwritable:
+    return _Unwritable(f"{folder}: cannot be written ({error.strerror}); make room, or use another folder")
+
+
+def _without_faults(records: Iterator[Record], skipped: list[int]) -> Iterator[Record]:
+    """The records without faults, which are counted in `skipped`: a foreign nemesis uses its own terms."""
+    for record in records:
+        if isinstance(record, Fault):
+            skipped[0] += 1
+        else:
+            yield record

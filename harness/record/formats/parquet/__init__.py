@@ -1,0 +1,1 @@
+"""A history in Parquet: its schema, rows, names and operations, and the limits and checks of foreign files."""

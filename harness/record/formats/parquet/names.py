@@ -1,0 +1,116 @@
+"""The dictionary of keys and values: JSON to int64 and back, as `harness.core.columns` defines the ids."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+
+from harness.core.columns import NAMED
+from harness.core.record import Json
+from harness.record.formats.parquet.tables import read_table
+
+NESTING_MAX: Final = 64
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")
+_INTEGERS: Final = range(-(1 << 63), 1 << 64)  # The range that msgpack, and so the history's hash, can hold.
+
+
+def json_text(value: Json) -> bytes:
+    """The value as JSON, with the names of objects sorted: the same bytes for the same value.
+
+    Raises ValueError for values that JSON or a journal cannot express, and for nesting deeper than NESTING_MAX.
+    """
+    if not isinstance(value, str):
+        _check(value, NESTING_MAX)
+    return _ENCODER.encode(value)
+
+
+def json_value(text: str | bytes) -> Json:
+    """The value of that JSON. Raises ValueError if the text is not JSON, and as `json_text` does."""
+    try:
+        value: Json = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(f"no JSON that can be read: {error}") from None
+    _check(value, NESTING_MAX)
+    return value
+
+
+def _check(value: Json, depth: int) -> None:
+    match value:
+        case None | bool() | str():
+            return
+        case int() if value in _INTEGERS:
+            return
+        case float() if math.isfinite(value):
+            return
+        case list() | dict() if depth == 0:
+            raise ValueError(f"a value is nested deeper than {NESTING_MAX}, the limit")
+        case list():
+            for each in value:
+                _check(each, depth - 1)
+        case dict() if all(isinstance(name, str) for name in value):
+            for each in value.values():
+                _check(each, depth - 1)
+        case _:
+            raise ValueError(f"a value is no JSON: {repr(value)[:60]}")
+
+
+def are_plain(values: list[Json]) -> bool:
+    """True if each value is an integer that is its own id. Costs a tenth of computing the ids."""
+    if not values:
+        return True
+    if set(map(type, values)) != {int}:  # A boolean is not an integer here.
+        return False
+    numbers = cast("list[int]", values)
+    return min(numbers) >= 0 and max(numbers) < NAMED
+
+
+class Names:
+    """Assigns ids. An integer in [0, NAMED) is its own; everything else gets the next one above, by its JSON."""
+
+    def __init__(self) -> None:
+        self._ids: dict[bytes, int] = {}
+
+    def id(self, value: Json) -> int:
+        """The id of that value. Values are the same if their JSON is: 1 is not "1", nor 1.0, nor true.
+
+        Raises ValueError if a history cannot hold the value.
+        """
+        if type(value) is int and 0 <= value < NAMED:
+            return value
+        return self._ids.setdefault(json_text(value), NAMED + len(self._ids))
+
+    def ids(self, values: list[Json]) -> list[int]:
+        """The ids of those values. If all of them are plain integers, the list itself."""
+        if are_plain(values):
+            return cast("list[int]", values)
+        identify = self.id
+        return [identify(value) for value in values]
+
+    def id_of_text(self, text: str) -> int:
+        """The id of a value that needs a name, by its `json_text`."""
+        return self._ids.setdefault(text.encode(), NAMED + len(self._ids))
+
+    def rows(self) -> tuple[list[int], list[str]]:
+        """The ids and JSON texts of all named values, in order of id."""
+        return list(self._ids.values()), [text.decode() for text in self._ids]
+
+
+class NamedValues:
+    """The values of ids, for one history's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        table = read_table(folder, "names")
+        self._texts: Mapping[int, str] = dict(zip(table["id"].to_pylist(), table["json"].to_pylist(), strict=True))
+
+    def value(self, number: int) -> Json:
+        """The value of that id. Raises KeyError if the dictionary lacks it."""
+        if number < NAMED:
+            return number
+        return json_value(self._texts[number])
+
+
+def named_values(folder: Path) -> NamedValues:
+    """The dictionary of that history in its current state: a history may be rewritten under the same name."""
+    return NamedValues(folder)

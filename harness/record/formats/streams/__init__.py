@@ -1,0 +1,1 @@
+"""Change streams of other systems: envelopes, mapping files, positions, and their conversion to events."""

@@ -1,0 +1,281 @@
+"""Converts a file with a foreign stream to a history of its events, with the promises for such a stream.
+
+The file is read twice. The first pass collects all positions, sessions and units; then each gets its number. A session
+that does not report its start is assumed to start just before its lowest position: an event first delivered after a
+higher watermark is late, wherever the session really started.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from checkers.streams import task as rules
+from checkers.streams.sentences import CHECKER
+from checkers.words.anomalies import NAMES
+from harness.core.errors import HistoryError
+from harness.core.promises import Promise
+from harness.core.record import Footer, Json, Record, StreamEvent
+from harness.record.formats.jsonl import json_values
+from harness.record.formats.load import Loaded, require_file
+from harness.record.formats.parquet.limits import stream_batches
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.formats.parquet.tables import reading
+from harness.record.formats.promise_file import Promised
+from harness.record.formats.streams.line import StreamFormat, Told
+from harness.record.formats.streams.positions import Positions
+from harness.record.store import HISTORY
+
+NEED_OPENS: Final = (rules.OUTSIDE, rules.SPLIT)
+NEED_SOURCE: Final = (
+    *(rules.MISSING, rules.PHANTOM, rules.WRONG, rules.SILENT, rules.MISMATCH),
+    *(rules.FUTURE, rules.RESUME, rules.TAIL, rules.REAL_TIME),
+)
+RULE_IDS: Final = {
+    rules.OUTSIDE: "S01",
+    rules.INVERTED: "S02",
+    rules.DUPLICATE: "S03",
+    rules.DIVERGENT: "S04",
+    rules.LATE: "S05",
+    rules.BOUNDARY: "S06",
+    rules.REGRESS: "S07",
+    rules.FUTURE: "S08",
+    rules.MISSING: "S09",
+    rules.TORN: "S10",
+    rules.PHANTOM: "S11",
+    rules.WRONG: "S12",
+    rules.RESUME: "S13",
+    rules.TAIL: "S14",
+    rules.ABOVE: "S15",
+    rules.ZOMBIE: "S17",
+    rules.MISMATCH: "S19",
+    rules.SPLIT: "S20",
+    rules.SILENT: "S22",
+    rules.REAL_TIME: "S23",
+    rules.REWRITTEN: "S24",
+    rules.HANDOVER: "S25",
+    rules.MOVED: "S26",
+    rules.ENDED: "S28",
+}
+_EVENTS: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
+_PARQUET: Final = b"PAR1"
+UNIT_MAX: Final = 10_000_000  # Rows; the rows that a unit announces and lacks are tracked in memory.
+_INT_MAX: Final = (1 << 63) - 1
+
+
+def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Promised]:
+    """The stream in that file as a history inside `into`, and its promises.
+
+    Raises HistoryError with the file, the line and the problem.
+    """
+    require_file(path)
+    survey = Survey(path, form)
+    try:
+        write_history(survey.records(), into / HISTORY)
+    except OSError as error:
+        raise HistoryError(f"{into}: cannot be written ({error.strerror}); make room, or use another folder") from None
+    loaded = Loaded(history=into / HISTORY, format=form.name, is_foreign=True, notes=tuple(_notes(form, survey)))
+    return loaded, Promised(promises=tuple(_promises(form)), stream=form.contract)
+
+
+def _promises(form: StreamFormat) -> Iterator[Promise]:
+    """One promise for each rule; rules that need data the file lacks are bound to no check."""
+    for rule, number in sorted(RULE_IDS.items(), key=lambda each: each[1]):
+        text = NAMES[rule]
+        if rule in NEED_SOURCE:
+            text = f"{text} Cannot be told without the operations of the source."
+        elif rule in NEED_OPENS and not form.has_opens:
+            text = f"{text} Cannot be told where sessions do not say where they begin."
+        else:
+            yield Promise(id=number, text=text, source=form.name, forbids=(rule,), is_purpose=False, check=CHECKER)
+            continue
+        yield Promise(id=number, text=text, source=form.name, forbids=(rule,), is_purpose=False, check="source")
+
+
+def _notes(form: StreamFormat, survey: "Survey") -> Iterator[str]:
+    yield f"not exercised without the operations of the source: {', '.join(NEED_SOURCE)}"
+    if not form.has_opens:
+        yield f"not exercised, as sessions do not say where they begin: {', '.join(NEED_OPENS)}"
+    if survey.positions.are_ranks:
+        yield "positions are ranks among those of the file: as they are, they do not fit into 64 bits"
+
+
+class Survey:
+    """The results of a first pass over a file, and the records of the second."""
+
+    def __init__(self, path: Path, form: StreamFormat) -> None:
+        self._path, self._form = path, form
+        self.positions = Positions()
+        self._lowest: dict[tuple[str, Json], tuple[int, int]] = {}
+        self._open: set[tuple[str, Json]] = set()
+        self._units: dict[Json, int] = {}
+        self._collections: set[str] = set()
+        self._sizes: dict[Json, tuple[tuple[str, int], ...]] = {}
+        self._unended: dict[Json, None] = {}
+        self._is_ended_early = False  # Ends do not follow their rows: they came by another path, and mark nothing.
+        for place, told in self._every():
+            try:
+                _require_sense(told)
+                self._take(place, told)
+            except ValueError as error:
+                raise HistoryError(f"{path}, {place}: {error}") from None
+
+    def records(self) -> Iterator[Record]:
+        """The events, numbered."""
+        numbers: dict[tuple[str, Json], int] = {}
+        counts: dict[str, int] = {}
+        sent: dict[tuple[str, Json], int] = {}
+        for place, (_, told) in enumerate(self._every()):
+            who = (told.subscriber, told.session)
+            is_end = told.kind == "unit"
+            if is_end and (self._is_ended_early or told.unit not in self._units or not sent):
+                continue
+            if is_end:
+                who = next(reversed(sent))
+            time_ns = place if told.time_ns is None else told.time_ns
+            if who not in numbers:
+                numbers[who] = self._session(who, counts)
+                sent[who] = 0
+                if who in self._lowest and who not in self._open:
+                    yield self._opening(who, numbers[who], time_ns)
+                    sent[who] = 1
+            yield self._event(told._replace(kind="commit", unit=None) if is_end else told, who, numbers, sent, time_ns)
+            sent[who] += 1
+        yield Footer(0, "imported")
+
+    def _every(self) -> Iterator[tuple[str, Told]]:
+        for place, line in _lines(self._path):
+            try:
+                for told in self._form.told(line):
+                    yield place, told
+            except ValueError as error:
+                raise HistoryError(f"{self._path}, {place}: {error}") from None
+
+    def _take(self, place: str, told: Told) -> None:
+        if told.kind == "unit":
+            self._end(told.unit, told.sizes)
+            return
+        if told.collection is not None:
+            self._collections.add(told.collection)
+        if told.unit is not None:
+            unit = told.unit
+            self._is_ended_early |= unit in self._sizes
+            self._units.setdefault(unit, len(self._units) + 1)
+            self._unended[unit] = None
+        who = (told.subscriber, told.session)
+        if told.kind == "open":
+            self._open.add(who)
+        if told.position is None or told.kind not in _EVENTS:
+            return
+        try:
+            key = self.positions.take(told.position, place)
+        except ValueError as error:
+            what = "watermark" if told.kind == "watermark" else "position"
+            raise HistoryError(
+                f"{self._path}, {place}: {str(error).replace('its position', f'its {what}', 1)}"
+            ) from None
+        self._lowest[who] = min(self._lowest.get(who, key), key)
+
+    def _end(self, unit: Json, sizes: tuple[tuple[str, int], ...]) -> None:
+        """Use the end of a unit as a mark of its rows. If another unit is incomplete, ends come by another path."""
+        self._unended.pop(unit, None)
+        self._is_ended_early |= bool(self._unended)
+        self._sizes[unit] = sizes
+
+    def _session(self, who: tuple[str, Json], counts: dict[str, int]) -> int:
+        """The number of a session: its own if that is a number, else the subscriber's next."""
+        subscriber, session = who
+        counts[subscriber] = counts.get(subscriber, 0) + 1
+        is_own = type(session) is int and 0 <= session <= _INT_MAX
+        return int(str(session)) if is_own else counts[subscriber] - 1
+
+    def _opening(self, who: tuple[str, Json], number: int, time_ns: int) -> StreamEvent:
+        return StreamEvent(time_ns, who[0], number, 0, "open", position=self.positions.number(self._lowest[who]) - 1)
+
+    def _event(
+        self,
+        told: Told,
+        who: tuple[str, Json],
+        numbers: dict[tuple[str, Json], int],
+        sent: dict[tuple[str, Json], int],
+        time_ns: int,
+    ) -> StreamEvent:
+        position = None
+        if told.position is not None and told.kind in _EVENTS:
+            position = self.positions.number(self.positions.take(told.position, ""))
+        return StreamEvent(
+            time_ns,
+            who[0],
+            numbers[who],
+            sent[who],
+            told.kind,
+            span=told.span,
+            key=told.key,
+            value=told.value,
+            position=position,
+            ordinal=told.ordinal,
+            epoch=told.epoch,
+            unit=None if told.unit is None else self._units[told.unit],
+            unit_rows=told.unit_rows if told.unit_rows is not None else self._size(told.unit),
+        )
+
+    def _size(self, unit: Json) -> int | None:
+        """The number of a unit's rows in this file's tables, if its end reports it."""
+        sizes = self._sizes.get(unit) if unit is not None else None
+        if not sizes or self._is_ended_early:
+            return None
+        return sum(count for name, count in sizes if name in self._collections) or None
+
+
+def _require_sense(told: Told) -> None:
+    """Raise ValueError for values that no event can have."""
+    if told.position is None and told.kind in {"row", "watermark"}:
+        raise ValueError(f"a {told.kind} without a position")
+    if isinstance(told.unit, list | dict):
+        raise ValueError("its unit, or transaction, is neither a text nor a number")
+    sizes = [told.unit_rows or 0, *(count for _, count in told.sizes)]
+    if max(sizes) > UNIT_MAX or min(sizes) < 0:
+        raise ValueError(f"a unit of so many rows: the limit is {UNIT_MAX:,}")
+    if any(abs(number or 0) > _INT_MAX for number in (told.ordinal, told.epoch, told.time_ns)):
+        raise ValueError("one of its numbers does not fit into 64 bits")
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Json]]:
+    """The lines of a file of JSON Lines, or the rows of one in Parquet, each with its place."""
+    try:
+        with path.open("rb") as file:
+            is_parquet = file.read(len(_PARQUET)) == _PARQUET
+        yield from _rows(path) if is_parquet else json_values(path)
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Json]]:
+    number = 0
+    with reading(path):
+        for batch in stream_batches(path):
+            columns = [
+                column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in batch.columns
+            ]
+            for row in pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist():
+                number += 1
+                yield f"row {number}", _plain(row)
+
+
+def _plain(value: Any) -> Json:
+    """A value of Arrow's as JSON."""
+    match value:
+        case Decimal():
+            return format(value, "f")
+        case bytes():
+            return value.decode("utf-8", "replace")
+        case list():
+            return [_plain(each) for each in value]
+        case dict():
+            return {str(name): _plain(each) for name, each in value.items()}
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return str(value)

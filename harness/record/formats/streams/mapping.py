@@ -1,0 +1,191 @@
+"""A mapping file, in TOML: the meaning of the fields in a foreign stream's lines, and the stream's contract.
+
+[fields] names the fields, by names joined with dots; [kinds] gives the meaning of each value of the field `kind`;
+[stream] is the stream's contract, as in a promise file. An error message is one line with the place of the mistake.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from harness.core.columns import KINDS
+from harness.core.errors import ScenarioError
+from harness.core.promises import StreamContract
+from harness.core.record import Json
+from harness.record.formats.promise_file import document, known, struct_of
+from harness.record.formats.streams.envelopes import ENVELOPES
+from harness.record.formats.streams.line import DELETED, StreamFormat, Told, inside
+
+SKIP: Final = "skip"
+_PARTS: Final = ("fields", "kinds", "stream", "one_session", "time_unit")
+_NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+
+
+class Fields(msgspec.Struct, frozen=True, kw_only=True):
+    """The field that holds each item. Only `key` and `position` are required."""
+
+    key: str
+    position: str
+    value: str | None = None  # Null: the row reports that its key was deleted.
+    kind: str | None = None  # A line's kind, by [kinds]; without it, a row or a watermark.
+    watermark: str | None = None  # A line with this field is a watermark at this position.
+    session: str | None = None
+    subscriber: str | None = None
+    partition: str | None = None
+    unit: str | None = None  # The transaction, or another unit that arrives as a whole.
+    unit_rows: str | None = None  # The unit's number of rows.
+    ordinal: str | None = None  # The row's number in its unit.
+    epoch: str | None = None
+    time: str | None = None  # When the line was received; without it, its place in the file.
+
+
+class Mapping(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole mapping file."""
+
+    fields: Fields
+    stream: StreamContract
+    kinds: dict[str, str] = {}
+    one_session: bool = False
+    time_unit: Literal["s", "ms", "us", "ns"] = "ns"
+
+
+def stream_format(name: str) -> StreamFormat:
+    """The format of that name, or of that mapping file. Raises ScenarioError."""
+    if name in ENVELOPES:
+        return ENVELOPES[name]
+    path = Path(name)
+    if path.suffix != ".toml" and not path.exists():
+        choices = ", ".join(ENVELOPES)
+        raise ScenarioError(f"--stream {name}: there is no such format: choose from {choices}, or name a mapping file")
+    return mapped(path.name, read_mapping(path))
+
+
+def mapped(name: str, mapping: Mapping) -> StreamFormat:
+    """The format of that name, as described by such a mapping."""
+    has_opens = mapping.fields.kind is not None and "open" in {*mapping.kinds.values(), *_own_kinds(mapping)}
+    return StreamFormat(name, mapping.stream, partial(_told, mapping), has_opens)
+
+
+def read_mapping(path: Path) -> Mapping:
+    """The content of a mapping file. Raises ScenarioError, in one line, for any mistake."""
+    parts = document(path, "a mapping file")
+    try:
+        for name in parts:
+            known(name, _PARTS, "part of a mapping file")
+        for name in ("fields", "stream"):
+            if name not in parts:
+                raise ScenarioError(f"it has no [{name}]")
+        mapping = Mapping(
+            fields=struct_of("[fields]", parts["fields"], Fields),
+            stream=struct_of("[stream]", parts["stream"], StreamContract),
+            kinds=_kinds(parts.get("kinds", {})),
+            one_session=parts.get("one_session", False) is True,
+            time_unit=_time_unit(parts.get("time_unit", "ns")),
+        )
+        _require_sense(mapping)
+    except ScenarioError as error:
+        raise ScenarioError(f"{path}: {error}") from None
+    return mapping
+
+
+def _kinds(given: Any) -> dict[str, str]:
+    if not isinstance(given, dict) or not all(isinstance(kind, str) for kind in given.values()):
+        raise ScenarioError('[kinds]: it is a table of texts, such as insert = "row"')
+    for value, kind in given.items():
+        known(kind, (*KINDS, SKIP), f"kind of event ([kinds] {value})")
+    return given
+
+
+def _time_unit(given: Any) -> Literal["s", "ms", "us", "ns"]:
+    known(str(given), tuple(_NS), "time_unit")
+    unit: Literal["s", "ms", "us", "ns"] = given
+    return unit
+
+
+def _require_sense(mapping: Mapping) -> None:
+    if mapping.fields.session is None and not mapping.one_session:
+        raise ScenarioError(
+            "[fields]: it has no session: name the field that tells connections apart, or write one_session = true "
+            "above [fields] if there was only one"
+        )
+    if mapping.kinds and mapping.fields.kind is None:
+        raise ScenarioError("there is [kinds], and [fields] has no kind: name the field that [kinds] is about")
+    if mapping.stream.wm_scope == "partition" and mapping.fields.partition is None:
+        raise ScenarioError('[fields]: it has no partition, and wm_scope is "partition"')
+
+
+def _own_kinds(mapping: Mapping) -> tuple[str, ...]:
+    """The kinds that a line may have under our own names: all, if the mapping gives none."""
+    return () if mapping.kinds else KINDS
+
+
+def _told(mapping: Mapping, line: Json) -> Iterator[Told]:
+    """The event of one line, if any. Raises ValueError."""
+    if not isinstance(line, dict):
+        raise ValueError("it is no object")
+    kind = _kind(mapping, line)
+    if kind == SKIP:
+        return
+    fields = mapping.fields
+    is_row = kind in {"row", "backfill"}
+    key = inside(line, fields.key)
+    if is_row and key is None:
+        raise ValueError(f"a {kind} without a key ({fields.key})")
+    named = fields.watermark if kind == "watermark" and fields.watermark is not None else fields.position
+    position = inside(line, named)
+    if position is None and kind in {"row", "watermark"}:
+        raise ValueError(f"a {kind} without a position ({named})")
+    value = inside(line, fields.value) if fields.value is not None else None
+    at = _number(line, fields.time)
+    yield Told(
+        kind,
+        key,
+        DELETED if is_row and fields.value is not None and value is None else value,
+        position,
+        subscriber=str(_required(line, fields.subscriber, "subscriber") or "stream"),
+        session=_required(line, fields.session, "session") if fields.session is not None else 0,
+        span=_text(inside(line, fields.partition)) if fields.partition is not None else None,
+        ordinal=_number(line, fields.ordinal) if is_row else None,
+        unit=inside(line, fields.unit) if fields.unit is not None and is_row else None,
+        unit_rows=_number(line, fields.unit_rows) if is_row else None,
+        epoch=_number(line, fields.epoch),
+        time_ns=None if at is None else at * _NS[mapping.time_unit],
+    )
+
+
+def _kind(mapping: Mapping, line: dict[str, Json]) -> str:
+    fields = mapping.fields
+    said = inside(line, fields.kind) if fields.kind is not None else None
+    if said is None:
+        is_mark = fields.watermark is not None and inside(line, fields.watermark) is not None
+        return "watermark" if is_mark else "row"
+    kind = mapping.kinds.get(str(said), str(said) if str(said) in _own_kinds(mapping) else None)
+    if kind is None:
+        raise ValueError(
+            f"its {fields.kind} {str(said)[:60]!r} is in [kinds] of the mapping file nowhere: add it there"
+        )
+    return kind
+
+
+def _required(line: dict[str, Json], field: str | None, what: str) -> Json:
+    """The value of a field that the mapping file names, and so each line must have; None if `field` is None."""
+    if field is None:
+        return None
+    value = inside(line, field)
+    if value is None or isinstance(value, list | dict | float | bool):
+        raise ValueError(f"it has no {what} ({field})" if value is None else f"its {what} is no text and no integer")
+    return value
+
+
+def _number(line: dict[str, Json], field: str | None) -> int | None:
+    value = inside(line, field) if field is not None else None
+    if value is not None and type(value) is not int:
+        raise ValueError(f"its {field} is no integer")
+    return value
+
+
+def _text(value: Json) -> str | None:
+    return None if value is None else str(value)

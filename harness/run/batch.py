@@ -1,0 +1,213 @@
+"""Many runs of one scenario with consecutive seeds, in several processes; each run is judged in its own process.
+
+The unit of distribution is the run. Inside, kernels run locally; a red run is judged again by the requested engine
+before it is reported, and a disagreement between the two is an error of ours.
+"""
+
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from itertools import islice
+from multiprocessing import active_children, get_context
+from pathlib import Path
+
+import msgspec
+
+from checkers.engine.datasets import Engine, LocalEngine
+from harness.core.errors import ScenarioError
+from harness.core.verdict import Verdict, worst
+from harness.record.store import create_run, write_atomically
+from harness.report.batch_page import Summary, batch_page
+from harness.report.junit import junit
+from harness.report.model import REPORT_FILE, Report, error_report
+from harness.report.trouble import told
+from harness.run.running import prepare
+from harness.run.single import JUNIT_FILE, PAGE_FILE, carry_out, encoded, judge_run, store_report
+from harness.scenario.consent import Code
+from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan
+
+BATCHES = "batches"  # Their folder in the store.
+CAMPAIGN_RUNS = 50  # From this count on, a goal that was never reached is significant: clause d of vacuity.
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a batch. `planned` runs were requested; if fewer were begun, `stopped` is the reason."""
+
+    verdict: str
+    exit_code: int
+    reason: str
+    clause: str | None = None
+    planned: int
+    stopped: str | None = None
+    counts: dict[str, int]
+    runs: tuple[Report, ...]
+    seconds: float
+    page: str | None = None  # The path of the page about all runs.
+
+    def summary(self) -> Summary:
+        """The summary of the whole batch for its page."""
+        return Summary(
+            verdict=self.verdict,
+            exit_code=self.exit_code,
+            reason=self.reason,
+            clause=self.clause,
+            planned=self.planned,
+            stopped=self.stopped,
+            seconds=self.seconds,
+        )
+
+
+class Orders(msgspec.Struct, frozen=True, kw_only=True):
+    """The orders for a batch. `time_budget_s`: begin no run after that time."""
+
+    scenario: Scenario
+    code: Code
+    count: int
+    jobs: int
+    store: Path
+    plan: Plan | None = None
+    model: str | None = None
+    is_twice: bool = False
+    until_found: bool = False
+    fail_fast: bool = False
+    time_budget_s: float | None = None
+
+
+def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callable[[Report], None]) -> Batch:
+    """Carry out the runs, `tell` each report as it arrives, and compose.
+
+    `engine` judges red runs again; None: no second judgement.
+    """
+    started = time.monotonic()
+    reports: list[Report] = []
+    stopped: str | None = None
+    seeds = iter(range(orders.scenario.seed, orders.scenario.seed + orders.count))
+    pool = ProcessPoolExecutor(orders.jobs, mp_context=get_context("spawn"))
+    try:
+        pending = _submitted(pool, orders, islice(seeds, orders.jobs))
+        while pending:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for report in map(_result, done):
+                confirmed = _confirmed(report, engine, orders.model)
+                reports.append(confirmed)
+                tell(confirmed)
+            if any(isinstance(future.exception(), BrokenExecutor) for future in done):
+                stopped = "a process of the batch died"
+            stopped = stopped or _why_stop(orders, reports, time.monotonic() - started)
+            if stopped is None:
+                pending |= _submitted(pool, orders, islice(seeds, len(done)))
+    except KeyboardInterrupt:  # Nobody waits for the runs in progress; their simulations die with them.
+        for process in active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    reports.sort(key=lambda report: report.seed or 0)
+    return _stored(orders, _composed(orders, reports, stopped, time.monotonic() - started))
+
+
+def _stored(orders: Orders, batch: Batch) -> Batch:
+    """The batch, stored in its folder: the page about all runs, junit.xml, and the batch as JSON."""
+    folder = create_run(orders.store, BATCHES, orders.scenario.seed)
+    stored = msgspec.structs.replace(batch, page=str(folder / PAGE_FILE))
+    write_atomically(folder / PAGE_FILE, encoded(batch_page(batch.summary(), batch.runs, folder)))
+    write_atomically(folder / JUNIT_FILE, junit(batch.runs, suite=f"{orders.scenario.cluster}, {len(batch.runs)} runs"))
+    write_atomically(folder / REPORT_FILE, msgspec.json.format(msgspec.json.encode(stored, order="sorted"), indent=1))
+    return stored
+
+
+def _submitted(pool: ProcessPoolExecutor, orders: Orders, seeds: Iterable[int]) -> "set[Future[Report]]":
+    """One run for each of the seeds. Ctrl-C goes to the first process only: processes started here ignore it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return {pool.submit(_one, orders, seed) for seed in seeds}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _one(orders: Orders, seed: int) -> Report:
+    """The report of one run, made in a process of the pool."""
+    scenario = msgspec.structs.replace(orders.scenario, seed=seed)
+    run, _ = prepare(scenario, orders.code, orders.store, orders.plan)
+    return carry_out(
+        run, orders.code, LocalEngine, model=orders.model, is_twice=orders.is_twice, is_fail_fast=orders.fail_fast
+    )
+
+
+def _result(future: "Future[Report]") -> Report:
+    """A run's report; a failure of the harness itself becomes a report as well."""
+    try:
+        return future.result()
+    except ScenarioError:
+        raise  # An error in one scenario is an error in all.
+    except BrokenExecutor:
+        return error_report("a process of the batch died before its run was judged: killed, or out of memory")
+    except Exception as error:  # noqa: BLE001  The other runs count all the same.
+        return error_report(told(error))
+
+
+def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str | None) -> Report:
+    """A red run as judged by the other engine."""
+    if report.verdict != Verdict.INVALID.value or engine is None or report.run is None:
+        return report
+    again = judge_run(Path(report.run), engine, model=model)
+    if _fingerprints(again) == _fingerprints(report):
+        return store_report(Path(report.run), again)
+    if again.verdict == Verdict.ERROR.value:
+        reason = f"not confirmed, {again.reason}; found in threads: {report.reason}"
+    else:
+        reason = f"the engines disagree: {_fingerprints(report)} in threads, {_fingerprints(again)} on Spark"
+    return msgspec.structs.replace(
+        report, verdict=Verdict.ERROR.value, exit_code=Verdict.ERROR.exit_code, reason=reason
+    )
+
+
+def _fingerprints(report: Report) -> list[str]:
+    return sorted(finding.fingerprint for finding in report.findings)
+
+
+def _why_stop(orders: Orders, reports: list[Report], elapsed_s: float) -> str | None:
+    verdicts = {report.verdict for report in reports}
+    if orders.until_found and Verdict.INVALID.value in verdicts:
+        return "an anomaly was found"
+    if orders.fail_fast and verdicts - {Verdict.VALID.value}:
+        return "a run did not pass"
+    if orders.time_budget_s is not None and elapsed_s > orders.time_budget_s:
+        return f"the time budget of {orders.time_budget_s:g} s is used up"
+    return None
+
+
+def _composed(orders: Orders, reports: list[Report], stopped: str | None, took_s: float) -> Batch:
+    verdict = worst([Verdict(report.verdict) for report in reports])
+    counts = {each.value: sum(report.verdict == each.value for report in reports) for each in Verdict}
+    shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    reason, clause = f"{len(reports)} runs: {shown}", next(_clauses(reports, verdict), None)
+    declared = tuple(dict.fromkeys(goal for report in reports for goal in report.goals))
+    unmet = unmet_goals([report.goals for report in reports], declared)
+    if unmet and verdict in (Verdict.VALID, Verdict.UNKNOWN):
+        verdict, clause = Verdict.VACUOUS, "d"
+        reason += f"; never reached: {', '.join(unmet)}"
+    return Batch(
+        verdict=verdict.value,
+        exit_code=verdict.exit_code,
+        reason=reason,
+        clause=clause,
+        planned=orders.count,
+        stopped=stopped,
+        counts=counts,
+        runs=tuple(reports),
+        seconds=round(took_s, 1),
+    )
+
+
+def _clauses(reports: list[Report], verdict: Verdict) -> Iterator[str]:
+    return (report.clause for report in reports if report.clause and report.verdict == verdict.value)
+
+
+def unmet_goals(runs: Sequence[Mapping[str, int]], declared: Sequence[str]) -> tuple[str, ...]:
+    """The declared goals that no run of a campaign reached; empty if the campaign is too short to tell."""
+    if len(runs) < CAMPAIGN_RUNS:
+        return ()
+    return tuple(goal for goal in declared if not any(run.get(goal, 0) for run in runs))

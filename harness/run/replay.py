@@ -1,0 +1,164 @@
+"""Repeats a simulated run and compares: the same history hash and unseed, or the first record that differs."""
+
+import contextlib
+from collections import deque
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import HistoryError, ScenarioError
+from harness.core.record import Evidence, Footer, Header, Mark, Record
+from harness.core.trace import SECOND, Window
+from harness.record.journal import HistoryHash, end_after, read_journal
+from harness.record.ownership import temporary_folder
+from harness.record.store import JOURNAL, RunFile, write_atomically
+from harness.report.trace import Traced, trace_page
+from harness.run.running import execute
+from harness.run.stopping import is_stopped
+from harness.scenario.consent import Code
+
+CONTEXT_RECORDS = 10
+TRACE_FILE = "trace.jsonl"
+TRACE_PAGE = "trace.html"
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """The point at which two runs of one seed diverge. `record` counts the evidence from 0; None means the end of a
+    journal.
+
+    At the next milestone, `nodes` differ in their count of handled events, and `streams` in their random position.
+    """
+
+    record: int
+    first: Evidence | None
+    second: Evidence | None
+    before: tuple[Evidence, ...]
+    nodes: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
+
+
+class Repetition(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a repetition. `difference` is None if every record and the unseed are the same."""
+
+    history_sha256: str
+    unseed: str | None
+    difference: Difference | None = None
+    unseed_before: str | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """True if history and unseed are the same."""
+        return self.difference is None and self.unseed == self.unseed_before
+
+
+def repeat(run: Path, code: Code, *, trace: Window | None = None) -> Repetition:
+    """Simulate the run in `run` again with that code, in a folder beside it, and compare.
+
+    `trace` also traces that window into TRACE_FILE.
+    A run that was stopped at its first violation is repeated and compared only as far as it was kept.
+    Raises RunFailed if the simulation fails; the trace then ends there. Raises ScenarioError if the run ended before
+    the window.
+    """
+    if trace is not None:
+        _require_within(run, trace)
+    with temporary_folder("again", run) as folder:
+        again, traced = folder / JOURNAL, folder / TRACE_FILE
+        try:
+            _execute_alike(run, code, again, None if trace is None else (trace, traced))
+        finally:
+            if traced.exists():
+                traced.replace(run / TRACE_FILE)
+        return compare(run / JOURNAL, again)
+
+
+def _execute_alike(run: Path, code: Code, again: Path, trace: tuple[Window, Path] | None) -> None:
+    """Repeat the run. If it had been stopped, stop after as many records, with the same footer."""
+    first = run / JOURNAL
+    *_, last = read_journal(first)
+    if not (isinstance(last, Footer) and is_stopped(last)):
+        execute(run, code, again, trace=trace)
+        return
+    size = first.stat().st_size
+    execute(
+        run,
+        code,
+        again,
+        watch=None if trace else lambda: again.exists() and again.stat().st_size >= size,
+        trace=trace,
+    )
+    kept = sum(not isinstance(record, Header | Footer) for record in read_journal(first))
+    with contextlib.suppress(HistoryError):  # A shorter journal differs, and the comparison reports where.
+        end_after(again, kept, last)
+
+
+def show_trace(run: Path, run_file: RunFile, window: Window, repetition: Repetition) -> str:
+    """Write the page of the trace that `repeat` left; returns a sentence on how much of it the page shows."""
+    traced = Traced(
+        run=str(run),
+        cluster=run_file.cluster,
+        seed=run_file.seed,
+        bugs=run_file.bugs,
+        subscribers=run_file.subscribers,
+        is_exact=repetition.is_exact,
+    )
+    page = trace_page(run / TRACE_FILE, window, traced)
+    write_atomically(run / TRACE_PAGE, page.html.encode("utf-8", "backslashreplace"))
+    return page.shown
+
+
+def _require_within(run: Path, window: Window) -> None:
+    end_ns = max((_time_ns(record) for record in read_journal(run / JOURNAL)), default=0)
+    if window.from_ns > end_ns:
+        raise ScenarioError(f"--trace {window}: the run was over after {end_ns / SECOND:.3f} s")
+
+
+def _time_ns(record: Record) -> int:
+    return 0 if isinstance(record, Header) else record.time_ns
+
+
+def compare(first: Path, second: Path) -> Repetition:
+    """The comparison of two journals, record by record. A journal without footer has no unseed."""
+    history_hash = HistoryHash()
+    footers: list[Footer | None] = [None, None]
+    before: deque[Evidence] = deque(maxlen=CONTEXT_RECORDS)
+    pairs = zip_longest(_evidence(first, footers, 0), _evidence(second, footers, 1))
+    difference: Difference | None = None
+    for number, (one, other) in enumerate(pairs):
+        if other is not None:
+            history_hash.add(other)
+        if difference is None:
+            if one != other:
+                difference = Difference(record=number, first=one, second=other, before=tuple(before))
+            elif one is not None:
+                before.append(one)
+        if difference is not None and not (difference.nodes or difference.streams):
+            difference = _with_culprits(difference, one, other)
+    return Repetition(
+        history_sha256=history_hash.hexdigest(),
+        unseed=footers[1].unseed if footers[1] else None,
+        unseed_before=footers[0].unseed if footers[0] else None,
+        difference=difference,
+    )
+
+
+def _evidence(journal: Path, footers: list[Footer | None], place: int) -> Iterator[Evidence]:
+    for record in read_journal(journal):
+        if isinstance(record, Footer):
+            footers[place] = record
+        elif not isinstance(record, Header):
+            yield record
+
+
+def _with_culprits(difference: Difference, one: Evidence | None, other: Evidence | None) -> Difference:
+    """The difference; if both records are milestones, it names the nodes and streams that differ by then."""
+    if not (isinstance(one, Mark) and isinstance(other, Mark)):
+        return difference
+    return msgspec.structs.replace(
+        difference, nodes=_differing(one.handled, other.handled), streams=_differing(one.streams, other.streams)
+    )
+
+
+def _differing(one: dict[str, int], other: dict[str, int]) -> tuple[str, ...]:
+    return tuple(name for name in sorted(one | other) if one.get(name) != other.get(name))

@@ -1,0 +1,262 @@
+"""One run from its scenario to its report: simulate, write the history, judge, store the report."""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from checkers.engine.datasets import Engine
+from harness.core.command import seamark
+from harness.core.errors import HistoryError, ScenarioError, SeamarkError
+from harness.core.record import Footer
+from harness.core.verdict import Verdict
+from harness.judging.judge import Budget, history_identity, judge, plan_sha256
+from harness.record.formats.load import load
+from harness.record.formats.parquet.parquet import footer_of, is_history
+from harness.record.formats.promise_file import Promised
+from harness.record.formats.streams.convert import load_stream
+from harness.record.formats.streams.line import StreamFormat
+from harness.record.ownership import temporary_folder
+from harness.record.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_file, write_atomically
+from harness.report.junit import junit
+from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_report, to_json
+from harness.report.page import page
+from harness.report.trouble import RUN_LOG, told
+from harness.run.live import LiveLine
+from harness.run.replay import Repetition, repeat
+from harness.run.running import execute, finish
+from harness.run.stopping import FirstViolation, is_stopped
+from harness.scenario.consent import Code, code_in_file
+
+PAGE_FILE = "report.html"
+JUNIT_FILE = "junit.xml"
+UNCONFIRMED = (Verdict.VALID.value, Verdict.VACUOUS.value)
+COLUMN = 44  # Characters of the left column of the run's header.
+
+
+class NotStored(SeamarkError):
+    """The store could not take the report; the message summarizes the report."""
+
+
+def carry_out(
+    run: Path,
+    code: Code,
+    engine: Callable[[], Engine],
+    *,
+    model: str | None = None,
+    is_twice: bool = False,
+    is_fail_fast: bool = False,
+    show: Callable[[str], None] | None = None,
+) -> Report:
+    """Simulate and judge the prepared run in `run` with that code. The report includes failures on the way.
+
+    `is_fail_fast` ends the run at the first violation in its streams. `show` gets a live line a few times per second.
+    """
+    started = time.monotonic()
+    failure: str | None = None
+    try:
+        _execute(run, code, is_fail_fast=is_fail_fast, show=show)
+        finish(run)
+        if is_twice:
+            failure = difference(repeat(run, code))
+    except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
+        failure = told(error, run / RUN_LOG)
+    took_s = round(time.monotonic() - started, 3)
+    report = judge_run(run, engine, model=model, failure=failure)
+    try:
+        return store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
+    except OSError as error:
+        said = f"{Verdict(report.verdict).word}, {report.reason}"
+        again = f"make room and judge again: {seamark('check', run)}"
+        raise NotStored(
+            f"{run}: the report cannot be stored ({error.strerror}): {again}. Today it says {said}"
+        ) from error
+
+
+def _execute(run: Path, code: Code, *, is_fail_fast: bool, show: Callable[[str], None] | None) -> None:
+    """Carry out the run, watched as configured."""
+    line = LiveLine(run / JOURNAL) if show is not None else None
+    first = FirstViolation(run / JOURNAL, read_run_file(run / RUN_FILE)) if is_fail_fast else None
+
+    def watch() -> bool:
+        if show is not None and line is not None:
+            show(line.text())
+        return first is not None and first.look()
+
+    execute(run, code, watch=None if line is None and first is None else watch)
+    if first is not None:
+        first.close()
+
+
+def judge_run(
+    run: Path,
+    engine: Callable[[], Engine],
+    *,
+    model: str | None = None,
+    budget: Budget | None = None,
+    failure: str | None = None,
+) -> Report:
+    """The report on a run's records. `failure` is the reason why it did not complete; findings count all the same.
+
+    An incomplete run is vacuous at best; a run in which the harness itself failed is an error at best.
+    """
+    run_file = read_run_file(run / RUN_FILE)
+    with temporary_folder("check") as elsewhere:  # For a store that cannot be written.
+        try:
+            loaded = load(run, elsewhere)
+            footer = footer_of(loaded.history)
+            if footer is not None and is_stopped(footer):
+                loaded = msgspec.structs.replace(loaded, notes=(*loaded.notes, footer.reason))
+            report = judge(
+                loaded, engine(), run_file=run_file, model=model, budget=budget, failure=failure, log=run / RUN_LOG
+            )
+            sha256, unseed = history_identity(loaded.history)
+            report = confirmed(report, footer)
+        except HistoryError as error:
+            if failure is None:
+                raise
+            report = error_report(f"{failure}; and what was recorded cannot be judged: {error}")
+            return _about(report, run, run_file)
+    return _about(msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed), run, run_file)
+
+
+def confirmed(report: Report, footer: Footer | None) -> Report:
+    """The report; an error if the run was stopped for a violation that it lacks: one of two checks is wrong."""
+    if footer is None or not is_stopped(footer) or report.verdict not in UNCONFIRMED:
+        return report
+    error = Verdict.ERROR
+    reason = f"{footer.reason}; the judgement of what was recorded shows none"
+    return msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=reason, clause=None)
+
+
+def difference(repetition: Repetition) -> str | None:
+    """The reason why a repetition was not exact, in one line; None if it was."""
+    if repetition.is_exact:
+        return None
+    if repetition.difference is None:
+        return "not repeatable: the same history, another unseed (disks or random streams differ)"
+    found = repetition.difference
+    moved = ", ".join((*found.nodes, *found.streams)) or "nothing else"
+    return f"not repeatable: record {found.record} differs; by the next second so do {moved}"
+
+
+def judge_foreign(
+    path: Path,
+    engine: Callable[[], Engine],
+    *,
+    model: str | None,
+    budget: Budget,
+    promised: Promised | None = None,
+    stream: StreamFormat | None = None,
+    html: Path | None = None,
+    command: str,
+) -> Report:
+    """The report on a history from elsewhere. Nothing is written beside the history; the page goes to `html`, if
+    given.
+
+    With `stream` it is a stream alone, judged by the promises of that format. `command` repeats this judgement.
+    Raises ScenarioError if the page cannot be written.
+    """
+    with temporary_folder("check") as folder:
+        if stream is None:
+            loaded = load(path, folder, engine)
+        else:
+            loaded, promised = load_stream(path, folder, stream)
+        report = judge(loaded, engine(), promised=promised, model=model, budget=budget)
+        sha256, _ = history_identity(loaded.history)
+        report = msgspec.structs.replace(report, history_sha256=sha256)
+        if html is not None:
+            write_page(html, page(report, loaded.history, source=str(path), command=command))
+    return report
+
+
+def write_page(path: Path, html: str) -> None:
+    """Write a page to the path that the user chose. Raises ScenarioError if that fails."""
+    try:
+        write_atomically(path, encoded(html))
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
+
+
+def store_report(run: Path, report: Report) -> Report:
+    """Write report.json, report.html and junit.xml into the run's folder; returns the report."""
+    history = run / HISTORY
+    html = _page(run, report, history if is_history(history) else None)
+    write_atomically(run / REPORT_FILE, to_json(report))
+    write_atomically(run / JUNIT_FILE, junit([report], suite=report.cluster or "seamark"))
+    write_atomically(run / PAGE_FILE, encoded(html))  # Both were rendered before either is written: rendering may fail.
+    return report
+
+
+def _page(run: Path, report: Report, history: Path | None) -> str:
+    """The page; without drawings if drawing fails, so that a bug there hides no finding."""
+    run_file = read_run_file(run / RUN_FILE)
+    try:
+        return page(report, history, run_file)
+    except Exception as error:  # noqa: BLE001  Whatever the error, the page without drawings reports it.
+        return page(report, None, run_file, problem=f"Nothing is drawn: {told(error, run / RUN_LOG)}")
+
+
+def encoded(html: str) -> bytes:
+    """A page as the bytes of its file."""
+    return html.encode("utf-8", "backslashreplace")
+
+
+def header(run_file: RunFile) -> Iterable[str]:
+    """The lines printed before a run begins: the seed, and everything that it decided."""
+    options = run_file.options
+    bugs = f"  planted: {', '.join(run_file.bugs)}" if run_file.bugs else ""
+    yield (
+        f"seamark {run_file.versions['seamark']}  {run_file.cluster} {WHERE[run_file.runtime]}  seed {run_file.seed}"
+        f"  plan {plan_sha256(run_file)[:8]}  {options['time_s']:g} s{bugs}"
+    )
+    rate = f"{options['clients']} clients at {options['rate']:g}/s"
+    drawn = [f"{run_file.workload}", rate, *(f"{name} {value}" for name, value in run_file.parameters.items())]
+    drawn += [f"{name} {value}" for name, value in run_file.plan.drawn.items()]
+    yield from _columns(drawn)
+
+
+def _columns(texts: Sequence[str]) -> Iterator[str]:
+    """The texts in two columns; a text too wide for its column gets its own line."""
+    waiting: str | None = None
+    for text in texts:
+        if waiting is not None and len(text) < COLUMN:
+            yield f"  {waiting:<{COLUMN}}{text}"
+            waiting = None
+            continue
+        if waiting is not None:
+            yield f"  {waiting}"
+            waiting = None
+        if len(text) < COLUMN:
+            waiting = text
+        else:
+            yield f"  {text}"
+    if waiting is not None:
+        yield f"  {waiting}"
+
+
+def _about(report: Report, run: Path, run_file: RunFile) -> Report:
+    """The report, with the run's identity filled in."""
+    stamp = re.match(r"(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)-", run.name)
+    return msgspec.structs.replace(
+        report,
+        run=str(run),
+        cluster=run_file.cluster,
+        code=code_in_file(run_file),
+        runtime=run_file.runtime,
+        seed=run_file.seed,
+        bugs=run_file.bugs,
+        started_utc=None if stamp is None else "{}-{}-{}:{}:{}".format(*stamp.groups()),  # Else the folder was renamed.
+        seconds=_run_seconds(run) | report.seconds,
+    )
+
+
+def _run_seconds(run: Path) -> dict[str, float]:
+    """The duration of the run, known only from its first report; empty if that is missing or unreadable."""
+    try:
+        before = read_report(run)
+    except HistoryError:
+        return {}  # A new report is about to replace it.
+    return {name: took_s for name, took_s in before.seconds.items() if name == "run"} if before else {}

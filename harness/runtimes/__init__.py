@@ -1,0 +1,1 @@
+"""Where nodes run: in the simulation, or in containers as real processes."""

@@ -1,0 +1,56 @@
+"""Shared by all child processes that carry out runs: they die with the harness, and report failure in one line."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+from harness.scenario.registry import OWN_MODULE
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
+    """Have the kernel send this process signal `number` when its parent dies: no run outlives its harness."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
+        if os.getppid() == 1:
+            sys.exit("the harness died before its run began")
+
+
+def end_with(carry_out: Callable[[], int]) -> NoReturn:
+    """Exit with the result of `carry_out`.
+
+    If it raises, exit with 4; the last line on standard error gives the reason.
+    """
+    try:
+        code = carry_out()
+    except Exception as error:  # noqa: BLE001  The outermost handler: one line for people, the rest for the log.
+        cause = _first_cause(error)
+        with contextlib.suppress(OSError):  # The log is a file in the store, which may be full.
+            traceback.print_exc()
+            line = f"{type(cause).__name__}: {' '.join(str(cause).split())}{_place_in_own_file(cause)}"
+            print(line, file=sys.stderr, flush=True)  # noqa: T201  The only output.
+        os._exit(4)  # At once: the remaining tasks would report their cancellation after our last line.
+    sys.exit(code)
+
+
+def _place_in_own_file(error: BaseException) -> str:
+    """The place in a user's own file where the error was raised or passed; empty if it passed no such file."""
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).startswith(OWN_MODULE)
+    ]
+    return f" (at {frames[-1][0]}:{frames[-1][1]})" if frames else ""
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """The first exception inside a group of exceptions."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,317 @@
+"""The child process of a run in containers. It deploys the cluster, carries out the test, and writes the journal.
+
+Run as `python -m harness.runtimes.containers.child RUN_JSON JOURNAL CLUSTER`, the latter being the code that the user
+consented to, whatever run.json names. Exits 0 once the footer is written and everything that it started is gone.
+SIGINT, and SIGTERM, which also follows the death of the harness, end the run early: faults are undone, containers
+removed, and the records so far stay readable.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Final, Protocol
+
+import docker
+
+from harness.core.errors import SeamarkError
+from harness.core.machine import NodeId
+from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
+from harness.core.seams import Cluster, MachineCluster, ServiceCluster, Subscriber, is_of_machines, is_of_services
+from harness.core.verdict import EXIT_INTERRUPTED
+from harness.interpreter.clients import OpenClient, clients_of_machines, clients_of_services
+from harness.interpreter.interpreter import Interpreter, Runtime
+from harness.record.journal import JournalWriter
+from harness.record.store import LOGS, read_run_file
+from harness.runtimes.child import die_with_parent, end_with
+from harness.runtimes.containers.collector import Collector
+from harness.runtimes.containers.control import Hearers, Probes
+from harness.runtimes.containers.deployment import Deployment, in_thread
+from harness.runtimes.containers.engine.engine import connect
+from harness.runtimes.containers.engine.sweeper import sweep, sweep_folders
+from harness.runtimes.containers.faults.faults import ContainerFaults, faults_on_machines
+from harness.runtimes.containers.faults.site import Holds
+from harness.runtimes.containers.lateness import Lateness
+from harness.runtimes.containers.links.network import ContainerNetwork
+from harness.runtimes.containers.links.wiring import CLIENT
+from harness.runtimes.containers.machines import Blueprint, Machines
+from harness.runtimes.containers.service_site import ServiceSite
+from harness.runtimes.containers.services import ServiceBlueprint
+from harness.runtimes.containers.subscribers import Subscribers
+from harness.scenario.consent import Code, on_command_line
+from harness.scenario.registry import load_cluster, module_of
+from harness.scenario.scenario import Decided, Scenario, decide, scenario_of, topology
+
+MS: Final = 1_000_000
+SYNC_S: Final = 0.1
+
+
+class MachineFailed(SeamarkError):
+    """A machine raised an exception, which is a bug of the cluster or of ours; the message names the node."""
+
+
+class Unrecorded(SeamarkError):
+    """The journal cannot be written any more: later events are not evidence."""
+
+
+class WallClock:
+    """The `Clock` of containers: CLOCK_MONOTONIC, which they all share with the harness."""
+
+    def __init__(self) -> None:
+        self.epoch_ns, self.epoch_realtime_ns = time.monotonic_ns(), time.time_ns()
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the start of the run."""
+        return time.monotonic_ns() - self.epoch_ns
+
+    async def sleep_ns(self, duration_ns: int) -> None:
+        """Return after that much time."""
+        await asyncio.sleep(max(0, duration_ns) / 1_000_000_000)
+
+
+class Recorder:
+    """A writer of evidence to the journal, which also informs the interpreter."""
+
+    def __init__(self, append: Callable[[Evidence], None], fail: Callable[[SeamarkError], None]) -> None:
+        self._append, self._fail = append, fail
+        self._trouble: Unrecorded | None = None
+        self.interpreter: Interpreter | None = None
+
+    def record(self, evidence: Evidence) -> None:
+        """Record the evidence. Raises Unrecorded if the journal could not take all of it, and on every later call.
+
+        No record may follow a partial one; and an OSError would be mistaken for a connection's error.
+        """
+        if self._trouble is not None:
+            raise self._trouble
+        try:
+            self._append(evidence)
+        except OSError as error:
+            self._trouble = Unrecorded(f"the journal takes nothing any more: {error}")
+            self._fail(self._trouble)
+            raise self._trouble from error
+        if isinstance(evidence, StreamEvent) and self.interpreter is not None:
+            self.interpreter.observe(evidence)
+
+
+class Test:
+    """One run, from the deployment to the last record."""
+
+    def __init__(
+        self, scenario: Scenario, code: Code, decided: Decided, clock: WallClock, append: Callable[[Evidence], None]
+    ) -> None:
+        self._scenario, self._code, self._decided, self._clock = scenario, code, decided, clock
+        self._failed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._recorder = Recorder(append, self._fail)
+        self._collector = Collector(self._recorder.record, clock.now_ns)
+        self._run_id = secrets.token_hex(4)
+        self._faults = frozenset(step.fault for step in decided.plan.steps)
+
+    async def carry_out(self, cluster: Cluster, logs: Path) -> str:
+        """Deploy, carry out the scenario, remove everything; returns why the run ended."""
+        client = connect()
+        await in_thread(sweep, client)
+        await in_thread(sweep_folders)
+        if is_of_machines(cluster):
+            return await self._on_machines(cluster, client, logs)
+        assert is_of_services(cluster)
+        return await self._on_services(cluster, client, logs)
+
+    async def _on_machines(self, cluster: MachineCluster, client: docker.DockerClient, logs: Path) -> str:
+        hearers = Hearers(take=self._collector.take, failed=self._fail_node, probes=Probes())
+        blueprint = Blueprint(
+            run_id=self._run_id,
+            cluster=cluster,
+            code=module_of(self._code),
+            settings=self._decided.settings,
+            seed=self._scenario.seed,
+            epoch_ns=self._clock.epoch_ns,
+            epoch_realtime_ns=self._clock.epoch_realtime_ns,
+            faults=self._faults,
+        )
+        deployment = Deployment(client, Machines(blueprint, hearers))
+        async with removed_after(deployment, logs):
+            await deployment.open()
+            network = ContainerNetwork(deployment.client_ports, blueprint.code)
+            runtime = self._runtime(
+                clients_of_machines(cluster, network, self._decided.settings),
+                faults_on_machines(deployment, topology(cluster), network.traffic),
+                deployment.handled,
+                deployment,
+            )
+            return await self._interpret(cluster, runtime, deployment)
+
+    async def _on_services(self, cluster: ServiceCluster, client: docker.DockerClient, logs: Path) -> str:
+        settings = self._decided.settings
+
+        def make(node: NodeId, kept: dict[str, object]) -> Subscriber:
+            return cluster.subscriber(node, site.doors(node), settings, kept)
+
+        async def promote(dead: NodeId) -> NodeId:
+            return await cluster.fail_over(dead, site.doors(CLIENT), settings)
+
+        subscribers = Subscribers(make, self._collector.deliver, self._fail_node)
+        blueprint = ServiceBlueprint(
+            run_id=self._run_id,
+            cluster=cluster,
+            settings=settings,
+            faults=self._faults,
+            attach=self._scenario.attach,
+        )
+        site = ServiceSite(client, blueprint, subscribers)
+        async with removed_after(site, logs):
+            await site.open()
+            runtime = self._runtime(
+                clients_of_services(cluster, site.doors(CLIENT), settings),
+                ContainerFaults(site, topology(cluster), site, Holds(), promote),
+                site.handled,
+                site.deployment,
+            )
+            return await self._interpret(cluster, runtime, site.deployment)
+
+    def _runtime(
+        self,
+        open_client: OpenClient,
+        faults: ContainerFaults,
+        handled: Callable[[], dict[str, int]],
+        deployment: Deployment,
+    ) -> Runtime:
+        def mark(phase: str, note: str | None) -> Mark:
+            return Mark(self._clock.now_ns(), phase, {}, handled(), deployment.goals(), note)
+
+        return Runtime(
+            clock=self._clock,
+            open_client=open_client,
+            faults=faults,
+            record=self._recorder.record,
+            mark=mark,
+            dump=deployment.dump,
+        )
+
+    async def _interpret(self, cluster: Cluster, runtime: Runtime, deployment: Deployment) -> str:
+        interpreter = self._recorder.interpreter = Interpreter(
+            runtime,
+            cluster=cluster,
+            workload=self._decided.workload,
+            plan=self._decided.plan,
+            threads=self._scenario.clients,
+            timeout_ns=self._scenario.timeout_ms * MS,
+        )
+        lateness = Lateness(
+            deployment.answering,
+            self._recorder.record,
+            self._clock.now_ns,
+            targets=tuple(node.id for node in cluster.nodes),
+            step=len(self._decided.plan.steps),
+        )
+        watchers = deployment.watch(), deployment.count(), lateness.watch()
+        return await _first(interpreter.run(), *watchers, self._failed)
+
+    def _fail(self, error: SeamarkError) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(error)
+
+    def _fail_node(self, _: NodeId, text: str) -> None:
+        self._fail(MachineFailed(text))  # It names the node.
+
+
+class Deployed(Protocol):
+    """A deployment that must be removed in the end."""
+
+    async def close(self, logs: Path | None = None) -> None: ...
+
+
+@contextlib.asynccontextmanager
+async def removed_after(deployed: Deployed, logs: Path) -> AsyncIterator[None]:
+    """Remove the containers on exit, in any case. An earlier error is reported, not the failure to remove."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(SeamarkError):  # Without an engine, the next run removes them.
+            await _closed(deployed, logs)
+        raise
+    await _closed(deployed, logs)
+
+
+async def _closed(deployed: Deployed, logs: Path) -> None:
+    """Remove everything. An interrupt meanwhile waits until that is done, or containers would be left behind."""
+    closing = asyncio.ensure_future(deployed.close(logs))
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await asyncio.wait([closing])
+        raise
+
+
+async def _first(test: Coroutine[None, None, str], *watchers: Awaitable[object]) -> str:
+    """The test's result, or the exception that a watcher raises before; then all of them are stopped."""
+    running = asyncio.ensure_future(test)
+    tasks = [running, *map(asyncio.ensure_future, watchers)]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for each in tasks:
+            if each.done():
+                await each
+        return await running
+    finally:
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _synced(writer: JournalWriter) -> None:
+    """Make the records durable, ten times per second."""
+    while True:
+        await asyncio.sleep(SYNC_S)
+        await in_thread(writer.sync)
+
+
+async def _main(run_json: Path, journal: Path, code: Code) -> int:
+    run = read_run_file(run_json)
+    scenario = scenario_of(run, run_json)
+    cluster = load_cluster(code, run.code_sha256)
+    decided = decide(scenario, cluster, run.plan)
+    clock = WallClock()
+    with JournalWriter(journal) as writer:
+        writer.append(Header(SCHEMA, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
+        syncing = asyncio.create_task(_synced(writer))
+        try:
+            test = Test(scenario, code, decided, clock, writer.append)
+            reason = await test.carry_out(cluster, run_json.parent / LOGS)
+        finally:
+            syncing.cancel()
+        writer.append(Footer(clock.now_ns(), reason))
+        writer.sync()
+    return 0
+
+
+def main() -> int:
+    """Carry out a run.json. An interrupt exits with 130, after everything is removed."""
+    run_json, journal, named = sys.argv[1:]
+    die_with_parent(signal.SIGTERM)
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        running = loop.create_task(_main(Path(run_json), Path(journal), on_command_line(named)))
+
+        def interrupt() -> None:
+            """Cancel the run once.
+
+            A terminal's interrupt is followed by the harness's, which must not stop the removal.
+            """
+            if not running.cancelling():
+                running.cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupt)
+        try:
+            return loop.run_until_complete(running)
+        except asyncio.CancelledError:
+            return EXIT_INTERRUPTED
+
+
+if __name__ == "__main__":
+    end_with(main)

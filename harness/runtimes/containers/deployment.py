@@ -1,0 +1,398 @@
+"""A cluster in containers: a private network, its nodes in it, and Toxiproxy in every link.
+
+Two networks for each run, neither of which leads to the outside. Nodes and Toxiproxy share one. Toxiproxy's API
+listens in the other, where no node is; from there it is published, as are the nodes' control channels and the clients'
+proxies, on loopback only.
+A `Crew` defines the nodes: machines of ours or third-party servers.
+"""
+
+import asyncio
+import contextlib
+import io
+import tarfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeVar
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, NotFound
+from docker.models.containers import Container
+from docker.models.networks import Network
+from docker.types import LogConfig
+
+from harness.core.errors import DeployError
+from harness.core.machine import NodeId
+from harness.runtimes.containers.compose import Found
+from harness.runtimes.containers.crew import Crew, NodeContainer, NodeControl
+from harness.runtimes.containers.engine import inside
+from harness.runtimes.containers.engine.confinement import confined, private_network
+from harness.runtimes.containers.engine.labels import RUN, labels_for
+from harness.runtimes.containers.engine.sweeper import remove_run
+from harness.runtimes.containers.faults.site import PAUSED
+from harness.runtimes.containers.images.images import image_for
+from harness.runtimes.containers.images.pins import identity_of
+from harness.runtimes.containers.links.links import DOWN, Toxiproxy
+from harness.runtimes.containers.links.wiring import CLIENT, LOOPBACK, PROXY_API_PORT, PROXY_HOST
+
+PROXY_IMAGE: Final = "seamark-toxiproxy"
+PROXY_READY_S: Final = 30.0
+POLL_S: Final = 0.02
+START_POLL_S: Final = 0.5
+STANDING: Final = ("running", "paused", "created")  # States of a container that has not ended.
+COUNT_S: Final = 1.0
+WATCH_S: Final = 1.0
+CALL_WITHIN_S: Final = 30  # The longest for one call to an engine: a hanging call must not hold up the run's end.
+CONFLICT: Final = 409
+LOG_TAIL_LINES: Final = 5
+LOGS: Final = LogConfig(type="json-file", config={"max-size": "8m", "max-file": "1"})
+LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
+# Small buffers in Toxiproxy: its sender must soon notice a slow reader. Few attempts to connect:
+# Toxiproxy accepts nobody while it dials, and a node that dies meanwhile would block its proxy for half a minute.
+PROXY_SYSCTLS: Final = {
+    "net.ipv4.tcp_rmem": "4096 16384 65536",
+    "net.ipv4.tcp_wmem": "4096 16384 65536",
+    "net.ipv4.tcp_syn_retries": "1",
+}
+T = TypeVar("T")
+
+
+class Deployment:
+    """The containers of one run. `open` before anything else, `close` in any case."""
+
+    proxies: Toxiproxy
+
+    def __init__(self, client: docker.DockerClient, crew: Crew) -> None:
+        self._client, self._crew = client, crew
+        self._labels = labels_for(crew.run_id)
+        self._prefix = f"seamark-{crew.run_id}"
+        self._wires = {(wire.source, str(wire.target)): wire for wire in crew.wires}
+        self._found: Found | None = None
+        self._toxiproxy: Container | None = None
+        self.nodes: dict[NodeId, NodeContainer] = {}
+        self.published: dict[str, int] = {}  # The loopback port of each wire's proxy, by the wire's name.
+
+    @property
+    def client_ports(self) -> dict[NodeId, int]:
+        """The loopback ports at which clients reach each node."""
+        return {wire.target: self.published[wire.name] for wire in self._crew.wires if wire.source == CLIENT}
+
+    def port_of(self, source: str, target: str) -> int:
+        """The port of Toxiproxy that leads from `source` to `target`."""
+        return self._wires[source, target].port
+
+    async def open(self) -> None:
+        """Start everything and wait until every node answers. Raises DeployError with the tail of a log."""
+        crew = self._crew
+        try:
+            toxiproxy = await in_thread(image_for, PROXY_IMAGE, self._client)
+            self._found = await in_thread(crew.found, self._client)
+            images = (
+                {} if self._found else {each: await in_thread(crew.image, each, self._client) for each in crew.nodes}
+            )
+            self._client.api.timeout = CALL_WITHIN_S
+            nodes, control = await asyncio.gather(*(in_thread(self._network, name) for name in ("nodes", "control")))
+            volumes = await in_thread(self._volumes)
+            created = asyncio.gather(
+                *(in_thread(self._node, images.get(node, ""), nodes, node, volumes.get(node)) for node in crew.nodes)
+            )
+            await in_thread(self._start_toxiproxy, toxiproxy, nodes, control, volumes)
+            for node, container in zip(crew.nodes, await created, strict=True):
+                self.nodes[node] = NodeContainer(
+                    node=node, folder=crew.folder(node), container=container, control=crew.control(node)
+                )
+            await asyncio.gather(*(self.start(node) for node in self.nodes))
+        except DockerException as error:
+            raise DeployError(f"the containers of this run could not be started: {short(error)}") from error
+
+    async def close(self, logs: Path | None = None) -> None:
+        """Remove everything, after collecting the nodes' logs. Things already gone are no error."""
+        for each in self.nodes.values():
+            each.control.away()
+        # All at once: faster, and a hanging engine holds up one call, not eight. The last line reports failures.
+        each_gone = (in_thread(self._remove_node, each, logs) for each in self.nodes.values())
+        await asyncio.gather(*each_gone, return_exceptions=True)
+        await in_thread(remove_run, self._client, self._crew.run_id)
+
+    async def start(self, node: NodeId) -> None:
+        """Start a node's container; return when the node is ready, or has been killed again.
+
+        Raises DeployError if it never becomes ready.
+        """
+        each = self.nodes[node]
+        async with each.turn:
+            await in_thread(each.container.start)
+            if each.is_down:
+                await in_thread(self._shut, node, False)
+            each.is_down = False
+            each.control.at(LOOPBACK, await in_thread(self._control_port, each))
+        deadline_s = time.monotonic() + self._crew.ready_s
+        while not await each.control.ready(START_POLL_S):
+            await in_thread(each.container.reload)
+            if each.is_down:
+                return
+            if each.container.status == PAUSED:
+                deadline_s = time.monotonic() + self._crew.ready_s
+            elif each.container.status != "running" or time.monotonic() > deadline_s:
+                tail = await in_thread(_tail, each.container)
+                raise DeployError(f"node {node} is {each.container.status} and not ready; it said: {tail}")
+
+    async def kill(self, node: NodeId) -> None:
+        """Send SIGKILL to all processes of the container."""
+        each = self.nodes[node]
+        async with each.turn:
+            each.is_down = True
+            each.control.away()
+            with contextlib.suppress(NotFound):
+                # At once: data that proxies hold back must not outlive its sender.
+                await asyncio.gather(in_thread(_killed, each.container), in_thread(self._shut, node, True))
+
+    async def pause(self, node: NodeId) -> None:
+        """Freeze all processes of the container."""
+        self.nodes[node].is_paused = True
+        await in_thread(self.nodes[node].container.pause)
+
+    async def unpause(self, node: NodeId) -> None:
+        """Unfreeze all processes of the container."""
+        await in_thread(self.nodes[node].container.unpause)
+        self.nodes[node].is_paused = False
+
+    async def run_in(self, node: NodeId, command: list[str]) -> str:
+        """The output of a command in the node's container. Raises DeployError if it fails."""
+        code, text = await in_thread(inside.told, self._client.api, str(self.nodes[node].container.id), command)
+        if code != 0:
+            last = text.splitlines()[-1] if text else "no word"
+            raise DeployError(f"{' '.join(command)} on {node} exited with {code}: {last}")
+        return text
+
+    async def put(self, node: NodeId, path: str, content: bytes) -> None:
+        """Write a file into the node's container, which may be stopped."""
+        target = PurePosixPath(path)
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            entry = tarfile.TarInfo(target.name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+        await in_thread(self.nodes[node].container.put_archive, str(target.parent), archive.getvalue())
+
+    async def dump(self) -> None:
+        """Have every running node record its state, and count once more."""
+        await asyncio.gather(*(each.control.dump() for each in self._up()))
+        await self._count()
+
+    async def count(self) -> None:
+        """Query all nodes' counts once per second, for `handled` and `goals`. Never returns."""
+        while True:
+            await asyncio.sleep(COUNT_S)
+            await self._count()
+
+    async def _count(self) -> None:
+        await asyncio.gather(*(each.control.counters() for each in self._up()), return_exceptions=True)
+
+    def answering(self) -> list[NodeControl]:
+        """The nodes that should answer immediately."""
+        return [each.control for each in self._up() if not each.is_paused and each.control.is_ready]
+
+    def _up(self) -> list[NodeContainer]:
+        return [each for each in self.nodes.values() if not each.is_down]
+
+    def handled(self) -> dict[str, int]:
+        """The number of events that each node had handled at the last query."""
+        return {node: each.control.total().handled for node, each in self.nodes.items()}
+
+    def goals(self) -> dict[str, int]:
+        """The number of times each goal and failpoint had been reached at the last query, sorted by name."""
+        totals: dict[str, int] = {}
+        for each in self.nodes.values():
+            for goal, count in each.control.total().goals.items():
+                totals[goal] = totals.get(goal, 0) + count
+        return dict(sorted(totals.items()))
+
+    async def watch(self) -> None:
+        """Watch, without end: raise DeployError when the engine, or a container that should run, is gone."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            up = self._up()
+            try:
+                states = await in_thread(self._states)
+                for each in up:
+                    if states.get(each.container.id) not in STANDING:
+                        await self._confirm(each)
+            except DockerException as error:
+                raise DeployError(f"the Docker engine does not tell what runs: {short(error)}") from error
+            if self._toxiproxy is not None and states.get(self._toxiproxy.id) != "running":
+                tail = await in_thread(_tail, self._toxiproxy)
+                raise DeployError(f"Toxiproxy has ended by itself; it said: {tail}")
+
+    async def _confirm(self, each: NodeContainer) -> None:
+        """Raise DeployError if that node's container ended by itself, not by a fault."""
+        async with each.turn:
+            states = await in_thread(self._states)
+            if not each.is_down and (state := states.get(each.container.id, "removed")) not in STANDING:
+                if each.may_end and state != "removed":
+                    each.is_down = True
+                    each.control.away()
+                    return
+                tail = await in_thread(_tail, each.container)
+                raise DeployError(f"the container of {each.node} has ended by itself ({state}); it said: {tail}")
+
+    # Calls to the engine run in threads.
+
+    def _network(self, purpose: str) -> Network:
+        if self._found and purpose == "nodes":
+            return self._found.network
+        # Ports that the harness dials must be published. For third-party servers that is Toxiproxy alone.
+        is_internal = purpose == "nodes" and not any(map(self._crew.control_port, self._crew.nodes))
+        return private_network(self._client, f"{self._prefix}-{purpose}", self._labels, is_internal=is_internal)
+
+    def _shut(self, node: NodeId, is_down: bool) -> None:
+        """Close the proxies of a node that is down, or open them again."""
+        doors = [wire.name for wire in self._crew.wires if wire.target == node and self._crew.shuts_doors]
+        for name in doors:
+            (self.proxies.disable if is_down else self.proxies.enable)(name, DOWN)
+
+    def _control_port(self, each: NodeContainer) -> int:
+        """The loopback port of that node's control: it changes with each start."""
+        port = self._crew.control_port(each.node)
+        if port is not None:
+            return _published(each.container, port)
+        return next(self.published[wire.name] for wire in self._crew.wires if wire.target == each.node)
+
+    def _volumes(self) -> dict[NodeId, str]:
+        """A volume for each node, if disks may become full; else none."""
+        if self._crew.small_disk is None:
+            return {}
+        options = {"type": "tmpfs", "device": "tmpfs", "o": self._crew.small_disk}
+        names = {node: f"{self._prefix}-{node}" for node in self._crew.nodes}
+        for name in names.values():
+            self._client.volumes.create(name, driver="local", driver_opts=options, labels=self._labels)
+        return names
+
+    def _node(self, image: str, network: Network, node: NodeId, volume: str | None) -> Container:
+        if self._found:
+            return self._found.containers[node]
+        return self._client.containers.create(
+            image,
+            name=f"{self._prefix}-{node}",
+            hostname=str(node),
+            network=network.name,
+            networking_config={str(network.name): self._client.api.create_endpoint_config(aliases=[str(node)])},
+            volumes={volume: {"bind": self._crew.folder(node)}} if volume else {},
+            labels=self._labels,
+            log_config=LOGS,
+            **self._crew.options(node),
+        )
+
+    def _start_toxiproxy(self, image: str, nodes: Network, control: Network, volumes: Mapping[NodeId, str]) -> None:
+        dialled = [wire for wire in self._crew.wires if self._crew.is_published(wire)]
+        container = self._toxiproxy = self._client.containers.create(
+            image,
+            # It listens in the first network only: the nodes learn of the second.
+            ["sh", "-c", f'exec toxiproxy-server -host "$(hostname -i)" -port {PROXY_API_PORT}'],
+            name=f"{self._prefix}-{PROXY_HOST}",
+            network=control.name,
+            ports={f"{port}/tcp": (LOOPBACK, 0) for port in (PROXY_API_PORT, *(wire.port for wire in dialled))},
+            # A tmpfs volume is emptied once nobody has it mounted: Toxiproxy outlives the nodes' crashes.
+            volumes={volume: {"bind": f"/keep/{node}"} for node, volume in volumes.items()},
+            sysctls=PROXY_SYSCTLS,
+            labels=self._labels,
+            log_config=LOGS,
+            **confined(),
+            **LIMITS,
+        )
+        container.start()
+        container.reload()
+        published = {
+            int(name.partition("/")[0]): int(each[0]["HostPort"]) for name, each in container.ports.items() if each
+        }
+        self.published = {wire.name: published[wire.port] for wire in dialled}
+        self.proxies = Toxiproxy(LOOPBACK, published[PROXY_API_PORT])
+        self._await_proxies(container)  # It looks up its address before it joins the second network.
+        nodes.connect(container, aliases=[PROXY_HOST])
+        for wire in self._crew.wires:
+            self.proxies.create(wire.name, f"0.0.0.0:{wire.port}", wire.upstream)
+
+    def _await_proxies(self, container: Container) -> None:
+        deadline_s = time.monotonic() + PROXY_READY_S
+        while True:
+            try:
+                self.proxies.version()
+            except DeployError:
+                if time.monotonic() > deadline_s:
+                    raise DeployError(f"Toxiproxy does not answer; it said: {_tail(container)}") from None
+                time.sleep(POLL_S)
+            else:
+                return
+
+    def _states(self) -> dict[str | None, str]:
+        """The engine's state of each container of this run, by id."""
+        labels = [f"{RUN}={self._crew.run_id}", *([self._found.label] if self._found else [])]
+        listed = [self._client.api.containers(all=True, filters={"label": label}) for label in labels]
+        return {each["Id"]: each["State"] for found in listed for each in found}
+
+    def _remove_node(self, each: NodeContainer, logs: Path | None) -> None:
+        if logs is not None:
+            text = b""
+            with contextlib.suppress(DockerException):
+                text = each.container.logs(timestamps=True)
+                image = str(each.container.attrs["Config"]["Image"])
+                text = f"image: {identity_of(self._client, image)}\n".encode() + text
+            with contextlib.suppress(OSError):  # No space is left there; containers are removed all the same.
+                (logs / f"{each.node}.log").write_bytes(text)
+        if not self._found:
+            each.container.remove(force=True, v=True)
+            return
+        each.container.reload()  # A container that existed before continues to run.
+        if each.container.status == PAUSED:
+            each.container.unpause()
+        each.container.start()
+
+
+async def in_thread(work: Callable[..., T], *arguments: object) -> T:
+    """The result of `work`, run in a thread. Raises DeployError if the engine does not answer.
+
+    An interrupt waits for it: a container created during the removal would be left behind.
+    """
+    working = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
+    except requests.RequestException as error:
+        is_told = isinstance(error, APIError) and not error.is_server_error()
+        what = "refuses" if is_told else "does not answer any more"
+        raise DeployError(f"the Docker engine {what}: {short(error)}") from error
+
+
+def short(error: Exception) -> str:
+    """The engine's message, in one line."""
+    return " ".join(str(error).split())[:300]
+
+
+def _published(container: Container, port: int) -> int:
+    """The loopback port that publishes that port of the container: it changes with each start."""
+    container.reload()
+    published = container.ports.get(f"{port}/tcp")
+    if not published:
+        raise DeployError(f"{container.name}: its port {port} is not published; it said: {_tail(container)}")
+    return int(published[0]["HostPort"])
+
+
+def _killed(container: Container) -> None:
+    try:
+        container.kill()
+    except APIError as error:
+        if error.status_code != CONFLICT:  # It is not running.
+            raise
+    container.wait()
+
+
+def _tail(container: Container) -> str:
+    """The last lines of a container's log, in one line."""
+    try:
+        text = container.logs(tail=LOG_TAIL_LINES).decode("utf-8", "replace")
+    except DockerException:
+        return "nothing that could be read"
+    return " / ".join(line.strip() for line in text.splitlines() if line.strip()) or "nothing"

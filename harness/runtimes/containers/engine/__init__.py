@@ -1,0 +1,1 @@
+"""The Docker engine: how to reach it, what our containers may do, their labels, and what is left behind."""

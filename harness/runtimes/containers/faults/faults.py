@@ -1,0 +1,102 @@
+"""Carries out a fault plan in containers, and measures the effect of each step.
+
+1. Steps may overlap: an action on one proxy, packet rule or container that several need is done for the first, and
+   undone after the last.
+2. A fault is probed after it is applied. The effect of a step is counted by the nodes, by clients, and by iptables
+   rules in a node's network namespace; a step that no probe showed to be in force has no effect.
+3. A step that cannot be applied because a container is gone has no effect, and its note says why. Undoing it always
+   works.
+"""
+
+import asyncio
+
+from harness.core.errors import ScenarioError
+from harness.core.machine import NodeId
+from harness.runtimes.containers.faults.probing import Prober, Probing
+from harness.runtimes.containers.faults.rules import Rules
+from harness.runtimes.containers.faults.site import GONE, ClientTraffic, Holds, Site, Struck
+from harness.runtimes.containers.faults.struck_clocks import OnClocks
+from harness.runtimes.containers.faults.struck_leaders import Failover, Promote
+from harness.runtimes.containers.faults.struck_links import OnLinks
+from harness.runtimes.containers.faults.struck_nodes import Consumer, Crash, FullDisk, Pause
+from nemesis.overlap import LINK_FAULTS
+from nemesis.plan import Effect, Plan, Step
+from nemesis.topology import Topology
+from nemesis.validation import problems
+
+
+class ContainerFaults:
+    """The `FaultRuntime` of containers."""
+
+    def __init__(
+        self, site: Site, topology: Topology, prober: Probing, holds: Holds, promote: Promote | None = None
+    ) -> None:
+        self._site, self._topology, self._prober, self._holds = site, topology, prober, holds
+        self._promote = promote
+        self._rules = Rules(site, holds)
+        self._struck: list[tuple[Step, Struck]] = []  # All of the run, in order of application.
+        self._in_force: list[tuple[Step, Struck]] = []
+        self._failures: dict[int, str] = {}  # By position in `_struck`.
+
+    def refusal(self, step: Step) -> str | None:
+        """The reason why containers cannot do that step, in one line, or None."""
+        if step.fault == "failover" and self._promote is None:
+            return "nobody can be promoted here: machines find out themselves who leads"
+        return "; ".join(problems(Plan(steps=(step,)), self._topology, runtime="docker")) or None
+
+    async def apply(self, step: Step) -> None:
+        """Apply the fault. Raises ScenarioError if containers refuse it."""
+        refusal = self.refusal(step)
+        if refusal is not None:
+            raise ScenarioError(refusal)
+        number = len(self._struck)
+        struck = self._strike(number, step)
+        self._struck.append((step, struck))
+        self._in_force.append((step, struck))
+        try:
+            await struck.begin()
+        except GONE as error:
+            self._failures[number] = " ".join(str(error).split()) or type(error).__name__
+
+    async def undo(self, step: Step) -> None:
+        """Heal the fault; does nothing if it is already healed. Of equal steps the last applied is undone first."""
+        for entry in reversed(self._in_force):
+            if entry[0] == step:
+                self._in_force.remove(entry)
+                await asyncio.shield(entry[1].end())  # An interrupt meanwhile must not leave half of it.
+                return
+
+    async def effect(self, step: Step) -> Effect:
+        """The effect of the fault since it was applied. Of equal steps, that of the last applied."""
+        for number, (applied, struck) in reversed(list(enumerate(self._struck))):
+            if applied == step:
+                if number in self._failures:
+                    return Effect(0, f"it could not be brought about: {self._failures[number]}")
+                return await struck.effect()
+        return Effect(0, "it was never applied")
+
+    def _strike(self, number: int, step: Step) -> Struck:
+        site, prober, rules, holds = self._site, self._prober, self._rules, self._holds
+        if step.fault in LINK_FAULTS:
+            ways = [each for target in step.targets for each in prober.ways(target)]
+            return OnLinks(number, step, ways, site=site, prober=prober, rules=rules, holds=holds)
+        nodes = [NodeId(target) for target in step.targets]
+        match step.fault:
+            case "crash":
+                return Crash(step, nodes, site=site, rules=rules, holds=holds)
+            case "pause":
+                return Pause(step, nodes, site=site, prober=prober, holds=holds)
+            case "consumer":
+                return Consumer(step, nodes, site=site, prober=prober)
+            case "failover" if self._promote is not None:
+                return Failover(nodes[0], site=site, promote=self._promote)
+            case "disk-full":
+                return FullDisk(nodes, site=site, rules=rules)
+            case _:
+                return OnClocks(step, nodes, site=site)
+
+
+def faults_on_machines(site: Site, topology: Topology, traffic: ClientTraffic) -> ContainerFaults:
+    """The faults of a cluster of machines, whose nodes and clients count their messages."""
+    holds = Holds()
+    return ContainerFaults(site, topology, Prober(site, traffic, holds), holds)

@@ -1,0 +1,1 @@
+"""Links between containers: proxies, their ports, relays for clients, and calls."""

@@ -1,0 +1,85 @@
+"""Relays for clients and subscribers: each listens on loopback, leads to a proxy, and counts the traffic.
+
+Third-party servers count nothing for us, and Toxiproxy reports a connection's traffic only at its end.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Final, Literal
+
+from harness.core.seams import Address
+from harness.runtimes.containers.links.wiring import LOOPBACK
+from harness.runtimes.host.control import LinkCounters
+
+_READ_BYTES: Final = 1 << 16
+Way = Literal["up", "down"]  # To the server, and from it.
+
+
+class Relay:
+    """One relay. It counts the chunks of a stream to the server (sent) and from it (received), as they arrive.
+
+    A connection counts as closed unless the dialling side ended it.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.address = Address(LOOPBACK, 0)
+        self.standing = 0  # Connections that are open now.
+        self._pieces: dict[Way, int] = {"up": 0, "down": 0}
+        self._opened = self._closed = self._refused = 0
+
+    async def open(self) -> None:
+        """Start listening."""
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, 0)
+        self.address = Address(LOOPBACK, self._server.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        """End all connections, and accept no more."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def counters(self) -> LinkCounters:
+        """The counts of all traffic so far."""
+        return LinkCounters(self._pieces["up"], self._pieces["down"], self._opened, self._closed, self._refused)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with suppress(OSError, asyncio.CancelledError):  # `close` waits for the tasks that it cancelled.
+                await self._lead(reader, writer)
+        finally:
+            writer.transport.abort()
+            self._tasks.discard(task)
+
+    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            far_reader, far_writer = await asyncio.open_connection(LOOPBACK, self._port)
+        except OSError:
+            self._refused += 1
+            return
+        self._opened += 1
+        self.standing += 1
+        up = asyncio.create_task(self._pump(reader, far_writer, "up"))
+        down = asyncio.create_task(self._pump(far_reader, writer, "down"))
+        try:
+            await asyncio.wait((up, down), return_when=asyncio.FIRST_COMPLETED)
+            self._closed += not up.done()
+        finally:
+            self.standing -= 1
+            far_writer.transport.abort()
+            for each in (up, down):
+                each.cancel()
+            await asyncio.gather(up, down, return_exceptions=True)
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way) -> None:
+        while data := await reader.read(_READ_BYTES):
+            self._pieces[way] += 1
+            writer.write(data)
+            await writer.drain()

@@ -1,0 +1,1 @@
+"""Links in memory: connections, datagrams, and the conditions on their paths."""

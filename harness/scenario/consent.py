@@ -1,0 +1,103 @@
+"""Consent to load code: only installed clusters, and files that this command line names, may be loaded.
+
+A stored run, a scenario file or a history may come from anybody, so a name in them is no consent, and no claim in them
+is a reason. The loader takes a `Code`, and only the functions of this file make one.
+"""
+
+import shlex
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from harness.core.errors import ScenarioError
+from harness.record.store import RunFile
+from harness.scenario.scenario import known
+
+GROUP: Final = "seamark.clusters"
+
+
+class Place(NamedTuple):
+    """A name in a Python file. An empty name means the file itself, whose names are then listed."""
+
+    path: Path
+    name: str
+
+
+class Code(NamedTuple):
+    """The code of a cluster that may be loaded: `place` is its place in a file, None if it is installed.
+
+    `name` is valid from every working directory: "ndb", or "/path/to/file.py:Name".
+    """
+
+    name: str
+    place: Place | None
+
+
+def cluster_names() -> tuple[str, ...]:
+    """The names of all installed clusters, in order."""
+    return tuple(sorted(point.name for point in entry_points(group=GROUP)))
+
+
+def entry_point(name: str) -> EntryPoint:
+    """The entry point of an installed cluster."""
+    return next(iter(entry_points(group=GROUP, name=name)))
+
+
+def installed(name: str) -> Code:
+    """The code of an installed cluster. Raises ScenarioError if no cluster has that name."""
+    known(name, cluster_names(), "cluster (nor is it a file, as in path/to/file.py:Name)")
+    return Code(name, None)
+
+
+def on_command_line(name: str) -> Code:
+    """The code named on a command line of ours, which is the consent. Raises ScenarioError if there is no such name.
+
+    A child process gets the name on its own command line, which its parent wrote.
+    """
+    place = place_of(name)
+    if place is None:
+        return installed(name)
+    path = place.path.expanduser()
+    return Code(f"{path.resolve()}:{place.name}", Place(path, place.name))
+
+
+def consented(named: str, by: Path, given: str | None) -> Code:
+    """The code of the cluster that the file `by` names, or of the one `given` on the command line instead.
+
+    Raises ScenarioError if the file names code that the command line does not.
+    """
+    if given is not None:
+        return on_command_line(given)
+    if place_of(named) is not None:
+        raise ScenarioError(
+            f"{by}: its cluster is code in a file: if that may be run, add --cluster {shlex.quote(named)}"
+        )
+    return installed(named)
+
+
+def same_again(named: str, by: Path, given: str | None) -> Code:
+    """The code that repeats the run `by` exactly, whose cluster is `named`: as `consented`, and of the same kind.
+
+    The file's path may differ, as the file may have been renamed since; its hash shows that it is the same.
+    """
+    code = consented(named, by, given)
+    if (code.place is None) != (place_of(named) is None) or (code.place is None and code.name != named):
+        raise ScenarioError(f"{by}: is a run of {named}, and another cluster cannot repeat it: leave out --cluster")
+    return code
+
+
+def code_in_file(run_file: RunFile) -> str | None:
+    """The place of a run's cluster according to the run, "/path/to/file.py:Name"; None if it is not in a file."""
+    named = run_file.options.get("cluster")
+    return named if isinstance(named, str) and place_of(named) is not None else None
+
+
+def place_of(name: str) -> Place | None:
+    """The place in a file that a cluster's name denotes; None if the name denotes no file.
+
+    The file system is not read.
+    """
+    path, _, attribute = name.rpartition(":")
+    if path.endswith(".py"):
+        return Place(Path(path), attribute)
+    return Place(Path(name), "") if name.endswith(".py") else None

@@ -1,0 +1,236 @@
+"""Finds clusters: installed entry points of the group `seamark.clusters` (ours included), and the user's own files.
+
+A file is named together with an object in it, as "path/to/file.py:Name". It is loaded alone: its folder is not put on
+the path, and nothing is written beside it. The file's hash identifies the code of a run.
+"""
+
+import difflib
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from importlib.abc import ExecutionLoader
+from importlib.metadata import distribution
+from importlib.util import decode_source, find_spec, module_from_spec, spec_from_loader
+from inspect import get_annotations
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from checkers.words import models
+from checkers.words.anomalies import NAMES
+from harness.core.command import seamark
+from harness.core.errors import ScenarioError, SeamarkError
+from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
+from harness.scenario.consent import Code, Place, entry_point
+from harness.scenario.scenario import known
+from harness.scenario.workloads import WORKLOADS
+from nemesis.package import PACKAGES
+
+PACKAGES_OF_OURS = ("harness", "nemesis", "checkers", "clusters")
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes a folder's name.
+OWN_MODULE = "seamark_own_"  # The prefix of the names of modules loaded from a user's own file.
+
+
+def load_cluster(code: Code, code_sha256: str | None = None) -> Cluster:
+    """The cluster of that code. Raises ScenarioError, with the reason, if it cannot be loaded.
+
+    `code_sha256` is the required hash of its file: the one recorded with the run.
+    """
+    if code.place is not None:
+        return _from_file(code.place, code_sha256)
+    point = entry_point(code.name)
+    try:
+        cluster: Cluster = point.load()()
+    except Exception as error:
+        raise ScenarioError(f"cluster {code.name!r} ({point.value}) cannot be loaded: {error!r}") from error
+    return _fit(cluster, f"cluster {code.name!r} ({point.value})")
+
+
+def of_machines(cluster: Cluster) -> MachineCluster:
+    """The cluster, if it can be simulated. Raises ScenarioError if it cannot."""
+    if not is_of_machines(cluster):
+        raise ScenarioError(f"{cluster.name} is made of real servers, which cannot be simulated: use --runtime docker")
+    return cluster
+
+
+def load_machines(code: Code, code_sha256: str | None = None) -> MachineCluster:
+    """The cluster of that code, if it can be simulated. Raises ScenarioError otherwise."""
+    return of_machines(load_cluster(code, code_sha256))
+
+
+def module_of(code: Code) -> str:
+    """The import path of that code in a node's image, as "module:attribute". Raises ScenarioError if images lack it."""
+    module = code.name if code.place is not None else entry_point(code.name).value
+    if code.place is not None or not module.startswith("clusters."):
+        raise ScenarioError(
+            f"{module}: its machines are not in a node's image, which holds Seamark's own: --runtime sim"
+        )
+    return module
+
+
+def code_sha256_of(code: Code) -> str | None:
+    """The hash of the file that defines the cluster; None if it is installed."""
+    return None if code.place is None else sha256(_content(code.place.path)).hexdigest()
+
+
+def _from_file(place: Place, code_sha256: str | None) -> Cluster:
+    module = _module(place.path, code_sha256)
+    names = _defined(module)
+    if not place.name:
+        found = ", ".join(f"{place.path}:{name}" for name in names)
+        raise ScenarioError(f"{place.path}: which of its names is the cluster? {found or 'It defines none'}")
+    if place.name not in names and not hasattr(module, place.name):
+        nearest = difflib.get_close_matches(place.name, names, 1, 0.5)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"it has {', '.join(names) or 'none'}"
+        raise ScenarioError(f"{place.path}: no {place.name!r} in it: {hint}")
+    cluster = getattr(module, place.name)
+    if isinstance(cluster, type) or (callable(cluster) and not _is_cluster(cluster)):
+        cluster = _called(cluster, place.path, f"{place.name}()")
+    return _fit(cluster, f"{place.path}:{place.name}")
+
+
+def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
+    """The module that the file defines. Raises ScenarioError if the file has changed, or cannot be loaded."""
+    content = _content(path)
+    if code_sha256 not in (None, sha256(content).hexdigest()):
+        raise ScenarioError(
+            f"{path}: has changed since that run, which cannot be repeated exactly; to run its plan with what the file "
+            f"is now: {seamark('run', 'RUN/run.json', '--cluster', f'{path}:NAME')}"
+        )
+    loader = _Text(path, content)
+    spec = spec_from_loader(f"{OWN_MODULE}{path.stem}", loader, origin=str(path))
+    assert spec is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # Dataclasses and msgspec look up annotations there.
+    _called(lambda: loader.exec_module(module), path, "it")
+    return module
+
+
+class _Text(ExecutionLoader):
+    """A loader of a file's text as already read, so that the code that runs is the code that was hashed."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self._path, self._content = path, content
+
+    def get_filename(self, fullname: str) -> str:
+        return str(self._path)
+
+    def get_source(self, fullname: str) -> str:
+        return decode_source(self._content)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ScenarioError(f"{path}: the file with the cluster cannot be read ({error.strerror})") from None
+
+
+def _called(make: Callable[[], object], path: Path, what: str) -> object:
+    """The result of `make`. Raises ScenarioError with the line of that file at which it fails."""
+    try:
+        return make()
+    except SeamarkError as error:
+        raise ScenarioError(f"{_where(error, path)}: {error}") from error
+    except (Exception, SystemExit) as error:
+        sibling = path.with_name(f"{(getattr(error, 'name', None) or '').partition('.')[0]}.py")
+        hint = ""
+        if isinstance(error, ModuleNotFoundError) and sibling != path and sibling.is_file():
+            hint = "; a file cannot import the one beside it: install both as a package, with an entry point"
+        kind, text = type(error).__name__, error.msg if isinstance(error, SyntaxError) else str(error)
+        raise ScenarioError(f"{_where(error, path)}: {what} cannot be loaded: {kind}: {text}{hint}") from error
+
+
+def _where(error: BaseException, path: Path) -> str:
+    """The file, and the line in it through which the error passed."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f"{path}:{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"{path}:{lines[-1]}" if lines else str(path)
+
+
+def _defined(module: ModuleType) -> tuple[str, ...]:
+    """The public names that a file itself defines: no imports, no private names; of instances, only clusters."""
+    return tuple(
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and (getattr(value, "__module__", "") == module.__name__ or _is_cluster(value))
+    )
+
+
+def _is_cluster(value: object) -> bool:
+    return not isinstance(value, type) and (hasattr(value, "service") or hasattr(value, "machine"))
+
+
+def _fit(cluster: Any, where: str) -> Cluster:
+    """The candidate as a cluster, if it has all required members.
+
+    Raises ScenarioError naming what is missing or wrong.
+    """
+    missing = [name for name in _members(Cluster) if not hasattr(cluster, name)]
+    if is_of_services(cluster):
+        missing += [name for name in _members(ServiceCluster) if not hasattr(cluster, name)]
+    elif is_of_machines(cluster):
+        missing += [name for name in _members(MachineCluster) if not hasattr(cluster, name)]
+    else:
+        missing.append("service (for servers as others wrote them) or machine")
+    if missing:
+        advice = "harness.core.system.System has a default for most: see docs/your-own-system.md"
+        raise ScenarioError(f"{where} is no cluster, it lacks: {', '.join(missing)}; {advice}")
+    for problem in _problems(cluster):
+        raise ScenarioError(f"{where}: {problem}")
+    fit: Cluster = cluster
+    return fit
+
+
+def _members(protocol: type) -> list[str]:
+    """The names of members that a protocol itself requires."""
+    methods = (name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_"))
+    return [*get_annotations(protocol), *methods]
+
+
+def _problems(cluster: Cluster) -> Iterator[str]:
+    """Problems that would otherwise fail later, with a less clear message."""
+    if not isinstance(cluster.name, str) or not NAME.fullmatch(cluster.name):
+        yield f"its name {cluster.name!r} must be of letters, digits, dots and dashes: runs are kept under it"
+    for field in ("nodes", "dials", "promises", "faults", "workloads", "parameters", "options"):
+        if not isinstance(getattr(cluster, field, ()), tuple):
+            yield f"{field} must be a tuple, as in ({getattr(cluster, field)!r},)"
+    for field, allowed in (("faults", tuple(PACKAGES)), ("workloads", tuple(WORKLOADS))):
+        for name in getattr(cluster, field):
+            yield from _unknown(name, allowed, field)
+    if not cluster.workloads or not cluster.nodes:
+        yield "it needs at least one node and one workload"
+    if len({node.id for node in cluster.nodes}) < len(cluster.nodes):
+        yield "two of its nodes have the same name"
+    for promise in cluster.promises:
+        for name in promise.forbids:
+            yield from _unknown(name, (*NAMES, *models.MODELS, *models.ALIASES), f"what {promise.id} forbids")
+
+
+def _unknown(name: str, allowed: tuple[str, ...], what: str) -> Iterator[str]:
+    try:
+        known(name, allowed, f"name for {what}")
+    except ScenarioError as error:
+        yield str(error)
+
+
+def shadowed_package() -> str | None:
+    """One line naming another package that shadows one of ours, whose names are common words; None if there is none."""
+    root = Path(__file__).resolve().parents[2]
+    for package in PACKAGES_OF_OURS:
+        spec = find_spec(package)
+        where = Path(spec.origin).resolve() if spec is not None and spec.origin else None
+        if where is None or where.parent != root / package:
+            culprit = where or "nothing"
+            return (
+                f"the package {package!r} is taken by {culprit}: run seamark from another folder, or unset PYTHONPATH"
+            )
+    return None
+
+
+def version() -> str:
+    """The version of this distribution."""
+    return distribution("seamark").version

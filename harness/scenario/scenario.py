@@ -1,0 +1,185 @@
+"""A test and all that its seed decides. The user writes a `Scenario`; `decide` draws the rest."""
+
+import difflib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from harness.core.draw import Draw
+from harness.core.errors import HistoryError, ScenarioError
+from harness.core.machine import Settings
+from harness.core.seams import Cluster, Workload, is_of_services
+from harness.core.system import CLIENT, SUBSCRIBER
+from harness.record.store import RUN_FILE, RunFile, Runtime, read_plain
+from harness.scenario.workloads import WORKLOADS, WorkloadOptions
+from nemesis.package import IN_CONTAINERS, PACKAGES, UNITS, UNITS_IN_CONTAINERS, Topology, draw_plan
+from nemesis.plan import Plan
+from nemesis.validation import validate
+
+SECOND = 1_000_000_000
+RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
+UNATTACHED = ("full-disk", "disk-full", "clock", "lost-writes")  # Packages and faults that need a server started by us.
+WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # The fields of WorkloadOptions that a seed draws.
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One test. `nemesis` names packages of faults; None means every package that the cluster supports."""
+
+    cluster: str = "ndb"
+    runtime: Runtime = "sim"
+    workload: str | None = None  # None: the cluster's first.
+    seed: int = 0
+    time_s: float = 60.0
+    rate: float = 100.0  # Operations per second, over all clients; open loop.
+    clients: int = 5
+    timeout_ms: int = 1000
+    keys: int | None = None  # Keys in use at a time. None: a few, drawn from the seed.
+    nemesis: tuple[str, ...] | None = None
+    bugs: tuple[str, ...] = ()
+    options: dict[str, str] = {}  # The cluster's own options, such as its isolation level.
+    attach: str | None = None  # A project of docker compose: its containers are the nodes.
+
+    def __post_init__(self) -> None:
+        for name, value, low, high in (
+            ("time", self.time_s, 1, 86_400),
+            ("rate", self.rate, 0.1, 10_000),
+            ("clients", self.clients, 1, 1_000),
+            ("timeout_ms", self.timeout_ms, 1, 600_000),
+            ("seed", self.seed, 0, 2**63 - 1),
+            ("keys", 1 if self.keys is None else self.keys, 1, 100_000),
+        ):
+            if not low <= value <= high:
+                raise ScenarioError(f"{name} is {value}: it must be from {low} to {high}")
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario's settings, plan and workload for one seed. `shape` holds the workload's drawn values, by name."""
+
+    settings: Settings
+    shape: dict[str, int]
+    plan: Plan
+    workload: Workload
+
+
+def scenario_of(run_file: RunFile, path: Path) -> Scenario:
+    """The scenario in the run.json at `path`. Raises HistoryError if there is none."""
+    try:
+        return msgspec.convert(run_file.options, Scenario)
+    except msgspec.ValidationError as error:
+        raise HistoryError(f"{path}: its options are no scenario ({error})") from None
+
+
+def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> Decided:
+    """The parameters, fault plan and workload of that seed; a given `plan` replaces the drawn one.
+
+    Raises ScenarioError if the scenario needs something that the cluster lacks.
+    """
+    for bug in scenario.bugs:
+        known(bug, tuple(cluster.bugs), f"bug of {cluster.name}")
+    if plan is not None:
+        struck = _reachable(topology(cluster), scenario)
+        _refuse_unattached(scenario, tuple(step.fault for step in plan.steps))
+        validate(plan, struck, duration_ns=int(scenario.time_s * SECOND), runtime=scenario.runtime)
+    draw = Draw(scenario.seed)
+    stream = draw.stream("parameters")
+    parameters = {each.name: stream.between(each.low, each.high) for each in cluster.parameters}
+    shaping = draw.stream("workload-shape")
+    shape = {name: shaping.between(low, high) for name, low, high in WORKLOAD_SHAPE}
+    shape |= {} if scenario.keys is None else {"key_count": scenario.keys}
+    return Decided(
+        shape=shape,
+        settings=Settings(
+            bugs=frozenset(scenario.bugs), parameters=parameters, options=_options(scenario.options, cluster)
+        ),
+        plan=plan if plan is not None else _drawn_plan(scenario, cluster, draw),
+        workload=_workload(scenario, cluster, shape),
+    )
+
+
+def topology(cluster: Cluster) -> Topology:
+    """The cluster as fault packages see it."""
+    return Topology(
+        nodes=tuple((str(node.id), node.role) for node in cluster.nodes),
+        links=dict(cluster.links),
+        points=cluster.points,
+        clockless=tuple(node.id for node in cluster.nodes if is_of_services(cluster) and node.role == SUBSCRIBER),
+    )
+
+
+def _reachable(whole: Topology, scenario: Scenario) -> Topology:
+    """The part that faults can reach: of attached servers, only their links to outside parties, by a proxy."""
+    if scenario.attach is None:
+        return whole
+    outside = (CLIENT, SUBSCRIBER)
+    links = {pair: kind for pair, kind in whole.links.items() if pair[0] in outside or pair[1] in outside}
+    return msgspec.structs.replace(whole, links=links)
+
+
+def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
+    """Raise ScenarioError if one of the faults needs servers that were started for the run."""
+    refused = [fault for fault in faults if fault in UNATTACHED]
+    if scenario.attach is not None and refused:
+        raise ScenarioError(f"{refused[0]} must be prepared when a server is started: not with --attach")
+
+
+def known(name: str, allowed: tuple[str, ...], what: str) -> str:
+    """`name`, if it is one of `allowed`. Raises ScenarioError, suggesting the nearest one."""
+    if name in allowed:
+        return name
+    nearest = difflib.get_close_matches(name, allowed, 1, 0.5)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(allowed) or 'nothing: it has none'}"
+    raise ScenarioError(f"{name!r} is no {what}: {hint}")
+
+
+def scenario_file(path: Path) -> dict[str, Any]:
+    """The options in a TOML or JSON file; names are not checked. Raises ScenarioError if it cannot be read."""
+    try:
+        text = (read_plain(path) if path.name == RUN_FILE else path.read_bytes()).decode()
+        options = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError(f"{path}: not valid {'JSON' if path.suffix == '.json' else 'TOML'} ({error})") from None
+    if not isinstance(options, dict):
+        raise ScenarioError(f"{path}: a scenario is a table of options, such as seed = 7")
+    return options
+
+
+def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
+    usual = (*cluster.faults, *IN_CONTAINERS) if scenario.runtime == "docker" else cluster.faults
+    if scenario.attach is not None:
+        usual = tuple(name for name in usual if name not in UNATTACHED)
+    names = usual if scenario.nemesis is None else scenario.nemesis
+    _refuse_unattached(scenario, names)
+    for name in names:
+        known(name, (*cluster.faults, *IN_CONTAINERS), f"fault of {cluster.name}")
+    packages = tuple(PACKAGES[name] for name in names)
+    units = UNITS_IN_CONTAINERS if scenario.runtime == "docker" else UNITS
+    struck = _reachable(topology(cluster), scenario)
+    plan = draw_plan(struck, packages, draw, duration_ns=int(scenario.time_s * SECOND), units=units)
+    validate(plan, struck, runtime=scenario.runtime)
+    return plan
+
+
+def _options(given: dict[str, str], cluster: Cluster) -> dict[str, str]:
+    """Every option of the cluster, with its given or default value."""
+    for name, value in given.items():
+        known(name, tuple(each.name for each in cluster.options), f"option of {cluster.name}")
+        known(value, next(each.values for each in cluster.options if each.name == name), name)
+    return {each.name: given.get(each.name, each.values[0]) for each in cluster.options}
+
+
+def _workload(scenario: Scenario, cluster: Cluster, shape: dict[str, int]) -> Workload:
+    name = known(scenario.workload or cluster.workloads[0], cluster.workloads, f"workload of {cluster.name}")
+    options = WorkloadOptions(
+        seed=scenario.seed,
+        rate_per_s=scenario.rate,
+        duration_ns=int(scenario.time_s * SECOND),
+        threads=scenario.clients,
+        key_count=shape["key_count"],
+        max_txn_length=shape["max_txn_length"],
+    )
+    return WORKLOADS[name](options)

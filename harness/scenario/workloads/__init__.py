@@ -1,0 +1,48 @@
+"""The workloads, by name: the operations for a system, and the checkers that can judge the answers."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+
+from harness.core.seams import Workload
+from harness.scenario.workloads.bank import BANK
+from harness.scenario.workloads.cas_register import cas_register
+from harness.scenario.workloads.counter import counter
+from harness.scenario.workloads.grouped import Design, Locking, grouped
+from harness.scenario.workloads.list_append import list_append
+from harness.scenario.workloads.long_fork import LONG_FORK
+from harness.scenario.workloads.monotonic import MONOTONIC
+from harness.scenario.workloads.options import WorkloadOptions
+from harness.scenario.workloads.populations import CHURN, LIST_APPEND, LIST_APPEND_LOCKED, NDB_MIX, TWO_KEYS, Mix
+from harness.scenario.workloads.rw_register import rw_register
+from harness.scenario.workloads.sets import SETS
+from harness.scenario.workloads.write_skew import WRITE_SKEW
+
+__all__ = ["WORKLOADS", "WorkloadOptions"]
+
+_MIXES: Mapping[str, Mix] = MappingProxyType(
+    {
+        "list-append": LIST_APPEND,
+        "list-append-locked": LIST_APPEND_LOCKED,
+        "two-keys": TWO_KEYS,
+        "churn": CHURN,
+        "ndb-mix": NDB_MIX,
+    }
+)
+_DESIGNS: Mapping[str, tuple[Design, Locking]] = MappingProxyType(
+    {
+        "bank": (BANK, "none"),
+        "bank-locked": (BANK, "locked"),
+        "sets": (SETS, "none"),
+        "monotonic": (MONOTONIC, "none"),
+        "long-fork": (LONG_FORK, "none"),
+        "long-fork-locked": (LONG_FORK, "locked"),
+        "write-skew": (WRITE_SKEW, "none"),
+        "write-skew-locked": (WRITE_SKEW, "locked"),
+    }
+)
+WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyType(
+    {"counter": counter, "cas-register": cas_register, "rw-register": rw_register}
+    | {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}
+    | {name: partial(grouped, name, design, locking) for name, (design, locking) in _DESIGNS.items()}
+)

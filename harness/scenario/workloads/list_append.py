@@ -1,0 +1,181 @@
+"""Transactions of reads and appends on lists: the workload whose histories reveal most about isolation.
+
+Every element is appended once, so a list that was read shows which appends came before it, and in which order. Keys
+are replaced by new ones after a drawn number of appends, which keeps lists short; a few keys get most of the traffic,
+so that transactions conflict. Many transactions read one key and append to two others: such a dependency shows at once
+when half of a transaction, or its past, is lost. `populations` defines the kinds of transactions; they share the keys.
+ Source: Kingsbury and Alvaro, "Elle", VLDB 2020, section 3.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from functools import lru_cache
+from itertools import accumulate
+
+import msgspec
+
+from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
+from harness.core.generators.dice import Dice
+from harness.core.generators.generator import PENDING, Context, Generator, Planned
+from harness.core.generators.until_ok import EachUntilOk
+from harness.core.record import MicroOp
+from harness.core.seams import Invocation, Workload
+from harness.scenario.workloads.options import WorkloadOptions
+from harness.scenario.workloads.populations import ORDERLY, Drawn, Mix, Population, Step
+
+FINAL_ATTEMPTS = 240
+FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: any cluster's settling bound ends the wait before.
+
+
+def list_append(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
+    """List-append at an open loop of `rate_per_s`; at the end each key that was planned is read until that succeeds."""
+    assert sum(percent for percent, _ in mix) == 100, name
+    source = Transactions(
+        mix=mix,
+        max_length=options.max_txn_length,
+        max_appends=options.max_appends_per_key,
+        slots=(),
+        next_key=0,
+        dice=Dice.named(options.seed, "workload"),
+    ).opened(options.key_count)
+    paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
+    load = TimeLimit(paced, options.duration_ns)
+    return Workload(name=name, load=load, final=FinalReads(load), types=("txn",), checks=("list-append",))
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """A key in use: its next element, and the element after which it is retired."""
+
+    key: int
+    element: int
+    last: int
+
+
+class Transactions(msgspec.Struct, frozen=True):
+    """An endless source of transactions. The first slots are the busiest; keys are numbered from 0 in order of use."""
+
+    mix: Mix
+    max_length: int
+    max_appends: int
+    slots: tuple[Slot, ...]
+    next_key: int
+    dice: Dice
+
+    def opened(self, count: int) -> "Transactions":
+        """The same source with `count` slots, each with a new key."""
+        drawn, dice = self.dice.each_below([self._spread()] * count)
+        slots = tuple(self._slot(self.next_key + place, number) for place, number in enumerate(drawn))
+        return self._with(slots, self.next_key + count, dice)
+
+    def op(self, context: Context) -> Answer:
+        if not context.free:
+            return PENDING, self
+        mops, after = self._transaction()
+        return planned(context, Invocation(f="txn", mops=mops)), after
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self
+
+    def _transaction(self) -> "tuple[tuple[MicroOp, ...], Transactions]":
+        """The next transaction, and the source after it. Drawn for each place: slot, coin, limit of a new key."""
+        weights = _running_weights(len(self.slots))
+        count = max(self.max_length, *(population.places for _, population in self.mix))
+        drawn, dice = self.dice.each_below((100, 100, self.max_length, *(weights[-1], 2, self._spread()) * count))
+        population = self._population(drawn[0])
+        steps = population.steps(
+            Drawn(
+                percent=drawn[1],
+                length=1 + drawn[2],
+                longest=self.max_length,
+                places=[bisect_right(weights, number) for number in drawn[3::3]],
+                coins=drawn[4::3],
+                keys=[slot.key for slot in self.slots],
+            )
+        )
+        slots, next_key = self._with_room(steps, drawn[5::3])
+        if population.is_orderly and drawn[1] % ORDERLY:
+            steps.sort(key=lambda step: slots[step.place].key)
+        mops = _mops(steps, population, slots)
+        return mops, self._with(tuple(slots), next_key, dice)
+
+    def _population(self, percent: int) -> Population:
+        for share, population in self.mix[:-1]:
+            if percent < share:
+                return population
+            percent -= share
+        return self.mix[-1][1]
+
+    def _with_room(self, steps: list[Step], limits: list[int]) -> tuple[list[Slot], int]:
+        """The slots, with a new key where the transaction would exceed a key's last element; and the next key.
+
+        So a transaction that appends to a place twice appends to one key twice.
+        """
+        slots, next_key = list(self.slots), self.next_key
+        appends = Counter(step.place for step in steps if step.is_append)
+        for (place, count), limit in zip(appends.items(), limits, strict=False):
+            if slots[place].element + count - 1 > slots[place].last:
+                slots[place] = self._slot(next_key, limit)
+                next_key += 1
+        return slots, next_key
+
+    def _slot(self, key: int, number: int) -> Slot:
+        return Slot(key, 1, self.max_appends - number)
+
+    def _spread(self) -> int:
+        """The spread of key lifetimes: from a quarter of the most appends up to all of them."""
+        return self.max_appends - self.max_appends // 4 + 1
+
+    def _with(self, slots: tuple[Slot, ...], next_key: int, dice: Dice) -> "Transactions":
+        return Transactions(self.mix, self.max_length, self.max_appends, slots, next_key, dice)
+
+
+class FinalReads(msgspec.Struct, frozen=True):
+    """Reads of every key that `load` would use if it were never late; keys never reached are read as empty.
+
+    The load's operations do not depend on events, so they can be computed again. This is done once, at the first read,
+    and takes about 10 microseconds for each operation.
+    """
+
+    load: Generator
+
+    def op(self, context: Context) -> Answer:
+        if not context.free:
+            return PENDING, self
+        reads = tuple(Invocation(f="txn", mops=(MicroOp("r", key),)) for key in range(planned_key_count(self.load)))
+        return EachUntilOk(reads, FINAL_ATTEMPTS, FINAL_PAUSE_NS).op(context)
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self
+
+
+def planned_key_count(load: Generator) -> int:
+    """The number of keys that a list-append load uses, if a thread is always free: the keys are 0, 1, ... below it."""
+    idle = Context(time_ns=0, free=(0,), processes=(0,))
+    highest = -1
+    answer = load.op(idle)
+    while answer is not None and isinstance(answer[0], Planned):
+        highest = max(highest, *[mop.key for mop in answer[0].mops or () if isinstance(mop.key, int)])
+        answer = answer[1].op(idle)
+    return highest + 1
+
+
+def _mops(steps: list[Step], population: Population, slots: list[Slot]) -> tuple[MicroOp, ...]:
+    """The steps as micro-operations; `slots` advance to the next elements."""
+    appended = {step.place for step in steps if step.is_append}
+    mops = []
+    for place, is_append in steps:
+        slot = slots[place]
+        if is_append:
+            mops.append(MicroOp("append", slot.key, slot.element))
+            slots[place] = Slot(slot.key, slot.element + 1, slot.last)
+        elif population.lock == "locked":
+            mops.append(MicroOp("r", slot.key, lock="exclusive" if place in appended else "shared"))
+        else:
+            mops.append(MicroOp("r", slot.key, lock=population.lock))
+    return tuple(mops)
+
+
+@lru_cache(maxsize=64)
+def _running_weights(count: int) -> tuple[int, ...]:
+    """Running sums of weights of about 1, 1/2, 1/3, ...: Zipf's law, in integers."""
+    return tuple(accumulate(5040 // rank for rank in range(1, count + 1)))

@@ -1,0 +1,166 @@
+"""Which checks a history gets, and what they judge."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from checkers.engine.datasets import Engine, LocalEngine
+from checkers.transactions.sentences import number
+from checkers.words import models
+from checkers.words.anomalies import NAMES
+from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.record import Evidence
+from harness.core.verdict import Judgement
+from harness.judging.checks import CHECKS, LOCKED, Subject, anomalies_of, chosen
+from harness.record.formats.parquet.parquet import write_history
+from tests.epoch_histories import BITS, EpochStore, records
+from tests.unit.checkers.epoch_cases import Story
+
+ENGINE = LocalEngine(2)
+CONTRACT = StreamContract(closed="<=", cut="position", position="epoch")
+WEAK = Promise(id="1", text="", source="", forbids=("read-committed",), check="serializability")
+STRICT = Promise(id="3", text="", source="", forbids=("strict-serializable",), check=LOCKED)
+REST = Promise(id="2", text="", source="", forbids=("stale-acknowledged", "epoch-shape", "cut-not-closed"))
+EPOCHS = (WEAK, STRICT, REST)
+
+
+def subject(
+    history: Path,
+    *promises: Promise,
+    bits: int | None = BITS,
+    contract: StreamContract | None = None,
+    engine: Engine = ENGINE,
+) -> Subject:
+    about = [each for each in promises if each.check is not None and set(each.forbids) <= set(models.MODELS)]
+    prohibited = {each.check or "": models.prohibited(each.forbids) for each in about}
+    return Subject(
+        history=history,
+        engine=engine,
+        name=number,
+        promises=promises,
+        prohibited=prohibited,
+        bounds=Bounds(saved_bits=bits),
+        contract=contract,
+    )
+
+
+def judged(folder: Path, told: list[Evidence], *, bits: int | None = BITS) -> dict[str, Judgement]:
+    write_history(told, folder / "history")
+    what = subject(folder / "history", *EPOCHS, bits=bits)
+    return {check.name: check.judge(what) for check in chosen(what)}
+
+
+def found(judgements: dict[str, Judgement]) -> set[tuple[str, str]]:
+    return {(name, finding.anomaly) for name, judgement in judgements.items() for finding in judgement.findings}
+
+
+def test_a_history_from_elsewhere_gets_the_transactional_check_alone() -> None:
+    plain = Promise(id="MODEL", text="", source="", forbids=("serializable",), check="serializability")
+    assert [check.name for check in chosen(subject(Path(), plain))] == ["serializability"]
+    streamed = [check.name for check in chosen(subject(Path(), contract=CONTRACT))]
+    assert streamed == ["serializability", "streams", "watermark-graph"]
+
+
+@pytest.mark.parametrize(
+    ("promise", "name"),
+    [
+        (Promise(id="P", text="", source="", forbids=("cut-not-closed",)), "cuts"),
+        (Promise(id="P", text="", source="", forbids=("double-epoch",)), "epochs"),
+        (Promise(id="P", text="", source="", forbids=("serializable",), check=LOCKED), LOCKED),
+        (Promise(id="P", text="", source="", forbids=("torn-unit",), check="freshness"), "freshness"),
+    ],
+)
+def test_a_check_is_made_for_the_promise_that_needs_it(promise: Promise, name: str) -> None:
+    assert [check.name for check in chosen(subject(Path(), promise))] == ["serializability", name]
+
+
+def test_each_check_has_a_name_and_anomalies_of_its_own() -> None:
+    names = [check.name for check in CHECKS]
+    assert len(set(names)) == len(names)
+    assert all(anomalies_of(name) for name in names)
+    assert {anomaly for name in names for anomaly in anomalies_of(name)} <= set(NAMES)
+
+
+@pytest.mark.parametrize("restarts", [0, 1, 2])
+def test_a_correct_store_raises_nothing_whatever_it_lost_in_restarts(tmp_path: Path, restarts: int) -> None:
+    for seed in range(8):
+        judgements = judged(tmp_path, records(Random(seed), restarts=restarts))
+        assert found(judgements) == set()
+        assert [judgement.unknown for judgement in judgements.values()] == [{}] * 5
+
+
+def test_judged_as_one_generation_the_same_runs_would_raise_false_alarms(tmp_path: Path) -> None:
+    alarms = {
+        each for seed in range(8) for each in found(judged(tmp_path, records(Random(seed), restarts=1), bits=None))
+    }
+    assert {name for name, _ in alarms} >= {"serializability", LOCKED, "freshness"}
+
+
+def test_no_part_of_a_history_is_left_behind(tmp_path: Path) -> None:
+    judged(tmp_path, records(Random(1), restarts=1))
+    assert [path.name for path in tmp_path.iterdir()] == ["history"]
+
+
+def test_the_two_populations_are_judged_apart(tmp_path: Path) -> None:
+    skew = Story()
+    one, other = skew.begin("Rx Ry ax1"), skew.begin("Rx Ry ay2")
+    skew.end(one, "Rx Ry ax1", (7, 0))
+    skew.end(other, "Rx Ry ay2", (7, 0))
+    skew.op("Rx1 Ry2", (7, 0))
+    assert found(judged(tmp_path, skew.records)) == {(LOCKED, "G2-item")}
+    committed = Story()
+    one, other = committed.begin("rx ry ax1"), committed.begin("rx ry ay2")
+    committed.end(one, "rx ry ax1", (7, 0))
+    committed.end(other, "rx ry ay2", (7, 0))
+    committed.op("rx1 ry2", (7, 0))
+    assert found(judged(tmp_path, committed.records)) == set()
+
+
+@pytest.mark.parametrize(("restored", "expected"), [(1, set()), (2, {("watermark-graph", "G0-watermark")})])
+def test_what_a_restart_left_out_is_not_newer_than_what_came_after_it(
+    tmp_path: Path, restored: int, expected: set[tuple[str, str]]
+) -> None:
+    """T0's client gives up; s1 has its x = 1 when the cluster fails. Lost it may be only if it was not saved."""
+    story = Story()
+    story.told("open", (1, 0))
+    story.op("ax1", None, "info")
+    story.told("row", (2, 2))
+    story.marks((2, 2))
+    story.restart(restored, (3, 0))
+    story.op("ax2 ay3", (3, 1))
+    story.op("rx2 ry3", (3, 1))
+    cut = Promise(id="5", text="", source="", forbids=("G0-watermark",))
+    what = subject(story.write(tmp_path), cut, bits=32, contract=CONTRACT)
+    judgements = {check.name: check.judge(what) for check in chosen(what)}
+    assert {each for each in found(judgements) if each[0] == "watermark-graph"} == expected
+
+
+def test_what_breaks_both_populations_is_a_finding_of_each(tmp_path: Path) -> None:
+    circle = Story()
+    one, other = circle.begin("ax1 Ry"), circle.begin("ay2 Rx")
+    circle.end(one, "ax1 Ry2", (7, 0))
+    circle.end(other, "ay2 Rx1", (7, 0))
+    judgements = judged(tmp_path, circle.records)
+    assert found(judgements) == {("serializability", "G1c"), (LOCKED, "G1c")}
+    weak, strict = judgements["serializability"].findings[0], judgements[LOCKED].findings[0]
+    assert weak.fingerprint != strict.fingerprint
+    assert strict.sentence == f"Counting reads under lock only: {weak.sentence}"
+    assert (strict.checker, strict.ops) == (LOCKED, weak.ops)
+
+
+def test_a_locked_reader_sees_writers_that_read_without_lock(tmp_path: Path) -> None:
+    story = Story()
+    story.op("ax1 ry", (7, 0))
+    story.op("rx1 ax2", (7, 0))
+    story.op("Rx1", (7, 0))
+    story.op("Rx12", (7, 0))
+    assert (LOCKED, "G-single-realtime") in found(judged(tmp_path, story.records))
+
+
+def test_epochs_that_are_used_again_are_found_as_such(tmp_path: Path) -> None:
+    shapes = set()
+    for seed in range(8):
+        store = EpochStore(Random(seed), is_reusing=True)
+        shapes |= found(judged(tmp_path, store.run(120, restarts=1)))
+    assert ("epochs", "epoch-shape") in shapes

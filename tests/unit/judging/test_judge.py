@@ -1,0 +1,182 @@
+"""Promises bound to checks: what a run promised of two populations is judged apart, and what fails is unknown."""
+
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+from checkers.engine.datasets import LocalEngine
+from harness.core.promises import Bounds, Promise
+from harness.core.record import Complete, Evidence, Fault, Invoke, Mark
+from harness.judging import checks
+from harness.judging.judge import judge
+from harness.record.formats.load import Loaded
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.store import RunFile
+from harness.report.model import Report
+from harness.runtimes.containers.lateness import BUSY
+from nemesis.plan import Plan
+from tests.epoch_histories import BITS, records
+from tests.unit.checkers.epoch_cases import Story
+
+WEAK = Promise(id="P1", text="Weak.", source="", forbids=("read-committed",))
+STRICT = Promise(id="P3", text="Strict.", source="", forbids=("strict-serializable",), check=checks.LOCKED)
+REST = Promise(id="P5", text="Closed.", source="", forbids=("cut-not-closed",), is_purpose=False)
+RUN = RunFile(
+    versions={},
+    cluster="store",
+    runtime="sim",
+    seed=1,
+    options={},
+    workload="list-append",
+    types=("txn",),
+    checks=(),
+    plan=Plan(steps=()),
+    promises=(WEAK, STRICT, REST),
+    bounds=Bounds(saved_bits=BITS),
+)
+
+
+def report(folder: Path, told: list[Evidence], *, model: str | None = None, run_file: RunFile | None = RUN) -> Report:
+    write_history(told, folder / "history")
+    loaded = Loaded(history=folder / "history", format="parquet", is_foreign=False)
+    return judge(loaded, LocalEngine(2), run_file=run_file, model=model, log=folder / "error.log")
+
+
+def verdicts(judged: Report) -> dict[str, str]:
+    return {row.id: row.verdict for row in judged.promises if row.id != "SETTLE"}
+
+
+def skew(lock: str) -> list[Evidence]:
+    """Two transactions that miss each other's writes, and enough beside them."""
+    story = Story()
+    reads = f"{lock}a {lock}b"
+    one, other = story.begin(f"{reads} aa1"), story.begin(f"{reads} ab2")
+    story.end(one, f"{reads} aa1", (7, 0))
+    story.end(other, f"{reads} ab2", (7, 0))
+    for at in range(25):
+        key = chr(ord("c") + at % 20)
+        story.op(f"a{key}{at % 9} ", (7, 1))
+        story.op(f"R{key}{at % 9}" if at < 20 else "Ra1 Rb2", (7, 1))
+    return story.records
+
+
+@pytest.mark.parametrize(("lock", "locked"), [("r", "holds"), ("R", "violated")])
+def test_each_population_answers_to_its_own_promise(tmp_path: Path, lock: str, locked: str) -> None:
+    assert verdicts(report(tmp_path, skew(lock))) | {"P5": "-"} == {"P1": "holds", "P3": locked, "P5": "-"}
+
+
+def test_a_model_of_the_command_line_takes_the_place_of_all(tmp_path: Path) -> None:
+    locked = f"MODEL ({checks.LOCKED})"
+    weaker = verdicts(report(tmp_path, skew("R"), model="read-committed"))
+    assert (weaker["MODEL"], weaker[locked]) == ("holds", "holds")
+    stricter = verdicts(report(tmp_path, skew("R"), model="serializable"))
+    assert (stricter["MODEL"], stricter[locked]) == ("violated", "violated")
+
+
+def test_a_run_that_lost_the_unsaved_in_a_restart_keeps_its_promises(tmp_path: Path) -> None:
+    for seed in range(3):
+        told = records(Random(seed), steps=300, restarts=2)
+        assert set(verdicts(report(tmp_path, told)).values()) <= {"holds", "not-exercised"}
+
+
+def test_a_history_from_elsewhere_is_one_generation_of_all_transactions(tmp_path: Path) -> None:
+    judged = report(tmp_path, skew("r"), run_file=None, model="serializable")
+    assert verdicts(judged) == {"MODEL": "violated"}
+    assert {finding.checker for finding in judged.findings} == {"serializability"}
+
+
+def test_a_check_that_fails_leaves_what_it_looks_for_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> None:
+        raise RuntimeError("a bug of ours")
+
+    monkeypatch.setattr("harness.judging.checks.cuts.check", broken)
+    judged = report(tmp_path, skew("r"))
+    assert verdicts(judged) == {"P1": "holds", "P3": "holds", "P5": "unknown"}
+    assert (judged.verdict, judged.exit_code) == ("error", 4)
+    assert "cuts" in judged.reason
+
+
+def test_a_promise_of_one_anomaly_by_its_name_is_judged(tmp_path: Path) -> None:
+    story = Story()
+    story.op("ax1", None, "fail")
+    for _ in range(12):
+        story.op("rx1", (7, 0))
+    run_file = msgspec.structs.replace(RUN, promises=(msgspec.structs.replace(WEAK, forbids=("G1a",)),))
+    assert verdicts(report(tmp_path, story.records, run_file=run_file)) == {"P1": "violated"}
+
+
+def single(*done: tuple[str, int | None, int | None]) -> list[Evidence]:
+    """Operations on one register, one after the other: what each asked and was answered."""
+    told: list[Evidence] = []
+    for number, (f, asked, answered) in enumerate(done):
+        told += [
+            Invoke(number, 2 * number, number, 0, f, asked),
+            Complete(number, 2 * number + 1, "ok", answered),
+        ]
+    return told
+
+
+@pytest.mark.parametrize(("read", "verdict"), [(1, "holds"), (0, "violated")])
+@pytest.mark.parametrize("model", [None, "linearizable"])
+def test_single_registers_are_judged_as_such_with_and_without_their_model(
+    tmp_path: Path, model: str | None, read: int, verdict: str
+) -> None:
+    done = single(("write", 0, 0), *[("write", 1, 1), ("read", None, read)] * 12)
+    judged = report(tmp_path, done, model=model, run_file=None)
+    assert {row.id: row.verdict for row in judged.promises} == {"LINEARIZABILITY": verdict}
+    assert judged.model == model
+    assert judged.exit_code == (verdict == "violated")
+
+
+def test_single_registers_say_nothing_of_a_model_of_transactions(tmp_path: Path) -> None:
+    judged = report(tmp_path, single(*[("write", 1, 1), ("read", None, 1)] * 12), model="serializable", run_file=None)
+    assert verdicts(judged) == {"MODEL": "not-exercised"}
+
+
+def test_transactions_may_be_asked_whether_they_are_linearizable(tmp_path: Path) -> None:
+    judged = report(tmp_path, skew("r"), model="linearizable", run_file=None)
+    assert "LINEARIZABILITY" not in verdicts(judged)
+    assert judged.model == "linearizable"
+
+
+def test_numbers_in_a_set_are_no_registers_whatever_the_model(tmp_path: Path) -> None:
+    told = [
+        *single(*[("add", number, number) for number in range(12)]),
+        Invoke(12, 24, 12, 0, "read"),
+        Complete(12, 25, "ok", list(range(12))),
+    ]
+    assert verdicts(report(tmp_path / "seen", told, run_file=None)) == {"SET-FULL": "holds"}
+    asked = report(tmp_path / "asked", told, model="linearizable", run_file=None)
+    assert verdicts(asked) == {"MODEL": "not-exercised"}
+
+
+@pytest.mark.parametrize(
+    ("busy", "verdict"),
+    [
+        (None, "violated"),
+        ((100, 150), "violated"),  # It was over before healing began.
+        ((100, 250), "unknown"),
+        ((350, None), "unknown"),
+    ],
+)
+def test_nobody_is_blamed_for_not_settling_on_a_machine_that_was_too_busy(
+    busy: tuple[int, int | None] | None, verdict: str, tmp_path: Path
+) -> None:
+    told: list[Evidence] = [
+        *skew("r"),
+        Mark(200, "healing"),
+        Mark(300, "final"),
+        Mark(400, "end", note="stall: no answer"),
+    ]
+    if busy is not None:
+        told += [
+            Fault(busy[0], 0, "begin", BUSY, ("n1",)),
+            Fault(busy[0], 0, "effect", BUSY, ("n1",), 9, "9 times late"),
+        ]
+        told += [Fault(busy[1], 0, "end", BUSY, ("n1",))] if busy[1] is not None else []
+    judged = report(tmp_path, told)
+    (settled,) = (row for row in judged.promises if row.id == "SETTLE")
+    assert settled.verdict == verdict
+    assert ("too busy to run the nodes in time: 9 times late" in str(settled.reason)) == (verdict == "unknown")

@@ -1,0 +1,117 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.core.errors import HistoryError
+from harness.core.record import Complete, Evidence, Fault, Header, Invoke, MicroOp, Probe
+from harness.record.formats import jsonl
+from harness.record.formats.json_array import ELEMENT_MAX, BadJson, array_elements
+from harness.record.formats.jsonl import VALUES_MAX, read_jsonl, write_jsonl
+
+INVOKE = Invoke(0, 5, 4, 3, "txn", None, (MicroOp("append", "x", 1), MicroOp("r", 2, None, "t", "for update")))
+VALUES = st.recursive(
+    st.integers() | st.text(max_size=4) | st.sampled_from(["[", "]", "\\", '"', '\\"', "{"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+def read(tmp_path: Path, text: str | bytes) -> list[Evidence]:
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return list(read_jsonl(path))
+
+
+def test_a_record_is_an_object_with_the_names_of_its_fields(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    write_jsonl([Header(1, "now"), INVOKE, Complete(0, 9, "info", error="slow"), Probe(9, "n1", "memory", 7)], path)
+    assert path.read_text().splitlines() == [
+        '{"type":"header","schema":1,"created_utc":"now"}',
+        '{"type":"invoke","index":0,"time_ns":5,"intended_ns":4,"process":3,"f":"txn",'
+        '"mops":[["append","x",1],["r",2,null,"t","for update"]]}',
+        '{"type":"complete","index":0,"time_ns":9,"outcome":"info","error":"slow"}',
+        '{"type":"probe","time_ns":9,"node":"n1","name":"memory","value":7}',
+    ]
+    assert list(read_jsonl(path)) == [INVOKE, Complete(0, 9, "info", error="slow"), Probe(9, "n1", "memory", 7)]
+
+
+@pytest.mark.parametrize("text", ['{"type":"invoke","f":"txn","value":[["append","x",1]]}\n', '\n [{"type": "ok"}]'])
+def test_what_has_no_time_ns_is_in_jepsen_s_shape(text: str, tmp_path: Path) -> None:
+    assert isinstance(read(tmp_path, text)[0], Invoke)
+
+
+def test_an_empty_file_is_an_empty_history(tmp_path: Path) -> None:
+    assert read(tmp_path, "\n \n") == []
+
+
+def test_an_array_may_hold_our_own_records(tmp_path: Path) -> None:
+    line = '{"type":"fault","time_ns":1,"step":0,"phase":"begin","kind":"cut","targets":["a>b"]}'
+    assert read(tmp_path, f"[{line},\n{line}]") == [Fault(1, 0, "begin", "cut", ("a>b",))] * 2
+
+
+def test_an_integer_beyond_64_bits_keeps_all_its_digits(tmp_path: Path) -> None:
+    [invoke, _] = read(
+        tmp_path, '{"type":"info","f":"add","value":[123456789012345678901234567890, 18446744073709551615]}'
+    )
+    assert isinstance(invoke, Invoke)
+    assert invoke.value == [{"#int": "123456789012345678901234567890"}, 18446744073709551615]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"time_ns":1,"type":"done"}', "line 1: it is no record: its type must be one of header, invoke,"),
+        ('{"type":"header","schema":1,"created_utc":"x"}\n7', "line 2: it is no record"),
+        ('{"type":"probe","time_ns":1,"node":"n","name":"m","value":1,"x":2}', "line 1: it has a field 'x', which"),
+        ('{"type":"probe","time_ns":1,"node":"n","name":"m","value":"1"}', "line 1: .*`int`, got `str` - at `value`"),
+        ('{"type":"probe","time_ns":1,"node":"n","name":"m"}', "line 1: .* at `value`"),
+        ('{"type":"invoke","time_ns":1,"mops":[["x",1]]}', "line 1: .* at `index`"),
+        ('{"type":"fault","time_ns":1,"step":1,"phase":"' + "9" * 9999 + '","kind":"c"}', "line 1: .{,210} at `phase`"),
+        ('{"type":"ok"}\n{', "line 2: Input data was truncated"),
+        ('{"type":"ok"}\n\xff', "line 2: "),
+        ('{"value":' + "[" * 70 + "]" * 70 + "}", "line 1: it is nested deeper than 64, the limit"),
+        ('{"value":' + "[" * 9000 + "]" * 9000 + "}", "line 1: it is nested deeper than 64, the limit"),
+        ("[1]", "element 1: it is no object"),
+        ('[{"type":"ok"} {"type":"ok"}]', "element 2: it is no object, or no comma is before it"),
+        ('[{"type":"ok"}', "element 2: the file ends before the array does"),
+        ('[{"type":"ok"}] x', "element 1: something follows the end of the array"),
+        ('[{"type":"ok"},{"type":}]', "element 2: JSON is malformed"),
+        ('[{"type":"ok"},{"type":"ok"},{"type":"invoke"}]', "element 3: process 0 invokes, after it completed"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match=r"history\.jsonl, " + problem):
+        read(tmp_path, text.encode("latin-1"))
+
+
+def test_a_line_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "LINE_MAX", 1 << 20)
+    with pytest.raises(HistoryError, match="line 2: it is longer than 1 MiB, the limit"):
+        read(tmp_path, '{"type":"ok"}\n' + " " * (1 << 20) + "x")
+
+
+def test_a_line_of_too_many_values_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="line 1: it holds more than 4,000,000 values, the limit"):
+        read(tmp_path, '{"a": [' + "[]," * (VALUES_MAX // 2) + "[]]}")
+
+
+def test_an_element_that_is_too_large_is_refused() -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b'[{"a":"'
+        for _ in range(20):
+            yield b"x" * (1 << 20)
+
+    with pytest.raises(BadJson, match=f"element 1: it is larger than {ELEMENT_MAX >> 20} MiB, the limit"):
+        list(array_elements(blocks()))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.lists(VALUES, max_size=3), max_size=4), st.integers(1, 9), st.sampled_from([None, 1]))
+def test_an_array_is_split_alike_in_blocks_of_any_size(elements: list[object], size: int, indent: int | None) -> None:
+    text = json.dumps(elements, indent=indent, ensure_ascii=False).encode()
+    found = array_elements(text[at : at + size] for at in range(0, len(text), size))
+    assert [json.loads(each) for each in found] == elements

@@ -1,0 +1,220 @@
+import errno
+import json
+import os
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.engine.datasets import LocalEngine
+from harness.core.errors import HistoryError, ScenarioError
+from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, MicroOp
+from harness.record.formats.edn.exchange import write_edn_history
+from harness.record.formats.edn.whole import write_in_parts
+from harness.record.formats.jsonl import write_jsonl
+from harness.record.formats.load import load
+from harness.record.formats.parquet.parquet import read_table, records_of, write_history
+from harness.record.journal import JournalWriter
+
+ASKED = (MicroOp("append", "x", 1), MicroOp("append", 1, 1))  # A mixed history: keys "x" and 1.
+RECORDS: list[Evidence] = [Invoke(0, 5, 5, 0, "txn", None, ASKED), Complete(0, 6, "ok", None, ASKED)]
+
+
+def write_journal(path: Path, *, is_ended: bool = True) -> None:
+    with JournalWriter(path) as writer:
+        writer.append(Header(SCHEMA, "2026-11-21T08:00:00Z"))
+        for record in RECORDS:
+            writer.append(record)
+        if is_ended:
+            writer.append(Footer(9, "completed"))
+
+
+def write_json(path: Path) -> None:
+    maps = [
+        {"type": kind, "process": 0, "f": "txn", "time": time, "value": [["append", "x", 1], ["append", 1, 1]]}
+        for kind, time in (("invoke", 5), ("ok", 6))
+    ]
+    path.write_text(json.dumps(maps))
+
+
+@pytest.mark.parametrize("name", ["history.edn", "history.txt", "history.json"])
+@pytest.mark.parametrize("kind", ["edn", "jsonl", "json", "journal"])
+def test_a_file_is_known_by_how_it_begins_whatever_it_is_called(kind: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    match kind:
+        case "edn":
+            write_edn_history(RECORDS, path)
+        case "jsonl":
+            write_jsonl(RECORDS, path)
+        case "json":
+            write_json(path)
+        case _:
+            write_journal(path)
+    loaded = load(path, tmp_path / "work")
+    assert list(records_of(loaded.history)) == RECORDS
+    assert loaded.is_foreign == (kind in {"edn", "json"})
+    assert loaded.is_complete
+
+
+def test_a_folder_of_parquet_files_and_each_file_in_it_name_the_history(tmp_path: Path) -> None:
+    write_history(RECORDS, tmp_path / "h")
+    for path in (tmp_path / "h", tmp_path / "h" / "ops.parquet"):
+        assert load(path, tmp_path / "work").history == tmp_path / "h"
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_run_that_died_is_loaded_from_its_journal_and_is_not_complete(tmp_path: Path) -> None:
+    write_journal(tmp_path / "journal.log", is_ended=False)
+    loaded = load(tmp_path, tmp_path / "work")
+    assert loaded.history == tmp_path / "history"
+    assert not loaded.is_complete
+    assert list(records_of(loaded.history)) == RECORDS
+    shutil.rmtree(loaded.history)
+    content = (tmp_path / "journal.log").read_bytes()
+    (tmp_path / "journal.log").write_bytes(content[:-1])  # A torn tail: the completion is lost, not the invocation.
+    assert list(records_of(load(tmp_path, tmp_path / "work").history)) == RECORDS[:1]
+
+
+def test_whether_a_run_ended_is_known_without_its_journal(tmp_path: Path) -> None:
+    for is_ended in (True, False):
+        run = tmp_path / str(is_ended)
+        run.mkdir()
+        write_journal(run / "journal.log", is_ended=is_ended)
+        load(run, tmp_path / "work")
+        (run / "journal.log").unlink()
+        assert load(run, tmp_path / "work").is_complete == is_ended
+        assert load(run / "history", tmp_path / "work").is_complete == is_ended
+
+
+def test_a_run_that_died_before_its_journal_began_has_an_empty_history(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    loaded = load(tmp_path / "run.json", tmp_path / "work")
+    assert not loaded.is_complete
+    assert list(records_of(loaded.history)) == []
+
+
+def take_nothing(patch: pytest.MonkeyPatch, *folders: Path) -> None:
+    """Let nothing be made in those folders, as on a read-only file system."""
+    make = Path.mkdir
+
+    def mkdir(path: Path, *arguments: Any, **options: Any) -> None:
+        if path.parent in folders and not path.exists():
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        make(path, *arguments, **options)
+
+    patch.setattr(Path, "mkdir", mkdir)
+
+
+def test_a_run_in_a_store_that_takes_nothing_is_judged_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_journal(tmp_path / "journal.log")
+    (tmp_path / "work").mkdir()
+    take_nothing(monkeypatch, tmp_path)
+    loaded = load(tmp_path, tmp_path / "work")
+    assert loaded.history == tmp_path / "work" / "history"
+    assert list(records_of(loaded.history)) == RECORDS
+
+
+def test_where_nothing_can_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_journal(tmp_path / "journal.log")
+    (tmp_path / "work").mkdir()
+    take_nothing(monkeypatch, tmp_path, tmp_path / "work")
+    with pytest.raises(HistoryError, match=r"work/history: cannot be written \(.*\); make room, or use another folder"):
+        load(tmp_path, tmp_path / "work")
+
+
+@pytest.mark.parametrize("name", ["history", "logs"])
+def test_a_file_where_a_run_has_a_folder_is_refused(tmp_path: Path, name: str) -> None:
+    write_journal(tmp_path / "journal.log")
+    (tmp_path / name).write_text("in the way")
+    with pytest.raises(HistoryError, match=f"{name}: is a file, which no run has under that name"):
+        load(tmp_path, tmp_path / "work")
+
+
+def test_what_is_wrong_with_a_run_s_records_names_its_journal(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "journal.log") as writer:
+        writer.append(Invoke(7, 0, 0, 0, "txn", None, ()))
+    with pytest.raises(HistoryError, match=r"^.*/journal.log: record 0: operation 7 was invoked, 0 is the next index"):
+        load(tmp_path, tmp_path / "work")
+    assert not (tmp_path / "history").exists()
+
+
+def test_a_foreign_nemesis_is_told_of_and_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text("{:type :info, :process :nemesis, :f :start}\n{:type :ok, :f :txn, :value [[:append 1 1]]}")
+    loaded = load(path, tmp_path / "work")
+    assert loaded.notes == ("1 nemesis operations skipped",)
+    assert read_table(loaded.history, "faults").num_rows == 0
+    assert read_table(loaded.history, "ops").num_rows == 1
+
+
+def test_what_is_not_there_is_the_person_s_mistake(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="there is no such file"):
+        load(tmp_path / "none", tmp_path / "work")
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF", b"hello", b"PAR1"])
+def test_what_is_no_history_is_refused_with_what_would_be_one(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(HistoryError, match=r"file: neither its beginning nor its name .*Parquet.*EDN"):
+        load(path, tmp_path / "work")
+
+
+def test_a_folder_without_a_history_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="neither a run"):
+        load(tmp_path, tmp_path / "work")
+
+
+@pytest.mark.parametrize("pattern", ["elle/*.edn", "elle-cli/*/*.edn", "elle-cli/*/*.json", "knossos/*/*/*.edn"])
+def test_stored_histories_load(pattern: str, stored: Path, tmp_path: Path) -> None:
+    paths = sorted(stored.glob(pattern))
+    assert paths
+    for path in paths:
+        history = load(path, tmp_path / "work").history
+        assert read_table(history, "ops").num_rows + bool("rollback-.edn" in path.name) > 0, path
+
+
+def test_every_case_of_elle_s_own_tests_loads(stored: Path, tmp_path: Path) -> None:
+    for name, count in (("cases", 77), ("unit_functions", 21)):
+        lines = (stored / "elle-unit" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        assert len(lines) == count
+        for line in lines:
+            path = tmp_path / "case.json"
+            path.write_text(json.dumps(json.loads(line)["history"]))
+            assert read_table(load(path, tmp_path / "work").history, "ops").num_rows > 0
+
+
+def test_a_large_file_of_edn_is_read_by_several_processes_with_the_same_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "history.edn"
+    lines = [f"{{:type :{kind}, :process 0, :f :read, :value nil}}" for kind in ("invoke", "ok")]
+    nemesis = "{:type :info, :f :kill, :process :nemesis}"
+    path.write_text("\n".join([*lines, nemesis, *lines]), encoding="utf-8")
+    whole = load(path, tmp_path / "whole", LocalEngine)
+    monkeypatch.setattr("harness.record.formats.load.IN_PARTS_BYTES", 0)
+    monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
+    parts = load(path, tmp_path / "parts", partial(LocalEngine, 2))
+    assert parts.notes == whole.notes == ("1 nemesis operations skipped",)
+    assert (parts.format, parts.is_foreign, parts.is_complete) == (whole.format, whole.is_foreign, whole.is_complete)
+    for one in sorted(whole.history.iterdir()):
+        assert one.read_bytes() == (parts.history / one.name).read_bytes()
+
+
+def test_what_is_wrong_with_a_large_file_is_said_as_of_a_small_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(
+        "{:type :invoke, :process 0}\n{:type :ok, :process 0}\n{:type :ok, :process 0 : 1}\n", encoding="utf-8"
+    )
+    monkeypatch.setattr("harness.record.formats.load.IN_PARTS_BYTES", 0)
+    monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
+    monkeypatch.setattr("harness.record.formats.load.spread", lambda _engine, kernel, items: map(kernel, items))
+    with pytest.raises(HistoryError, match=r"line 3, column 24: ':' is no keyword"):
+        load(path, tmp_path / "parts", LocalEngine)
+    assert not (tmp_path / "parts" / "history").exists()
