@@ -68,16 +68,16 @@ class Line:
         """
         known = dict(self._names)
         with _broken():
-            is_told = [told for request in requests for told in self._send(*request)]
+            reported = [is_reported for request in requests for is_reported in self._send(*request)]
             self._pgconn.pipeline_sync()
         await self._wait(generators.send(self._pgconn))
         refused: Refused | None = None
-        for told in is_told:
+        for is_reported in reported:
             results = await self._wait(generators.fetch_many(self._pgconn))
             try:
                 if refused is None:
                     result = _checked(results)
-                    if told:
+                    if is_reported:
                         yield _answer(result)
             except Refused as error:
                 if error.ends_connection:

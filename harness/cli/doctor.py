@@ -70,8 +70,8 @@ def _java() -> tuple[bool, str]:
     remedy = f"Spark needs Java {JAVA_MIN} or newer: apt-get install openjdk-17-jre-headless, or use --engine local"
     if java is None or not Path(java).exists():
         return False, remedy
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603  Found above.
-    match = re.search(r'version "(\d+)', told)
+    shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603  Found above.
+    match = re.search(r'version "(\d+)', shown)
     if match is None or int(match[1]) < JAVA_MIN:
         return False, f"{java} is too old or does not start. {remedy}"
     return True, f"{match[1]} at {java}"
@@ -91,8 +91,8 @@ def _containers() -> Iterator[tuple[str, bool, str]]:
     except DeployError as error:
         yield "docker", False, f"{error} (only seamark run --runtime docker needs it)"
         return
-    told = engine.version()
-    yield "docker", True, f"{told['Version']} ({told['Os']}/{told['Arch']})"
+    shown = engine.version()
+    yield "docker", True, f"{shown['Version']} ({shown['Os']}/{shown['Arch']})"
     missing = [name for name, image in IMAGES.items() if not any(is_there(engine, tag_of(image, way)) for way in Way)]
     built = ", ".join(name for name in IMAGES if name not in missing)
     remedy = f"{', '.join(missing)}: built by the first run that needs them, or by seamark images"

@@ -29,18 +29,18 @@ def images(
     forced = Way.PUBLISHED if published else Way.DEBIAN if debian else None
     console = Console(highlight=False)
     engine = connect()
-    told: dict[str, Ready] = {}
+    ready_by_tag: dict[str, Ready] = {}
 
     def tell(ready: Ready) -> None:
-        if ready.tag not in told:
+        if ready.tag not in ready_by_tag:
             took = f"built in {ready.seconds:.1f} s" if ready.is_new else "there already"
             console.print(plain(f"{ready.tag:<44} {ready.way.value:<10} {took}"), soft_wrap=True)
             for base in ready.bases:
                 console.print(plain(f"  on {base}"), soft_wrap=True)
-        told[ready.tag] = ready
+        ready_by_tag[ready.tag] = ready
 
     for image in wanted:
         ensure(engine, image, way=forced or way_of(engine, image), tell=tell)
-    built_s = sum(ready.seconds for ready in told.values())
-    console.print(plain(f"ready: {len(told)}; building took {built_s:.1f} s"))
+    built_s = sum(ready.seconds for ready in ready_by_tag.values())
+    console.print(plain(f"ready: {len(ready_by_tag)}; building took {built_s:.1f} s"))
     return 0

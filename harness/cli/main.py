@@ -19,7 +19,7 @@ from harness.cli import check, clean, clusters, doctor, export, images, listing,
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.report.screen import visible
-from harness.report.trouble import told
+from harness.report.trouble import in_one_line
 from harness.scenario.registry import shadowed_package
 
 app = typer.Typer(
@@ -67,7 +67,7 @@ def guarded(command: Callable[[], int]) -> int:
         line = "out of memory: try a smaller history, or --master for a larger machine"
         return _complain(line, Verdict.ERROR.exit_code)
     except Exception as error:  # noqa: BLE001  The outermost handler: everything else is an error of the harness.
-        return _complain(told(error), Verdict.ERROR.exit_code)
+        return _complain(in_one_line(error), Verdict.ERROR.exit_code)
 
 
 def _dispatch(arguments: list[str]) -> int:

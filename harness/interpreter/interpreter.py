@@ -248,7 +248,7 @@ class Interpreter:
             return Completion(outcome="info", error="the client did not return")
         is_of_registers = "rw-register" in self._workload.checks
         if completion.outcome == "ok" and not _answers(invocation.mops, completion.mops, is_of_registers):
-            raise ClientError(f"{type(client).__name__} was asked for {invocation} and answered {completion}")
+            raise ClientError(f"{type(client).__name__} was given {invocation} and answered {completion}")
         return completion
 
     async def _tick(self) -> None:
@@ -261,13 +261,15 @@ class Interpreter:
         return range(self._threads)
 
 
-def _answers(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...] | None, is_of_registers: bool) -> bool:
+def _answers(
+    requested: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...] | None, is_of_registers: bool
+) -> bool:
     """True if both are the same transaction, and each read has a list. The value of a register is not checked."""
-    if asked is None or answered is None:
-        return asked is answered
-    return len(asked) == len(answered) and all(
+    if requested is None or answered is None:
+        return requested is answered
+    return len(requested) == len(answered) and all(
         a.key == b.key
         and a.f == b.f
         and (is_of_registers or isinstance(b.value, list) if a.f == "r" else a.value == b.value)
-        for a, b in zip(asked, answered, strict=True)
+        for a, b in zip(requested, answered, strict=True)
     )

@@ -34,7 +34,7 @@ from harness.record.formats.promise_file import Promised
 from harness.record.formats.sight import registers, sighted
 from harness.record.store import RUN_FILE, RunFile
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
-from harness.report.trouble import ERROR_LOG, told
+from harness.report.trouble import ERROR_LOG, in_one_line
 from harness.runtimes.containers.lateness import BUSY
 from harness.scenario.consent import code_in_file
 
@@ -214,7 +214,7 @@ def _judgements(subject: Subject, exposure: Exposure, budget: Budget, log: Path)
         except (HistoryError, MemoryError):
             raise  # Damaged evidence supports no finding.
         except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
-            failures.append(f"the check {name} failed: {told(error, log)}")
+            failures.append(f"the check {name} failed: {in_one_line(error, log)}")
             judgements.append(_undecided(name, failures[-1]))
     return [*judgements, *second_opinions(subject, judgements)], failures
 

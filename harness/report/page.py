@@ -84,7 +84,7 @@ class Shown:
     """A finding as shown on the page."""
 
     finding: FindingRow
-    told: str  # Its sentence; for a very long one, the headline, as the proof has its parts.
+    sentence: str  # Its sentence; for a very long one, the headline, as the proof has its parts.
     promise: PromiseRow | None
     anchor: str
     drawing: Drawing | None
@@ -260,7 +260,7 @@ def _shown_findings(report: Report, story: Story, run_file: RunFile | None, repe
         shown.append(
             Shown(
                 finding=finding,
-                told=finding.sentence if len(finding.sentence) <= SENTENCE_MAX else headline(finding),
+                sentence=finding.sentence if len(finding.sentence) <= SENTENCE_MAX else headline(finding),
                 promise=promises.get(finding.promise or ""),
                 anchor=f"f{number}",
                 drawing=cycle_drawing(finding.cycle, operations),

@@ -12,7 +12,7 @@ RUN_LOG: Final = Path("logs") / "harness.log"  # Inside a run's folder.
 LINE_MAX: Final = 300  # Characters of a foreign message: Java's hold a stack trace.
 
 
-def told(error: BaseException, log: Path = ERROR_LOG) -> str:
+def in_one_line(error: BaseException, log: Path = ERROR_LOG) -> str:
     """The error in one line.
 
     Errors of ours are complete; for any other, the traceback is added to `log`, and the line names it.

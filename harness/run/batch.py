@@ -21,7 +21,7 @@ from harness.record.store import create_run, write_atomically
 from harness.report.batch_page import Summary, batch_page
 from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, Report, error_report
-from harness.report.trouble import told
+from harness.report.trouble import in_one_line
 from harness.run.running import prepare
 from harness.run.single import JUNIT_FILE, PAGE_FILE, carry_out, encoded, judge_run, store_report
 from harness.scenario.consent import Code
@@ -145,7 +145,7 @@ def _result(future: "Future[Report]") -> Report:
     except BrokenExecutor:
         return error_report("a process of the batch died before its run was judged: killed, or out of memory")
     except Exception as error:  # noqa: BLE001  The other runs count all the same.
-        return error_report(told(error))
+        return error_report(in_one_line(error))
 
 
 def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str | None) -> Report:

@@ -23,7 +23,7 @@ from harness.record.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_f
 from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_report, to_json
 from harness.report.page import page
-from harness.report.trouble import RUN_LOG, told
+from harness.report.trouble import RUN_LOG, in_one_line
 from harness.run.live import LiveLine
 from harness.run.replay import Repetition, repeat
 from harness.run.running import execute, finish
@@ -62,7 +62,7 @@ def carry_out(
         if is_twice:
             failure = difference(repeat(run, code))
     except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
-        failure = told(error, run / RUN_LOG)
+        failure = in_one_line(error, run / RUN_LOG)
     took_s = round(time.monotonic() - started, 3)
     report = judge_run(run, engine, model=model, failure=failure)
     try:
@@ -196,7 +196,7 @@ def _page(run: Path, report: Report, history: Path | None) -> str:
     try:
         return page(report, history, run_file)
     except Exception as error:  # noqa: BLE001  Whatever the error, the page without drawings reports it.
-        return page(report, None, run_file, problem=f"Nothing is drawn: {told(error, run / RUN_LOG)}")
+        return page(report, None, run_file, problem=f"Nothing is drawn: {in_one_line(error, run / RUN_LOG)}")
 
 
 def encoded(html: str) -> bytes:

@@ -31,7 +31,7 @@ def mask(*names: str) -> str:
 
 def status_of(engine: docker.DockerClient, container: str, process: str = "1") -> dict[str, str]:
     """Of a process in that container: the sets of capabilities, and whether it may gain any."""
-    _, text = inside.told(engine.api, container, ["cat", f"/proc/{process}/status"])
+    _, text = inside.output_of(engine.api, container, ["cat", f"/proc/{process}/status"])
     rows = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
     return {name: rows[name] for name in ("CapPrm", "CapEff", "CapBnd", "NoNewPrivs")}
 
@@ -112,7 +112,7 @@ def run_id(engine: docker.DockerClient) -> Iterator[str]:
 
 def dialled(engine: docker.DockerClient, container: str, host: str) -> str:
     """What a container says that dials PORT of that host."""
-    return inside.told(engine.api, container, ["bash", "-c", DIAL, host])[1]
+    return inside.output_of(engine.api, container, ["bash", "-c", DIAL, host])[1]
 
 
 @pytest.mark.parametrize("crew", [machines("stall"), servers("seamark-node")], ids=["machines", "servers"])

@@ -15,7 +15,7 @@ from docker.models.containers import Container
 
 from harness.core.record import Json
 from harness.runtimes.containers.engine.engine import connect
-from harness.runtimes.containers.engine.inside import told
+from harness.runtimes.containers.engine.inside import output_of
 from harness.runtimes.containers.engine.labels import labels_for
 from harness.runtimes.containers.images.images import image_for
 from tests.system.engine_proxy import EngineProxy
@@ -40,20 +40,20 @@ def container_of(engine: docker.DockerClient, harness: Harness, name: str) -> Co
     return found
 
 
-def assert_one_line(harness: Harness, told: str) -> str:
+def assert_one_line(harness: Harness, reason: str) -> str:
     """That line, with which it ended, and with 4: nothing else tells of an error, and there is no traceback."""
     code, out, err = harness.end()
     assert "Traceback" not in out + err
     lines = [line for line in (out + err).splitlines() if "HARNESS ERROR" in line or "seamark: " in line]
     assert len(lines) == 1, out + err
-    assert told in lines[0], lines
+    assert reason in lines[0], lines
     assert code == 4
     return lines[0]
 
 
-def assert_judged(harness: Harness, told: str, at_least: int = 1) -> dict[str, Json]:
+def assert_judged(harness: Harness, reason: str, at_least: int = 1) -> dict[str, Json]:
     """It ended like that, all that was recorded is in its history, and `check` judges that."""
-    assert_one_line(harness, told)
+    assert_one_line(harness, reason)
     harness.await_moment(lambda _: True)
     run = harness.run
     assert run is not None
@@ -112,14 +112,14 @@ def test_an_image_that_cannot_be_built_ends_the_run_and_its_log_is_kept(
         assert folders_of(tmp_path) == []
 
 
-@pytest.mark.parametrize(("name", "told"), [("s1", "the container of s1 has ended"), ("toxiproxy", "Toxiproxy has")])
+@pytest.mark.parametrize(("name", "reason"), [("s1", "the container of s1 has ended"), ("toxiproxy", "Toxiproxy has")])
 def test_a_container_that_ends_by_itself_ends_the_run(
-    engine: docker.DockerClient, tmp_path: Path, name: str, told: str
+    engine: docker.DockerClient, tmp_path: Path, name: str, reason: str
 ) -> None:
     with start(tmp_path) as harness:
         harness.await_moment(lambda seen: len(seen.invocations) > 20)
         container_of(engine, harness, name).kill()
-        assert_judged(harness, told, at_least=20)
+        assert_judged(harness, reason, at_least=20)
         assert left_of(engine, harness.child) == folders_of(tmp_path) == []
 
 
@@ -193,7 +193,7 @@ def fill(path: Path) -> None:
 def test_all_that_a_command_in_a_container_says_is_heard_on_a_busy_machine(
     engine: docker.DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What came together with the head of an answer was lost once, and so was what it told of a disk."""
+    """What came together with the head of an answer was lost once, and so was a disk that it reported."""
     container = engine.containers.run(
         image_for("seamark-node"), ["sleep", "60"], detach=True, labels=labels_for("tests")
     )
@@ -201,11 +201,11 @@ def test_all_that_a_command_in_a_container_says_is_heard_on_a_busy_machine(
         with EngineProxy(tmp_path, held_s=0.2) as proxy:
             monkeypatch.setenv("DOCKER_HOST", proxy.host)
             busy = connect()
-            code, text = told(busy.api, str(container.id), ["sh", "-c", "echo one; echo two >&2; exit 3"])
+            code, text = output_of(busy.api, str(container.id), ["sh", "-c", "echo one; echo two >&2; exit 3"])
             # The engine copies both outputs by themselves: which of the two lines comes first is left open.
             assert (code, sorted(text.splitlines())) == (3, ["one", "two"])
             with pytest.raises(NotFound):
-                told(busy.api, "nowhere", ["true"])
+                output_of(busy.api, "nowhere", ["true"])
             busy.close()
     finally:
         container.remove(force=True)

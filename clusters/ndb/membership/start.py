@@ -45,8 +45,8 @@ class Start:
         self._waiting: dict[NodeId, tuple[int, StartReq]] = {}
         self._ran_ns = -RUNNING_NS
         self._tried = 0  # The highest number with which a restart of the whole cluster was tried.
-        self._asked: tuple[int, tuple[NodeId, ...]] | None = None
-        self._asked_ns = -PATIENCE_NS
+        self._ordered: tuple[int, tuple[NodeId, ...]] | None = None
+        self._ordered_ns = -PATIENCE_NS
         self._order: StartOrder | None = None  # The restart that this node leads,
         self._sources: tuple[NodeId, ...] = ()
         self._lives: dict[NodeId, int] = {}
@@ -63,7 +63,7 @@ class Start:
                 site.context.send(node, request)
         now_ns = site.context.now_ns()
         fresh = self._fresh(now_ns)
-        is_quiet = now_ns - self._ran_ns >= RUNNING_NS and now_ns - self._asked_ns >= PATIENCE_NS
+        is_quiet = now_ns - self._ran_ns >= RUNNING_NS and now_ns - self._ordered_ns >= PATIENCE_NS
         if is_quiet and fresh[0] == site.node and has_every_group(fresh):
             self._ask(fresh)
 
@@ -90,10 +90,10 @@ class Start:
     def chosen(self, chosen: Chosen) -> None:
         """React to the arbitrator's answer about starting the whole cluster."""
         self._tried = max(self._tried, chosen.highest)
-        if self._asked is None or self._asked[0] != chosen.number:
+        if self._ordered is None or self._ordered[0] != chosen.number:
             return
-        number, nodes = self._asked
-        self._asked = None
+        number, nodes = self._ordered
+        self._ordered = None
         if chosen.is_granted:
             self._lead(number, nodes)
 
@@ -105,7 +105,7 @@ class Start:
         """Note that this node is in a view."""
         obeyed = self._obeyed
         self.restart = obeyed if obeyed is not None and view.generation == obeyed.number else None
-        self._obeyed = self._order = self._asked = None
+        self._obeyed = self._order = self._ordered = None
         self._waiting.clear()
 
     def _request(self) -> StartReq:
@@ -131,30 +131,30 @@ class Start:
     # A restart of the whole cluster.
 
     def _ask(self, nodes: tuple[NodeId, ...]) -> None:
-        told = [self._request(), *(self._waiting[node][1] for node in nodes if node != self._site.node)]
-        starts = max(request.starts for request in told) + 1
+        requests = [self._request(), *(self._waiting[node][1] for node in nodes if node != self._site.node)]
+        starts = max(request.starts for request in requests) + 1
         self._tried = max(self._tried, starts << NUMBER_BITS)
         number = self._tried = self._membership.number_above(self._tried)
-        self._asked, self._asked_ns = (number, nodes), self._site.context.now_ns()
+        self._ordered, self._ordered_ns = (number, nodes), self._site.context.now_ns()
         self._site.context.send(ARBITRATOR, StartChoose(number, nodes))
 
     def _lead(self, number: int, nodes: tuple[NodeId, ...]) -> None:
         """Choose the checkpoint from which these nodes start (invariant 3), and order it."""
         site = self._site
-        told = {node: self._request() if node == site.node else self._waiting[node][1] for node in nodes}
-        best = max(told.values(), key=lambda request: request.restorable_gci)
+        requests = {node: self._request() if node == site.node else self._waiting[node][1] for node in nodes}
+        best = max(requests.values(), key=lambda request: request.restorable_gci)
         gci = max(0, best.restorable_gci)
         sources = tuple(
-            node for node in nodes if told[node].restorable_gci >= 0 and (node in best.active or not best.active)
+            node for node in nodes if requests[node].restorable_gci >= 0 and (node in best.active or not best.active)
         )
         if not has_every_group(sources):
             return
-        seen = max(request.last_seen_gci for request in told.values())
-        starts = max(request.starts for request in told.values()) + 1
+        seen = max(request.last_seen_gci for request in requests.values())
+        starts = max(request.starts for request in requests.values()) + 1
         first_gci = (gci if planted.EPOCH_REUSE in site.bugs else seen) + 1
         self._order = StartOrder(number, gci, sources, first_gci, starts)
         self._sources, self._restored = sources, {}
-        self._lives = {node: told[node].life for node in sources}
+        self._lives = {node: requests[node].life for node in sources}
         for node in sources:
             site.send(node, self._order)
 

@@ -71,9 +71,9 @@ def read_promise_file(path: Path, checks: Sequence[Looked]) -> Promised:
         )
         _require_sense(promised, checks)
     except ScenarioError as error:
-        told = str(error)  # It may quote the file's text, however long.
-        told = told if len(told) <= PROBLEM_MAX else f"{told[:PROBLEM_MAX]} ..."
-        raise ScenarioError(f"{path}: {told}") from None
+        problem = str(error)  # It may quote the file's text, however long.
+        problem = problem if len(problem) <= PROBLEM_MAX else f"{problem[:PROBLEM_MAX]} ..."
+        raise ScenarioError(f"{path}: {problem}") from None
     return promised
 
 

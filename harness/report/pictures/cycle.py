@@ -101,8 +101,8 @@ def _mops(name: str, operations: Mapping[int, tuple[Invoke, Complete | None]]) -
 def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp]) -> tuple[str, ...]:
     """The lines of a box: the steps on keys that other transactions of the cycle touch too."""
     if not _is_operation(name):
-        told = WATERMARK.fullmatch(name)
-        return (_short(f"{told[1]} was told: all up to {told[2]}" if told else "what was announced as complete"),)
+        match = WATERMARK.fullmatch(name)
+        return (_short(f"watermark {match[2]} to {match[1]}" if match else "what was announced as complete"),)
     most = LINES_MAX + (len(every) == LINES_MAX + 1)  # "And 1 more" would take as much room as that one.
     shown = [_short(mop_text(mop)) for mop in (every if len(every) <= most else telling or every)[:most]]
     left = len(every) - len(shown)

@@ -91,10 +91,10 @@ def overview(
 
 def _note(size: int, column: str, later: int) -> str:
     """The note under a plot: the meaning of a column, and the faults planned for after the end."""
-    told = [f"A column is {column}; all {size:,} operations are in it."] if size else []
+    notes = [f"A column is {column}; all {size:,} operations are in it."] if size else []
     if later:
-        told.append(f"{later} fault{'s were' if later > 1 else ' was'} planned for later than the run lasted.")
-    return " ".join(told)
+        notes.append(f"{later} fault{'s were' if later > 1 else ' was'} planned for later than the run lasted.")
+    return " ".join(notes)
 
 
 def _views(series: Series, axis: TimeAxis) -> tuple[tuple[float, str], ...]:

@@ -28,13 +28,13 @@ Broken = Mapping[str, Sequence[int]]  # The journal positions of the events that
 
 def staircases(series: Series, broken: Broken, hover: dict[str, Json], edges: Int64s) -> list[Plot]:
     """A plot for each of a few subscribers, those with findings first; empty if nothing was announced."""
-    told = [name for name, marks in series.announced.items() if marks]
-    chosen = sorted(told, key=lambda name: name not in broken)[:LINES_MAX]
+    announcing = [name for name, marks in series.announced.items() if marks]
+    chosen = sorted(announcing, key=lambda name: name not in broken)[:LINES_MAX]
     ranks = _Ranks.of(series)
-    left = f"; {len(told) - len(chosen)} more subscribers are not drawn" if len(told) > len(chosen) else ""
+    left = f"; {len(announcing) - len(chosen)} more subscribers are not drawn" if len(announcing) > len(chosen) else ""
     for name in chosen:
         announced = series.announced[name][0]
-        hover[f"{name} told"] = _at(announced.ns, announced.position, edges[1:])
+        hover[f"watermark of {name}"] = _at(announced.ns, announced.position, edges[1:])
     return [_staircase(series, ranks, name, broken.get(name, ()), left) for name in sorted(chosen)]
 
 
@@ -81,14 +81,14 @@ def _staircase(series: Series, ranks: _Ranks, name: str, broken: Sequence[int], 
             d=line(heights["frontier"], STAIRS_HEIGHT),
         ),
         Curve(kind="line delivered", name="highest row received", d=line(heights["delivered"], STAIRS_HEIGHT)),
-        *(Curve(kind="line told", name="watermark", d=line(each, STAIRS_HEIGHT)) for each in steps),
+        *(Curve(kind="line watermark", name="watermark", d=line(each, STAIRS_HEIGHT)) for each in steps),
     ]
     marks = _marks(series, ranks, mine & np.isin(series.event_seq, np.array(broken, np.int64)))
     if marks:
         curves.append(Curve(kind="dot broken", name="shows a finding", d=marks))
     drawn = np.stack([*heights.values(), *steps])
     return Plot(
-        title=f"What {name} was told, by position",
+        title=f"Watermarks of {name}, by position",
         height=STAIRS_HEIGHT,
         curves=tuple(curve for curve in curves if curve.d),
         ticks=ranks.ticks(),

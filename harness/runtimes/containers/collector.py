@@ -11,7 +11,7 @@ from harness.core.machine import Delivery, NodeId
 from harness.core.record import Evidence, Probe
 from harness.core.shown import state, stream_event
 from harness.runtimes.host.control import Delivered, Probed, Stated
-from harness.runtimes.host.control import Evidence as Told
+from harness.runtimes.host.control import Evidence as Report
 
 
 class Collector:
@@ -22,11 +22,11 @@ class Collector:
         self._taken: dict[NodeId, int] = {}  # The last sequence number, which grows over all lives of a node.
         self._delivered: dict[tuple[NodeId, int], int] = {}  # (subscriber, session) -> events so far.
 
-    def take(self, node: NodeId, told: Told) -> None:
+    def take(self, node: NodeId, report: Report) -> None:
         """Record the new items of a report: a node that reconnects repeats what was not acknowledged."""
-        if told.sequence <= self._taken.get(node, -1):
+        if report.sequence <= self._taken.get(node, -1):
             return
-        for item in told.items:
+        for item in report.items:
             match item:
                 case Delivered(delivery=delivery):
                     self.deliver(node, delivery)
@@ -36,7 +36,7 @@ class Collector:
                     self._record(state(self._now_ns(), node, dump))
                 case _:
                     assert_never(item)
-        self._taken[node] = told.sequence
+        self._taken[node] = report.sequence
 
     def deliver(self, node: NodeId, delivery: Delivery) -> None:
         """Record the next event that a subscriber received in its session."""

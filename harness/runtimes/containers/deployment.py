@@ -160,7 +160,7 @@ class Deployment:
 
     async def run_in(self, node: NodeId, command: list[str]) -> str:
         """The output of a command in the node's container. Raises DeployError if it fails."""
-        code, text = await in_thread(inside.told, self._client.api, str(self.nodes[node].container.id), command)
+        code, text = await in_thread(inside.output_of, self._client.api, str(self.nodes[node].container.id), command)
         if code != 0:
             last = text.splitlines()[-1] if text else "no word"
             raise DeployError(f"{' '.join(command)} on {node} exited with {code}: {last}")

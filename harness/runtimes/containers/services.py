@@ -92,17 +92,17 @@ class Services:
 
     def control(self, node: NodeId) -> "ServiceControl":
         """The substitute for a control channel."""
-        return ServiceControl(node, self.services[node].hello, self._told)
+        return ServiceControl(node, self.services[node].hello, self._output_of)
 
     def control_port(self, node: NodeId) -> int | None:
         """Return None: the harness dials it as clients do."""
         return None
 
-    async def _told(self, node: NodeId, command: list[str]) -> str:
+    async def _output_of(self, node: NodeId, command: list[str]) -> str:
         if self.run_in is None:
             raise DeployError(f"{node} is not deployed")
-        told: str = await self.run_in(node, command)
-        return told
+        output: str = await self.run_in(node, command)
+        return output
 
 
 def service_ways(cluster: ServiceCluster) -> tuple[tuple[str, NodeId], ...]:
@@ -141,9 +141,9 @@ async def answers(port: int, hello: bytes, within_s: float) -> str | None:
 class ServiceControl(Foreign):
     """The `NodeControl` of a server that knows nothing of Seamark."""
 
-    def __init__(self, node: NodeId, hello: bytes, told: Callable[[NodeId, list[str]], Any]) -> None:
+    def __init__(self, node: NodeId, hello: bytes, output: Callable[[NodeId, list[str]], Any]) -> None:
         super().__init__(node)
-        self._hello, self._told = hello, told
+        self._hello, self._output_of = hello, output
         self._port = 0
 
     def at(self, host: str, port: int) -> None:
@@ -166,9 +166,9 @@ class ServiceControl(Foreign):
     async def clocks(self) -> Clocks:
         """The server's wall clock; the other reading is the harness's own clock, which is also the machine's."""
         before_ns = time.monotonic_ns()
-        told = await self._told(self._node, ["date", "+%s%N"])
+        output = await self._output_of(self._node, ["date", "+%s%N"])
         now_ns = (before_ns + time.monotonic_ns()) // 2
-        return Clocks(0, 0, now_ns, 0, int(told.strip()))
+        return Clocks(0, 0, now_ns, 0, int(output.strip()))
 
     async def counters(self) -> Counters:
         """Zero counts: the server counts nothing."""

@@ -246,7 +246,7 @@ class Incoming(asyncio.Protocol):
         self._splitter = Splitter(HANDSHAKE_MAX)
         self._unread = 0
         self._handled = 0  # Frames handled, and those reported to the source.
-        self._told = 0
+        self._credited = 0
         self._is_full = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -323,6 +323,10 @@ class Incoming(asyncio.Protocol):
 
     def _count(self) -> None:
         self._handled += 1
-        if self._handled - self._told >= _CREDIT_FRAMES and self.answers is None and not self._transport.is_closing():
-            self._told = self._handled
+        if (
+            self._handled - self._credited >= _CREDIT_FRAMES
+            and self.answers is None
+            and not self._transport.is_closing()
+        ):
+            self._credited = self._handled
             self._transport.write(encode_frame(Credit(self._handled)))

@@ -33,18 +33,18 @@ def supervise(live: Callable[[Callable[[int, int | None], None]], None]) -> NoRe
         signal.signal(number, stop)
     gc.freeze()  # Objects loaded before the fork are never garbage in any life.
     while True:
-        asked, asking = os.pipe()
+        reading, writing = os.pipe()
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         child = os.fork()
         if child == 0:
-            os.close(asked)
-            _be_child(live, asking)
-        os.close(asking)
+            os.close(reading)
+            _be_child(live, writing)
+        os.close(writing)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         status = _await(child)
         child = 0
-        answer = os.read(asked, _AFTER.size)
-        os.close(asked)
+        answer = os.read(reading, _AFTER.size)
+        os.close(reading)
         if len(answer) == _AFTER.size:
             _wait(_AFTER.unpack(answer)[0] / 1e9)
         else:
@@ -57,10 +57,10 @@ def _wait(duration_s: float) -> None:
     select.select([], [], [], duration_s)
 
 
-def _be_child(live: Callable[[Callable[[int, int | None], None]], None], asking: int) -> NoReturn:
+def _be_child(live: Callable[[Callable[[int, int | None], None]], None], writing: int) -> NoReturn:
     def leave(code: int, after_ns: int | None) -> None:
         if after_ns is not None:
-            os.write(asking, _AFTER.pack(max(0, after_ns)))
+            os.write(writing, _AFTER.pack(max(0, after_ns)))
         os._exit(code)
 
     for number in _SIGNALS:

@@ -18,11 +18,11 @@ def through(name: str, relation: Any = "watermark") -> tuple[Step, Step]:
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("s1@120", ("s1 was told: all up to 120",)),
-        ("s1/3@120", ("s1/3 was told: all up to 120",)),
-        ("W s1/327", ("s1 was told: all up to 327",)),
-        ("Tim@5", ("Tim was told: all up to 5",)),
-        ("T9@7", ("T9 was told: all up to 7",)),
+        ("s1@120", ("watermark 120 to s1",)),
+        ("s1/3@120", ("watermark 120 to s1/3",)),
+        ("W s1/327", ("watermark 327 to s1",)),
+        ("Tim@5", ("watermark 5 to Tim",)),
+        ("T9@7", ("watermark 7 to T9",)),
         ("checkpoint", ("what was announced as complete",)),
         ("T", ("what was announced as complete",)),
     ],

@@ -76,23 +76,23 @@ def series(tmp_path: Path) -> Series:
 
 
 @pytest.mark.parametrize(
-    ("at_ms", "frontier", "delivered", "told"),
+    ("at_ms", "frontier", "delivered", "watermark"),
     [(5, None, None, None), (15, 0.1, 0.1, None), (24, 0.2, 0.2, None), (30.5, 0.3, 0.2, 0.2), (45, 0.4, 0.4, 0.2),
      (55, 0.5, 0.3, 0.2), (65, 0.6, 0.3, 0.5), (75, 0.7, 0.3, 0.4), (400, 1.0, 0.3, 0.4)],
 )  # fmt: skip
 def test_each_stair_stands_where_it_stood(
-    series: Series, at_ms: float, frontier: float | None, delivered: float | None, told: float | None
+    series: Series, at_ms: float, frontier: float | None, delivered: float | None, watermark: float | None
 ) -> None:
     plot = drawn(series)[0]
-    assert plot.title == "What s1 was told, by position"
-    found = tuple(share_at(plot, kind, at_ms) for kind in ("frontier", "delivered", "told"))
-    assert found == (frontier, delivered, told)
+    assert plot.title == "Watermarks of s1, by position"
+    found = tuple(share_at(plot, kind, at_ms) for kind in ("frontier", "delivered", "watermark"))
+    assert found == (frontier, delivered, watermark)
 
 
 def test_a_subscriber_without_rows_has_the_other_stairs(series: Series) -> None:
     plot = drawn(series)[1]
-    assert [curve.kind for curve in plot.curves] == ["line frontier", "line told"]
-    assert share_at(plot, "told", 90) == 0.9
+    assert [curve.kind for curve in plot.curves] == ["line frontier", "line watermark"]
+    assert share_at(plot, "watermark", 90) == 0.9
     assert plot.top == 10
     assert [tick.text for tick in plot.ticks] == ["0", "5", "10"]
 
@@ -118,20 +118,22 @@ def test_of_many_subscribers_those_with_findings_are_drawn(tmp_path: Path) -> No
     names = [f"s{n}" for n in range(LINES_MAX + 2)]
     series = written(tmp_path, *(event(n + 1, "watermark", 100, subscriber=name) for n, name in enumerate(names)))
     plots = drawn(series, {"s5": [0]})
-    assert [plot.title.split()[1] for plot in plots] == ["s0", "s1", "s2", "s5"]
+    assert [plot.title for plot in plots] == [f"Watermarks of {name}, by position" for name in ("s0", "s1", "s2", "s5")]
     assert plots[0].note.endswith("; 2 more subscribers are not drawn")
 
 
 def test_a_run_without_watermarks_has_no_stairs(tmp_path: Path) -> None:
     series = written(tmp_path, event(5, "row", 100))
-    assert not any("told" in plot.title or "quantiles" in plot.title for plot in overview(series, is_closed=True).plots)
+    assert not any(
+        "Watermarks of" in plot.title or "quantiles" in plot.title for plot in overview(series, is_closed=True).plots
+    )
 
 
 def test_without_a_source_positions_are_those_that_came(tmp_path: Path) -> None:
     write_history([event(10, "row", 7), event(20, "watermark", 9), Mark(END, "end")], tmp_path / "history")
     (plot,) = drawn(read_series(tmp_path / "history", None))
     assert plot.top == 2
-    assert (share_at(plot, "delivered", 30), share_at(plot, "told", 30)) == (0.5, 1.0)
+    assert (share_at(plot, "delivered", 30), share_at(plot, "watermark", 30)) == (0.5, 1.0)
 
 
 pairs = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=6)

@@ -32,15 +32,15 @@ def edn_lines(records: Iterable[Evidence]) -> Iterator[str]:
 
     Raises HistoryError if an operation completes that was never invoked.
     """
-    asked: dict[int, Invoke] = {}
+    requested: dict[int, Invoke] = {}
     index = 0
     for record in records:
         if isinstance(record, Invoke | Complete):
-            invoke = record if isinstance(record, Invoke) else asked.pop(record.index, None)
+            invoke = record if isinstance(record, Invoke) else requested.pop(record.index, None)
             if invoke is None:
                 raise HistoryError(f"operation {record.index} completes, and was not invoked before; mend the history")
             if isinstance(record, Invoke):
-                asked[record.index] = record
+                requested[record.index] = record
             yield to_edn(_map(record, invoke, index))
             index += 1
 

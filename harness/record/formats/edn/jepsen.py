@@ -126,9 +126,9 @@ class Pairing:
         mops = _mops(each)
         if mops is None and each.f == "txn" and not _is_of_steps(each.value):
             raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
-        asked = None if mops is None else _without_results(mops)
-        value = each.value if asked is None else None
-        opened = Open(each.place, self._count, each.f, value, asked)
+        requested = None if mops is None else _without_results(mops)
+        value = each.value if requested is None else None
+        opened = Open(each.place, self._count, each.f, value, requested)
         others = self._open.get(process)
         if others is None:
             others = self._open[process] = []
@@ -139,8 +139,8 @@ class Pairing:
             self._overlap_count += 1
         others.append(opened)
         self._count += 1
-        f = each.f or ("operation" if asked is None else "txn")
-        return Invoke(opened.number, each.time_ns, each.time_ns, process, f, value, asked)
+        f = each.f or ("operation" if requested is None else "txn")
+        return Invoke(opened.number, each.time_ns, each.time_ns, process, f, value, requested)
 
     def resume(self, process: int, opened: Open) -> None:
         """Continue an operation that was invoked elsewhere."""

@@ -32,7 +32,7 @@ def read_jepsen_log(path: Path) -> Iterator[Evidence]:
 
 def _maps(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Json]]:
     """The maps of the lines, each with its place."""
-    asked: dict[str, Json] = {}
+    requested: dict[str, Json] = {}
     known: dict[bytes, Json] = {}
     for number, line in enumerate(lines, start=1):
         place = f"line {number}"
@@ -49,9 +49,9 @@ def _maps(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Json]]:
         except ValueError as problem:
             raise HistoryError(f"{path}, {place}: {problem}") from None
         if kind == ":invoke":
-            asked[process] = value
+            requested[process] = value
         elif kind != ":ok" and error is None and isinstance(value, str) and value[:1] == ":":
-            value, error = asked.get(process), value
+            value, error = requested.get(process), value
         yield (
             place,
             {

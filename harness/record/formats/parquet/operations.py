@@ -194,11 +194,11 @@ def _is_read_of_list(mop: MicroOp) -> bool:
     return mop.f == "r" and (mop.value is None or isinstance(mop.value, list))
 
 
-def same_request(asked: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...]) -> bool:
+def same_request(requested: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...]) -> bool:
     """True if both are the same transaction, except for the results of reads."""
-    if asked is None or len(asked) != len(answered):
+    if requested is None or len(requested) != len(answered):
         return False
-    for a, b in zip(asked, answered, strict=True):
+    for a, b in zip(requested, answered, strict=True):
         if a.f != b.f or a.table != b.table or a.lock != b.lock or not is_identical(a.key, b.key):
             return False
         if a.f != "r" and not is_identical(a.value, b.value):
@@ -221,23 +221,23 @@ def _name(row: Row) -> str:
 
 
 def _ops_table(rows: Sequence[Row]) -> pa.Table:
-    asked = [row.invoke for row in rows]
+    requested = [row.invoke for row in rows]
     done = [Complete(row.invoke.index, 0, "info") if row.complete is None else row.complete for row in rows]
     is_open = [row.complete is None for row in rows]
     columns: dict[str, list[object]] = {
-        "index": [each.index for each in asked],
-        "process": [each.process for each in asked],
+        "index": [each.index for each in requested],
+        "process": [each.process for each in requested],
         "outcome": [OUTCOMES[each.outcome] for each in done],
-        "f": [each.f for each in asked],
-        "invoke_value": [None if each.value is None else _json(each.value) for each in asked],
+        "f": [each.f for each in requested],
+        "invoke_value": [None if each.value is None else _json(each.value) for each in requested],
         "value": [None if each.value is None else _json(each.value) for each in done],
-        "intended_ns": [each.intended_ns for each in asked],
-        "invoke_ns": [each.time_ns for each in asked],
+        "intended_ns": [each.intended_ns for each in requested],
+        "invoke_ns": [each.time_ns for each in requested],
         "complete_ns": [None if no else each.time_ns for no, each in zip(is_open, done, strict=True)],
         "after": [row.after for row in rows],
         "invoke_seq": [row.invoke_seq for row in rows],
         "complete_seq": [row.complete_seq for row in rows],
-        "is_txn": [each.mops is not None for each in asked],
+        "is_txn": [each.mops is not None for each in requested],
         "has_result": [each.mops is not None for each in done],
         "cluster": [None] * len(rows),
     }

@@ -77,9 +77,12 @@ def _event(row: Row, names: NamedValues) -> tuple[int, Evidence]:
 
 def _operation(row: Row, mops: list[dict[str, Json]]) -> Iterator[tuple[int, Evidence]]:
     """An operation's invocation, and its completion if it has one."""
-    asked = [{**mop, "value": None} if mop["f"] == "r" else mop for mop in mops]
+    requested = [{**mop, "value": None} if mop["f"] == "r" else mop for mop in mops]
     invoke = {"time_ns": row["invoke_ns"], "value": _json(row["invoke_value"])}
-    yield row["invoke_seq"], _record(Invoke, {**row, **invoke, "mops": _mop_cells(asked) if row["is_txn"] else None})
+    yield (
+        row["invoke_seq"],
+        _record(Invoke, {**row, **invoke, "mops": _mop_cells(requested) if row["is_txn"] else None}),
+    )
     if row["complete_seq"] is not None:
         outcome = _OUTCOMES[row["outcome"]]
         complete = {"time_ns": row["complete_ns"], "outcome": outcome, "value": _json(row["value"])}

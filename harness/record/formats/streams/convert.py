@@ -24,7 +24,7 @@ from harness.record.formats.parquet.limits import stream_batches
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.formats.parquet.tables import reading
 from harness.record.formats.promise_file import Promised
-from harness.record.formats.streams.line import StreamFormat, Told
+from harness.record.formats.streams.line import Content, StreamFormat
 from harness.record.formats.streams.positions import Positions
 from harness.record.store import HISTORY
 
@@ -85,9 +85,9 @@ def _promises(form: StreamFormat) -> Iterator[Promise]:
     for rule, number in sorted(RULE_IDS.items(), key=lambda each: each[1]):
         text = NAMES[rule]
         if rule in NEED_SOURCE:
-            text = f"{text} Cannot be told without the operations of the source."
+            text = f"{text} Cannot be judged without the operations of the source."
         elif rule in NEED_OPENS and not form.has_opens:
-            text = f"{text} Cannot be told where sessions do not say where they begin."
+            text = f"{text} Cannot be judged where sessions do not say where they begin."
         else:
             yield Promise(id=number, text=text, source=form.name, forbids=(rule,), is_purpose=False, check=CHECKER)
             continue
@@ -115,10 +115,10 @@ class Survey:
         self._sizes: dict[Json, tuple[tuple[str, int], ...]] = {}
         self._unended: dict[Json, None] = {}
         self._is_ended_early = False  # Ends do not follow their rows: they came by another path, and mark nothing.
-        for place, told in self._every():
+        for place, content in self._every():
             try:
-                _require_sense(told)
-                self._take(place, told)
+                _require_sense(content)
+                self._take(place, content)
             except ValueError as error:
                 raise HistoryError(f"{path}, {place}: {error}") from None
 
@@ -127,52 +127,54 @@ class Survey:
         numbers: dict[tuple[str, Json], int] = {}
         counts: dict[str, int] = {}
         sent: dict[tuple[str, Json], int] = {}
-        for place, (_, told) in enumerate(self._every()):
-            who = (told.subscriber, told.session)
-            is_end = told.kind == "unit"
-            if is_end and (self._is_ended_early or told.unit not in self._units or not sent):
+        for place, (_, content) in enumerate(self._every()):
+            who = (content.subscriber, content.session)
+            is_end = content.kind == "unit"
+            if is_end and (self._is_ended_early or content.unit not in self._units or not sent):
                 continue
             if is_end:
                 who = next(reversed(sent))
-            time_ns = place if told.time_ns is None else told.time_ns
+            time_ns = place if content.time_ns is None else content.time_ns
             if who not in numbers:
                 numbers[who] = self._session(who, counts)
                 sent[who] = 0
                 if who in self._lowest and who not in self._open:
                     yield self._opening(who, numbers[who], time_ns)
                     sent[who] = 1
-            yield self._event(told._replace(kind="commit", unit=None) if is_end else told, who, numbers, sent, time_ns)
+            yield self._event(
+                content._replace(kind="commit", unit=None) if is_end else content, who, numbers, sent, time_ns
+            )
             sent[who] += 1
         yield Footer(0, "imported")
 
-    def _every(self) -> Iterator[tuple[str, Told]]:
+    def _every(self) -> Iterator[tuple[str, Content]]:
         for place, line in _lines(self._path):
             try:
-                for told in self._form.told(line):
-                    yield place, told
+                for content in self._form.read(line):
+                    yield place, content
             except ValueError as error:
                 raise HistoryError(f"{self._path}, {place}: {error}") from None
 
-    def _take(self, place: str, told: Told) -> None:
-        if told.kind == "unit":
-            self._end(told.unit, told.sizes)
+    def _take(self, place: str, content: Content) -> None:
+        if content.kind == "unit":
+            self._end(content.unit, content.sizes)
             return
-        if told.collection is not None:
-            self._collections.add(told.collection)
-        if told.unit is not None:
-            unit = told.unit
+        if content.collection is not None:
+            self._collections.add(content.collection)
+        if content.unit is not None:
+            unit = content.unit
             self._is_ended_early |= unit in self._sizes
             self._units.setdefault(unit, len(self._units) + 1)
             self._unended[unit] = None
-        who = (told.subscriber, told.session)
-        if told.kind == "open":
+        who = (content.subscriber, content.session)
+        if content.kind == "open":
             self._open.add(who)
-        if told.position is None or told.kind not in _EVENTS:
+        if content.position is None or content.kind not in _EVENTS:
             return
         try:
-            key = self.positions.take(told.position, place)
+            key = self.positions.take(content.position, place)
         except ValueError as error:
-            what = "watermark" if told.kind == "watermark" else "position"
+            what = "watermark" if content.kind == "watermark" else "position"
             raise HistoryError(
                 f"{self._path}, {place}: {str(error).replace('its position', f'its {what}', 1)}"
             ) from None
@@ -196,29 +198,29 @@ class Survey:
 
     def _event(
         self,
-        told: Told,
+        content: Content,
         who: tuple[str, Json],
         numbers: dict[tuple[str, Json], int],
         sent: dict[tuple[str, Json], int],
         time_ns: int,
     ) -> StreamEvent:
         position = None
-        if told.position is not None and told.kind in _EVENTS:
-            position = self.positions.number(self.positions.take(told.position, ""))
+        if content.position is not None and content.kind in _EVENTS:
+            position = self.positions.number(self.positions.take(content.position, ""))
         return StreamEvent(
             time_ns,
             who[0],
             numbers[who],
             sent[who],
-            told.kind,
-            span=told.span,
-            key=told.key,
-            value=told.value,
+            content.kind,
+            span=content.span,
+            key=content.key,
+            value=content.value,
             position=position,
-            ordinal=told.ordinal,
-            epoch=told.epoch,
-            unit=None if told.unit is None else self._units[told.unit],
-            unit_rows=told.unit_rows if told.unit_rows is not None else self._size(told.unit),
+            ordinal=content.ordinal,
+            epoch=content.epoch,
+            unit=None if content.unit is None else self._units[content.unit],
+            unit_rows=content.unit_rows if content.unit_rows is not None else self._size(content.unit),
         )
 
     def _size(self, unit: Json) -> int | None:
@@ -229,16 +231,16 @@ class Survey:
         return sum(count for name, count in sizes if name in self._collections) or None
 
 
-def _require_sense(told: Told) -> None:
+def _require_sense(content: Content) -> None:
     """Raise ValueError for values that no event can have."""
-    if told.position is None and told.kind in {"row", "watermark"}:
-        raise ValueError(f"a {told.kind} without a position")
-    if isinstance(told.unit, list | dict):
+    if content.position is None and content.kind in {"row", "watermark"}:
+        raise ValueError(f"a {content.kind} without a position")
+    if isinstance(content.unit, list | dict):
         raise ValueError("its unit, or transaction, is neither a text nor a number")
-    sizes = [told.unit_rows or 0, *(count for _, count in told.sizes)]
+    sizes = [content.unit_rows or 0, *(count for _, count in content.sizes)]
     if max(sizes) > UNIT_MAX or min(sizes) < 0:
         raise ValueError(f"a unit of so many rows: the limit is {UNIT_MAX:,}")
-    if any(abs(number or 0) > _INT_MAX for number in (told.ordinal, told.epoch, told.time_ns)):
+    if any(abs(number or 0) > _INT_MAX for number in (content.ordinal, content.epoch, content.time_ns)):
         raise ValueError("one of its numbers does not fit into 64 bits")
 
 

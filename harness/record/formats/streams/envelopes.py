@@ -12,7 +12,7 @@ import msgspec
 
 from harness.core.promises import StreamContract
 from harness.core.record import Json
-from harness.record.formats.streams.line import DELETED, StreamFormat, Told, inside
+from harness.record.formats.streams.line import DELETED, Content, StreamFormat, inside
 
 _SNAPSHOT: Final = "r"
 _CHANGES: Final = ("c", "u", "d", _SNAPSHOT)
@@ -46,17 +46,17 @@ DEBEZIUM_CONTRACT: Final = StreamContract(
 )
 
 
-def crdb_told(line: Json) -> Iterator[Told]:
+def crdb_lines(line: Json) -> Iterator[Content]:
     """A row, a resolved timestamp, or all messages of a webhook's payload. Raises ValueError for any other line."""
     payload = inside(line, "payload")
     if isinstance(payload, list):
         for each in payload:
-            yield from crdb_told(each)
+            yield from crdb_lines(each)
         return
     around, message = _message(line)
     span = _span(around)
     if "resolved" in message:
-        yield Told("watermark", position=message["resolved"], span=span)
+        yield Content("watermark", position=message["resolved"], span=span)
         return
     if "after" not in message or "updated" not in message:
         raise ValueError(
@@ -70,10 +70,10 @@ def crdb_told(line: Json) -> Iterator[Told]:
         )
     topic = around.get("topic", message.get("topic"))
     value = DELETED if message["after"] is None else message["after"]
-    yield Told("row", [topic, key] if topic is not None else key, value, message["updated"], span=span)
+    yield Content("row", [topic, key] if topic is not None else key, value, message["updated"], span=span)
 
 
-def debezium_told(line: Json) -> Iterator[Told]:
+def debezium_lines(line: Json) -> Iterator[Content]:
     """A change, a row of a snapshot, or the end of a transaction; nothing for a heartbeat or a tombstone.
 
     Raises ValueError for any other line.
@@ -81,7 +81,7 @@ def debezium_told(line: Json) -> Iterator[Told]:
     around, message = _message(line)
     if "status" in message and "id" in message:
         if message["status"] == "END":
-            yield Told("unit", unit=message["id"], sizes=tuple(_sizes(message)))
+            yield Content("unit", unit=message["id"], sizes=tuple(_sizes(message)))
         return
     operation = message.get("op")
     if operation in _SILENT or (operation is None and set(message) <= {"ts_ms", "ts_us", "ts_ns"}):
@@ -90,7 +90,7 @@ def debezium_told(line: Json) -> Iterator[Told]:
         raise ValueError('it is no change event: it has no op such as "c", "u", "d", "r" with a source')
     collection = _collection(message)
     value = DELETED if message.get("after") is None else message["after"]
-    yield Told(
+    yield Content(
         "backfill" if operation == _SNAPSHOT else "row",
         [collection, _key(around, message)],
         value,
@@ -174,6 +174,6 @@ def _number(value: Json) -> int | None:
 
 
 ENVELOPES: Final = {
-    "crdb": StreamFormat("crdb", CRDB_CONTRACT, crdb_told),
-    "debezium": StreamFormat("debezium", DEBEZIUM_CONTRACT, debezium_told),
+    "crdb": StreamFormat("crdb", CRDB_CONTRACT, crdb_lines),
+    "debezium": StreamFormat("debezium", DEBEZIUM_CONTRACT, debezium_lines),
 }

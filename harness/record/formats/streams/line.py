@@ -9,7 +9,7 @@ from harness.core.record import Json
 DELETED = "(deleted)"  # The value of a row that reports its key as deleted.
 
 
-class Told(NamedTuple):
+class Content(NamedTuple):
     """One event, or the end of a unit. `session`, `unit` and `position` are as in the file.
 
     Kind "unit" ends a transaction, with its number of rows in each collection. It is not an event.
@@ -34,12 +34,12 @@ class Told(NamedTuple):
 class StreamFormat(NamedTuple):
     """The format of a foreign stream: its name, its contract, and the reader of its lines.
 
-    `told` raises ValueError with the problem of a line. `has_opens`: sessions report their start.
+    `read` raises ValueError with the problem of a line. `has_opens`: sessions report their start.
     """
 
     name: str
     contract: StreamContract
-    told: Callable[[Json], Iterator[Told]]
+    read: Callable[[Json], Iterator[Content]]
     has_opens: bool = False
 
 

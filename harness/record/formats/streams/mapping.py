@@ -17,7 +17,7 @@ from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.record.formats.promise_file import document, known, struct_of
 from harness.record.formats.streams.envelopes import ENVELOPES
-from harness.record.formats.streams.line import DELETED, StreamFormat, Told, inside
+from harness.record.formats.streams.line import DELETED, Content, StreamFormat, inside
 
 SKIP: Final = "skip"
 _PARTS: Final = ("fields", "kinds", "stream", "one_session", "time_unit")
@@ -66,7 +66,7 @@ def stream_format(name: str) -> StreamFormat:
 def mapped(name: str, mapping: Mapping) -> StreamFormat:
     """The format of that name, as described by such a mapping."""
     has_opens = mapping.fields.kind is not None and "open" in {*mapping.kinds.values(), *_own_kinds(mapping)}
-    return StreamFormat(name, mapping.stream, partial(_told, mapping), has_opens)
+    return StreamFormat(name, mapping.stream, partial(_read, mapping), has_opens)
 
 
 def read_mapping(path: Path) -> Mapping:
@@ -122,7 +122,7 @@ def _own_kinds(mapping: Mapping) -> tuple[str, ...]:
     return () if mapping.kinds else KINDS
 
 
-def _told(mapping: Mapping, line: Json) -> Iterator[Told]:
+def _read(mapping: Mapping, line: Json) -> Iterator[Content]:
     """The event of one line, if any. Raises ValueError."""
     if not isinstance(line, dict):
         raise ValueError("it is no object")
@@ -140,7 +140,7 @@ def _told(mapping: Mapping, line: Json) -> Iterator[Told]:
         raise ValueError(f"a {kind} without a position ({named})")
     value = inside(line, fields.value) if fields.value is not None else None
     at = _number(line, fields.time)
-    yield Told(
+    yield Content(
         kind,
         key,
         DELETED if is_row and fields.value is not None and value is None else value,

@@ -65,8 +65,8 @@ class Positions:
         if self._kind is None:
             self._kind, self._first = found.kind, place
         if found.kind != self._kind:
-            told = f"its position is one of {found.kind}, and that of {self._first} one of {self._kind}"
-            raise ValueError(f"{told}: they cannot be compared")
+            problem = f"its position is one of {found.kind}, and that of {self._first} one of {self._kind}"
+            raise ValueError(f"{problem}: they cannot be compared")
         if abs(found.wall) > _MOST:
             raise ValueError("its position is beyond 62 bits")
         key = (found.wall, found.counter)

@@ -18,7 +18,7 @@ _ENDED_WITHIN_S: Final = 5.0
 _POLL_S: Final = 0.02
 
 
-def told(api: docker.APIClient, container: str, command: list[str]) -> tuple[int | None, str]:
+def output_of(api: docker.APIClient, container: str, command: list[str]) -> tuple[int | None, str]:
     """The exit code of a command in a container, and its output on both streams; no code if it does not end.
 
     Raises the exceptions of docker's SDK.

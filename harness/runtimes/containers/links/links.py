@@ -90,16 +90,16 @@ class Toxiproxy:
 
     def proxies(self) -> dict[str, Proxy]:
         """All proxies, by name."""
-        return {name: _proxy(each) for name, each in self._told("/proxies").items()}
+        return {name: _proxy(each) for name, each in self._fetched("/proxies").items()}
 
-    def _told(self, path: str) -> Mapping[str, Any]:
+    def _fetched(self, path: str) -> Mapping[str, Any]:
         try:
-            told = self._ask(self._server.get, path).json()
+            answer = self._ask(self._server.get, path).json()
         except requests.JSONDecodeError:
-            told = None
-        if not isinstance(told, dict):
+            answer = None
+        if not isinstance(answer, dict):
             raise self._failed(path, b"the answer is not Toxiproxy's")
-        return told
+        return answer
 
     def _ask(
         self,
@@ -136,6 +136,6 @@ def _path(name: str) -> str:
     return f"/proxies/{quote(name, safe='')}"
 
 
-def _proxy(told: Mapping[str, Any]) -> Proxy:
-    toxics = tuple(Toxic(each["name"], each["type"], each["stream"], each["attributes"]) for each in told["toxics"])
-    return Proxy(told["listen"], told["upstream"], told["enabled"], toxics)
+def _proxy(answer: Mapping[str, Any]) -> Proxy:
+    toxics = tuple(Toxic(each["name"], each["type"], each["stream"], each["attributes"]) for each in answer["toxics"])
+    return Proxy(answer["listen"], answer["upstream"], answer["enabled"], toxics)
