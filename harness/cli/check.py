@@ -82,7 +82,7 @@ def _of_run(run: Path, start: EngineStart, html: Path | None, *, model: str | No
     try:
         store_report(run, report)
     except OSError as error:
-        note = f"{run}: the report cannot be stored ({error.strerror})"
+        note = f"{run}: the report could not be stored ({error.strerror})"
         if html is not None:
             raise NotStored(f"{note}, nor its page written: copy the run") from None
         standard_error().print(plain(f"seamark: {note}"), soft_wrap=True)

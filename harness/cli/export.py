@@ -35,7 +35,9 @@ def export(
     EDN has operations only: records that it leaves out are counted on standard error.
     """
     if output is not None and output.exists():
-        raise ScenarioError(f"{output}: it is there already; choose another file with --output, or remove it")
+        raise ScenarioError(
+            f"{output}: it already exists, and is not overwritten; choose another file with --output, or remove it"
+        )
     with temporary_folder("export") as folder:
         # Errors in the history are reported before anything is written.
         loaded = load(path, folder, LocalEngine)

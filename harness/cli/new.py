@@ -28,7 +28,7 @@ def new(
         with path.open("x", encoding="utf-8") as file:
             file.write(named(name))
     except FileExistsError:
-        raise ScenarioError(f"{path}: is there already, and stays as it is: choose another name") from None
+        raise ScenarioError(f"{path}: already exists; not overwritten: choose another name") from None
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be written ({error.strerror})") from None
     console = Console(highlight=False)

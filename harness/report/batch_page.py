@@ -102,7 +102,7 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
     ]
     lines += [*table(("promise", "", "runs", "witnesses"), promised), ""] if promised else []
     faults = [(escaped(kind), *(f"{number:,}" for number in numbers)) for kind, numbers in _faults(reports)]
-    lines += [*table(("fault", "planned", "bit", "ok", "fail", "unknown"), faults), ""] if faults else []
+    lines += [*table(("fault", "planned", "took effect", "ok", "fail", "unknown"), faults), ""] if faults else []
     return "\n".join([*lines, ""])
 
 

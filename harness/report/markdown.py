@@ -121,6 +121,6 @@ def summary(report: Report) -> str:
             (escaped(each.kind), *(f"{n:,}" for n in (each.planned, each.effective, each.ok, each.fail, each.info)))
             for each in report.faults
         ]
-        lines += [*table(("fault", "planned", "bit", "ok", "fail", "unknown"), faults), ""]
+        lines += [*table(("fault", "planned", "took effect", "ok", "fail", "unknown"), faults), ""]
     lines += [f"- {label}: {command(text)}" for label, text in commands(report)]
     return "\n".join([*lines, ""])

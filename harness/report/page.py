@@ -163,7 +163,7 @@ def headline(finding: FindingRow) -> str:
     rest = len(names) - (NAMED_MAX - 1)
     named = [*names[: NAMED_MAX - 1], f"{rest} more"] if len(names) > NAMED_MAX else names
     listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]}"
-    return f"In a circle, {listed} each come before the next, and the last before the first: no order allows that."
+    return f"{listed} form a cycle: each comes before the next, so each comes before itself."
 
 
 def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **names: object) -> str:

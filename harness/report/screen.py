@@ -68,8 +68,8 @@ def commands(report: Report) -> Commands:
 
 def _body(report: Report) -> Iterable[Text | Table]:
     operations = "  ".join(f"{kind} {count:,}" for kind, count in report.operations.items())
-    took = "  ".join(f"{what} {seconds:.1f} s" for what, seconds in report.seconds.items())
-    yield plain(f"  {report.duration_s or 0:.1f} s  {operations}    took {took}")
+    took = ", ".join(f"{what} took {seconds:.1f} s" for what, seconds in report.seconds.items())
+    yield plain(f"  {report.duration_s or 0:.1f} s  {operations}    {took}")
     if report.faults:
         yield Text()
         yield _fault_table(report)
@@ -104,7 +104,7 @@ def _table(*headings: str) -> Table:
 
 
 def _fault_table(report: Report) -> Table:
-    table = _table("fault", "planned", "bit", "ok", "fail", "unknown")
+    table = _table("fault", "planned", "took effect", "ok", "fail", "unknown")
     for row in report.faults:
         counts = (row.planned, row.effective, row.ok, row.fail, row.info)
         table.add_row("", plain(row.kind), *(f"{count:,}" for count in counts))
@@ -123,11 +123,11 @@ def _promises(report: Report) -> Iterable[Text | Table]:
     held = [row for row in rows if row.verdict == "holds"]
     if held:
         least = min(held, key=lambda row: row.witnesses)
-        times = f"each witnessed {least.witnesses:,} times or more ({least.id})"
-        yield plain(f"  {len(held)} promises hold, {times}: {', '.join(row.id for row in held)}")
+        fewest = f"fewest witnesses: {least.witnesses:,} ({least.id})"
+        yield plain(f"  {len(held)} promises hold; {fewest}: {', '.join(row.id for row in held)}")
     idle = [f"{row.id} ({row.witnesses})" for row in rows if row.verdict == "not-exercised"]
     if idle:
-        yield plain(f"  {len(idle)} not exercised (with so many witnesses): {', '.join(idle)}")
+        yield plain(f"  {len(idle)} not exercised (witnesses in brackets): {', '.join(idle)}")
 
 
 def _promise_table(rows: Sequence[PromiseRow]) -> Table:
@@ -146,11 +146,11 @@ def _models(report: Report) -> Iterable[Text]:
     if out or left or allowed:
         yield Text()
     if out:
-        yield plain(f"  refuted   {', '.join(out)} (the weakest models ruled out)")
+        yield plain(f"  models ruled out     {', '.join(out)} (the weakest)")
     if left:
-        yield plain(f"  possible  {', '.join(left)} (the strongest not ruled out)")
+        yield plain(f"  models not ruled out {', '.join(left)} (the strongest)")
     if allowed:
-        yield plain(f"  allowed   {', '.join(allowed)} (found, and not forbidden)")
+        yield plain(f"  seen, and permitted  {', '.join(allowed)}")
 
 
 def _finding_line(finding: FindingRow) -> Text:

@@ -182,7 +182,7 @@ def _why_stop(orders: Orders, reports: list[Report], elapsed_s: float) -> str | 
 def _composed(orders: Orders, reports: list[Report], stopped: str | None, took_s: float) -> Batch:
     verdict = worst([Verdict(report.verdict) for report in reports])
     counts = {each.value: sum(report.verdict == each.value for report in reports) for each in Verdict}
-    shown = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    shown = ", ".join(f"{counts[each.value]} {each.word}" for each in Verdict if counts[each.value])
     reason, clause = f"{len(reports)} runs: {shown}", next(_clauses(reports, verdict), None)
     declared = tuple(dict.fromkeys(goal for report in reports for goal in report.goals))
     unmet = unmet_goals([report.goals for report in reports], declared)

@@ -68,11 +68,9 @@ def carry_out(
     try:
         return store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
     except OSError as error:
-        said = f"{Verdict(report.verdict).word}, {report.reason}"
+        verdict = f"the verdict was {Verdict(report.verdict).word}, {report.reason}"
         again = f"make room and judge again: {seamark('check', run)}"
-        raise NotStored(
-            f"{run}: the report cannot be stored ({error.strerror}): {again}. Today it says {said}"
-        ) from error
+        raise NotStored(f"{run}: the report could not be stored ({error.strerror}); {verdict}; {again}") from error
 
 
 def _execute(run: Path, code: Code, *, is_fail_fast: bool, show: Callable[[str], None] | None) -> None:

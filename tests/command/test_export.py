@@ -76,7 +76,7 @@ def test_what_cannot_be_exported_is_said_in_a_line(seamark: Seamark, tmp_path: P
     (tmp_path / "there").write_text("")
     for arguments, code, told in [
         (["nowhere"], 64, "nowhere"),
-        (["h.edn", "--output", "there"], 64, "there already"),
+        (["h.edn", "--output", "there"], 64, "it already exists"),
         (["h.edn", "--output", "no/folder"], 64, "cannot be written"),
         (["h.edn", "--format", "jsnl"], 64, "'edn'"),
         (["there"], 4, "neither its beginning nor its name"),

@@ -134,7 +134,7 @@ def test_a_process_of_a_batch_that_dies_is_an_error_and_keeps_what_the_others_fo
     assert outcome.err == ""
     assert "stopped after 2 of 4 runs: a process of the batch died" in outcome.out
     verdict, opened = outcome.out.splitlines()[-2:]
-    assert "1 error, 1 valid" in verdict
+    assert "1 HARNESS ERROR, 1 PASS" in verdict
     assert opened.startswith("  open ")
 
 

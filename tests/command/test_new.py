@@ -30,7 +30,7 @@ def test_a_file_that_is_there_stays_as_it_is(seamark: Seamark, tmp_path: Path) -
     outcome = seamark("new", "shop")
     assert (outcome.code, outcome.line) == (
         64,
-        "seamark: shop.py: is there already, and stays as it is: choose another name",
+        "seamark: shop.py: already exists; not overwritten: choose another name",
     )
     assert (tmp_path / "shop.py").read_text(encoding="utf-8") == "mine"
 

@@ -100,7 +100,7 @@ def test_a_run_in_a_store_that_takes_nothing_is_judged(
     outcome = seamark("check", run_copy, "--engine", "local", "--quiet")
     assert (outcome.code, outcome.line) == (
         0,
-        f"seamark: {run_copy}: the report cannot be stored (Read-only file system)",
+        f"seamark: {run_copy}: the report could not be stored (Read-only file system)",
     )
     assert outcome.out.startswith("PASS")
     assert seamark("check", run_copy, "--engine", "local", "--html", "page.html").code == 4

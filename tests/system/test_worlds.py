@@ -171,7 +171,7 @@ def test_a_store_without_space_ends_the_run_and_what_was_recorded_is_judged(
         line = assert_one_line(harness, "No space left on device")
         assert harness.run is not None
         assert f"make room and judge again: seamark check {harness.run.relative_to(tmp_path)}" in line
-        assert "Today it says HARNESS ERROR, the run failed" in line
+        assert "the verdict was HARNESS ERROR, the run failed" in line
         assert left_of(engine, harness.child) == folders_of(tmp_path) == []
         (small_store / "ballast").unlink()
         code, report = checked(tmp_path, harness.run)

@@ -215,9 +215,9 @@ def circle(names: Sequence[str], sentence: str) -> FindingRow:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("T1", "T2"), "In a circle, T1 and T2 each come before the next"),
-        (("T1", "T2", "T3", "W s1/7"), "In a circle, T1, T2, T3 and W s1/7 each come before the next"),
-        (("T1", "T2", "T3", "T4", "T5"), "In a circle, T1, T2, T3 and 2 more each come before the next"),
+        (("T1", "T2"), "T1 and T2 form a cycle: each comes before the next"),
+        (("T1", "T2", "T3", "W s1/7"), "T1, T2, T3 and W s1/7 form a cycle: each comes before the next"),
+        (("T1", "T2", "T3", "T4", "T5"), "T1, T2, T3 and 2 more form a cycle: each comes before the next"),
     ],
 )
 def test_the_headline_of_a_long_cycle_names_all_of_few_and_counts_the_rest_of_many(

@@ -44,8 +44,8 @@ def test_few_promises_have_a_row_each() -> None:
 def test_of_many_promises_those_that_hold_share_a_line_with_the_least_witnessed() -> None:
     held = [row(number, "holds", 100 + number) for number in range(PROMISES_SHOWN)]
     text = screen(*held, row(50, "violated", 3), row(51, "unknown", 0), row(52, "not-exercised", 7))
-    assert f"{PROMISES_SHOWN} promises hold, each witnessed 100 times or more (P0): P0, P1, " in text
-    assert "1 not exercised (with so many witnesses): P52 (7)" in text
+    assert f"{PROMISES_SHOWN} promises hold; fewest witnesses: 100 (P0): P0, P1, " in text
+    assert "1 not exercised (witnesses in brackets): P52 (7)" in text
     assert "promise number 50" in text
     assert "promise number 51" in text
     assert "promise number 0" not in text
@@ -53,14 +53,14 @@ def test_of_many_promises_those_that_hold_share_a_line_with_the_least_witnessed(
 
 def test_the_weakest_models_that_are_violated_and_the_strongest_that_are_left_have_a_line_each() -> None:
     text = shown(transactions(edges=3, out=["repeatable-read"], left=["snapshot-isolation", "read-atomic"]))
-    assert "  refuted   repeatable-read (the weakest models ruled out)\n" in text
-    assert "  possible  snapshot-isolation, read-atomic (the strongest not ruled out)\n" in text
+    assert "  models ruled out     repeatable-read (the weakest)\n" in text
+    assert "  models not ruled out snapshot-isolation, read-atomic (the strongest)\n" in text
 
 
 def test_where_nothing_is_violated_only_the_strongest_model_is_named() -> None:
     text = shown(transactions(edges=3, out=[], left=["strict-serializable"]))
-    assert "possible  strict-serializable" in text
-    assert "refuted" not in text
+    assert "models not ruled out strict-serializable" in text
+    assert "models ruled out" not in text
 
 
 def test_transactions_that_do_not_depend_on_each_other_leave_no_model() -> None:
@@ -68,12 +68,14 @@ def test_transactions_that_do_not_depend_on_each_other_leave_no_model() -> None:
 
 
 def test_a_cycle_of_time_alone_rules_models_out_without_any_dependency() -> None:
-    assert "refuted   strong-read-committed" in shown(transactions(edges=0, out=["strong-read-committed"], left=[]))
+    assert "models ruled out     strong-read-committed" in shown(
+        transactions(edges=0, out=["strong-read-committed"], left=[])
+    )
 
 
 def test_what_was_found_and_is_not_forbidden_is_told_with_its_count() -> None:
     report = transactions(edges=3, out=[], left=["strict-serializable"])
     facts: dict[str, Json] = {"allowed_anomalies": {"garbage-read": 2, "G2-item": 1}}
     text = shown(msgspec.structs.replace(report, facts={"serializability": facts}))
-    assert "  allowed   garbage-read (2), G2-item (1) (found, and not forbidden)\n" in text
+    assert "  seen, and permitted  garbage-read (2), G2-item (1)\n" in text
     assert "allowed" not in shown(report)
