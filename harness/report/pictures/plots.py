@@ -187,8 +187,8 @@ def _latency(series: Series, axis: TimeAxis, edges: Int64s, hover: dict[str, Jso
             ticks=tuple(
                 Tick(HEIGHT * (1 - (power - low) / (high - low)), f"{10.0**power:g}") for power in range(low, high + 1)
             ),
-            note=f"one dot: operations within {duration(axis.span_ns / CELLS[0])} of similar latency, stronger for 5 and "
-            "for 50 of them",
+            note=f"one dot: operations within {duration(axis.span_ns / CELLS[0])} of similar latency, stronger for 5 "
+            "and for 50 of them",
             legend=tuple((f"dot {name}", name) for name, code in OUTCOMES if (outcome == code).any()),
         )
     ]
