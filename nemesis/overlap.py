@@ -1,11 +1,9 @@
 """Conflicts of faults that must not be in force together, as one would have no effect, and the plan would mislead."""
 
+from nemesis.fault import Fault
 from nemesis.plan import Step
-
-CONNECTION_FAULTS = ("reset", "limit-data")  # A datagram link has no connection for them to affect.
-LINK_FAULTS = ("cut", "stall", "delay", "bandwidth", "drop", "duplicate", "reorder", *CONNECTION_FAULTS)
-_DOWN = ("crash", "pause")  # A node in such a state neither sends nor handles anything.
-_SILENT = ("cut", "reset", "stall")  # A link in such a state carries no messages.
+from nemesis.registry import FAULTS
+from nemesis.topology import ends
 
 
 def conflict(one: Step, other: Step) -> str | None:
@@ -15,20 +13,16 @@ def conflict(one: Step, other: Step) -> str | None:
     shared = [target for target in one.targets if target in other.targets]
     if shared:
         return f"both strike {shared[0]}"
-    return _hidden(one, other) or _hidden(other, one)
+    for first, second in ((one, other), (other, one)):
+        links, nodes = FAULTS.get(first.fault), FAULTS.get(second.fault)
+        if links and nodes and links.targets.are_links and not nodes.targets.are_links:
+            return _hidden_by_nodes(first, nodes, second) or _hidden_by_links(links, first, nodes, second)
+    return None
 
 
-def ends(link: str) -> tuple[str, str]:
-    """The source and the target of a link "n1>n2"; two empty strings if it is not a link."""
-    source, arrow, target = link.partition(">")
-    return (source, target) if arrow and source and target else ("", "")
-
-
-def _hidden(links: Step, nodes: Step) -> str | None:
-    """The reason why the state of `nodes` makes a link fault ineffective, or the reverse; else None."""
-    if links.fault not in LINK_FAULTS or nodes.fault in LINK_FAULTS:
-        return None
-    if nodes.fault in _DOWN:
+def _hidden_by_nodes(links: Step, fault: Fault, nodes: Step) -> str | None:
+    """The reason why nothing is sent on any of those links, if the state of nodes is one."""
+    if fault.is_silencing:
         # At a failpoint one of the targets goes down, unknown which; otherwise they all do.
         groups = [(target,) for target in nodes.targets] if "point" in nodes.args else [nodes.targets]
         for down in groups:
@@ -36,7 +30,12 @@ def _hidden(links: Step, nodes: Step) -> str | None:
                 return (
                     f"every link that {links.fault} strikes ends at {', '.join(down)}, which {nodes.fault} holds down"
                 )
-    if nodes.fault == "consumer" and links.fault in _SILENT:
+    return None
+
+
+def _hidden_by_links(links_fault: Fault, links: Step, fault: Fault, nodes: Step) -> str | None:
+    """The reason why one of those nodes handles no messages, if the state of links is one."""
+    if fault.needs_messages and links_fault.is_silencing:
         for link in links.targets:
             if ends(link)[1] in nodes.targets:
                 return f"{links.fault} keeps from {ends(link)[1]} what it should be slow to handle"

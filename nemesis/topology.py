@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from nemesis.plan import FaultName
+
 CLIENT = "client"  # The address, and the role, of all clients together.
 SUBSCRIBER = "subscriber"
 FIFO = "fifo"
@@ -59,10 +61,16 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
         return self.existing([pair for pair in pairs if kind is None or self.kind(*pair) == kind])
 
 
+def ends(link: str) -> tuple[str, str]:
+    """The source and the target of a link "n1>n2"; two empty strings if it is not a link."""
+    source, arrow, target = link.partition(">")
+    return (source, target) if arrow and source and target else ("", "")
+
+
 class Strike(msgspec.Struct, frozen=True, kw_only=True):
     """A fault without its time, as drawn by a package."""
 
-    fault: str
+    fault: FaultName
     targets: tuple[str, ...]
     args: dict[str, int | str] = {}
     # It may leave nobody able to answer: keep it short, and alone.

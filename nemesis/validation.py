@@ -7,77 +7,18 @@ Steps are numbered from 0, as in the records of a run.
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
 from harness.core.errors import ScenarioError
-from nemesis.overlap import CONNECTION_FAULTS, LINK_FAULTS, conflict, ends
-from nemesis.package import PACKAGES
+from nemesis.fault import Allowed, Fault, Range, Targets
+from nemesis.overlap import conflict
 from nemesis.plan import Plan, Step
-from nemesis.topology import CLIENT, DATAGRAM, Topology
+from nemesis.registry import FAULTS, PACKAGES
+from nemesis.topology import CLIENT, DATAGRAM, Topology, ends
 
-DATAGRAM_FAULTS = ("drop", "duplicate", "reorder")
-SECOND = 1_000_000_000
-_PROBLEMS_TOLD = 8
-
-_HOUR_NS = 3600 * SECOND
-
-
-class Range(msgspec.Struct, frozen=True):
-    """Integers from `low` to `high`."""
-
-    low: int
-    high: int
-
-
-Allowed = Range | tuple[str, ...]  # Or one of these names.
-_OF_CLUSTER: tuple[str, ...] = ()  # Failpoints depend on the cluster, and are checked there.
-
-
-class Form(msgspec.Struct, frozen=True):
-    """The arguments of one fault: required and optional ones."""
-
-    required: Mapping[str, Allowed]
-    optional: Mapping[str, Allowed]
-    some: bool = False  # At least one of the optional ones.
-
-
-FORMS: Mapping[str, Form] = MappingProxyType(
-    {
-        "cut": Form({}, {}),
-        "reset": Form({}, {}),
-        "stall": Form({}, {}),
-        "delay": Form({"latency_ns": Range(0, _HOUR_NS)}, {"jitter_ns": Range(0, _HOUR_NS)}),
-        "bandwidth": Form({"bytes_per_s": Range(1, 10**12)}, {}),
-        "limit-data": Form({"bytes": Range(1, 10**12)}, {}),
-        **dict.fromkeys(DATAGRAM_FAULTS, Form({"permille": Range(1, 1000)}, {})),
-        "crash": Form({}, {"disk": ("lost", "torn", "kept"), "point": _OF_CLUSTER}),
-        "pause": Form({}, {"point": _OF_CLUSTER}),
-        "consumer": Form({"delay_ns": Range(1, _HOUR_NS)}, {}),
-        "clock": Form(
-            {},
-            {
-                "step_ns": Range(-24 * _HOUR_NS, 24 * _HOUR_NS),
-                "drift_ppm": Range(-900_000, 900_000),
-                "freeze": Range(0, 1),
-            },
-            some=True,
-        ),
-        "disk-full": Form({}, {}),
-        "failover": Form({}, {}),
-    }
-)
-# The faults that a runtime cannot do, and the reason.
-BEYOND: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "sim": {
-            "disk-full": "a simulated disk has no size: use --runtime docker",
-            "failover": "machines find out themselves who leads: use crash",
-        },
-        "docker": dict.fromkeys(DATAGRAM_FAULTS, "links between containers are connections: use --runtime sim"),
-    }
-)
+_MOST_PROBLEMS: Final = 8  # The rest are counted.
 
 
 def plan_from_json(text: str | bytes) -> Plan:
@@ -96,11 +37,11 @@ def plan_from_json(text: str | bytes) -> Plan:
         try:
             steps.append(msgspec.convert(each, Step))
         except msgspec.ValidationError as error:
-            problems += unknown or [f"{where}: {_in_words(error)}"]
+            problems += unknown or [f"{where}: {_plainly(error)}"]
     try:
         drawn = msgspec.convert(raw.get("drawn", {}), dict[str, int | str])
     except msgspec.ValidationError as error:
-        problems.append(f"plan: field drawn: {_in_words(error)}")
+        problems.append(f"plan: field drawn: {_plainly(error)}")
     _refuse(problems)
     return Plan(steps=tuple(steps), drawn=drawn)
 
@@ -119,11 +60,12 @@ def problems(plan: Plan, topology: Topology, *, duration_ns: int | None = None, 
     """The problems of a plan, one line each: step, field, and what is allowed. Empty if it is sound."""
     found: list[str] = []
     for number, step in enumerate(plan.steps):
-        lines = [*_time_problems(step, duration_ns), *_word_problems(step)]
-        if step.fault in BEYOND[runtime]:
-            lines.append(BEYOND[runtime][step.fault])
-        elif step.fault in FORMS:
-            lines += [*_target_problems(step, topology), *_argument_problems(step, topology)]
+        lines = [*_time_problems(step, duration_ns), *_name_problems(step)]
+        fault = FAULTS.get(step.fault)
+        if fault is not None and runtime in fault.beyond:
+            lines.append(fault.beyond[runtime])
+        elif fault is not None:
+            lines += [*_target_problems(fault, step, topology), *_argument_problems(fault, step, topology)]
         found += [f"step {number} ({step.fault}): {line}" for line in lines]
     for (number, step), (later, other) in combinations(enumerate(plan.steps), 2):
         reason = conflict(step, other)
@@ -141,37 +83,37 @@ def _time_problems(step: Step, duration_ns: int | None) -> Iterator[str]:
         yield f"until_ns is {step.until_ns}: the load ends at {duration_ns}"
 
 
-def _word_problems(step: Step) -> Iterator[str]:
-    if step.fault not in FORMS:
-        yield f"fault {step.fault!r} is unknown{_hint(step.fault, FORMS)}"
+def _name_problems(step: Step) -> Iterator[str]:
+    if step.fault not in FAULTS:
+        yield f"fault {step.fault!r} is unknown{_hint(step.fault, FAULTS)}"
     if step.package not in PACKAGES:
         yield f"package {step.package!r} is unknown{_hint(step.package, PACKAGES)}"
 
 
-def _target_problems(step: Step, topology: Topology) -> Iterator[str]:
+def _target_problems(fault: Fault, step: Step, topology: Topology) -> Iterator[str]:
     if not step.targets:
         yield "targets is empty: name at least one"
     for target in [each for place, each in enumerate(step.targets) if each in step.targets[:place]]:
         yield f"targets names {target!r} twice"
     for target in dict.fromkeys(step.targets):
-        problem = (
-            _link_problem(step, target, topology) if step.fault in LINK_FAULTS else _node_problem(target, topology)
-        )
+        if fault.targets.are_links:
+            problem = _link_problem(fault, target, topology)
+        else:
+            problem = _node_problem(fault, target, topology)
         if problem is not None:
             yield problem
-        elif step.fault == "clock" and target in topology.clockless:
-            yield f"target {target!r} has no clock of its own"
 
 
-def _node_problem(target: str, topology: Topology) -> str | None:
+def _node_problem(fault: Fault, target: str, topology: Topology) -> str | None:
     if target in topology.ids():
-        return None
+        is_clockless = fault.targets is Targets.CLOCKS and target in topology.clockless
+        return f"target {target!r} has no clock of its own" if is_clockless else None
     if ">" in target:
         return f"target {target!r} is a link, and this fault strikes nodes{_hint(target, topology.ids())}"
     return f"target {target!r} is no node{_hint(target, topology.ids())}"
 
 
-def _link_problem(step: Step, target: str, topology: Topology) -> str | None:
+def _link_problem(fault: Fault, target: str, topology: Topology) -> str | None:
     links = topology.all_links()
     source, sink = ends(target)
     if not source:
@@ -182,28 +124,27 @@ def _link_problem(step: Step, target: str, topology: Topology) -> str | None:
     kind = topology.kind(source, sink)
     if kind is None:
         return f"target {target!r}: this cluster has no such link{_hint(target, links)}"
-    if step.fault in DATAGRAM_FAULTS and kind != DATAGRAM:
-        return f"target {target!r} is a {kind} link: a connection cannot {step.fault} messages; cut, stall or delay it"
-    if step.fault in CONNECTION_FAULTS and kind == DATAGRAM:
+    if fault.targets is Targets.DATAGRAMS and kind != DATAGRAM:
+        return f"target {target!r} is a {kind} link: a connection cannot {fault.name} messages; cut, stall or delay it"
+    if fault.targets is Targets.CONNECTIONS and kind == DATAGRAM:
         return f"target {target!r} is a {kind} link: it has no connection; cut, stall or drop it"
     return None
 
 
-def _argument_problems(step: Step, topology: Topology) -> Iterator[str]:
-    form = FORMS[step.fault]
-    known = {**form.required, **form.optional}
-    for name in form.required:
+def _argument_problems(fault: Fault, step: Step, topology: Topology) -> Iterator[str]:
+    known = {**fault.required, **fault.optional}
+    for name in fault.required:
         if name not in step.args:
-            yield f"args lacks {name!r}, {_allowed_words(known[name])}"
-    if form.some and not any(name in step.args for name in form.optional):
-        yield f"args needs at least one of {', '.join(form.optional)}"
+            yield f"args lacks {name!r}, {_choices(known[name])}"
+    if fault.needs_one and not any(name in step.args for name in fault.optional):
+        yield f"args needs at least one of {', '.join(fault.optional)}"
     for name, value in step.args.items():
         if name not in known:
             yield f"args has {name!r}, which is unknown{_hint(name, known)}"
             continue
         allowed = topology.points if name == "point" else known[name]
         if not _is_allowed(value, allowed):
-            yield f"args {name} is {value!r}: it must be {_allowed_words(allowed)}"
+            yield f"args {name} is {value!r}: it must be {_choices(allowed)}"
 
 
 def _is_allowed(value: int | str, allowed: Allowed) -> bool:
@@ -212,7 +153,7 @@ def _is_allowed(value: int | str, allowed: Allowed) -> bool:
     return value in allowed
 
 
-def _allowed_words(allowed: Allowed) -> str:
+def _choices(allowed: Allowed) -> str:
     if isinstance(allowed, Range):
         return f"from {allowed.low} to {allowed.high}"
     return f"one of {', '.join(allowed)}" if allowed else "left out: this cluster has no failpoints"
@@ -224,16 +165,16 @@ def _unknown_fields(where: str, raw: Mapping[str, object], form: type[Plan] | ty
             yield f"{where}: field {name!r} is unknown{_hint(name, form.__struct_fields__)}"
 
 
-def _in_words(error: msgspec.ValidationError) -> str:
+def _plainly(error: msgspec.ValidationError) -> str:
     """The message of msgspec, with its path given as a field."""
     message, _, path = str(error).partition(" - at `$.")
     return f"field {path.rstrip('`')}: {message}" if path else message
 
 
-def _hint(word: str, choices: Iterable[str]) -> str:
+def _hint(name: str, choices: Iterable[str]) -> str:
     """The nearest of the choices as a question; all choices, if none is near."""
     names = list(choices)
-    nearest = difflib.get_close_matches(word, names, 1, 0.6)
+    nearest = difflib.get_close_matches(name, names, 1, 0.6)
     if nearest:
         return f": did you mean {nearest[0]!r}?"
     return f": choose from {', '.join(names)}" if names else ""
@@ -241,5 +182,5 @@ def _hint(word: str, choices: Iterable[str]) -> str:
 
 def _refuse(lines: Sequence[str]) -> None:
     if lines:
-        more = len(lines) - _PROBLEMS_TOLD
-        raise ScenarioError("; ".join(lines[:_PROBLEMS_TOLD]) + (f"; and {more} more" if more > 0 else ""))
+        more = len(lines) - _MOST_PROBLEMS
+        raise ScenarioError("; ".join(lines[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else ""))

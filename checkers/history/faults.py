@@ -6,10 +6,6 @@ from checkers.history.intervals import Interval, merged
 from checkers.history.tables import Window
 from harness.core.columns import NEVER
 
-NODE_FAULTS = ("crash", "lost-writes", "pause", "full-disk", "failover")
-LINK_FAULTS = ("partition", "reset", "flaky-link")
-SLOW_SUBSCRIBER = "slow-subscriber"
-
 
 def span(window: Window, grace_ns: int) -> Interval:
     """The time for which that fault is an excuse."""

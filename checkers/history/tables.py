@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from checkers.columns.files import DAMAGE, damaged
 from harness.core.columns import APPEND, NAMED, NEVER
+from harness.core.promises import Excuse, Excuses
 from harness.core.record import Json
 from harness.core.verdict import Finding
 
@@ -54,7 +55,7 @@ class Sample:
 class Window:
     """A fault while it was in force; `end_ns` is NEVER if it was not healed. Targets are nodes and links ("a>b")."""
 
-    kind: str
+    excuse: Excuse
     targets: tuple[str, ...]
     begin_seq: int
     begin_ns: int
@@ -185,8 +186,8 @@ def samples(history: Path, *names: str) -> dict[str, list[Sample]]:
     return found
 
 
-def windows(history: Path) -> tuple[Window, ...]:
-    """The faults that began, by the number of their steps. Raises HistoryError."""
+def windows(history: Path, excuses: Excuses) -> tuple[Window, ...]:
+    """The faults that began, by the number of their steps, with what they excuse. Raises HistoryError."""
     begun: dict[int, Mapping[str, Any]] = {}
     effects: dict[int, int | None] = {}
     ends: dict[int, int] = {}
@@ -201,7 +202,7 @@ def windows(history: Path) -> tuple[Window, ...]:
     try:
         return tuple(
             Window(
-                kind=row["kind"],
+                excuse=excuses.get(row["kind"], Excuse.DELAYS),
                 targets=tuple(msgspec.json.decode(row["targets"], type=list[str])),
                 begin_seq=row["seq"],
                 begin_ns=row["ns"],

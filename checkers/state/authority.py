@@ -18,16 +18,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from checkers.history.faults import LINK_FAULTS, overlaps
+from checkers.history.faults import overlaps
 from checkers.history.tables import Dictionary, State, Transaction, Window, finding, states, transactions, windows
 from checkers.transactions.sentences import Name, number
 from harness.core.columns import NEVER, OK
-from harness.core.promises import Bounds
+from harness.core.promises import Bounds, Excuse, Excuses
 from harness.core.verdict import Finding, Judgement
 
 CHECKER = "authority"
 SPLIT = "split-brain"
-CRASHES = ("crash", "lost-writes", "full-disk")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +46,26 @@ class Reign:
         return next((write for write in self.writes if write.invoke_seq > seq), None)
 
 
-def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # noqa: ARG001  Every check takes a name.
+def check(
+    history: Path,
+    bounds: Bounds,
+    excuses: Excuses,
+    name: Name = number,  # noqa: ARG001  Every check takes a name.
+) -> Judgement:
     """The judgement of views, grants and acknowledged writes. Raises HistoryError if they are damaged."""
     found = states(history, Dictionary(history), "view", "grant", "restart")
     views = [view for view in found["view"] if isinstance(view.key, int) and isinstance(view.value, list)]
     reigns = _reigns(views, [t for t in transactions(history) if t.outcome == OK and t.node is not None])
-    faults = windows(history)
+    faults = windows(history, excuses)
     used = _used_grants(found["grant"], reigns)
     restarts_ns = [restart.ns for restart in found["restart"] if restart.key != 0]
     findings = [*_both_sides(reigns), *_two_grants(used, reigns, restarts_ns, bounds.grace_ns)]
     in_partition = [
         grant
         for grant in used
-        if any(w.kind in LINK_FAULTS and w.effect and overlaps(w, grant.ns, grant.ns, bounds.grace_ns) for w in faults)
+        if any(
+            Excuse.LINKS in w.excuse and w.effect and overlaps(w, grant.ns, grant.ns, bounds.grace_ns) for w in faults
+        )
     ]
     return Judgement(
         checker=CHECKER,
@@ -173,5 +179,7 @@ def _is_alive(node: str, reign: Reign, reigns: Sequence[Reign], faults: Sequence
     """True if it was in an earlier view, no crash struck it, and it installs a view again later."""
     has_been = any(each.node == node and each.seq < reign.seq for each in reigns)
     comes_back = any(each.node == node and each.seq > reign.seq for each in reigns)
-    was_struck = any(w.kind in CRASHES and node in w.targets and overlaps(w, reign.ns, reign.ns, 0) for w in faults)
+    was_struck = any(
+        Excuse.MEMORY in w.excuse and node in w.targets and overlaps(w, reign.ns, reign.ns, 0) for w in faults
+    )
     return has_been and comes_back and not was_struck

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from checkers.history.faults import LINK_FAULTS, NODE_FAULTS, SLOW_SUBSCRIBER, overlaps
+from checkers.history.faults import overlaps
 from checkers.history.tables import (
     Dictionary,
     Mark,
@@ -40,7 +40,7 @@ from checkers.history.tables import (
 )
 from checkers.transactions.sentences import Name, epoch_name, number
 from harness.core.columns import NEVER, OK
-from harness.core.promises import Bounds
+from harness.core.promises import Bounds, Excuse, Excuses
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
@@ -59,12 +59,17 @@ class Trouble:
     what: tuple[object, ...]
 
 
-def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # noqa: ARG001  Every check takes a name.
+def check(
+    history: Path,
+    bounds: Bounds,
+    excuses: Excuses,
+    name: Name = number,  # noqa: ARG001  Every check takes a name.
+) -> Judgement:
     """The judgement of gap markers and disconnections. Raises HistoryError if the history is damaged.
 
     One finding per anomaly and subscriber, with the first example and the count.
     """
-    record = _Record(history, bounds)
+    record = _Record(history, bounds, excuses)
     troubles = [*record.markers(), *record.disconnections()]
     findings: list[Finding] = []
     for anomaly, subscriber in dict.fromkeys((trouble.anomaly, trouble.subscriber) for trouble in troubles):
@@ -82,11 +87,11 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:  # n
 class _Record:
     """The records of a history about gaps and disconnections."""
 
-    def __init__(self, history: Path, bounds: Bounds) -> None:
+    def __init__(self, history: Path, bounds: Bounds, excuses: Excuses) -> None:
         names = Dictionary(history)
         self._bounds = bounds
         self._nodes = tuple(node for group in bounds.groups for node in group)
-        self._faults = windows(history)
+        self._faults = windows(history, excuses)
         self._sessions = sessions(history, names)
         self.found = states(history, names, "missing", "disconnect", "restart", "view")
         self._probes = samples(history, "out-of-buffer", "event-buffer-full")
@@ -143,7 +148,7 @@ class _Record:
         lived_through = sum(begin < ns <= end for ns in losses for begin, end in spans)
         subscribers = dict.fromkeys(session.subscriber for session in self._sessions)
         slowed = [
-            w for w in self._faults if w.kind == SLOW_SUBSCRIBER and w.effect and any(map(w.touches, subscribers))
+            w for w in self._faults if Excuse.SUBSCRIBERS in w.excuse and w.effect and any(map(w.touches, subscribers))
         ]
         return {
             FALSE_GAP: len(self.gaps) + lived_through,
@@ -210,7 +215,8 @@ class _Record:
         return [
             window
             for window in self._faults
-            if window.kind in (*NODE_FAULTS, *LINK_FAULTS) and overlaps(window, since_ns, gap.ns, self._bounds.grace_ns)
+            if window.excuse & (Excuse.NODES | Excuse.LINKS)
+            and overlaps(window, since_ns, gap.ns, self._bounds.grace_ns)
         ]
 
     def _strikes(self, window: Window, subscriber: str) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from checkers.history.faults import SLOW_SUBSCRIBER, disturbed
+from checkers.history.faults import disturbed
 from checkers.history.generations import Restart
 from checkers.history.intervals import Interval, outside, total
 from checkers.history.tables import Dictionary, Sample, finding, samples, seconds, states, windows
@@ -37,7 +37,7 @@ from checkers.state.expected import (
     wrong,
 )
 from checkers.transactions.sentences import Name, number
-from harness.core.promises import Bounds
+from harness.core.promises import Bounds, Excuse, Excuses
 from harness.core.verdict import Finding, Judgement
 
 CHECKER = "durability"
@@ -56,7 +56,7 @@ class Trouble:
     op: int | None = None
 
 
-def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
+def check(history: Path, bounds: Bounds, excuses: Excuses, name: Name = number) -> Judgement:
     """The judgement of the restarts: one finding per anomaly and restart, with the first example and the count.
 
     Raises HistoryError if the files of the history are damaged.
@@ -66,7 +66,8 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
     found = states(history, names, "restored", "row")
     groups = Groups(bounds, (*found["restored"], *found["row"]))
     saved = samples(history, "saved-gci")["saved-gci"]
-    quiet = disturbed((w for w in windows(history) if w.kind != SLOW_SUBSCRIBER), bounds.grace_ns)
+    of_servers = (w for w in windows(history, excuses) if Excuse.SUBSCRIBERS not in w.excuse)
+    quiet = disturbed(of_servers, bounds.grace_ns)
     witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
     findings: list[Finding] = []
     known: dict[Element, bool] = {}  # Lost or brought back by an earlier restart.

@@ -107,7 +107,7 @@ class _Record:
         self._bounds = bounds
         self._sessions = sessions(history, names)
         self._subscribers = tuple(dict.fromkeys(session.subscriber for session in self._sessions))
-        self._faults = windows(history)
+        self._faults = windows(history, {})  # Whatever else they excuse, they excuse delays.
         self._beside = [window for window in self._faults if is_among(window, self._subscribers)]
         self._disconnects = states(history, names, "disconnect")["disconnect"]
         self._probes = samples(history, "records", "commit-blocked-ns", "user-lag")

@@ -18,7 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from checkers.history.faults import LINK_FAULTS, NODE_FAULTS
 from checkers.history.tables import Dictionary, State, Window, finding, phases, rows, states, windows
 from checkers.state.expected import (
     Claims,
@@ -35,7 +34,7 @@ from checkers.state.expected import (
 )
 from checkers.transactions.sentences import Name, number
 from harness.core.columns import OK, READ
-from harness.core.promises import Bounds
+from harness.core.promises import Bounds, Excuse, Excuses
 from harness.core.verdict import Finding, Judgement
 
 CHECKER = "survival"
@@ -45,7 +44,7 @@ ANOMALIES = (LOST, PHANTOM, FRACTURED, RESURRECTED, DOUBLE, TWICE)
 _READER: Final = "final reads"
 
 
-def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
+def check(history: Path, bounds: Bounds, excuses: Excuses, name: Name = number) -> Judgement:
     """The judgement of the last state: one finding per anomaly, with the first example and the count.
 
     Raises HistoryError if the files of the history are damaged.
@@ -63,7 +62,7 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
         seen = [*_ended_before(reads, seen)]
     explained = _explained(claims, found["restored"], groups, names)
     troubles = [*_troubles(seen, content, claims, explained, has_dumps=bool(dumps), name=name)]
-    until_ns = survived_ns(windows(history), bounds, [restart.ns for restart in found["restart"]])
+    until_ns = survived_ns(windows(history, excuses), bounds, [restart.ns for restart in found["restart"]])
     return Judgement(
         checker=CHECKER,
         findings=tuple(_findings(troubles)),
@@ -98,12 +97,12 @@ def _is_survivable(window: Window, nodes: set[str]) -> bool:
     def is_one(node: str) -> bool:
         return not nodes or node in nodes
 
-    if window.kind in LINK_FAULTS:
+    if Excuse.LINKS in window.excuse:
         return any(all(map(is_one, target.split(">"))) for target in window.targets)
-    if window.kind not in NODE_FAULTS or not any(map(is_one, window.targets)):
+    if Excuse.NODES not in window.excuse or not any(map(is_one, window.targets)):
         return False
     is_everyone = bool(nodes) and (window.effect or 0) >= len(nodes) and nodes <= set(window.targets)
-    return window.kind == "pause" or not is_everyone
+    return Excuse.MEMORY not in window.excuse or not is_everyone
 
 
 def _final_reads(history: Path, names: Dictionary) -> list[State]:

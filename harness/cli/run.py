@@ -19,8 +19,10 @@ from harness.run.running import prepare
 from harness.run.single import carry_out, header
 from harness.scenario.consent import Code
 from nemesis.plan import Plan
+from nemesis.registry import PACKAGES
 
 SEED_MAX = 2**31  # Of seeds drawn here: short enough to be typed.
+FAULTS_HELP = f"Packages of faults, with commas between; none for none: {', '.join(PACKAGES)}."
 
 
 def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
@@ -36,7 +38,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     clients: Annotated[int | None, typer.Option(help="Client processes. Default: 5.")] = None,
     timeout_ms: Annotated[int | None, typer.Option(help="How long a client waits. Default: 1000.")] = None,
     keys: Annotated[int | None, typer.Option(help="Keys in use at a time. Default: 6 to 12, by the seed.")] = None,
-    nemesis: Annotated[str | None, typer.Option(help="Packages of faults, with commas between; none for none.")] = None,
+    nemesis: Annotated[str | None, typer.Option(help=FAULTS_HELP)] = None,
     plan: Annotated[str | None, typer.Option(help="A file with a fault plan, instead of a drawn one.")] = None,
     bug: Annotated[list[str] | None, typer.Option(help="Plant this bug; may be repeated.")] = None,
     isolation: Annotated[str | None, typer.Option(help="The isolation level, where the cluster has several.")] = None,

@@ -1,8 +1,24 @@
-"""The data that a cluster declares: its promises, and the contract of its change stream."""
+"""The data by which a run is judged: promises, bounds, the contract of a change stream, and what faults excuse."""
 
+from collections.abc import Mapping
+from enum import Flag, auto
 from typing import Annotated, Literal
 
 import msgspec
+
+
+class Excuse(Flag):
+    """The harm that a fault may do beside delays, for which no check blames the system."""
+
+    DELAYS = 0  # None: while the fault is in force, and shortly after, all may be late.
+    NODES = auto()  # Others may take a node for lost.
+    MEMORY = auto()  # A process ends, and with it what is only in its memory.
+    WRITES = auto()  # Writes that were not synced are lost as well.
+    LINKS = auto()  # Connections may break.
+    SUBSCRIBERS = auto()  # Only subscribers may be late.
+
+
+Excuses = Mapping[str, Excuse]  # By package of faults. Faults without an excuse here, such as a busy machine: DELAYS.
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):

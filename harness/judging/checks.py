@@ -43,7 +43,7 @@ from checkers.watermarks.second_opinion import second_opinion
 from checkers.watermarks.sentences import CHECKER as WATERMARKS
 from checkers.words.anomalies import TRANSACTIONAL
 from harness.core.errors import ScenarioError
-from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.promises import Bounds, Excuses, Promise, StreamContract
 from harness.core.verdict import Judgement
 from harness.record.formats.promise_file import Looked, require_breakable
 from harness.record.ownership import temporary_folder
@@ -66,6 +66,7 @@ class Subject:
     prohibited: Mapping[str, frozenset[str]]
     bounds: Bounds
     contract: StreamContract | None
+    excuses: Excuses
     register: Register = Register()  # noqa: RUF009  It is immutable.
     order: Order = ORDER  # The source of the version order of registers in transactions.
 
@@ -229,7 +230,9 @@ def _liveness(subject: Subject) -> Judgement:
 
 
 def _acknowledged(subject: Subject) -> Judgement:
-    return _in_a_task(subject, partial(acknowledged.check, subject.history, subject.contract, name=subject.name))
+    return _in_a_task(
+        subject, partial(acknowledged.check, subject.history, subject.contract, subject.excuses, name=subject.name)
+    )
 
 
 def _epoch_owners(subject: Subject) -> Judgement:
@@ -243,6 +246,11 @@ def _linearizability(subject: Subject) -> Judgement:
 def _whole(check: Callable[[Path, Bounds, Name], Judgement]) -> Callable[[Subject], Judgement]:
     """The judge function of a check that takes the whole history, restarts included."""
     return lambda subject: check(subject.history, subject.bounds, subject.name)
+
+
+def _excused(check: Callable[[Path, Bounds, Excuses, Name], Judgement]) -> Callable[[Subject], Judgement]:
+    """The judge function of such a check for which it matters what faults excuse."""
+    return lambda subject: check(subject.history, subject.bounds, subject.excuses, subject.name)
 
 
 def _invariant(check: Callable[[Sequence[Op]], Judgement]) -> Callable[[Subject], Judgement]:
@@ -303,11 +311,11 @@ CHECKS: Final = (
     Check(freshness.CHECKER, freshness.ANOMALIES, _freshness),
     Check(cuts.CHECKER, cuts.ANOMALIES, _cuts),
     Check(epochs.CHECKER, epochs.ANOMALIES, _whole(epochs.check)),
-    Check(durability.CHECKER, durability.ANOMALIES, _whole(durability.check)),
-    Check(survival.CHECKER, survival.ANOMALIES, _whole(survival.check)),
+    Check(durability.CHECKER, durability.ANOMALIES, _excused(durability.check)),
+    Check(survival.CHECKER, survival.ANOMALIES, _excused(survival.check)),
     Check(replicas.CHECKER, (replicas.DIVERGED,), _whole(replicas.check)),
-    Check(authority.CHECKER, (authority.SPLIT,), _whole(authority.check)),
-    Check(causes.CHECKER, (causes.FALSE_GAP, causes.SPURIOUS), _whole(causes.check)),
+    Check(authority.CHECKER, (authority.SPLIT,), _excused(authority.check)),
+    Check(causes.CHECKER, (causes.FALSE_GAP, causes.SPURIOUS), _excused(causes.check)),
     Check(liveness.CHECKER, liveness.ANOMALIES, _liveness),
     Check(linearizability.CHECKER, linearizability.ANOMALIES, _linearizability),
     Check(bank.CHECKER, bank.ANOMALIES, _bank),

@@ -37,6 +37,7 @@ from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
 from harness.runtimes.containers.lateness import BUSY
 from harness.scenario.consent import code_in_file
+from nemesis.registry import EXCUSES
 
 SECOND = 1_000_000_000
 LINEARIZABLE = "linearizable"
@@ -191,6 +192,7 @@ def _subject(
         contract=declared.stream if declared is not None else None,
         register=_register(declared),
         order=declared.versions if isinstance(declared, Promised) else ORDER,
+        excuses=EXCUSES,
     )
 
 

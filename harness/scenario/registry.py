@@ -26,7 +26,7 @@ from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_ma
 from harness.scenario.consent import Code, Place, entry_point
 from harness.scenario.scenario import known
 from harness.scenario.workloads import WORKLOADS
-from nemesis.package import PACKAGES
+from nemesis.registry import PACKAGES
 
 PACKAGES_OF_OURS = ("harness", "nemesis", "checkers", "clusters")
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes a folder's name.

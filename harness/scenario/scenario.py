@@ -15,13 +15,14 @@ from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
 from harness.record.store import RUN_FILE, RunFile, Runtime, read_plain
 from harness.scenario.workloads import WORKLOADS, WorkloadOptions
-from nemesis.package import IN_CONTAINERS, PACKAGES, UNITS, UNITS_IN_CONTAINERS, Topology, draw_plan
 from nemesis.plan import Plan
+from nemesis.registry import PACKAGES, UNATTACHABLE
+from nemesis.swarm import IN_CONTAINERS, UNITS, UNITS_IN_CONTAINERS, draw_plan
+from nemesis.topology import Topology
 from nemesis.validation import validate
 
 SECOND = 1_000_000_000
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
-UNATTACHED = ("full-disk", "disk-full", "clock", "lost-writes")  # Packages and faults that need a server started by us.
 WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # The fields of WorkloadOptions that a seed draws.
 
 
@@ -120,7 +121,7 @@ def _reachable(whole: Topology, scenario: Scenario) -> Topology:
 
 def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
     """Raise ScenarioError if one of the faults needs servers that were started for the run."""
-    refused = [fault for fault in faults if fault in UNATTACHED]
+    refused = [fault for fault in faults if fault in UNATTACHABLE]
     if scenario.attach is not None and refused:
         raise ScenarioError(f"{refused[0]} must be prepared when a server is started: not with --attach")
 
@@ -151,7 +152,7 @@ def scenario_file(path: Path) -> dict[str, Any]:
 def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
     usual = (*cluster.faults, *IN_CONTAINERS) if scenario.runtime == "docker" else cluster.faults
     if scenario.attach is not None:
-        usual = tuple(name for name in usual if name not in UNATTACHED)
+        usual = tuple(name for name in usual if name not in UNATTACHABLE)
     names = usual if scenario.nemesis is None else scenario.nemesis
     _refuse_unattached(scenario, names)
     for name in names:

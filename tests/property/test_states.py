@@ -10,6 +10,7 @@ import pytest
 
 from checkers.state import authority, durability, survival
 from harness.core.record import Outcome
+from nemesis.registry import EXCUSES
 from tests.amount import FIRST_SEED, count
 from tests.unit.checkers.run_cases import BOUNDS, GROUPS, Run, anomalies, epoch
 
@@ -118,7 +119,7 @@ def found(model: Model) -> list[str]:
         return [
             name
             for check in (durability.check, survival.check, authority.check)
-            for name in anomalies(check(history, BOUNDS))
+            for name in anomalies(check(history, BOUNDS, EXCUSES))
             if name != "loss-beyond-bound"
         ]
     return []

@@ -25,7 +25,8 @@ from harness.judging.checks import CHECKS
 from harness.scenario.consent import GROUP, cluster_names, installed
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import SECOND, topology
-from nemesis.package import MIN_PACKAGES, PACKAGES
+from nemesis.registry import PACKAGES
+from nemesis.swarm import MIN_PACKAGES
 from nemesis.validation import plan_from_json, validate
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from harness.report.pictures.scale import SECOND, WIDTH, Tick, TimeAxis, duratio
 from harness.report.pictures.stairs import Broken, lag_quantiles, staircases
 from harness.report.planned import Planned
 from harness.report.series import Series, lag_ns
-from nemesis.package import PACKAGES
+from nemesis.registry import PACKAGES
 
 OUTCOMES: Final = (("ok", OK), ("fail", FAIL), ("unknown", INFO))
 STRIP_ROW: Final = 30  # In the strip of faults: a name, and below it the bars.

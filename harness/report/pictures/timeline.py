@@ -19,6 +19,7 @@ from harness.report.pictures.plots import Band, band, in_force
 from harness.report.pictures.scale import Tick, TimeAxis, duration, moment
 from harness.report.screen import visible
 from harness.report.series import WATERMARKS, Series
+from nemesis.registry import PACKAGES
 
 CLIENTS_MAX: Final = 12
 LANE: Final = 22
@@ -26,7 +27,7 @@ STREAM: Final = 72
 TOP: Final = 18
 NEAR: Final = 1.6  # Percent of the width: numbers closer than this are put above each other.
 NOTHING: Final = Markup("")
-DOWN: Final = ("crash", "lost-writes", "pause")
+DOWN: Final = frozenset(package.name for package in PACKAGES.values() if package.takes_down)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from harness.runtimes.containers.links.wiring import CLIENT
 from harness.runtimes.containers.services import ServiceBlueprint, Services, answers
 from harness.runtimes.containers.subscribers import Subscribers
 from harness.runtimes.host.control import Counters
-from nemesis.overlap import ends
+from nemesis.topology import ends
 
 
 class ServiceSite:

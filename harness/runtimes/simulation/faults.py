@@ -7,6 +7,7 @@
 """
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from harness.core.errors import ScenarioError
 from harness.core.machine import NodeId
@@ -14,9 +15,9 @@ from harness.runtimes.simulation.host import Host
 from harness.runtimes.simulation.links.links import Links
 from harness.runtimes.simulation.loop import VirtualLoop
 from harness.runtimes.simulation.struck import Consumer, Crash, OnClocks, OnPaths, Pause, Struck
-from nemesis.overlap import LINK_FAULTS, ends
 from nemesis.plan import Effect, Plan, Step
-from nemesis.topology import Topology
+from nemesis.registry import FAULTS
+from nemesis.topology import Topology, ends
 from nemesis.validation import problems
 
 
@@ -58,15 +59,21 @@ class Faults:
         return Effect(0, "it was never applied")
 
     def _strike(self, step: Step) -> Struck:
-        if step.fault in LINK_FAULTS:
-            return OnPaths(step, [self._links.path(*ends(target)) for target in step.targets])
-        hosts = [self._hosts[NodeId(target)] for target in step.targets]
-        match step.fault:
+        hosts = [self._hosts[NodeId(target)] for target in step.targets if target in self._hosts]  # None for links.
+        match FAULTS[step.fault].name:
             case "crash":
                 return Crash(step, hosts, self._loop)
             case "pause":
                 return Pause(step, hosts, self._loop)
             case "consumer":
                 return Consumer(step, hosts)
-            case _:
+            case "clock":
                 return OnClocks(step, hosts)
+            case "disk-full" | "failover":
+                raise AssertionError(f"{step.fault} was not refused, though no simulation can do it")
+            case (
+                "cut" | "stall" | "reset" | "delay" | "bandwidth" | "limit-data" | "drop" | "duplicate" | "reorder"
+            ) as fault:
+                return OnPaths(fault, step, [self._links.path(*ends(target)) for target in step.targets])
+            case unknown:
+                assert_never(unknown)

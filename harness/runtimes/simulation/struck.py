@@ -1,17 +1,19 @@
 """Steps of a fault plan in force: the actions of each kind on paths and nodes, their undoing, and their counts."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
+
+import msgspec
 
 from harness.runtimes.simulation.clocks import ClockFault
 from harness.runtimes.simulation.disk import CrashMode
 from harness.runtimes.simulation.host import Host
 from harness.runtimes.simulation.links.paths import Condition, Path
 from harness.runtimes.simulation.loop import VirtualLoop
-from nemesis.plan import Effect, Step
+from nemesis.plan import DatagramFault, Effect, LinkFault, Step
 
 _SECOND_NS: Final = 1_000_000_000
-_DONE_TO_MESSAGES: Final = {
+_DONE_TO_MESSAGES: Final[dict[LinkFault | DatagramFault, str]] = {
     "cut": "connections closed, messages refused or lost",
     "reset": "connections reset, messages refused or lost",
     "stall": "messages held back",
@@ -37,10 +39,10 @@ class Struck(Protocol):
 class OnPaths:
     """Conditions on paths: cut, reset, stall, delay, bandwidth, limit-data, drop, duplicate, reorder."""
 
-    def __init__(self, step: Step, paths: Sequence[Path]) -> None:
-        self._fault = step.fault
+    def __init__(self, fault: LinkFault | DatagramFault, step: Step, paths: Sequence[Path]) -> None:
+        self._fault = fault
         args = {name: int(value) for name, value in step.args.items()}
-        self._conditions = [(path, Condition(fault=step.fault, **args)) for path in paths]
+        self._conditions = [(path, Condition(fault=fault, **args)) for path in paths]
         for path, condition in self._conditions:
             path.begin(condition)
 
@@ -57,7 +59,7 @@ class Crash:
     """A step that takes nodes down, at once or one at a failpoint, and starts them at its end."""
 
     def __init__(self, step: Step, hosts: Sequence[Host], loop: VirtualLoop) -> None:
-        self._mode = cast("CrashMode", step.args.get("disk", "lost"))
+        self._mode = msgspec.convert(step.args.get("disk", "lost"), CrashMode)
         self._down: list[str] = []
         self._lost = 0
         self._strikes = _Strikes(step, hosts, loop, self._strike)

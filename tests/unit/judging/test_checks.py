@@ -14,6 +14,7 @@ from harness.core.record import Evidence
 from harness.core.verdict import Judgement
 from harness.judging.checks import CHECKS, LOCKED, Subject, anomalies_of, chosen
 from harness.record.formats.parquet.parquet import write_history
+from nemesis.registry import EXCUSES
 from tests.epoch_histories import BITS, EpochStore, records
 from tests.unit.checkers.epoch_cases import Story
 
@@ -42,6 +43,7 @@ def subject(
         prohibited=prohibited,
         bounds=Bounds(saved_bits=bits),
         contract=contract,
+        excuses=EXCUSES,
     )
 
 

@@ -1,7 +1,8 @@
 import pytest
 
-from nemesis.overlap import conflict, ends
+from nemesis.overlap import conflict
 from nemesis.plan import Step
+from nemesis.topology import ends
 
 
 def step(fault: str, *targets: str, at: int = 0, until: int = 10, **args: int | str) -> Step:

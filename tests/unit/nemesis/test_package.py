@@ -8,8 +8,9 @@ import pytest
 from harness.core.draw import Draw
 from harness.core.errors import ScenarioError
 from nemesis.overlap import conflict
-from nemesis.package import IN_CONTAINERS, PACKAGES, draw_plan
 from nemesis.plan import Plan, Step
+from nemesis.registry import PACKAGES
+from nemesis.swarm import IN_CONTAINERS, draw_plan
 from nemesis.topology import CLIENT, Topology
 from nemesis.validation import plan_from_json, plan_to_json, problems
 from tests.unit.nemesis.topologies import LONE, QUORUM, SMALL
@@ -130,7 +131,7 @@ def test_a_long_run_goes_on_with_windows_of_seconds() -> None:
 
 def test_the_draw_of_faults_moves_no_other_stream() -> None:
     draw = Draw(3)
-    draw_plan(SMALL, list(PACKAGES.values())[:4], draw, duration_ns=MINUTE)
+    draw_plan(SMALL, [PACKAGES[name] for name in ("crash", "pause", "clock")], draw, duration_ns=MINUTE)
     assert list(draw.positions()) == ["faults"]
 
 

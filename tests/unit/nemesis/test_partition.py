@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.draw import Stream
-from nemesis.partition import (
+from nemesis.faults.partition import (
     FORMS,
     Grudge,
     bridge,

@@ -29,7 +29,7 @@ from checkers.streams.task import by_subscriber, placement_of
 from checkers.streams.view import Ruling, StreamView, stream_view
 from checkers.transactions.sentences import Name, number
 from harness.core.columns import BACKFILL, NEVER, OPEN, Bools, Int64s
-from harness.core.promises import StreamContract
+from harness.core.promises import Excuse, Excuses, StreamContract
 from harness.core.verdict import Finding, Judgement
 
 CHECKER: Final = "acknowledgements"
@@ -53,13 +53,17 @@ class Lost:
     count: int
 
 
-def check(history: Path, contract: StreamContract | None, engine: Engine, name: Name = number) -> Judgement:
+def check(
+    history: Path, contract: StreamContract | None, excuses: Excuses, engine: Engine, name: Name = number
+) -> Judgement:
     """The judgement of what subscribers kept of what they acknowledged. Raises HistoryError if damaged."""
     if contract is None or contract.acknowledged == "unknown":
         return Judgement(checker=CHECKER, findings=(), witnesses={})
     logs = engine.over(stream_logs(history, contract))
     known = merged(told) if (told := logs.map(placement_of).collect()) else None
-    found = [] if known is None else logs.map(partial(_judged, contract=contract, known=known)).collect()
+    found = (
+        [] if known is None else logs.map(partial(_judged, contract=contract, excuses=excuses, known=known)).collect()
+    )
     return Judgement(
         checker=CHECKER,
         findings=tuple(_finding(lost, name) for each, _ in found for lost in each),
@@ -153,11 +157,11 @@ def _is_witness(view: StreamView, opened: int, acks: Int64s, crashes: dict[int, 
     return bool(np.any(_is_meant(view, opened * every, ack * every, view.match[sent])))
 
 
-def _judged(log: StreamLog, contract: StreamContract, known: Placement) -> tuple[list[Lost], int]:
+def _judged(log: StreamLog, contract: StreamContract, excuses: Excuses, known: Placement) -> tuple[list[Lost], int]:
     """The first loss of each subscriber of a log, and the witnesses."""
     folder = Path(log.directory)
     view = stream_view(read_deliveries(log), placed(read_writes(folder), known), contract)
-    ruling = lost_acknowledged(view, _crashes(folder, log.subscribers))
+    ruling = lost_acknowledged(view, _crashes(folder, excuses, log.subscribers))
     return list(_losses(view, ruling, log.subscribers)), ruling.witnesses
 
 
@@ -179,9 +183,13 @@ def _losses(view: StreamView, ruling: Ruling, subscribers: Sequence[str]) -> Ite
         )
 
 
-def _crashes(history: Path, subscribers: Sequence[str]) -> dict[int, list[int]]:
-    """The crashes of each subscriber that had an effect, as journal positions."""
-    crashes = [window for window in windows(history) if window.kind == "crash" and window.effect]
+def _crashes(history: Path, excuses: Excuses, subscribers: Sequence[str]) -> dict[int, list[int]]:
+    """The crashes of each subscriber that had an effect and left what it had written, as journal positions."""
+    crashes = [
+        window
+        for window in windows(history, excuses)
+        if Excuse.MEMORY in window.excuse and Excuse.WRITES not in window.excuse and window.effect
+    ]
     return {
         place: [window.begin_seq for window in crashes if name in window.targets]
         for place, name in enumerate(subscribers)

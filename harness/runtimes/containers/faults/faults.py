@@ -9,6 +9,7 @@
 """
 
 import asyncio
+from typing import assert_never
 
 from harness.core.errors import ScenarioError
 from harness.core.machine import NodeId
@@ -19,8 +20,8 @@ from harness.runtimes.containers.faults.struck_clocks import OnClocks
 from harness.runtimes.containers.faults.struck_leaders import Failover, Promote
 from harness.runtimes.containers.faults.struck_links import OnLinks
 from harness.runtimes.containers.faults.struck_nodes import Consumer, Crash, FullDisk, Pause
-from nemesis.overlap import LINK_FAULTS
 from nemesis.plan import Effect, Plan, Step
+from nemesis.registry import FAULTS
 from nemesis.topology import Topology
 from nemesis.validation import problems
 
@@ -77,23 +78,29 @@ class ContainerFaults:
 
     def _strike(self, number: int, step: Step) -> Struck:
         site, prober, rules, holds = self._site, self._prober, self._rules, self._holds
-        if step.fault in LINK_FAULTS:
-            ways = [each for target in step.targets for each in prober.ways(target)]
-            return OnLinks(number, step, ways, site=site, prober=prober, rules=rules, holds=holds)
         nodes = [NodeId(target) for target in step.targets]
-        match step.fault:
+        match FAULTS[step.fault].name:
+            case "cut" | "stall" | "reset" | "delay" | "bandwidth" | "limit-data" as fault:
+                ways = [each for target in step.targets for each in prober.ways(target)]
+                return OnLinks(number, fault, step, ways, site=site, prober=prober, rules=rules, holds=holds)
+            case "drop" | "duplicate" | "reorder":
+                raise AssertionError(f"{step.fault} was not refused, though no container can do it")
             case "crash":
                 return Crash(step, nodes, site=site, rules=rules, holds=holds)
             case "pause":
                 return Pause(step, nodes, site=site, prober=prober, holds=holds)
             case "consumer":
                 return Consumer(step, nodes, site=site, prober=prober)
-            case "failover" if self._promote is not None:
-                return Failover(nodes[0], site=site, promote=self._promote)
+            case "clock":
+                return OnClocks(step, nodes, site=site)
             case "disk-full":
                 return FullDisk(nodes, site=site, rules=rules)
-            case _:
-                return OnClocks(step, nodes, site=site)
+            case "failover":
+                if self._promote is None:
+                    raise AssertionError("failover was not refused, though nobody can be promoted")
+                return Failover(nodes[0], site=site, promote=self._promote)
+            case unknown:
+                assert_never(unknown)
 
 
 def faults_on_machines(site: Site, topology: Topology, traffic: ClientTraffic) -> ContainerFaults:

@@ -12,8 +12,7 @@ from harness.runtimes.containers.links.links import Stream
 from harness.runtimes.containers.links.wiring import LOOPBACK
 from harness.runtimes.host.control import Counters, LinkCounters
 from harness.runtimes.host.frames import HANDSHAKE_MAX, WELCOME, BadFrame, Hello, Splitter, decode_as, encode_frame
-from nemesis.overlap import ends
-from nemesis.topology import CLIENT
+from nemesis.topology import CLIENT, ends
 
 ANSWER_S: Final = 1.0
 _READ_BYTES: Final = 1 << 12

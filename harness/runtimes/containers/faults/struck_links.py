@@ -12,14 +12,14 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, assert_never
 
 from harness.core.machine import NodeId
 from harness.runtimes.containers.faults.probing import Passed, Probing, Seen, Way
 from harness.runtimes.containers.faults.rules import Rules
 from harness.runtimes.containers.faults.site import GONE, Holds, Site, listed
 from harness.runtimes.containers.links.links import Toxic
-from nemesis.plan import Effect, Step
+from nemesis.plan import Effect, LinkFault, Step
 
 SILENT_S: Final = 0.3  # A probe that has not arrived by then will not arrive.
 HEALTHY_S: Final = 1.0
@@ -32,7 +32,7 @@ _US_PER_S: Final = 1_000_000
 _BYTES_PER_KB: Final = 1000
 _FOREVER_MS: Final = 24 * 3600 * 1000
 _CUT: Final = "cut"
-_DONE: Final = {
+_DONE: Final[dict[LinkFault, str]] = {
     "cut": "connections closed or refused",
     "reset": "connections reset or refused",
     "stall": "messages held back",
@@ -42,18 +42,19 @@ _DONE: Final = {
 }
 
 
-def toxics(name: str, step: Step, way: Way) -> tuple[Toxic, ...]:
+def toxics(name: str, fault: LinkFault, step: Step, way: Way) -> tuple[Toxic, ...]:
     """The toxics of a step for that path, with names that begin with `name`; empty if the fault needs none."""
     args = {key: int(value) for key, value in step.args.items()}
-    match step.fault:
+    match fault:
         case "reset":
             return (
                 Toxic(f"{name}-up", "reset_peer", "upstream", {"timeout": 0}),
                 Toxic(f"{name}-down", "reset_peer", "downstream", {"timeout": 0}),
             )
-        case "stall" if way.is_shared:
+        case "stall":
             # Not the toxic "timeout": it loses the data that it holds back, and closes connections when it is removed.
-            return (Toxic(name, "latency", way.stream, {"latency": _FOREVER_MS, "jitter": 0}),)
+            hold = Toxic(name, "latency", way.stream, {"latency": _FOREVER_MS, "jitter": 0})
+            return (hold,) if way.is_shared else ()
         case "delay":
             latency_ms, jitter_ms = args["latency_ns"] // _MS, args.get("jitter_ns", 0) // (2 * _MS)
             return (Toxic(name, "latency", way.stream, {"latency": latency_ms + jitter_ms, "jitter": jitter_ms}),)
@@ -61,8 +62,10 @@ def toxics(name: str, step: Step, way: Way) -> tuple[Toxic, ...]:
             return (_narrow(name, way, args["bytes_per_s"]),)
         case "limit-data":
             return (Toxic(name, "limit_data", way.stream, {"bytes": args["bytes"]}),)
-        case _:
+        case "cut":
             return ()
+        case _:
+            assert_never(fault)
 
 
 def _narrow(name: str, way: Way, bytes_per_s: int) -> Toxic:
@@ -78,10 +81,19 @@ class OnLinks:
     """One step on its paths."""
 
     def __init__(
-        self, number: int, step: Step, ways: Sequence[Way], *, site: Site, prober: Probing, rules: Rules, holds: Holds
+        self,
+        number: int,
+        fault: LinkFault,
+        step: Step,
+        ways: Sequence[Way],
+        *,
+        site: Site,
+        prober: Probing,
+        rules: Rules,
+        holds: Holds,
     ) -> None:
         self._name = f"step-{number}"
-        self._step, self._ways = step, ways
+        self._fault, self._step, self._ways = fault, step, ways
         self._site, self._prober, self._rules, self._holds = site, prober, rules, holds
         self._before: Mapping[str, Seen] = {}
         self._start: Mapping[str, Passed] = {}
@@ -130,8 +142,8 @@ class OnLinks:
         passed = await self._prober.passed(self._ways)
         count = sum(self._count(each, passed[each.name]) for each in self._ways if each.name in self._shown)
         packets = await self._rules.dropped(self._silent())
-        note = f"{count} {_DONE[self._step.fault]}" + (f", {packets} packets dropped" if packets else "")
-        if not count and self._step.fault == "stall":  # If the node only listens, nothing is held back here.
+        note = f"{count} {_DONE[self._fault]}" + (f", {packets} packets dropped" if packets else "")
+        if not count and self._fault == "stall":  # If the node only listens, nothing is held back here.
             count = sum(passed[name].standing for name in self._shown)
             note = f"{count} connections stood silent"
         self._final = Effect(count, f"{note}; {self._probed()}")
@@ -140,25 +152,27 @@ class OnLinks:
     def _count(self, way: Way, passed: Passed) -> int:
         """The amount of traffic since the beginning that the fault affected."""
         start = self._start[way.name]
-        match self._step.fault:
+        match self._fault:
             case "cut" | "reset" | "limit-data":
                 return max(0, passed.broken - start.broken - self._own.get(way.name, 0))
             case "stall":
                 return max(0, passed.sent - start.sent - (passed.received - start.received))
-            case _:
+            case "delay" | "bandwidth":
                 return max(passed.sent - start.sent, passed.received - start.received)
+            case _:
+                assert_never(self._fault)
 
     def _probed(self) -> str:
         shown = [each.name for each in self._ways if each.name in self._shown]
         hidden = [each.name for each in self._ways if each.name not in self._shown]
-        told = [f"probed {listed(shown)}: {self._shown[shown[0]]}"] if shown else []
-        told += [f"not shown on {listed(hidden)}: {self._last}"] if hidden else []
-        return "; ".join(told)
+        notes = [f"probed {listed(shown)}: {self._shown[shown[0]]}"] if shown else []
+        notes += [f"not shown on {listed(hidden)}: {self._last}"] if hidden else []
+        return "; ".join(notes)
 
     # Applying and undoing.
 
     def _silent(self) -> list[tuple[NodeId, int]]:
-        if self._step.fault != "stall":
+        if self._fault != "stall":
             return []
         return [(each.node, self._site.port_of(each.source, each.target)) for each in self._ways if not each.is_shared]
 
@@ -167,22 +181,22 @@ class OnLinks:
         await asyncio.gather(*(self._strike_proxy(each) for each in self._ways))
 
     async def _strike_proxy(self, way: Way) -> None:
-        if self._step.fault == _CUT:
+        if self._fault == _CUT:
             if self._holds.take(_CUT, way.proxy):
                 await asyncio.to_thread(self._site.proxies.disable, way.proxy)
             return
-        for toxic in toxics(self._name_on(way), self._step, way):
+        for toxic in toxics(self._name_on(way), self._fault, self._step, way):
             await asyncio.to_thread(self._site.proxies.add_toxic, way.proxy, toxic)
-        if self._step.fault == "reset" and not self._holds.has(_CUT, way.proxy):
+        if self._fault == "reset" and not self._holds.has(_CUT, way.proxy):
             # A toxic resets an existing connection only at its next traffic, and new ones at once.
             await asyncio.to_thread(self._site.proxies.disable, way.proxy)
             await asyncio.to_thread(self._site.proxies.enable, way.proxy)
 
     async def _heal(self, way: Way) -> None:
-        if self._step.fault == _CUT and self._holds.drop(_CUT, way.proxy):
+        if self._fault == _CUT and self._holds.drop(_CUT, way.proxy):
             with suppress(*GONE):
                 await asyncio.to_thread(self._site.proxies.enable, way.proxy)
-        for toxic in toxics(self._name_on(way), self._step, way):
+        for toxic in toxics(self._name_on(way), self._fault, self._step, way):
             with suppress(*GONE):
                 await asyncio.to_thread(self._site.proxies.remove_toxic, way.proxy, toxic.name)
 
@@ -199,17 +213,17 @@ class OnLinks:
         for name, seen in found.items():
             arrived = after[name].received - before[name].received
             if self._is_shown(name, seen, arrived):
-                self._shown[name] = self._told(name, seen)
+                self._shown[name] = self._outcome(name, seen)
             else:
-                self._last = f"a probe {self._told(name, seen)}, and {arrived} messages arrived"
+                self._last = f"a probe {self._outcome(name, seen)}, and {arrived} messages arrived"
             if seen.after_s is None and name in self._dialled:
                 self._own[name] += min(1, after[name].broken - before[name].broken)
 
     def _patience_s(self) -> float:
         late_s = (int(self._step.args.get("latency_ns", 0)) + int(self._step.args.get("jitter_ns", 0))) / 1e9
-        return SILENT_S + (_PATIENCE_S if self._step.fault == "bandwidth" else min(late_s, _PATIENCE_S))
+        return SILENT_S + (_PATIENCE_S if self._fault == "bandwidth" else min(late_s, _PATIENCE_S))
 
-    def _told(self, name: str, seen: Seen) -> str:
+    def _outcome(self, name: str, seen: Seen) -> str:
         now, before = (
             f"took {each.after_s * 1000:.3g} ms" if each.after_s is not None else f"did not arrive ({each.reason})"
             for each in (seen, self._before[name])
@@ -219,7 +233,7 @@ class OnLinks:
     def _is_shown(self, name: str, seen: Seen, arrived: int) -> bool:
         """True if that probe, and the messages meanwhile, show that the fault is in force (2)."""
         after_s, before_s = seen.after_s, self._before[name].after_s
-        match self._step.fault:
+        match self._fault:
             case "limit-data":
                 return True  # The connections that it closes show it.
             case "delay":
@@ -229,6 +243,8 @@ class OnLinks:
                 return after_s >= max(certain_s, _NOTICEABLE_S)
             case "bandwidth":
                 return before_s is not None and (after_s is None or after_s >= before_s + _NOTICEABLE_S)
-            case _:
+            case "cut" | "reset" | "stall":
                 was_alive = before_s is not None or self._was_carrying[name]
                 return was_alive and after_s is None and arrived == 0
+            case _:
+                assert_never(self._fault)

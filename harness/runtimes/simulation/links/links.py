@@ -16,8 +16,9 @@ from harness.core.machine import Links as LinkKinds
 from harness.core.machine import Message, NodeId
 from harness.runtimes.simulation.links.datagram import Datagrams
 from harness.runtimes.simulation.links.fifo import WINDOW, End, Fifo, Side
-from harness.runtimes.simulation.links.paths import BREAKING, CLIENT, Path
+from harness.runtimes.simulation.links.paths import BREAKING, Path
 from harness.runtimes.simulation.loop import VirtualLoop
+from nemesis.topology import CLIENT
 
 FIFO: Final = "fifo"
 DATAGRAM: Final = "datagram"

@@ -11,8 +11,8 @@ import msgspec
 
 from harness.core.draw import Draw, Stream
 from harness.core.machine import Message
+from nemesis.plan import DatagramFault, LinkFault
 
-CLIENT: Final = "client"
 _LATENCY_NS_MIN: Final = 100_000
 _LATENCY_NS_MEAN: Final = 400_000  # In addition to the minimum: machines in one city.
 # Half of the seeds have an uneven network: some paths, each direction separately, are longer by one of these factors.
@@ -35,7 +35,7 @@ class Condition:
     `touched` counts the affected messages, or the connections that it closed; for a cut or a reset both.
     """
 
-    fault: str
+    fault: LinkFault | DatagramFault
     latency_ns: int = 0
     jitter_ns: int = 0
     bytes_per_s: int = 0
@@ -113,7 +113,7 @@ class Path:
         """The extra delay of the next datagram, if others shall overtake it; else 0."""
         return self._faults().between(_REORDER_NS_MIN, _REORDER_NS_MAX) if self._befalls("reorder") else 0
 
-    def touch(self, *faults: str) -> None:
+    def touch(self, *faults: LinkFault | DatagramFault) -> None:
         """Count one message, or one connection, that was affected by these kinds of fault."""
         for condition in self._conditions:
             if condition.fault in faults:
@@ -123,7 +123,7 @@ class Path:
         """The stream of faults, separate so that leaving out a step changes no message that the step did not touch."""
         return self._draw.stream(f"network-faults/{self.name}")
 
-    def _befalls(self, fault: str) -> bool:
+    def _befalls(self, fault: DatagramFault) -> bool:
         for condition in self._conditions:
             if condition.fault == fault and self._faults().chance(condition.permille, 1000):
                 condition.touched += 1

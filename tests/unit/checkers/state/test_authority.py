@@ -6,11 +6,12 @@ import pytest
 
 from checkers.state import authority
 from harness.core.verdict import Judgement
+from nemesis.registry import EXCUSES
 from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies, epoch
 
 
 def judged(run: Run, folder: Path) -> Judgement:
-    return authority.check(run.write(folder), BOUNDS)
+    return authority.check(run.write(folder), BOUNDS, EXCUSES)
 
 
 def parted() -> Run:

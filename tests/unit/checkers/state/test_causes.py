@@ -6,11 +6,12 @@ import pytest
 
 from checkers.state import causes
 from harness.core.verdict import Judgement
+from nemesis.registry import EXCUSES
 from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies, epoch
 
 
 def judged(run: Run, folder: Path) -> Judgement:
-    return causes.check(run.write(folder), BOUNDS)
+    return causes.check(run.write(folder), BOUNDS, EXCUSES)
 
 
 def found(run: Run, folder: Path) -> list[str]:

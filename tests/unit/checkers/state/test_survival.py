@@ -6,11 +6,12 @@ import pytest
 
 from checkers.state import survival
 from harness.core.verdict import Judgement
+from nemesis.registry import EXCUSES
 from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies, counts, epoch
 
 
 def judged(run: Run, folder: Path) -> Judgement:
-    return survival.check(run.write(folder), BOUNDS)
+    return survival.check(run.write(folder), BOUNDS, EXCUSES)
 
 
 def survived() -> Run:

@@ -10,7 +10,7 @@ from harness.core.machine import Settings
 from harness.core.seams import Address
 from harness.core.system import System
 from harness.scenario.workloads import WORKLOADS
-from nemesis.package import PACKAGES
+from nemesis.registry import PACKAGES
 
 DOOR = Address("proxy", 20001)
 

@@ -1,5 +1,6 @@
 """What faults of links do to a deployment, undo, and are seen to do, on one that exists in memory only."""
 
+import msgspec
 import pytest
 
 from harness.core.machine import NodeId
@@ -8,7 +9,7 @@ from harness.runtimes.containers.faults.probing import Way, way
 from harness.runtimes.containers.faults.struck_links import toxics
 from harness.runtimes.containers.links.links import Toxic
 from harness.runtimes.host.control import LinkCounters
-from nemesis.plan import Effect, Step
+from nemesis.plan import Effect, LinkFault, Step
 from tests.unit.runtimes.containers.fake_site import MS, N1, S1, FakeSite, step
 from tests.unit.runtimes.containers.stage import TOPOLOGY, Stage, run
 
@@ -45,7 +46,9 @@ from tests.unit.runtimes.containers.stage import TOPOLOGY, Stage, run
     ],
 )
 def test_a_step_is_these_toxics(fault: Step, target: str, found: list[tuple[str, str, dict[str, int]]]) -> None:
-    assert [tuple(toxic)[1:] for toxic in toxics("step-1", fault, way(target))] == found
+    assert [
+        tuple(toxic)[1:] for toxic in toxics("step-1", msgspec.convert(fault.fault, LinkFault), fault, way(target))
+    ] == found
 
 
 def test_what_goes_to_clients_goes_down_the_proxy_that_they_dial() -> None:

@@ -11,10 +11,11 @@ from harness.runtimes.simulation.links.fifo import BUFFER, WINDOW, Fifo
 from harness.runtimes.simulation.links.links import Links
 from harness.runtimes.simulation.links.paths import Condition, Path
 from harness.runtimes.simulation.loop import VirtualLoop
+from nemesis.plan import DatagramFault, LinkFault
 from tests.unit.runtimes.simulation.small import MS, A, B, Pair, Text
 
 
-def condition(fault: str, **args: int) -> Condition:
+def condition(fault: LinkFault | DatagramFault, **args: int) -> Condition:
     return Condition(fault=fault, **args)
 
 
@@ -308,7 +309,7 @@ def test_datagrams_overtake_each_other() -> None:
 
 
 @pytest.mark.parametrize(("fault", "low", "high"), [("drop", 60, 140), ("duplicate", 260, 340)])
-def test_datagrams_are_lost_and_doubled_by_permille(fault: str, low: int, high: int) -> None:
+def test_datagrams_are_lost_and_doubled_by_permille(fault: DatagramFault, low: int, high: int) -> None:
     pair = Pair("datagram")
     fallen = condition(fault, permille=500)
     pair.path.begin(fallen)

@@ -11,6 +11,7 @@ from checkers.streams.view import Ruling
 from checkers.transactions.sentences import number
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
 from harness.record.formats.parquet.parquet import write_history
+from nemesis.registry import EXCUSES
 from tests.unit.checkers.stream_cases import contract, view
 
 SOURCE = "ok@1 x=1; ok@2 x=2; ok@3 y=3"
@@ -138,7 +139,7 @@ def records(begun: int, *, effect: int | None = 1) -> list[Record]:
 
 def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
     write_history(records(begun=1), tmp_path)
-    told = check(tmp_path, contract(acknowledged="held"), LocalEngine(1))
+    told = check(tmp_path, contract(acknowledged="held"), EXCUSES, LocalEngine(1))
     [finding] = told.findings
     what = f"{number(Dictionary(tmp_path).identity('y'))}'s 2 at position 2 (operation 1)"
     assert finding.sentence == (
@@ -153,18 +154,18 @@ def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("begun", "effect", "witnesses"), [(2, 1, 1), (2, None, 0), (2, 0, 0)])
 def test_a_crash_without_effect_is_no_witness(begun: int, effect: int | None, witnesses: int, tmp_path: Path) -> None:
     write_history(records(begun, effect=effect), tmp_path)
-    told = check(tmp_path, contract(acknowledged="held"), LocalEngine(1))
+    told = check(tmp_path, contract(acknowledged="held"), EXCUSES, LocalEngine(1))
     assert (told.findings, told.witnesses) == ((), {LOST: witnesses})
 
 
 def test_without_the_declaration_nothing_is_judged(tmp_path: Path) -> None:
     write_history(records(begun=1), tmp_path)
-    told = check(tmp_path, contract(), LocalEngine(1))
+    told = check(tmp_path, contract(), EXCUSES, LocalEngine(1))
     assert (told.findings, told.witnesses) == ((), {})
-    assert check(tmp_path, None, LocalEngine(1)).witnesses == {}
+    assert check(tmp_path, None, EXCUSES, LocalEngine(1)).witnesses == {}
 
 
 def test_a_history_without_events_has_no_witness(tmp_path: Path) -> None:
     write_history(records(begun=1)[:4], tmp_path)
-    told = check(tmp_path, contract(acknowledged="held"), LocalEngine(1))
+    told = check(tmp_path, contract(acknowledged="held"), EXCUSES, LocalEngine(1))
     assert (told.findings, told.witnesses) == ((), {LOST: 0})

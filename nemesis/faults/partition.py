@@ -10,8 +10,17 @@ from itertools import product
 from types import MappingProxyType
 
 from harness.core.draw import Stream
-from nemesis.overlap import ends
-from nemesis.topology import CLIENT, FIFO, Strike, Topology
+from harness.core.promises import Excuse
+from nemesis.fault import Fault, Package, Targets
+from nemesis.topology import CLIENT, Strike, Topology
+
+CUT = Fault(name="cut", does="connections close, and new ones are refused", targets=Targets.LINKS, is_silencing=True)
+STALL = Fault(
+    name="stall",
+    does="nothing gets through, nothing is lost, connections stay open",
+    targets=Targets.LINKS,
+    is_silencing=True,
+)
 
 Grudge = tuple[tuple[str, str], ...]
 Draft = Callable[[Topology, Stream], Strike | None]
@@ -64,14 +73,6 @@ def draw_partition(topology: Topology, stream: Stream) -> Strike | None:
     return FORMS[form](topology, stream)
 
 
-def draw_reset(topology: Topology, stream: Stream) -> Strike | None:
-    """A partition whose connections are reset, with no new ones possible; None as above."""
-    drawn = draw_partition(topology, stream)
-    links = [] if drawn is None else [each for each in drawn.targets if topology.kind(*ends(each)) == FIFO]
-    is_total = drawn is not None and drawn.is_total
-    return Strike(fault="reset", targets=tuple(links), is_total=is_total) if links else None
-
-
 def _halves(topology: Topology, stream: Stream) -> Strike | None:
     return _strike(topology, stream, halves(_with_clients(stream.shuffled(topology.ids()), stream)))
 
@@ -116,7 +117,7 @@ def _with_clients(nodes: list[str], stream: Stream) -> list[str]:
 def _strike(topology: Topology, stream: Stream, grudge: Grudge, *, is_total: bool = False) -> Strike | None:
     """A strike of links that are cut (connections close) or stalled (packets are dropped without notice)."""
     targets = topology.existing(grudge)
-    fault = stream.choice(("cut", "stall"))
+    fault = stream.choice((CUT.name, STALL.name))
     return Strike(fault=fault, targets=targets, is_total=is_total) if targets else None
 
 
@@ -129,4 +130,21 @@ FORMS: Mapping[str, Draft] = MappingProxyType(
         "one-way": _one_way,
         "between-roles": _between_roles,
     }
+)
+
+
+PACKAGE = Package(
+    name="partition",
+    faults=(CUT, STALL),
+    draw=draw_partition,
+    excuse=Excuse.LINKS,
+    summary="cuts or stalls links",
+    does="`cut` closes connections and refuses new ones; both ends learn of it, at different times. `stall` lets "
+    "nothing through, tells nobody and loses nothing on a connection.",
+    probe="connections closed, messages refused or lost; or messages held back.",
+    heals="links carry messages again. Who was cut off has to connect anew; what a stall held back arrives.",
+    drawn="one of six forms: halves, one node alone, a ring in which each node hears another majority, a bridge of "
+    "one node between two halves, one direction of one node, between two roles. Clients stand on one side, or reach "
+    "both.",
+    colour="#0072b2",
 )

@@ -1,9 +1,24 @@
 """Slow subscribers: the stream meets full buffers, because of the network or of the subscriber itself."""
 
 from harness.core.draw import Stream
+from harness.core.promises import Excuse
+from nemesis.fault import HOUR_NS, MS, Fault, Package, Range, Targets
+from nemesis.faults.slow_link import DELAY
 from nemesis.topology import ENOUGH, SUBSCRIBER, Strike, Topology
 
-MS = 1_000_000
+BANDWIDTH = Fault(
+    name="bandwidth",
+    does="a link carries `bytes_per_s` at most",
+    targets=Targets.LINKS,
+    required={"bytes_per_s": Range(1, 10**12)},
+)
+CONSUMER = Fault(
+    name="consumer",
+    does="each message that is handled takes `delay_ns`",
+    targets=Targets.NODES,
+    required={"delay_ns": Range(1, HOUR_NS)},
+    needs_messages=True,
+)
 
 
 def draw_slow_subscriber(topology: Topology, stream: Stream) -> Strike:
@@ -32,3 +47,20 @@ def draw_slow_subscriber(topology: Topology, stream: Stream) -> Strike:
 def unfit_slow_subscriber(topology: Topology) -> str | None:
     """The reason why there is nothing to slow down, or None."""
     return None if topology.of_role(SUBSCRIBER) else "no node has the role subscriber"
+
+
+PACKAGE = Package(
+    name="slow-subscriber",
+    faults=(BANDWIDTH, DELAY, CONSUMER),
+    draw=draw_slow_subscriber,
+    unfit=unfit_slow_subscriber,
+    excuse=Excuse.SUBSCRIBERS,
+    summary="the stream to a subscriber is narrow or slow, or the subscriber is",
+    does="the links to a subscriber carry 100 to 1000 bytes a second (`bandwidth`), or take 0.2 to 1.5 seconds and up "
+    "to half as much again (`delay`), or the subscriber takes 5 to 60 ms for each message (`consumer`).",
+    probe="messages held back, delayed, or handled late.",
+    heals="all is as fast as before; what has queued up is delivered.",
+    drawn="one subscriber, every fourth time all. Where three or more servers send, half of the time only the links "
+    "from one of them: what comes from several must be put together.",
+    colour="#009e73",
+)

@@ -1,9 +1,21 @@
 """Wrong clocks: a node's own wall clock steps, drifts or freezes. Virtual time, and its timers, continue."""
 
 from harness.core.draw import Stream
+from nemesis.fault import HOUR_NS, MS, Fault, Package, Range, Targets
 from nemesis.topology import Strike, Topology
 
-MS = 1_000_000
+CLOCK = Fault(
+    name="clock",
+    does="the clock is wrong by `step_ns` at once, runs fast by `drift_ppm` from then on, or stands still (`freeze` 1)",
+    targets=Targets.CLOCKS,
+    optional={
+        "step_ns": Range(-24 * HOUR_NS, 24 * HOUR_NS),
+        "drift_ppm": Range(-900_000, 900_000),
+        "freeze": Range(0, 1),
+    },
+    needs_one=True,
+    is_prepared=True,
+)
 
 
 def draw_clock(topology: Topology, stream: Stream) -> Strike:
@@ -20,3 +32,17 @@ def draw_clock(topology: Topology, stream: Stream) -> Strike:
             return Strike(fault="clock", targets=targets, args={"drift_ppm": sign * stream.between(500, 200_000)})
         case _:
             return Strike(fault="clock", targets=targets, args={"freeze": 1})
+
+
+PACKAGE = Package(
+    name="clock",
+    faults=(CLOCK,),
+    draw=draw_clock,
+    summary="wall clocks of nodes step, drift or stand still",
+    does="wall clocks step by up to a minute, drift by 0.05 to 20 percent, or stand still. Timers go on as they "
+    "should.",
+    probe="readings of a wrong clock by nodes; the note says how wrong the worst was.",
+    heals="the clocks are set right.",
+    drawn="one node, every fourth time all but the subscribers.",
+    colour="#cc79a7",
+)

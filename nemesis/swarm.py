@@ -1,37 +1,19 @@
-"""Packages, each a family of faults with its draw and its healing; and the drawing of plans from them.
+"""The drawing of plans from packages of faults.
 
 Swarm: each seed draws its packages, the gaps between their windows, and their lengths, so that runs differ more than
 with one average mixture. All of it comes from the stream "faults", before the run starts.
 Source: Groce et al., "Swarm testing", ISSTA 2012.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-
-import msgspec
+from collections.abc import Sequence
+from typing import Final
 
 from harness.core.draw import Draw, Stream
 from harness.core.errors import ScenarioError
-from nemesis.clock import draw_clock
-from nemesis.crash import draw_crash, draw_lost_writes
-from nemesis.failover import draw_failover, unfit_failover
-from nemesis.full_disk import draw_full_disk
+from nemesis.fault import Package
 from nemesis.overlap import conflict
-from nemesis.partition import draw_partition, draw_reset
-from nemesis.pause import draw_pause
 from nemesis.plan import Plan, Step
-from nemesis.slow_link import (
-    draw_datagrams,
-    draw_flaky_link,
-    draw_slow_link,
-    unfit_datagrams,
-    unfit_flaky_link,
-    unfit_slow_link,
-)
-from nemesis.slow_subscriber import draw_slow_subscriber, unfit_slow_subscriber
 from nemesis.topology import Strike, Topology
-
-__all__ = ["IN_CONTAINERS", "PACKAGES", "Package", "Topology", "draw_plan"]
 
 SECOND = 1_000_000_000
 # A run of a minute or more is cut into seconds; a shorter one into sixtieths, so that it has as many windows.
@@ -47,129 +29,8 @@ GAP_MILLIUNITS = (1000, 1800, 3000)
 OVERLAP_PERCENT = (0, 25, 60)
 MIN_PACKAGES = 3
 ATTEMPTS = 40
-
-
-class Package(msgspec.Struct, frozen=True, kw_only=True):
-    """A family of faults. `draw` returns one of them, or None if its draw does not exist in that topology."""
-
-    name: str
-    summary: str
-    heals: str
-    probe: str  # The measure of its effect.
-    colour: str  # Of its bands in reports; chosen so that colour-blind readers can distinguish neighbours.
-    draw: Callable[[Topology, Stream], Strike | None]
-    unfit: Callable[[Topology], str | None] = lambda topology: None if topology.nodes else "there is no node"
-    is_last: bool = False  # Nothing heals it: it strikes once, after all others.
-
-
-_ALL = (
-    Package(
-        name="partition",
-        summary="cuts or stalls links: halves, one, majority ring, bridge, one way, between roles",
-        heals="links carry messages again; who was cut off must connect anew",
-        probe="connections closed or refused, messages held back",
-        colour="#0072b2",
-        draw=draw_partition,
-    ),
-    Package(
-        name="crash",
-        summary="processes die: one, a minority, a majority, all, all of a role, or the first at a failpoint",
-        heals="the nodes start again with what is on their disks",
-        probe="nodes that were up and went down",
-        colour="#d55e00",
-        draw=draw_crash,
-    ),
-    Package(
-        name="lost-writes",
-        summary="machines lose power: crashes that lose or tear what was not synced",
-        heals="the nodes start again with what was synced",
-        probe="nodes that were up and went down; the note counts the records lost",
-        colour="#882255",
-        draw=draw_lost_writes,
-    ),
-    Package(
-        name="pause",
-        summary="nodes stand still, and go on as if no time had passed",
-        heals="the nodes handle what has queued up",
-        probe="events that had to wait",
-        colour="#e69f00",
-        draw=draw_pause,
-    ),
-    Package(
-        name="slow-subscriber",
-        summary="the stream to a subscriber has little bandwidth or much latency, or the subscriber is slow itself",
-        heals="links and subscribers are as fast as before, and what has queued up is delivered",
-        probe="messages delayed or handled late",
-        colour="#009e73",
-        draw=draw_slow_subscriber,
-        unfit=unfit_slow_subscriber,
-    ),
-    Package(
-        name="slow-link",
-        summary="all links between two roles have more latency and jitter",
-        heals="links are as fast as before",
-        probe="messages delayed",
-        colour="#56b4e9",
-        draw=draw_slow_link,
-        unfit=unfit_slow_link,
-    ),
-    Package(
-        name="datagrams",
-        summary="messages on datagram links are lost, duplicated or reordered",
-        heals="links are as good as before",
-        probe="messages lost, duplicated or reordered",
-        colour="#999933",
-        draw=draw_datagrams,
-        unfit=unfit_datagrams,
-    ),
-    Package(
-        name="clock",
-        summary="wall clocks of nodes step, drift or stand still",
-        heals="the clocks are set right",
-        probe="readings of a wrong clock by nodes",
-        colour="#cc79a7",
-        draw=draw_clock,
-    ),
-    Package(
-        name="reset",
-        summary="resets connections, and every attempt to make one, in the forms of a partition",
-        heals="links can be connected again",
-        probe="connections reset or refused",
-        colour="#332288",
-        draw=draw_reset,
-        unfit=unfit_flaky_link,
-    ),
-    Package(
-        name="flaky-link",
-        summary="connections close after a few messages, again and again",
-        heals="connections last",
-        probe="connections closed",
-        colour="#ddcc77",
-        draw=draw_flaky_link,
-        unfit=unfit_flaky_link,
-    ),
-    Package(
-        name="full-disk",
-        summary="the disk of a node is full: no write finds room",
-        heals="there is room again",
-        probe="writes that found no room",
-        colour="#661100",
-        draw=draw_full_disk,
-    ),
-    Package(
-        name="failover",
-        summary="the node that leads dies for good, and another is promoted; once, as the last fault of a run",
-        heals="nothing: the dead node stays away",
-        probe="nodes that were promoted",
-        colour="#aa4499",
-        draw=draw_failover,
-        unfit=unfit_failover,
-        is_last=True,
-    ),
-)
-# Every cluster gets these in containers, in addition to its own packages. In the simulation they are drawn on request.
-IN_CONTAINERS = ("reset", "flaky-link", "full-disk")
-PACKAGES: Mapping[str, Package] = MappingProxyType({package.name: package for package in _ALL})
+# Every cluster gets these in containers, after its own packages. In the simulation they are drawn on request.
+IN_CONTAINERS: Final = ("reset", "flaky-link", "full-disk")
 
 
 def draw_plan(

@@ -1,0 +1,1 @@
+"""The packages of faults, one file each. `nemesis.registry` finds them here."""

@@ -1,0 +1,40 @@
+"""Crashes: memory is lost, and perhaps unsynced writes. The end of the step starts the nodes again."""
+
+from harness.core.draw import Stream
+from harness.core.promises import Excuse
+from nemesis.fault import POINT, Fault, Package, Targets
+from nemesis.selection import draw_nodes
+from nemesis.topology import Strike, Topology
+
+CRASH = Fault(
+    name="crash",
+    does="memory is lost. `disk`: unsynced writes are `lost` (the default), `torn` (a prefix of them stays) or `kept`",
+    targets=Targets.NODES,
+    optional={"disk": ("lost", "torn", "kept"), **POINT},
+    is_silencing=True,
+)
+
+
+def draw_crash(topology: Topology, stream: Stream, disk: str = "kept") -> Strike:
+    """A crash of a process, whose writes survive in the system's cache; every second time, at a failpoint."""
+    if topology.points and stream.chance(1, 2):
+        # It is unknown which node reaches the failpoint: target all that may, and the first one is struck.
+        targets = tuple(stream.shuffled(topology.servers()))
+        return Strike(fault="crash", targets=targets, args={"disk": disk, "point": stream.choice(topology.points)})
+    targets, is_total = draw_nodes(topology, stream)
+    return Strike(fault="crash", targets=targets, args={"disk": disk}, is_total=is_total)
+
+
+PACKAGE = Package(
+    name="crash",
+    faults=(CRASH,),
+    draw=draw_crash,
+    excuse=Excuse.NODES | Excuse.MEMORY,
+    summary="processes die; what they wrote survives in the system's cache",
+    does="a process dies. Memory and connections are gone; what was written survives, synced or not.",
+    probe="nodes that were up and went down.",
+    heals="the nodes start again with what is on their disks.",
+    drawn="every second time at a failpoint, on whichever server reaches it first. Else one node (most often), a "
+    "minority, a majority or all of the largest role, or all of one role.",
+    colour="#d55e00",
+)

@@ -1,0 +1,41 @@
+"""Failovers: the leading node is lost for good, and another takes its place."""
+
+from harness.core.draw import Stream
+from harness.core.promises import Excuse
+from nemesis.fault import Fault, Package, Targets
+from nemesis.topology import Strike, Topology
+
+FAILOVER = Fault(
+    name="failover",
+    does="the node dies for good, and the cluster's own means promote another",
+    targets=Targets.NODES,
+    is_silencing=True,
+    beyond={"sim": "machines find out themselves who leads: use crash"},
+)
+
+
+def draw_failover(topology: Topology, _: Stream) -> Strike:
+    """A failover of the first data node: it leads at the start, and only this fault changes that."""
+    return Strike(fault="failover", targets=topology.largest_role()[:1])
+
+
+def unfit_failover(topology: Topology) -> str | None:
+    """The reason why no node could take over, if there is only one; else None."""
+    return None if len(topology.largest_role()) > 1 else "nobody could take the place of the only node"
+
+
+PACKAGE = Package(
+    name="failover",
+    faults=(FAILOVER,),
+    draw=draw_failover,
+    unfit=unfit_failover,
+    excuse=Excuse.NODES | Excuse.MEMORY,
+    summary="the node that leads dies for good, and another is promoted",
+    does="kills the node that leads, and has the cluster's own means promote another. In containers, and for clusters "
+    "of real servers only: machines find out themselves who leads.",
+    probe="nodes that were promoted.",
+    heals="never: the dead node stays away. So it strikes once, as the last fault of a run.",
+    drawn="the first node of the largest role.",
+    colour="#aa4499",
+    is_last=True,
+)

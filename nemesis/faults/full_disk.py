@@ -1,0 +1,33 @@
+"""Full disks: no write finds room until the end."""
+
+from harness.core.draw import Stream
+from harness.core.promises import Excuse
+from nemesis.fault import Fault, Package, Targets
+from nemesis.topology import Strike, Topology
+
+DISK_FULL = Fault(
+    name="disk-full",
+    does="no write finds room",
+    targets=Targets.NODES,
+    is_prepared=True,
+    beyond={"sim": "a simulated disk has no size: use --runtime docker"},
+)
+
+
+def draw_full_disk(topology: Topology, stream: Stream) -> Strike:
+    """A full disk at one data node: if all disks were full, nobody could answer."""
+    return Strike(fault="disk-full", targets=(stream.choice(topology.largest_role()),))
+
+
+PACKAGE = Package(
+    name="full-disk",
+    faults=(DISK_FULL,),
+    draw=draw_full_disk,
+    excuse=Excuse.NODES | Excuse.MEMORY,
+    summary="the disk of a node is full",
+    does="no write finds room. In containers only: a simulated disk has no size.",
+    probe="writes that found no room.",
+    heals="there is room again.",
+    drawn="one node of the largest role.",
+    colour="#661100",
+)

@@ -1,0 +1,38 @@
+"""Resets: connections break at once, in the forms of a partition."""
+
+from harness.core.draw import Stream
+from harness.core.promises import Excuse
+from nemesis.fault import Fault, Package, Targets
+from nemesis.faults.flaky_link import unfit_flaky_link
+from nemesis.faults.partition import draw_partition
+from nemesis.topology import FIFO, Strike, Topology, ends
+
+RESET = Fault(
+    name="reset",
+    does="connections are reset, messages in transit are lost, and every attempt to connect fails",
+    targets=Targets.CONNECTIONS,
+    is_silencing=True,
+)
+
+
+def draw_reset(topology: Topology, stream: Stream) -> Strike | None:
+    """A partition whose connections are reset; None if the drawn form breaks no connection of this topology."""
+    drawn = draw_partition(topology, stream)
+    links = [] if drawn is None else [each for each in drawn.targets if topology.kind(*ends(each)) == FIFO]
+    is_total = drawn is not None and drawn.is_total
+    return Strike(fault="reset", targets=tuple(links), is_total=is_total) if links else None
+
+
+PACKAGE = Package(
+    name="reset",
+    faults=(RESET,),
+    draw=draw_reset,
+    unfit=unfit_flaky_link,
+    excuse=Excuse.LINKS,
+    summary="connections are reset, and none can be made",
+    does="connections are reset at once; what was under way on them is lost, and so is every attempt to connect.",
+    probe="connections reset, messages refused or lost.",
+    heals="links can be connected again.",
+    drawn="as `partition`. Datagram links are left out.",
+    colour="#332288",
+)

@@ -1,0 +1,63 @@
+"""Slow links: more latency and jitter, between two roles or at a single node."""
+
+from harness.core.draw import Stream
+from nemesis.fault import HOUR_NS, MS, Fault, Package, Range, Targets
+from nemesis.topology import ENOUGH, Strike, Topology
+
+DELAY = Fault(
+    name="delay",
+    does="each message takes `latency_ns` longer, plus up to `jitter_ns`, without overtaking on a fifo link",
+    targets=Targets.LINKS,
+    required={"latency_ns": Range(0, HOUR_NS)},
+    optional={"jitter_ns": Range(0, HOUR_NS)},
+)
+
+
+def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
+    """A strike that slows some links."""
+    links = _some_links(topology, stream)
+    latency_ns = stream.between(20, 250) * MS
+    return Strike(fault="delay", targets=links, args={"latency_ns": latency_ns, "jitter_ns": latency_ns // 2})
+
+
+def unfit_slow_link(topology: Topology) -> str | None:
+    """The reason why there is no link to slow down, or None."""
+    return None if topology.all_links() else "no link is declared"
+
+
+def _some_links(topology: Topology, stream: Stream) -> tuple[str, ...]:
+    """All links between two roles, or, in one direction, those of one node within its role, or a single one.
+
+    Protocols rarely fail when everything is equally slow; delays at a single node reveal more.
+    """
+    members = topology.largest_role()
+    form = stream.choice(("roles", "one-node", "one-node", "one-link")) if len(members) >= ENOUGH else "roles"
+    match form:
+        case "one-node":
+            chosen = stream.choice(members)
+            pairs = [(chosen, other) for other in members if other != chosen]
+            pairs = pairs if stream.chance(1, 2) else [(target, source) for source, target in pairs]
+        case "one-link":
+            near, far = stream.sample(members, 2)
+            pairs = [(near, far)]
+        case _:
+            source, target = stream.choice(tuple(topology.links))
+            one, other_role = topology.of_role(source), topology.of_role(target)
+            pairs = [pair for a in one for b in other_role for pair in ((a, b), (b, a))]
+    return topology.existing(pairs)
+
+
+PACKAGE = Package(
+    name="slow-link",
+    faults=(DELAY,),
+    draw=draw_slow_link,
+    unfit=unfit_slow_link,
+    summary="links take longer, all between two roles or only one",
+    does="links take 20 to 250 ms longer, and up to half as much again. Messages of one connection never overtake.",
+    probe="messages delayed.",
+    heals="links are as fast as before.",
+    drawn="all links between two roles, both ways. In a cluster with three or more nodes of a role three times in four "
+    "something narrower: one node's links to its like, or from them, or a single link. Protocols are rarely wrong when "
+    "everything is slow alike; what only one node hears late tells more.",
+    colour="#56b4e9",
+)

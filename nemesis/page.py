@@ -1,0 +1,68 @@
+"""The parts of docs/faults.md that the declarations of faults decide: `python -m nemesis.page` writes them anew."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import fill
+from typing import Final
+
+from nemesis.fault import Allowed, Fault, Package
+from nemesis.registry import FAULTS, PACKAGES
+
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "faults.md"
+LINE_MAX: Final = 120
+
+
+def rewritten(page: str) -> str:
+    """The page with its parts between markers as the declarations have them now, and all else as it is."""
+    parts = {
+        "packages": ["| package | what it does |", "| --- | --- |", *map(_package_row, PACKAGES.values())],
+        "sections": [line for package in PACKAGES.values() for line in _section(package)],
+        "steps": [
+            "| fault | targets | arguments | until the step ends |",
+            "| --- | --- | --- | --- |",
+            *map(_fault_row, FAULTS.values()),
+        ],
+    }
+    for name, lines in parts.items():
+        before, begin, rest = page.partition(f"<!-- {name}: python -m nemesis.page writes them -->\n")
+        _, end, after = rest.partition(f"<!-- end of {name} -->\n")
+        page = "".join((before, begin, *(f"{line}\n" for line in lines), end, after))
+    return page
+
+
+def _package_row(package: Package) -> str:
+    return f"| `{package.name}` | {package.summary} |"
+
+
+def _section(package: Package) -> Iterator[str]:
+    yield from (f"### {package.name}", "")
+    for name, text in (
+        ("Does", package.does),
+        ("Counted", package.probe),
+        ("Healed", package.heals),
+        ("Drawn", package.drawn),
+    ):
+        yield fill(f"- **{name}:** {text}", LINE_MAX, subsequent_indent="  ", break_on_hyphens=False)
+    yield ""
+
+
+def _fault_row(fault: Fault) -> str:
+    only = "".join(f" (not in `{runtime}`)" for runtime in fault.beyond)
+    return f"| `{fault.name}` | {fault.targets.value} | {_arguments(fault)} | {fault.does}{only} |"
+
+
+def _arguments(fault: Fault) -> str:
+    required = [_argument(name, allowed) for name, allowed in fault.required.items()]
+    optional = [_argument(name, allowed) for name, allowed in fault.optional.items()]
+    if fault.needs_one:
+        return f"at least one of {', '.join(optional)}"
+    return ", ".join([*required, *(f"optionally {each}" for each in optional)]) or "none"
+
+
+def _argument(name: str, allowed: Allowed) -> str:
+    """The name, with what it may be if that is one of a few names."""
+    return f"`{name}` ({', '.join(allowed)})" if isinstance(allowed, tuple) and allowed else f"`{name}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

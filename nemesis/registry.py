@@ -1,0 +1,22 @@
+"""All packages and faults, found in the files of nemesis/faults: a new file there is a new package."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from types import MappingProxyType
+
+from harness.core.promises import Excuse
+from nemesis import faults
+from nemesis.fault import Fault, Package
+
+_ALL: tuple[Package, ...] = tuple(
+    import_module(f"{faults.__name__}.{file}").PACKAGE
+    for file in sorted(each.name for each in iter_modules(faults.__path__))
+)
+PACKAGES: Mapping[str, Package] = MappingProxyType({package.name: package for package in _ALL})
+FAULTS: Mapping[str, Fault] = MappingProxyType({fault.name: fault for package in _ALL for fault in package.faults})
+EXCUSES: Mapping[str, Excuse] = {package.name: package.excuse for package in _ALL}  # By what a history calls them.
+UNATTACHABLE = frozenset(
+    [package.name for package in _ALL if not package.is_attachable]
+    + [fault.name for fault in FAULTS.values() if fault.is_prepared]
+)
