@@ -63,19 +63,18 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 class Package(msgspec.Struct, frozen=True, kw_only=True):
     """A family of faults. `draw` returns one of them, or None if its draw does not exist in that topology.
 
-    Users choose it by its name, and reports count under it. The page of faults quotes the texts.
+    Users choose it by its name, and reports count under it. docs/faults.md quotes the texts, and the beginning of the
+    docstring of `draw`.
     """
 
     name: str
+    about: str | None  # The docstring of its file.
     faults: tuple[Fault, ...]  # All that `draw` uses.
     draw: Callable[[Topology, Stream], Strike | None]
     unfit: Callable[[Topology], str | None] = lambda topology: None if topology.nodes else "there is no node"
     excuse: Excuse = Excuse.DELAYS
-    summary: str
-    does: str
     probe: str  # The measure of its effect.
     heals: str
-    drawn: str
     colour: str  # Of its bands in reports; chosen so that colour-blind readers can distinguish neighbours.
     is_prepared: bool = False  # Even if its faults are not: they lose what only our own servers can lose.
     is_last: bool = False  # Nothing heals it: it strikes once, after all others.

@@ -31,19 +31,23 @@ def rewritten(page: str) -> str:
 
 
 def _package_row(package: Package) -> str:
-    return f"| `{package.name}` | {package.summary} |"
+    return f"| `{package.name}` | {_paragraphs(package.about)[0]} |"
 
 
 def _section(package: Package) -> Iterator[str]:
     yield from (f"### {package.name}", "")
-    for name, text in (
-        ("Does", package.does),
-        ("Counted", package.probe),
-        ("Healed", package.heals),
-        ("Drawn", package.drawn),
-    ):
-        yield fill(f"- **{name}:** {text}", LINE_MAX, subsequent_indent="  ", break_on_hyphens=False)
+    for paragraph in _paragraphs(package.about)[1:]:
+        yield from (fill(paragraph, LINE_MAX, break_on_hyphens=False), "")
+    drawn = _paragraphs(package.draw.__doc__)[0]
+    for name, text in (("Counted", package.probe), ("Healed", package.heals), ("Drawn", drawn)):
+        line = f"- **{name}:** {text[0].lower()}{text[1:]}"
+        yield fill(line, LINE_MAX, subsequent_indent="  ", break_on_hyphens=False)
     yield ""
+
+
+def _paragraphs(docstring: str | None) -> list[str]:
+    """The paragraphs of a docstring, each in one line."""
+    return [" ".join(paragraph.split()) for paragraph in (docstring or "").split("\n\n")]
 
 
 def _fault_row(fault: Fault) -> str:

@@ -1,4 +1,7 @@
-"""Wrong clocks: a node's own wall clock steps, drifts or freezes. Virtual time, and its timers, continue."""
+"""Wrong clocks: a node's own wall clock steps, drifts or stands still.
+
+Clocks step by up to a minute, drift by 0.05 to 20 percent, or stand still. Timers go on as they should.
+"""
 
 from harness.core.draw import Stream
 from nemesis.fault import HOUR_NS, MS, Fault, Package, Range, Targets
@@ -19,7 +22,7 @@ CLOCK = Fault(
 
 
 def draw_clock(topology: Topology, stream: Stream) -> Strike:
-    """A wrong clock until the end of the step: at one node, or every fourth time at all servers."""
+    """One node, every fourth time all servers."""
     with_clock = tuple(node for node in topology.ids() if node not in topology.clockless)
     targets = topology.servers() if stream.chance(1, 4) else (stream.choice(with_clock),)
     sign = stream.choice((-1, 1))
@@ -36,13 +39,10 @@ def draw_clock(topology: Topology, stream: Stream) -> Strike:
 
 PACKAGE = Package(
     name="clock",
+    about=__doc__,
     faults=(CLOCK,),
     draw=draw_clock,
-    summary="wall clocks of nodes step, drift or stand still",
-    does="wall clocks step by up to a minute, drift by 0.05 to 20 percent, or stand still. Timers go on as they "
-    "should.",
     probe="readings of a wrong clock by nodes; the note says how wrong the worst was.",
     heals="the clocks are set right.",
-    drawn="one node, every fourth time all but the subscribers.",
     colour="#cc79a7",
 )

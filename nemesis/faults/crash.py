@@ -1,4 +1,7 @@
-"""Crashes: memory is lost, and perhaps unsynced writes. The end of the step starts the nodes again."""
+"""Crashes: processes die, and what they wrote survives in the system's cache.
+
+Memory and connections are gone; what was written survives, synced or not.
+"""
 
 from harness.core.draw import Stream
 from harness.core.promises import Excuse
@@ -16,7 +19,9 @@ CRASH = Fault(
 
 
 def draw_crash(topology: Topology, stream: Stream, disk: str = "kept") -> Strike:
-    """A crash of a process, whose writes survive in the system's cache; every second time, at a failpoint."""
+    """At a failpoint every second time, whichever server reaches it first. Else one node (most often), a minority, a
+    majority or all of the largest role, or all of one role.
+    """
     if topology.points and stream.chance(1, 2):
         # It is unknown which node reaches the failpoint: target all that may, and the first one is struck.
         targets = tuple(stream.shuffled(topology.servers()))
@@ -27,14 +32,11 @@ def draw_crash(topology: Topology, stream: Stream, disk: str = "kept") -> Strike
 
 PACKAGE = Package(
     name="crash",
+    about=__doc__,
     faults=(CRASH,),
     draw=draw_crash,
     excuse=Excuse.NODES | Excuse.MEMORY,
-    summary="processes die; what they wrote survives in the system's cache",
-    does="a process dies. Memory and connections are gone; what was written survives, synced or not.",
     probe="nodes that were up and went down.",
     heals="the nodes start again with what is on their disks.",
-    drawn="every second time at a failpoint, on whichever server reaches it first. Else one node (most often), a "
-    "minority, a majority or all of the largest role, or all of one role.",
     colour="#d55e00",
 )

@@ -1,4 +1,8 @@
-"""Bad datagram links: messages are lost, duplicated or reordered."""
+"""Bad datagram links: messages are lost, doubled or reordered.
+
+Of the messages on all datagram links 2 to 30 percent are lost, come twice, or come 1 to 20 ms late so that others
+overtake them.
+"""
 
 from typing import Final
 
@@ -15,7 +19,7 @@ _DOES: Final[dict[DatagramFault, str]] = {
 
 
 def draw_datagrams(topology: Topology, stream: Stream) -> Strike:
-    """A strike on all datagram links: some messages are lost, duplicated or reordered."""
+    """One of the three, on all datagram links."""
     fault = stream.choice(tuple(_DOES))
     return Strike(fault=fault, targets=topology.all_links(DATAGRAM), args={"permille": stream.between(20, 300)})
 
@@ -27,6 +31,7 @@ def unfit_datagrams(topology: Topology) -> str | None:
 
 PACKAGE = Package(
     name="datagrams",
+    about=__doc__,
     faults=tuple(
         Fault(
             name=name,
@@ -39,11 +44,7 @@ PACKAGE = Package(
     ),
     draw=draw_datagrams,
     unfit=unfit_datagrams,
-    summary="messages on datagram links are lost, doubled or reordered",
-    does="of the messages on all datagram links 2 to 30 percent are lost, come twice, or come 1 to 20 ms late so that "
-    "others overtake them.",
     probe="messages lost, doubled, or sent behind others.",
     heals="links are as good as before.",
-    drawn="one of the three.",
     colour="#999933",
 )

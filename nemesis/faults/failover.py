@@ -1,4 +1,8 @@
-"""Failovers: the leading node is lost for good, and another takes its place."""
+"""Failovers: the node that leads dies for good, and another is promoted.
+
+The cluster's own means promote the successor. In containers, and for clusters of real servers only: machines find out
+themselves who leads.
+"""
 
 from harness.core.draw import Stream
 from harness.core.promises import Excuse
@@ -15,7 +19,7 @@ FAILOVER = Fault(
 
 
 def draw_failover(topology: Topology, _: Stream) -> Strike:
-    """A failover of the first data node: it leads at the start, and only this fault changes that."""
+    """The first node of the largest role: it leads at the start, and only this fault changes that."""
     return Strike(fault="failover", targets=topology.largest_role()[:1])
 
 
@@ -26,16 +30,13 @@ def unfit_failover(topology: Topology) -> str | None:
 
 PACKAGE = Package(
     name="failover",
+    about=__doc__,
     faults=(FAILOVER,),
     draw=draw_failover,
     unfit=unfit_failover,
     excuse=Excuse.NODES | Excuse.MEMORY,
-    summary="the node that leads dies for good, and another is promoted",
-    does="kills the node that leads, and has the cluster's own means promote another. In containers, and for clusters "
-    "of real servers only: machines find out themselves who leads.",
     probe="nodes that were promoted.",
     heals="never: the dead node stays away. So it strikes once, as the last fault of a run.",
-    drawn="the first node of the largest role.",
     colour="#aa4499",
     is_last=True,
 )

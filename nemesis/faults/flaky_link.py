@@ -1,4 +1,8 @@
-"""Flaky links: connections close after a few messages, again and again."""
+"""Flaky links: connections close after a few messages, again and again.
+
+Each connection closes once 200 to 1500 bytes have passed, since the step began or since it was opened. What passed
+arrives.
+"""
 
 from harness.core.draw import Stream
 from harness.core.promises import Excuse
@@ -14,8 +18,7 @@ LIMIT_DATA = Fault(
 
 
 def draw_flaky_link(topology: Topology, stream: Stream) -> Strike:
-    """A strike that closes connections again and again, after a few messages: those of one node to its role, or all to
-    clients.
+    """The connections of one node to its like, two times in three; else all to clients.
 
     Between servers only one node's: if all connections break all the time, no work is done, and nothing is tested.
     """
@@ -37,16 +40,12 @@ def unfit_flaky_link(topology: Topology) -> str | None:
 
 PACKAGE = Package(
     name="flaky-link",
+    about=__doc__,
     faults=(LIMIT_DATA,),
     draw=draw_flaky_link,
     unfit=unfit_flaky_link,
     excuse=Excuse.LINKS,
-    summary="connections close after a few messages, again and again",
-    does="each connection closes once 200 to 1500 bytes have passed, since the step began or since it was opened. What "
-    "passed arrives.",
     probe="connections closed.",
     heals="connections last.",
-    drawn="two times in three the connections of one node to its like, else all to clients. Datagram links are left "
-    "out.",
     colour="#ddcc77",
 )

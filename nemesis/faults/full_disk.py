@@ -1,4 +1,7 @@
-"""Full disks: no write finds room until the end."""
+"""Full disks: no write finds room.
+
+In containers only: a simulated disk has no size.
+"""
 
 from harness.core.draw import Stream
 from harness.core.promises import Excuse
@@ -15,19 +18,17 @@ DISK_FULL = Fault(
 
 
 def draw_full_disk(topology: Topology, stream: Stream) -> Strike:
-    """A full disk at one data node: if all disks were full, nobody could answer."""
+    """One node of the largest role: if all disks were full, nobody could answer."""
     return Strike(fault="disk-full", targets=(stream.choice(topology.largest_role()),))
 
 
 PACKAGE = Package(
     name="full-disk",
+    about=__doc__,
     faults=(DISK_FULL,),
     draw=draw_full_disk,
     excuse=Excuse.NODES | Excuse.MEMORY,
-    summary="the disk of a node is full",
-    does="no write finds room. In containers only: a simulated disk has no size.",
     probe="writes that found no room.",
     heals="there is room again.",
-    drawn="one node of the largest role.",
     colour="#661100",
 )

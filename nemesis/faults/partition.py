@@ -1,8 +1,7 @@
-"""Partitions: the links on which messages are lost or held back.
+"""Partitions: links are cut or stalled.
 
-A *grudge* is a tuple of pairs (source, target): messages of the source do not reach the target. Grudges are pure
-functions of the nodes, in the order given; shuffle the nodes first for randomness. Source: jepsen.nemesis, for the
-idea of grudges and the forms.
+A cut closes connections and refuses new ones; both ends learn of it, at different times. A stall lets nothing through,
+notifies nobody, and loses nothing on a connection.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,8 @@ STALL = Fault(
     is_silencing=True,
 )
 
+# Pairs (source, target): messages of the source do not reach the target. They are pure functions of nodes, in
+# the order given; shuffle the nodes first for randomness. Source: jepsen.nemesis, for the idea and the forms.
 Grudge = tuple[tuple[str, str], ...]
 Draft = Callable[[Topology, Stream], Strike | None]
 
@@ -68,7 +69,11 @@ def majority_ring(nodes: Sequence[str]) -> Grudge:
 
 
 def draw_partition(topology: Topology, stream: Stream) -> Strike | None:
-    """A partition of one of the forms; None if the drawn form cuts no link of this topology."""
+    """One of six forms: halves, one node alone, a ring in which each node hears another majority, a bridge of one node
+    between two halves, one direction of one node, between two roles. Clients are on one side, or reach both.
+
+    None if the drawn form cuts no link of this topology.
+    """
     form = stream.choice(tuple(FORMS))
     return FORMS[form](topology, stream)
 
@@ -135,16 +140,11 @@ FORMS: Mapping[str, Draft] = MappingProxyType(
 
 PACKAGE = Package(
     name="partition",
+    about=__doc__,
     faults=(CUT, STALL),
     draw=draw_partition,
     excuse=Excuse.LINKS,
-    summary="cuts or stalls links",
-    does="`cut` closes connections and refuses new ones; both ends learn of it, at different times. `stall` lets "
-    "nothing through, tells nobody and loses nothing on a connection.",
     probe="connections closed, messages refused or lost; or messages held back.",
     heals="links carry messages again. Who was cut off has to connect anew; what a stall held back arrives.",
-    drawn="one of six forms: halves, one node alone, a ring in which each node hears another majority, a bridge of "
-    "one node between two halves, one direction of one node, between two roles. Clients stand on one side, or reach "
-    "both.",
     colour="#0072b2",
 )

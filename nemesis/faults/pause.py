@@ -1,4 +1,7 @@
-"""Pauses: a node does nothing for a while, and then continues as if no time had passed."""
+"""Pauses: nodes stand still, and go on as if no time had passed.
+
+Nodes handle nothing, as under a long garbage collection. Nothing is lost, and no connection closes.
+"""
 
 from harness.core.draw import Stream
 from harness.core.promises import Excuse
@@ -7,16 +10,12 @@ from nemesis.selection import draw_nodes
 from nemesis.topology import Strike, Topology
 
 PAUSE = Fault(
-    name="pause",
-    does="nothing is handled, nothing is lost",
-    targets=Targets.NODES,
-    optional=POINT,
-    is_silencing=True,
+    name="pause", does="nothing is handled, nothing is lost", targets=Targets.NODES, optional=POINT, is_silencing=True
 )
 
 
 def draw_pause(topology: Topology, stream: Stream) -> Strike:
-    """A pause of some nodes, as under a long garbage collection; every fourth time, at a failpoint."""
+    """Nodes as `crash` draws them, at a failpoint every fourth time."""
     if topology.points and stream.chance(1, 4):
         targets = tuple(stream.shuffled(topology.servers()))
         return Strike(fault="pause", targets=targets, args={"point": stream.choice(topology.points)})
@@ -26,13 +25,11 @@ def draw_pause(topology: Topology, stream: Stream) -> Strike:
 
 PACKAGE = Package(
     name="pause",
+    about=__doc__,
     faults=(PAUSE,),
     draw=draw_pause,
     excuse=Excuse.NODES,
-    summary="nodes stand still, and go on as if no time had passed",
-    does="nodes handle nothing, as under a long garbage collection. Nothing is lost, and no connection closes.",
     probe="events that had to wait.",
     heals="the nodes handle what has queued up, and do not know that time has passed.",
-    drawn="as `crash`, at a failpoint every fourth time.",
     colour="#e69f00",
 )

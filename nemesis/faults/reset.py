@@ -1,4 +1,7 @@
-"""Resets: connections break at once, in the forms of a partition."""
+"""Resets: connections are reset, and none can be made.
+
+What was in transit is lost, and so is every attempt to connect.
+"""
 
 from harness.core.draw import Stream
 from harness.core.promises import Excuse
@@ -16,7 +19,10 @@ RESET = Fault(
 
 
 def draw_reset(topology: Topology, stream: Stream) -> Strike | None:
-    """A partition whose connections are reset; None if the drawn form breaks no connection of this topology."""
+    """The links of a partition, without datagram links.
+
+    None if the drawn form breaks no connection of this topology.
+    """
     drawn = draw_partition(topology, stream)
     links = [] if drawn is None else [each for each in drawn.targets if topology.kind(*ends(each)) == FIFO]
     is_total = drawn is not None and drawn.is_total
@@ -25,14 +31,12 @@ def draw_reset(topology: Topology, stream: Stream) -> Strike | None:
 
 PACKAGE = Package(
     name="reset",
+    about=__doc__,
     faults=(RESET,),
     draw=draw_reset,
     unfit=unfit_flaky_link,
     excuse=Excuse.LINKS,
-    summary="connections are reset, and none can be made",
-    does="connections are reset at once; what was under way on them is lost, and so is every attempt to connect.",
     probe="connections reset, messages refused or lost.",
     heals="links can be connected again.",
-    drawn="as `partition`. Datagram links are left out.",
     colour="#332288",
 )

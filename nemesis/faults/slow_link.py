@@ -1,4 +1,7 @@
-"""Slow links: more latency and jitter, between two roles or at a single node."""
+"""Slow links: messages take longer, between two roles or at a single node.
+
+Links take 20 to 250 ms longer, and up to half as much again. Messages of one connection never overtake.
+"""
 
 from harness.core.draw import Stream
 from nemesis.fault import HOUR_NS, MS, Fault, Package, Range, Targets
@@ -14,7 +17,10 @@ DELAY = Fault(
 
 
 def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
-    """A strike that slows some links."""
+    """All links between two roles, both ways. Where a role has three or more nodes, three times in four something
+    narrower: one node's links to its like, or from them, or a single link. Protocols rarely fail when everything is
+    equally slow; delays at a single node reveal more.
+    """
     links = _some_links(topology, stream)
     latency_ns = stream.between(20, 250) * MS
     return Strike(fault="delay", targets=links, args={"latency_ns": latency_ns, "jitter_ns": latency_ns // 2})
@@ -26,10 +32,7 @@ def unfit_slow_link(topology: Topology) -> str | None:
 
 
 def _some_links(topology: Topology, stream: Stream) -> tuple[str, ...]:
-    """All links between two roles, or, in one direction, those of one node within its role, or a single one.
-
-    Protocols rarely fail when everything is equally slow; delays at a single node reveal more.
-    """
+    """All links between two roles, or, in one direction, those of one node within its role, or a single one."""
     members = topology.largest_role()
     form = stream.choice(("roles", "one-node", "one-node", "one-link")) if len(members) >= ENOUGH else "roles"
     match form:
@@ -49,15 +52,11 @@ def _some_links(topology: Topology, stream: Stream) -> tuple[str, ...]:
 
 PACKAGE = Package(
     name="slow-link",
+    about=__doc__,
     faults=(DELAY,),
     draw=draw_slow_link,
     unfit=unfit_slow_link,
-    summary="links take longer, all between two roles or only one",
-    does="links take 20 to 250 ms longer, and up to half as much again. Messages of one connection never overtake.",
     probe="messages delayed.",
     heals="links are as fast as before.",
-    drawn="all links between two roles, both ways. In a cluster with three or more nodes of a role three times in four "
-    "something narrower: one node's links to its like, or from them, or a single link. Protocols are rarely wrong when "
-    "everything is slow alike; what only one node hears late tells more.",
     colour="#56b4e9",
 )

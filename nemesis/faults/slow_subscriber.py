@@ -1,4 +1,8 @@
-"""Slow subscribers: the stream meets full buffers, because of the network or of the subscriber itself."""
+"""Slow subscribers: the stream to a subscriber is narrow or slow, or the subscriber is.
+
+The links to a subscriber carry 100 to 1000 bytes a second (`bandwidth`), or take 0.2 to 1.5 seconds and up to half as
+much again (`delay`), or the subscriber takes 5 to 60 ms for each message (`consumer`).
+"""
 
 from harness.core.draw import Stream
 from harness.core.promises import Excuse
@@ -22,10 +26,8 @@ CONSUMER = Fault(
 
 
 def draw_slow_subscriber(topology: Topology, stream: Stream) -> Strike:
-    """A strike on one subscriber, or every fourth time on all: low bandwidth, high latency, or slow handling of
-    events.
-
-    If several servers send to it, often only one link is slow, since the subscriber must merge their streams.
+    """One subscriber, every fourth time all. Where three or more servers send, half of the time only the links from one
+    of them: the subscriber must merge their streams.
     """
     subscribers = topology.of_role(SUBSCRIBER)
     chosen = subscribers if stream.chance(1, 4) else (stream.choice(subscribers),)
@@ -51,16 +53,12 @@ def unfit_slow_subscriber(topology: Topology) -> str | None:
 
 PACKAGE = Package(
     name="slow-subscriber",
+    about=__doc__,
     faults=(BANDWIDTH, DELAY, CONSUMER),
     draw=draw_slow_subscriber,
     unfit=unfit_slow_subscriber,
     excuse=Excuse.SUBSCRIBERS,
-    summary="the stream to a subscriber is narrow or slow, or the subscriber is",
-    does="the links to a subscriber carry 100 to 1000 bytes a second (`bandwidth`), or take 0.2 to 1.5 seconds and up "
-    "to half as much again (`delay`), or the subscriber takes 5 to 60 ms for each message (`consumer`).",
     probe="messages held back, delayed, or handled late.",
     heals="all is as fast as before; what has queued up is delivered.",
-    drawn="one subscriber, every fourth time all. Where three or more servers send, half of the time only the links "
-    "from one of them: what comes from several must be put together.",
     colour="#009e73",
 )

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-NEW_FAULT = """
+NEW_FAULT = '''"""Ice ages: nodes freeze.
+
+They thaw later.
+"""
+
 from harness.core.promises import Excuse
 from nemesis.fault import Fault, Package, Range, Targets
 from nemesis.topology import Strike
@@ -16,16 +20,25 @@ FREEZE = Fault(
     name="deep-freeze", does="nothing moves", targets=Targets.NODES, required={"degrees": Range(1, 9)},
     is_silencing=True, is_prepared=True, beyond={"docker": "containers are warm: use --runtime sim"},
 )
+
+
+def draw(topology, stream):
+    """The first node, always."""
+    nodes = topology.largest_role()[:1]
+    return Strike(fault="deep-freeze", targets=nodes, args={"degrees": stream.between(1, 9)})
+
+
 PACKAGE = Package(
     name="ice-age",
+    about=__doc__,
     faults=(FREEZE,),
-    draw=lambda topology, stream: Strike(
-        fault="deep-freeze", targets=topology.largest_role()[:1], args={"degrees": stream.between(1, 9)}
-    ),
+    draw=draw,
     excuse=Excuse.NODES | Excuse.LINKS,
-    summary="nodes freeze", does="freezes.", probe="ice.", heals="it thaws.", drawn="the first.", colour="#010203",
+    probe="ice.",
+    heals="it thaws.",
+    colour="#010203",
 )
-"""
+'''
 FIND_IT = """
 import json, sys
 from pathlib import Path
@@ -78,7 +91,7 @@ print(json.dumps({
     "overlap": conflict(frozen, cut),
     "attached": attached(cluster, nemesis=("ice-age",)),
     "help": "ice-age" in FAULTS_HELP,
-    "page": [line for line in lines if "ice-age" in line or "deep-freeze" in line],
+    "page": [line for line in lines if any(name in line for name in ("ice-age", "deep-freeze", "thaw"))],
     "colour": fault_colours(["ice-age"])[0][0],
     "down": "ice-age" in DOWN,
     "excuses": [str(window.excuse.value) for window in windows(history, EXCUSES)],
@@ -111,8 +124,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         (
             "page",
             [
-                "| `ice-age` | nodes freeze |",
+                "| `ice-age` | Ice ages: nodes freeze. |",
                 "### ice-age",
+                "They thaw later.",
+                "- **Healed:** it thaws.",
                 "| `deep-freeze` | nodes | `degrees` | nothing moves (not in `docker`) |",
             ],
         ),

@@ -181,7 +181,9 @@ def test_the_plans_of_seeds_are_those_of_earlier_versions() -> None:
 
 def test_packages_have_different_colours_and_say_what_they_do() -> None:
     assert len({package.colour for package in PACKAGES.values()}) == len(PACKAGES)
-    assert all(package.summary and package.heals and package.probe for package in PACKAGES.values())
+    assert all(
+        package.about and package.draw.__doc__ and package.heals and package.probe for package in PACKAGES.values()
+    )
 
 
 def test_a_node_without_a_clock_is_never_struck_by_a_wrong_one() -> None:
