@@ -17,7 +17,7 @@ from harness.core.seams import CallFailed
 from harness.runtimes.containers.control import Hearers, Probes
 from harness.runtimes.containers.deployment import Deployment
 from harness.runtimes.containers.faults.faults import faults_on_machines
-from harness.runtimes.containers.faults.probing import Prober, way
+from harness.runtimes.containers.faults.probing import Prober, link_path
 from harness.runtimes.containers.faults.site import Holds
 from harness.runtimes.containers.links.network import ContainerNetwork
 from harness.runtimes.containers.machines import Blueprint, Machines
@@ -76,7 +76,7 @@ class Deployed:
 
     async def reaches(self, link: str) -> bool:
         """Does a probe come through, on that link?"""
-        return (await self.prober.seen([way(link)], 0.5))[link].after_s is not None
+        return (await self.prober.seen([link_path(link)], 0.5))[link].after_s is not None
 
     async def is_well(self, *links: str) -> None:
         """Return when probes come through there. Raises TimeoutError if they never do."""

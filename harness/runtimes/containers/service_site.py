@@ -11,7 +11,7 @@ from harness.core.machine import NodeId
 from harness.core.seams import Doors
 from harness.core.system import SUBSCRIBER
 from harness.runtimes.containers.deployment import Deployment
-from harness.runtimes.containers.faults.probing import Passed, Seen, Way
+from harness.runtimes.containers.faults.probing import LinkPath, Passed, Seen
 from harness.runtimes.containers.faults.site import Place
 from harness.runtimes.containers.links.links import Toxiproxy
 from harness.runtimes.containers.links.relays import Relay
@@ -120,22 +120,22 @@ class ServiceSite:
 
     # Probing.
 
-    def ways(self, link: str) -> Sequence[Way]:
+    def paths(self, link: str) -> Sequence[LinkPath]:
         """The paths of a link: upstream on its source's connections, and downstream on its target's."""
         source, target = ends(link)
         up, down = link, f"{target}>{source}"
         found = []
         if up in self._wires:
-            found.append(Way(link, source, target, up, "upstream", is_shared=True))
+            found.append(LinkPath(link, source, target, up, "upstream", is_shared=True))
         if down in self._wires:
             name = f"{link} on {down}" if found else link
-            found.append(Way(name, source, target, down, "downstream", is_shared=True))
+            found.append(LinkPath(name, source, target, down, "downstream", is_shared=True))
         return found
 
-    async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
+    async def seen(self, paths: Sequence[LinkPath], timeout_s: float) -> dict[str, Seen]:
         """The outcomes of a client's first bytes through the proxy of each path, which use both its directions."""
-        found = await asyncio.gather(*(self._seen(each.proxy, timeout_s) for each in ways))
-        return {each.name: seen for each, seen in zip(ways, found, strict=True)}
+        found = await asyncio.gather(*(self._seen(each.proxy, timeout_s) for each in paths))
+        return {each.name: seen for each, seen in zip(paths, found, strict=True)}
 
     async def _seen(self, proxy: str, timeout_s: float) -> Seen:
         loop = asyncio.get_running_loop()
@@ -146,12 +146,12 @@ class ServiceSite:
         self._probed.setdefault(proxy, []).append(seen)
         return seen
 
-    async def passed(self, ways: Sequence[Way]) -> dict[str, Passed]:
+    async def passed(self, paths: Sequence[LinkPath]) -> dict[str, Passed]:
         """The relays' counts, by name: chunks sent to the server and received from it, for either direction.
 
         Of a link between servers only the probes can be counted.
         """
-        return {each.name: self._passed(each.proxy) for each in ways}
+        return {each.name: self._passed(each.proxy) for each in paths}
 
     def _passed(self, proxy: str) -> Passed:
         if proxy not in self._relays:

@@ -52,13 +52,13 @@ class Services:
         cluster, self._faults, self._attach = blueprint.cluster, blueprint.faults, blueprint.attach
         self.run_id = blueprint.run_id
         self.nodes = tuple(node.id for node in cluster.nodes if node.role != SUBSCRIBER)
-        ways = service_ways(cluster)
-        doors = {pair: Address(PROXY_HOST, FIRST_PROXY_PORT + number) for number, pair in enumerate(ways)}
+        pairs = dialled_pairs(cluster)
+        doors = {pair: Address(PROXY_HOST, FIRST_PROXY_PORT + number) for number, pair in enumerate(pairs)}
         self.services: dict[NodeId, Service] = {}
         for node in self.nodes:
             peers = {target: door for (source, target), door in doors.items() if source == node}
             self.services[node] = cluster.service(node, peers, blueprint.settings)
-        proxied = [pair for pair in ways if self._attach is None or pair[0] not in self.nodes]
+        proxied = [pair for pair in pairs if self._attach is None or pair[0] not in self.nodes]
         self.wires = tuple(Wire(*pair, doors[pair].port, self.services[pair[1]].port) for pair in proxied)
         self.small_disk = "size=256m,mode=1777" if "disk-full" in blueprint.faults else None
         self.run_in: Callable[[NodeId, list[str]], Any] | None = None
@@ -105,7 +105,7 @@ class Services:
         return output
 
 
-def service_ways(cluster: ServiceCluster) -> tuple[tuple[str, NodeId], ...]:
+def dialled_pairs(cluster: ServiceCluster) -> tuple[tuple[str, NodeId], ...]:
     """The pairs of dialling party and server; all clients count as one party."""
     servers = [node for node in cluster.nodes if node.role != SUBSCRIBER]
     sources = [(CLIENT, CLIENT), *((str(node.id), node.role) for node in cluster.nodes)]

@@ -81,8 +81,8 @@ class ContainerFaults:
         nodes = [NodeId(target) for target in step.targets]
         match FAULTS[step.fault].name:
             case "cut" | "stall" | "reset" | "delay" | "bandwidth" | "limit-data" as fault:
-                ways = [each for target in step.targets for each in prober.ways(target)]
-                return OnLinks(number, fault, step, ways, site=site, prober=prober, rules=rules, holds=holds)
+                paths = [each for target in step.targets for each in prober.paths(target)]
+                return OnLinks(number, fault, step, paths, site=site, prober=prober, rules=rules, holds=holds)
             case "drop" | "duplicate" | "reorder":
                 raise AssertionError(f"{step.fault} was not refused, though no container can do it")
             case "crash":

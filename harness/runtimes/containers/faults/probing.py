@@ -18,7 +18,7 @@ ANSWER_S: Final = 1.0
 _READ_BYTES: Final = 1 << 12
 
 
-class Way(NamedTuple):
+class LinkPath(NamedTuple):
     """A directed link, and the proxy stream in Toxiproxy that carries it.
 
     Between nodes each direction has its own connections and proxy. Clients dial nodes, and get answers on the same
@@ -63,12 +63,12 @@ class Passed(NamedTuple):
     standing: int = 0
 
 
-def way(link: str) -> Way:
+def link_path(link: str) -> LinkPath:
     """The path of a link "n1>n2" or "client>n1" between machines."""
     source, target = ends(link)
     if target == CLIENT:
-        return Way(link, source, target, f"{CLIENT}>{source}", "downstream", is_shared=True)
-    return Way(link, source, target, link, "upstream", is_shared=source == CLIENT)
+        return LinkPath(link, source, target, f"{CLIENT}>{source}", "downstream", is_shared=True)
+    return LinkPath(link, source, target, link, "upstream", is_shared=source == CLIENT)
 
 
 class Probing(Protocol):
@@ -76,13 +76,13 @@ class Probing(Protocol):
 
     patience_s: float  # The longest that a link fault waits for healthy links, so that its effect can be seen.
 
-    def ways(self, link: str) -> Sequence[Way]:
+    def paths(self, link: str) -> Sequence[LinkPath]:
         """All paths that make up a link."""
 
-    async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
+    async def seen(self, paths: Sequence[LinkPath], timeout_s: float) -> dict[str, Seen]:
         """The outcomes of probes on each path, sent at the same time, by name."""
 
-    async def passed(self, ways: Sequence[Way]) -> dict[str, Passed]:
+    async def passed(self, paths: Sequence[LinkPath]) -> dict[str, Passed]:
         """The traffic on each path so far, by name."""
 
     async def counters(self, nodes: Iterable[NodeId]) -> dict[NodeId, Counters]:
@@ -101,20 +101,20 @@ class Prober:
         self._site, self._traffic, self._holds = site, traffic, holds
         self._numbers = itertools.count(1)
 
-    def ways(self, link: str) -> Sequence[Way]:
+    def paths(self, link: str) -> Sequence[LinkPath]:
         """The link's paths: each direction between nodes has its own connection."""
-        return [way(link)]
+        return [link_path(link)]
 
-    async def seen(self, ways: Sequence[Way], timeout_s: float) -> dict[str, Seen]:
+    async def seen(self, paths: Sequence[LinkPath], timeout_s: float) -> dict[str, Seen]:
         """The outcomes of probes on each path, sent at the same time, by name."""
-        found = await asyncio.gather(*(self._seen(each, timeout_s) for each in ways))
-        return {each.name: seen for each, seen in zip(ways, found, strict=True)}
+        found = await asyncio.gather(*(self._seen(each, timeout_s) for each in paths))
+        return {each.name: seen for each, seen in zip(paths, found, strict=True)}
 
-    async def passed(self, ways: Sequence[Way]) -> dict[str, Passed]:
+    async def passed(self, paths: Sequence[LinkPath]) -> dict[str, Passed]:
         """The traffic on each path so far, by name. A node that does not answer counts as at its last answer."""
-        nodes = dict.fromkeys(NodeId(end) for each in ways for end in (each.source, each.target) if end != CLIENT)
+        nodes = dict.fromkeys(NodeId(end) for each in paths for end in (each.source, each.target) if end != CLIENT)
         counters = await self.counters(nodes)
-        return {each.name: self._passed(each, counters) for each in ways}
+        return {each.name: self._passed(each, counters) for each in paths}
 
     async def counters(self, nodes: Iterable[NodeId]) -> dict[NodeId, Counters]:
         """The counters of those nodes; of one that does not answer, those of its last answer."""
@@ -126,13 +126,13 @@ class Prober:
         counters = await self.counters([other for other in self._site.nodes if other != node])
         return self._traffic(node).sent + sum(_sent(each, node) for each in counters.values())
 
-    def _passed(self, way: Way, counters: Mapping[NodeId, Counters]) -> Passed:
-        if not way.has_clients:
-            near = counters[NodeId(way.source)].links.get(way.target, LinkCounters())
-            far = counters[NodeId(way.target)].links.get(way.source, LinkCounters())
+    def _passed(self, path: LinkPath, counters: Mapping[NodeId, Counters]) -> Passed:
+        if not path.has_clients:
+            near = counters[NodeId(path.source)].links.get(path.target, LinkCounters())
+            far = counters[NodeId(path.target)].links.get(path.source, LinkCounters())
             return Passed(near.sent, far.received, near.opened, near.closed + near.refused)
-        node, clients = counters[way.node].links.get(CLIENT, LinkCounters()), self._traffic(way.node)
-        if way.source == CLIENT:
+        node, clients = counters[path.node].links.get(CLIENT, LinkCounters()), self._traffic(path.node)
+        if path.source == CLIENT:
             return Passed(clients.sent, node.received, clients.opened, clients.closed + clients.refused)
         return Passed(node.sent, clients.received, clients.opened, clients.closed + clients.refused)
 
@@ -144,13 +144,13 @@ class Prober:
                     return await place.control.counters()
         return place.control.total()
 
-    async def _seen(self, way: Way, timeout_s: float) -> Seen:
+    async def _seen(self, path: LinkPath, timeout_s: float) -> Seen:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        if way.has_clients:
-            reason = await self._round_trip(way.node, timeout_s)
+        if path.has_clients:
+            reason = await self._round_trip(path.node, timeout_s)
         else:
-            reason = await self._site.nodes[NodeId(way.source)].control.probe(NodeId(way.target), timeout_s)
+            reason = await self._site.nodes[NodeId(path.source)].control.probe(NodeId(path.target), timeout_s)
         return Seen(loop.time() - began_s, "") if reason is None else Seen(None, reason)
 
     async def _round_trip(self, node: NodeId, timeout_s: float) -> str | None:

@@ -97,9 +97,9 @@ class OnClocks:
     async def _error_ns(self, node: NodeId) -> int:
         """The difference of that node's wall clock from ours, at the moment when the node's other clock was read."""
         with suppress(*GONE):
-            told = await self._site.nodes[node].control.clocks()
-            ours_ns = time.time_ns() - time.monotonic_ns() + told.monotonic_ns
-            return told.realtime_ns - ours_ns
+            clocks = await self._site.nodes[node].control.clocks()
+            ours_ns = time.time_ns() - time.monotonic_ns() + clocks.monotonic_ns
+            return clocks.realtime_ns - ours_ns
         return 0
 
     async def _heal(self, node: NodeId) -> None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Final, assert_never
 
 from harness.core.machine import NodeId
-from harness.runtimes.containers.faults.probing import Passed, Probing, Seen, Way
+from harness.runtimes.containers.faults.probing import LinkPath, Passed, Probing, Seen
 from harness.runtimes.containers.faults.rules import Rules
 from harness.runtimes.containers.faults.site import GONE, Holds, Site, listed
 from harness.runtimes.containers.links.links import Toxic
@@ -42,7 +42,7 @@ _DONE: Final[dict[LinkFault, str]] = {
 }
 
 
-def toxics(name: str, fault: LinkFault, step: Step, way: Way) -> tuple[Toxic, ...]:
+def toxics(name: str, fault: LinkFault, step: Step, path: LinkPath) -> tuple[Toxic, ...]:
     """The toxics of a step for that path, with names that begin with `name`; empty if the fault needs none."""
     args = {key: int(value) for key, value in step.args.items()}
     match fault:
@@ -53,28 +53,28 @@ def toxics(name: str, fault: LinkFault, step: Step, way: Way) -> tuple[Toxic, ..
             )
         case "stall":
             # Not the toxic "timeout": it loses the data that it holds back, and closes connections when it is removed.
-            hold = Toxic(name, "latency", way.stream, {"latency": _FOREVER_MS, "jitter": 0})
-            return (hold,) if way.is_shared else ()
+            hold = Toxic(name, "latency", path.stream, {"latency": _FOREVER_MS, "jitter": 0})
+            return (hold,) if path.is_shared else ()
         case "delay":
             latency_ms, jitter_ms = args["latency_ns"] // _MS, args.get("jitter_ns", 0) // (2 * _MS)
-            return (Toxic(name, "latency", way.stream, {"latency": latency_ms + jitter_ms, "jitter": jitter_ms}),)
+            return (Toxic(name, "latency", path.stream, {"latency": latency_ms + jitter_ms, "jitter": jitter_ms}),)
         case "bandwidth":
-            return (_narrow(name, way, args["bytes_per_s"]),)
+            return (_narrow(name, path, args["bytes_per_s"]),)
         case "limit-data":
-            return (Toxic(name, "limit_data", way.stream, {"bytes": args["bytes"]}),)
+            return (Toxic(name, "limit_data", path.stream, {"bytes": args["bytes"]}),)
         case "cut":
             return ()
         case _:
             assert_never(fault)
 
 
-def _narrow(name: str, way: Way, bytes_per_s: int) -> Toxic:
+def _narrow(name: str, path: LinkPath, bytes_per_s: int) -> Toxic:
     """A bandwidth toxic. "bandwidth" counts in kilobytes; lower rates use slices of a few bytes with pauses."""
     if bytes_per_s >= _BYTES_PER_KB:
-        return Toxic(name, "bandwidth", way.stream, {"rate": bytes_per_s // _BYTES_PER_KB})
+        return Toxic(name, "bandwidth", path.stream, {"rate": bytes_per_s // _BYTES_PER_KB})
     size = max(1, bytes_per_s // 20)
     pause_us = size * _US_PER_S // bytes_per_s
-    return Toxic(name, "slicer", way.stream, {"average_size": size, "size_variation": 0, "delay": pause_us})
+    return Toxic(name, "slicer", path.stream, {"average_size": size, "size_variation": 0, "delay": pause_us})
 
 
 class OnLinks:
@@ -85,7 +85,7 @@ class OnLinks:
         number: int,
         fault: LinkFault,
         step: Step,
-        ways: Sequence[Way],
+        paths: Sequence[LinkPath],
         *,
         site: Site,
         prober: Probing,
@@ -93,23 +93,23 @@ class OnLinks:
         holds: Holds,
     ) -> None:
         self._name = f"step-{number}"
-        self._fault, self._step, self._ways = fault, step, ways
+        self._fault, self._step, self._paths = fault, step, paths
         self._site, self._prober, self._rules, self._holds = site, prober, rules, holds
         self._before: Mapping[str, Seen] = {}
         self._start: Mapping[str, Passed] = {}
         self._shown: dict[str, str] = {}  # By path: how a probe has shown the fault.
         self._last = "no probe was sent"  # The report of the latest probe that showed nothing.
         self._own: dict[str, int] = {}  # By path: connections opened for our probes (3).
-        self._dialled = {each.name for each in ways if not each.is_shared}  # Where nodes count probes as dials.
+        self._dialled = {each.name for each in paths if not each.is_shared}  # Where nodes count probes as dials.
         self._was_carrying: dict[str, bool] = {}  # By path: did messages arrive during the first probe?
         self._is_in_force = False
         self._final: Effect | None = None
 
     async def begin(self) -> None:
-        untouched = await self._prober.passed(self._ways)
+        untouched = await self._prober.passed(self._paths)
         self._before = await self._healthy()
-        self._start = await self._prober.passed(self._ways)
-        for each in self._ways:
+        self._start = await self._prober.passed(self._paths)
+        for each in self._paths:
             before, now = untouched[each.name], self._start[each.name]
             self._own[each.name] = now.opened - before.opened
             self._was_carrying[each.name] = now.received > before.received
@@ -122,7 +122,7 @@ class OnLinks:
         most_s = 0.75 * (self._step.until_ns - self._step.at_ns) / 1e9
         deadline_s = time.monotonic() + min(self._prober.patience_s, most_s)
         while True:
-            seen = await self._prober.seen(self._ways, HEALTHY_S)
+            seen = await self._prober.seen(self._paths, HEALTHY_S)
             if all(each.after_s is not None for each in seen.values()) or time.monotonic() > deadline_s:
                 return seen
             await asyncio.sleep(_AGAIN_S)
@@ -131,16 +131,16 @@ class OnLinks:
         if not self._is_in_force:
             return
         self._is_in_force = False
-        await asyncio.gather(*(self._heal(each) for each in self._ways))
+        await asyncio.gather(*(self._heal(each) for each in self._paths))
         await self._rules.end(self._silent())
 
     async def effect(self) -> Effect:
         if not self._is_in_force:
             return self._final or Effect(0, f"it was not in force: {self._last}")
-        if len(self._shown) < len(self._ways):
+        if len(self._shown) < len(self._paths):
             await self._probe()
-        passed = await self._prober.passed(self._ways)
-        count = sum(self._count(each, passed[each.name]) for each in self._ways if each.name in self._shown)
+        passed = await self._prober.passed(self._paths)
+        count = sum(self._count(each, passed[each.name]) for each in self._paths if each.name in self._shown)
         packets = await self._rules.dropped(self._silent())
         note = f"{count} {_DONE[self._fault]}" + (f", {packets} packets dropped" if packets else "")
         if not count and self._fault == "stall":  # If the node only listens, nothing is held back here.
@@ -149,12 +149,12 @@ class OnLinks:
         self._final = Effect(count, f"{note}; {self._probed()}")
         return self._final
 
-    def _count(self, way: Way, passed: Passed) -> int:
+    def _count(self, path: LinkPath, passed: Passed) -> int:
         """The amount of traffic since the beginning that the fault affected."""
-        start = self._start[way.name]
+        start = self._start[path.name]
         match self._fault:
             case "cut" | "reset" | "limit-data":
-                return max(0, passed.broken - start.broken - self._own.get(way.name, 0))
+                return max(0, passed.broken - start.broken - self._own.get(path.name, 0))
             case "stall":
                 return max(0, passed.sent - start.sent - (passed.received - start.received))
             case "delay" | "bandwidth":
@@ -163,8 +163,8 @@ class OnLinks:
                 assert_never(self._fault)
 
     def _probed(self) -> str:
-        shown = [each.name for each in self._ways if each.name in self._shown]
-        hidden = [each.name for each in self._ways if each.name not in self._shown]
+        shown = [each.name for each in self._paths if each.name in self._shown]
+        hidden = [each.name for each in self._paths if each.name not in self._shown]
         notes = [f"probed {listed(shown)}: {self._shown[shown[0]]}"] if shown else []
         notes += [f"not shown on {listed(hidden)}: {self._last}"] if hidden else []
         return "; ".join(notes)
@@ -174,39 +174,39 @@ class OnLinks:
     def _silent(self) -> list[tuple[NodeId, int]]:
         if self._fault != "stall":
             return []
-        return [(each.node, self._site.port_of(each.source, each.target)) for each in self._ways if not each.is_shared]
+        return [(each.node, self._site.port_of(each.source, each.target)) for each in self._paths if not each.is_shared]
 
     async def _strike(self) -> None:
         await self._rules.begin(self._silent())
-        await asyncio.gather(*(self._strike_proxy(each) for each in self._ways))
+        await asyncio.gather(*(self._strike_proxy(each) for each in self._paths))
 
-    async def _strike_proxy(self, way: Way) -> None:
+    async def _strike_proxy(self, path: LinkPath) -> None:
         if self._fault == _CUT:
-            if self._holds.take(_CUT, way.proxy):
-                await asyncio.to_thread(self._site.proxies.disable, way.proxy)
+            if self._holds.take(_CUT, path.proxy):
+                await asyncio.to_thread(self._site.proxies.disable, path.proxy)
             return
-        for toxic in toxics(self._name_on(way), self._fault, self._step, way):
-            await asyncio.to_thread(self._site.proxies.add_toxic, way.proxy, toxic)
-        if self._fault == "reset" and not self._holds.has(_CUT, way.proxy):
+        for toxic in toxics(self._name_on(path), self._fault, self._step, path):
+            await asyncio.to_thread(self._site.proxies.add_toxic, path.proxy, toxic)
+        if self._fault == "reset" and not self._holds.has(_CUT, path.proxy):
             # A toxic resets an existing connection only at its next traffic, and new ones at once.
-            await asyncio.to_thread(self._site.proxies.disable, way.proxy)
-            await asyncio.to_thread(self._site.proxies.enable, way.proxy)
+            await asyncio.to_thread(self._site.proxies.disable, path.proxy)
+            await asyncio.to_thread(self._site.proxies.enable, path.proxy)
 
-    async def _heal(self, way: Way) -> None:
-        if self._fault == _CUT and self._holds.drop(_CUT, way.proxy):
+    async def _heal(self, path: LinkPath) -> None:
+        if self._fault == _CUT and self._holds.drop(_CUT, path.proxy):
             with suppress(*GONE):
-                await asyncio.to_thread(self._site.proxies.enable, way.proxy)
-        for toxic in toxics(self._name_on(way), self._fault, self._step, way):
+                await asyncio.to_thread(self._site.proxies.enable, path.proxy)
+        for toxic in toxics(self._name_on(path), self._fault, self._step, path):
             with suppress(*GONE):
-                await asyncio.to_thread(self._site.proxies.remove_toxic, way.proxy, toxic.name)
+                await asyncio.to_thread(self._site.proxies.remove_toxic, path.proxy, toxic.name)
 
-    def _name_on(self, way: Way) -> str:
-        return f"{self._name}-{way.stream}"
+    def _name_on(self, path: LinkPath) -> str:
+        return f"{self._name}-{path.stream}"
 
     # Probing.
 
     async def _probe(self) -> None:
-        hidden = [each for each in self._ways if each.name not in self._shown]
+        hidden = [each for each in self._paths if each.name not in self._shown]
         before = await self._prober.passed(hidden)
         found = await self._prober.seen(hidden, self._patience_s())
         after = await self._prober.passed(hidden)

@@ -18,7 +18,7 @@ from nemesis.plan import Effect, Step
 BALLAST: Final = "ballast"  # In the folder of a node's durable state.
 SILENT_S: Final = 0.3
 _SMALL_KB: Final = 1 << 20  # A larger disk is no small volume, but the machine's own: it is never filled.
-_DF_SIZE: Final = 8  # The index of the size in the output of `df -P`: the heading has seven words.
+_DF_SIZE: Final = 8  # The index of the size in the output of `df -P`: the heading has seven parts.
 _KEPT: Final = "kept"
 _DOWN: Final = "down"
 
@@ -96,7 +96,7 @@ class Pause:
     async def effect(self) -> Effect:
         await self._strikes.settled()
         if self._final is None or self._held or self._strikes.is_in_force:
-            now = await asyncio.gather(*map(self._came, self._start))
+            now = await asyncio.gather(*map(self._arrived, self._start))
             came = [count - start for count, start in zip(now, self._start.values(), strict=True)]
             doubts = "".join(f"; {doubt}" for doubt in self._doubts)
             self._final = Effect(sum(came), f"{sum(came)} events had to wait{doubts}")
@@ -109,13 +109,13 @@ class Pause:
 
     async def _strike(self, node: NodeId) -> None:
         if self._is_at_point and self._strikes.is_at_point(node):
-            self._start[node] = await self._came(node)
+            self._start[node] = await self._arrived(node)
             return
         self._held.append(node)
         if self._holds.take(PAUSED, node):
             if self._site.nodes[node].is_down:  # It is restarting: a stopped node cannot be frozen.
                 await self._site.nodes[node].control.ready(SETTLED_S)
-            start = await self._came(node)
+            start = await self._arrived(node)
             await self._site.pause(node)
             if await self._answers(node):
                 self._doubts.append(f"{node} goes on answering")
@@ -129,7 +129,7 @@ class Pause:
             return True
         return False
 
-    async def _came(self, node: NodeId) -> int:
+    async def _arrived(self, node: NodeId) -> int:
         """The number of events that arrived at a frozen node. At a failpoint the node itself counts them, as only its
         machine stands still; otherwise the senders do.
         """
@@ -151,11 +151,11 @@ class Consumer:
     async def begin(self) -> None:
         self._start = await self._prober.counters(self._nodes)
         self._is_slow = True
-        self._tell(self._delay_ns)
+        self._slow_down(self._delay_ns)
 
     async def end(self) -> None:
         if self._is_slow:
-            self._tell(0)
+            self._slow_down(0)
         self._is_slow = False
 
     async def effect(self) -> Effect:
@@ -165,7 +165,7 @@ class Consumer:
             self._final = Effect(count, f"{count} messages took longer")
         return self._final
 
-    def _tell(self, delay_ns: int) -> None:
+    def _slow_down(self, delay_ns: int) -> None:
         for node in self._nodes:
             self._site.nodes[node].control.tell(Slow(delay_ns))
 
@@ -197,10 +197,10 @@ class FullDisk:
         return Effect(count, f"{count} writes found no room, and ended the node's process; {self._last}")
 
     async def _fill(self, node: NodeId) -> None:
-        told = (await self._size(node)).split()
-        if len(told) <= _DF_SIZE:  # The engine may lose a command's output.
-            raise DeployError(f"{node} did not tell how large its disk is")
-        size_kb = int(told[_DF_SIZE])
+        fields = (await self._size(node)).split()
+        if len(fields) <= _DF_SIZE:  # The engine may lose a command's output.
+            raise DeployError(f"{node} did not report the size of its disk")
+        size_kb = int(fields[_DF_SIZE])
         if size_kb > _SMALL_KB:
             self._last = f"the disk of {node} has {size_kb} KB: it is no small volume, and was not filled"
             return
@@ -212,14 +212,14 @@ class FullDisk:
         fill = f"dd if=/dev/zero of={ballast} bs=4k 2>/dev/null"
         probe = f"if echo x 2>/dev/null >{ballast}.probe; then echo room; else echo none; fi; rm -f {ballast}.probe"
         try:
-            said = await self._site.run_in(node, ["sh", "-c", f"{fill}; {probe}"])
+            room = await self._site.run_in(node, ["sh", "-c", f"{fill}; {probe}"])
         except GONE:
             if await self._runs(node):
                 raise
             # It ran when its disk was checked, and ended for lack of room before the probe could answer.
             self._lives[node], self._last = life, f"{node} ended while its disk was filled"
             return
-        if said == "none":
+        if room == "none":
             self._lives[node], self._last = life, "a write by the harness found no room either"
         else:
             self._last = f"a write by the harness found room on {node}"

@@ -5,7 +5,7 @@ import pytest
 
 from harness.core.machine import NodeId
 from harness.runtimes.containers.faults.faults import faults_on_machines
-from harness.runtimes.containers.faults.probing import Way, way
+from harness.runtimes.containers.faults.probing import LinkPath, link_path
 from harness.runtimes.containers.faults.struck_links import toxics
 from harness.runtimes.containers.links.links import Toxic
 from harness.runtimes.host.control import LinkCounters
@@ -47,14 +47,15 @@ from tests.unit.runtimes.containers.stage import TOPOLOGY, Stage, run
 )
 def test_a_step_is_these_toxics(fault: Step, target: str, found: list[tuple[str, str, dict[str, int]]]) -> None:
     assert [
-        tuple(toxic)[1:] for toxic in toxics("step-1", msgspec.convert(fault.fault, LinkFault), fault, way(target))
+        tuple(toxic)[1:]
+        for toxic in toxics("step-1", msgspec.convert(fault.fault, LinkFault), fault, link_path(target))
     ] == found
 
 
 def test_what_goes_to_clients_goes_down_the_proxy_that_they_dial() -> None:
-    assert way("client>n1").proxy == way("n1>client").proxy == "client>n1"
-    assert (way("client>n1").stream, way("n1>client").stream) == ("upstream", "downstream")
-    assert way("n1>n2") == Way("n1>n2", "n1", "n2", "n1>n2", "upstream", is_shared=False)
+    assert link_path("client>n1").proxy == link_path("n1>client").proxy == "client>n1"
+    assert (link_path("client>n1").stream, link_path("n1>client").stream) == ("upstream", "downstream")
+    assert link_path("n1>n2") == LinkPath("n1>n2", "n1", "n2", "n1>n2", "upstream", is_shared=False)
 
 
 @pytest.mark.parametrize(
