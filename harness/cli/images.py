@@ -5,12 +5,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.core.errors import ScenarioError
+from harness.core.errors import ScenarioError, known
 from harness.report.screen import plain
 from harness.runtimes.containers.engine.engine import connect
 from harness.runtimes.containers.images.catalogue import IMAGES, Way
 from harness.runtimes.containers.images.images import Ready, ensure, way_of
-from harness.scenario.scenario import known
 
 
 def images(

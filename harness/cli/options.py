@@ -11,10 +11,10 @@ from typing import Any, Literal
 import msgspec
 
 from checkers.words import models
-from harness.core.errors import ScenarioError
+from harness.core.errors import ScenarioError, known
 from harness.record.store import Runtime, read_run_file
 from harness.scenario.consent import Code, consented
-from harness.scenario.scenario import RUNTIMES, Scenario, known, scenario_file, scenario_of
+from harness.scenario.scenario import RUNTIMES, Scenario, scenario_file, scenario_of
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
 

@@ -8,6 +8,8 @@ SeamarkError
 └── DeployError     a container or image failed; carries the tail of its log
 """
 
+from difflib import get_close_matches
+
 
 class SeamarkError(Exception):
     """The root of all errors of our own. Its text is one line: the problem, where it is, and what to do."""
@@ -37,3 +39,12 @@ def require(condition: bool, problem: str, subject: object) -> None:
     """Raise ScenarioError unless `condition` holds. For values that the user writes, checked on construction."""
     if not condition:
         raise ScenarioError(f"{type(subject).__name__}: {problem}")
+
+
+def known(name: str, allowed: tuple[str, ...], what: str) -> str:
+    """`name`, if it is one of `allowed`. Raises ScenarioError, suggesting the nearest one."""
+    if name in allowed:
+        return name
+    nearest = get_close_matches(name, allowed, 1, 0.5)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(allowed) or 'nothing: it has none'}"
+    raise ScenarioError(f"{name!r} is no {what}: {hint}")

@@ -9,9 +9,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from harness.core.errors import ScenarioError
+from harness.core.errors import ScenarioError, known
 from harness.record.store import RunFile
-from harness.scenario.scenario import known
 
 GROUP: Final = "seamark.clusters"
 

@@ -21,10 +21,9 @@ from typing import Any
 from checkers.words import models
 from checkers.words.anomalies import NAMES
 from harness.core.command import seamark
-from harness.core.errors import ScenarioError, SeamarkError
+from harness.core.errors import ScenarioError, SeamarkError, known
 from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
 from harness.scenario.consent import Code, Place, entry_point
-from harness.scenario.scenario import known
 from harness.scenario.workloads import WORKLOADS
 from nemesis.registry import PACKAGES
 

@@ -1,6 +1,5 @@
 """A test and all that its seed decides. The user writes a `Scenario`; `decide` draws the rest."""
 
-import difflib
 import json
 import tomllib
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, get_args
 import msgspec
 
 from harness.core.draw import Draw
-from harness.core.errors import HistoryError, ScenarioError
+from harness.core.errors import HistoryError, ScenarioError, known
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
@@ -124,15 +123,6 @@ def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
     refused = [fault for fault in faults if fault in UNATTACHABLE]
     if scenario.attach is not None and refused:
         raise ScenarioError(f"{refused[0]} must be prepared when a server is started: not with --attach")
-
-
-def known(name: str, allowed: tuple[str, ...], what: str) -> str:
-    """`name`, if it is one of `allowed`. Raises ScenarioError, suggesting the nearest one."""
-    if name in allowed:
-        return name
-    nearest = difflib.get_close_matches(name, allowed, 1, 0.5)
-    hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(allowed) or 'nothing: it has none'}"
-    raise ScenarioError(f"{name!r} is no {what}: {hint}")
 
 
 def scenario_file(path: Path) -> dict[str, Any]:

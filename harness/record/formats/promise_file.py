@@ -9,7 +9,6 @@ place of the mistake and the correction.
 
 import tomllib
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -21,7 +20,7 @@ from checkers.linearizability.models import Register
 from checkers.transactions.register_order import ORDER, Order
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
-from harness.core.errors import ScenarioError
+from harness.core.errors import ScenarioError, known
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Json
 
@@ -193,14 +192,6 @@ def _known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> Non
         known(name, allowed, what)
     except ScenarioError as error:
         raise ScenarioError(f"{place}: {error}") from None
-
-
-def known(name: str, allowed: tuple[str, ...], what: str) -> None:
-    """Raise ScenarioError with the nearest allowed name, unless the name is allowed."""
-    if name not in allowed:
-        nearest = get_close_matches(name, allowed, 1, 0.5)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(allowed)}"
-        raise ScenarioError(f"{name!r} is no {what}: {hint}")
 
 
 def _wanted(name: str, hint: Any) -> str:

@@ -12,10 +12,10 @@ from typing import Any, Final, Literal
 import msgspec
 
 from harness.core.columns import KINDS
-from harness.core.errors import ScenarioError
+from harness.core.errors import ScenarioError, known
 from harness.core.promises import StreamContract
 from harness.core.record import Json
-from harness.record.formats.promise_file import document, known, struct_of
+from harness.record.formats.promise_file import document, struct_of
 from harness.record.formats.streams.envelopes import ENVELOPES
 from harness.record.formats.streams.line import DELETED, Content, StreamFormat, inside
 

@@ -19,7 +19,7 @@ from typing import assert_never
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 
-from harness.core.errors import DeployError
+from harness.core.errors import DeployError, known
 from harness.core.seams import Service
 from harness.record.ownership import LOGS_OF_BUILDS, temporary_prefix
 from harness.runtimes.containers.engine.engine import connect
@@ -45,7 +45,6 @@ from harness.runtimes.containers.images.catalogue import (
 )
 from harness.runtimes.containers.images.commands import Log, apt_mirror, run
 from harness.runtimes.containers.images.pins import identity_of, pinned
-from harness.scenario.scenario import known
 
 REGISTRY_WITHIN_S = 4
 BETWEEN_BASES = ", "
