@@ -62,6 +62,7 @@ RULES = {
     "checkers/graph/certificate.py": ["tests/unit/checkers/graph/test_certificate.py", *BOTH],
     "checkers/transactions/check.py": BOTH,
     "checkers/graph/edges.py": ["tests/unit/checkers/graph/test_edges.py", *BOTH],
+    "checkers/graph/paths.py": ["tests/unit/checkers/graph/test_paths.py", "tests/property/test_graph.py", *BOTH],
     "checkers/graph/search.py": ["tests/property/test_graph.py", *BOTH],
     "checkers/graph/classes.py": ["tests/unit/checkers/graph/test_classes.py", "tests/property/test_graph.py", *BOTH],
     "checkers/transactions/register_order.py": ["tests/property/test_register_order.py", *REGISTERS],

@@ -1,6 +1,6 @@
 """Cycles of operations, and the names of their classes (checkers/words/anomalies.py) by the kinds of their steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -29,6 +29,37 @@ WRITES: Final[Mapping[int, int]] = MappingProxyType(
 MISSES: Final[Mapping[int, int]] = MappingProxyType(
     {0: RW, PROCESS: RW | RW_BY_PROCESS, REALTIME: RW | RW_BY_PROCESS | RW_BY_REALTIME}
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleClass:
+    """A class of cycles as data: the kinds of their dependencies, and the order of time that may close them.
+
+    A cycle has an edge of `required`. No two of `apart` follow each other; `is_single`: there is only one.
+    """
+
+    name: str
+    order: int  # 0, PROCESS or REALTIME
+    kinds: int
+    required: int
+    apart: int = 0
+    is_single: bool = False
+
+
+def _classes() -> Iterator[CycleClass]:
+    """All classes, in the order in which they are sought."""
+    for suffix, order in (("", 0), ("-process", PROCESS), ("-realtime", REALTIME)):
+        rw, plain = MISSES[order], WRITES[order] | WR
+        yield CycleClass(name="G0" + suffix, order=order, kinds=WW, required=WW)
+        yield CycleClass(name="G1c" + suffix, order=order, kinds=WW | WR, required=WR)
+        yield CycleClass(name="G-single" + suffix, order=order, kinds=plain, required=rw, apart=rw, is_single=True)
+        # By register_order, rule 6, a timed edge may stand in for the rw.
+        yield CycleClass(name="G-single" + suffix, order=order, kinds=plain, required=WRITES[order] & TIMED)
+        yield CycleClass(name="G-nonadjacent" + suffix, order=order, kinds=plain, required=rw, apart=rw)
+        yield CycleClass(name="G2-item" + suffix, order=order, kinds=plain | rw, required=rw)
+
+
+CLASSES: Final = tuple(_classes())
 _WITH_PROCESS: Final = PROCESS | WW_BY_PROCESS | RW_BY_PROCESS
 _WITH_REALTIME: Final = REALTIME | WW_BY_REALTIME | RW_BY_REALTIME
 
@@ -62,22 +93,6 @@ def _is_miss(kind: int) -> bool:
 
 def _has_adjacent(missed: Sequence[bool]) -> bool:
     return any(one and other for one, other in zip(missed, [*missed[1:], missed[0]], strict=True))
-
-
-def simple(places: list[int], kinds: list[int]) -> tuple[list[int], list[int]]:
-    """A cycle without repeated places, cut out of a closed walk; of two, the one without two rw in a row.
-
-    An alternating walk may visit an operation twice, once by rw and once not. It then splits into two cycles there, and
-    one of the two begins and ends there without rw.
-    """
-    while len(set(places)) < len(places):
-        last = {place: at for at, place in enumerate(places)}
-        at = next(at for at, place in enumerate(places) if last[place] > at)
-        again = last[places[at]]
-        inner = places[at:again], kinds[at:again]
-        outer = places[again:] + places[:at], kinds[again:] + kinds[:at]
-        places, kinds = outer if _has_adjacent(list(map(_is_miss, inner[1]))) else inner
-    return places, kinds
 
 
 def from_least(ops: list[int], kinds: list[int]) -> Cycle:

@@ -21,7 +21,9 @@ OPEN_END: Final = np.iinfo(np.int32).max  # The end of an operation that may tak
 WW, WR, RW = 1, 2, 4  # Kinds of edges, as bits.
 # The same from a timed order of versions, for models with process order or real time (register_order, rule 6).
 WW_BY_PROCESS, RW_BY_PROCESS, WW_BY_REALTIME, RW_BY_REALTIME = 8, 16, 32, 64
-PROCESS, REALTIME = 128, 256  # Steps of a cycle that are no dependencies. They are never stored as edges.
+# Steps of a cycle that are no dependencies. They are never stored as edges.
+PROCESS, REALTIME = 128, 256
+IN, OUT, CHAIN = 512, 1024, 2048  # Into a watermark, out of one, and from one to the next.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Cycles of a residual graph: the classes that occur, and a short cycle of each. The only user of networkx.
+"""Cycles of a residual graph: the classes that occur, and a short cycle of each.
 
 A class is named by its edges (checkers/words/anomalies.py) and by what closes it: dependencies alone, the order of a
 process, or real time. Strongly connected components of a graph with just its edges decide if a class occurs, which is
@@ -7,31 +7,41 @@ one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 202
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from checkers.columns.runs import codes
-from checkers.graph.classes import DEPENDENCIES, MISSES, TIMED, WRITES, Cycle, from_least, name, simple, strongest
-from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW, Edges
+from checkers.graph.classes import (
+    CLASSES,
+    DEPENDENCIES,
+    TIMED,
+    WRITES,
+    Cycle,
+    CycleClass,
+    from_least,
+    name,
+    strongest,
+)
+from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW, Edges
+from checkers.graph.paths import (
+    UNORDERED,
+    Rule,
+    StepGraph,
+    Steps,
+    components,
+    process_steps,
+    simple_cycles,
+    strong_labels,
+    time_steps,
+)
 from checkers.words.models import implied
 from harness.core.columns import Bools, Int8s, Int64s
 
-if TYPE_CHECKING:
-    # Loading scipy and networkx takes half a second in every process. Histories without a window and the workers of an
-    # engine never need them, so only a search loads them.
-    from scipy.sparse import csr_array
-
 COMPONENTS: Final = 256  # The number of components searched for names, the smallest first. All are counted.
 _TRIES: Final = 16  # The number of edges of a class that are tried for the shortest cycle through them.
-_PATH_EDGES: Final = 30_000  # A larger graph is searched in growing ranges of time.
 _REACH_BUDGET: Final = 300_000_000  # Nodes and edges visited to decide on G-single, which no component decides.
-_STEP: Final = 1_000_000  # The weight of an edge, so that no chain of real time outweighs one.
-_UNORDERED: Final = np.iinfo(np.int64).min  # The process of an operation outside every process order.
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,29 +84,41 @@ class Search:
 
 def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
     """The graph of those edges. `op` are the ok operations among its nodes, ascending, with their processes."""
+    graph = merged(edges)
+    kinds = graph.kinds
+    # A pair ordered by ww or wr must not be named by an rw beside it, which is weaker; nor an rw by a timed kind.
+    kinds[kinds & (WW | WR) != 0] &= WW | WR
+    kinds[kinds & RW != 0] &= ~(TIMED & ~WRITES[REALTIME])
+    return replace(graph, process=processes_of(graph.index, op=op, process=process))
+
+
+def merged(edges: Edges) -> Residual:
+    """The graph of those edges, without processes: all between two nodes are one, of all their kinds."""
     index, place = codes(np.concatenate((edges.source, edges.target)).astype(np.int64))
     source, target = place[: len(edges.source)], place[len(edges.source) :]
     end = np.zeros(len(index), np.int64)
     end[source], end[target] = edges.source_after, edges.target_after
-    pair, group = np.unique(source * max(1, len(index)) + target, return_inverse=True)
+    count = max(1, len(index))
+    pair, group = np.unique(source * count + target, return_inverse=True)
     kinds = np.zeros(len(pair), np.int8)
     np.bitwise_or.at(kinds, group, edges.kinds)
-    # A pair ordered by ww or wr must not be named by an rw beside it, which is weaker; nor an rw by a timed kind.
-    kinds[kinds & (WW | WR) != 0] &= WW | WR
-    kinds[kinds & RW != 0] &= ~(TIMED & ~WRITES[REALTIME])
-    processes = np.full(len(index), _UNORDERED)
-    at = np.minimum(np.searchsorted(op, index), max(0, len(op) - 1))
-    if len(op):
-        processes = np.where(op[at] == index, process[at], _UNORDERED)
-    return Residual(index, end, processes, pair // max(1, len(index)), pair % max(1, len(index)), kinds)
+    return Residual(index, end, np.full(len(index), UNORDERED), pair // count, pair % count, kinds)
+
+
+def processes_of(index: Int64s, *, op: Int64s, process: Int64s) -> Int64s:
+    """The process of each operation; UNORDERED for one that is not among `op`, ascending."""
+    if not len(op):
+        return np.full(len(index), UNORDERED)
+    at = np.minimum(np.searchsorted(op, index), len(op) - 1)
+    return np.where(op[at] == index, process[at], UNORDERED)
 
 
 def search(graph: Residual) -> Search:
     """All classes of cycles in the graph, by name."""
-    components = list(_components(graph))
+    parts = list(_components(graph))
     found: dict[str, list[tuple[bool, Cycle]]] = {}
     undecided: set[str] = set()
-    for component in components[:COMPONENTS]:
+    for component in parts[:COMPONENTS]:
         classes = _Classes(component)
         for anomaly, cycle in classes.found.items():
             found.setdefault(anomaly, []).append((classes.is_restated(cycle), cycle))
@@ -106,22 +128,20 @@ def search(graph: Residual) -> Search:
         for anomaly, cycles in found.items()
         for is_restated, example in [min(cycles, key=lambda one: (one[0], len(one[1].ops), one[1]))]
     )
-    return Search(tuple(named), len(components), tuple(sorted(undecided)))
+    return Search(tuple(named), len(parts), tuple(sorted(undecided)))
 
 
 def _components(graph: Residual) -> Iterator[Residual]:
     """The strongly connected components of more than one node, including real time, the smallest first."""
-    whole = _Steps(graph, WRITES[REALTIME] | WR | MISSES[REALTIME], REALTIME)
-    label = whole.labels()[: len(graph.index)]
-    size = np.bincount(label)
+    size, time = len(graph.index), time_steps(graph.index, graph.end)
+    source, target = np.append(graph.source, time.source), np.append(graph.target, time.target)
+    label = strong_labels(source, target, 2 * size)[:size]
     inside = np.flatnonzero(label[graph.source] == label[graph.target])
-    inside = inside[np.argsort(label[graph.source[inside]], kind="stable")]
-    names, begin = np.unique(label[graph.source[inside]], return_index=True)
-    groups = np.split(inside, begin[1:]) if len(names) else []
-    order = sorted(range(len(names)), key=lambda at: (int(size[names[at]]), int(begin[at])))
-    for at in order:
-        nodes = np.flatnonzero(label == names[at])
-        rows = groups[at]
+    by_label = inside[np.argsort(label[graph.source[inside]], kind="stable")]
+    labels = label[graph.source[by_label]]
+    for nodes in sorted(components(label), key=len):
+        first, stop = np.searchsorted(labels, (label[nodes[0]], label[nodes[0]] + 1))
+        rows = by_label[first:stop]
         yield Residual(
             graph.index[nodes],
             graph.end[nodes],
@@ -132,96 +152,10 @@ def _components(graph: Residual) -> Iterator[Residual]:
         )
 
 
-class _Steps:
-    """A graph to walk in: dependencies of some kinds, and an order (0, PROCESS or REALTIME).
-
-    Its nodes are the operations. If some kinds are `missed`, there is a second layer, n places on, for operations
-    reached by such an edge: no such edge leads on from there. Real time adds a line of moments, so that an order of n
-    operations needs 3 n edges.
-    """
-
-    def __init__(self, graph: Residual, kinds: int, order: int, *, missed: int = 0) -> None:
-        count = len(graph.index)
-        self.graph, self.kinds, self.order, self.missed = graph, kinds, order, missed
-        self.layers = 2 if missed else 1
-        plain = np.flatnonzero(graph.kinds & kinds)
-        parts = [(graph.source[plain] + layer * count, graph.target[plain], _STEP) for layer in range(self.layers)]
-        if missed:
-            apart = np.flatnonzero(graph.kinds & missed)
-            parts.append((graph.source[apart], graph.target[apart] + count, _STEP))
-        if order == PROCESS:
-            parts += self._process_steps()
-        if order == REALTIME:
-            parts += self._realtime_steps()
-        self.source = np.concatenate([source for source, _, _ in parts])
-        self.target = np.concatenate([target for _, target, _ in parts])
-        self.weight = np.concatenate([np.full(len(source), weight) for source, _, weight in parts])
-        self.size = count * (self.layers + 1)
-
-    def _process_steps(self) -> list[tuple[Int64s, Int64s, int]]:
-        graph, count = self.graph, len(self.graph.index)
-        nodes = np.flatnonzero(graph.process != _UNORDERED)
-        nodes = nodes[np.argsort(graph.process[nodes], kind="stable")]
-        # A process does one thing after the other; two operations that a history shows as concurrent have no order.
-        is_next = graph.process[nodes[1:]] == graph.process[nodes[:-1]]
-        follows = np.flatnonzero(is_next & (graph.end[nodes[:-1]] <= graph.index[nodes[1:]]))
-        return [(nodes[follows] + layer * count, nodes[follows + 1], _STEP) for layer in range(self.layers)]
-
-    def _realtime_steps(self) -> list[tuple[Int64s, Int64s, int]]:
-        graph, count = self.graph, len(self.graph.index)
-        line = np.arange(count) + self.layers * count
-        due = np.searchsorted(graph.index, graph.end)
-        ended = np.flatnonzero((due < count) & (graph.end != OPEN_END))
-        steps = [(ended + layer * count, line[due[ended]], _STEP) for layer in range(self.layers)]
-        return [*steps, (line[:-1], line[1:], 1), (line, np.arange(count), 1)]
-
-    @cached_property
-    def _matrix(self) -> "csr_array":
-        from scipy.sparse import coo_array  # noqa: PLC0415  See `csr_array` above.
-
-        ones = np.ones(len(self.source), np.int8)
-        return coo_array((ones, (self.source, self.target)), (self.size, self.size)).tocsr()
-
-    def labels(self) -> NDArray[np.int32]:
-        """The component of each node."""
-        from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  See `csr_array` above.
-
-        _, labels = connected_components(self._matrix, directed=True, connection="strong")
-        return labels
-
-    def reaches(self, start: int, goal: int) -> bool:
-        """True if a path leads from `start` to `goal`."""
-        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415  See `csr_array` above.
-
-        reached = breadth_first_order(self._matrix, start, return_predecessors=False)
-        return bool(np.any(reached == goal))
-
-    def path(self, start: int, goal: int) -> list[int] | None:
-        """The nodes of a shortest path; in a large graph, of one within a short time. None without a path."""
-        count = len(self.graph.index)
-        low, high = sorted((start % count, goal % count))
-        margin = count if len(self.source) <= _PATH_EDGES else 8 + high - low
-        while True:
-            nodes = self._way(start, goal, low - margin, high + margin)
-            if nodes is not None or margin >= count:
-                return nodes
-            margin *= 4
-
-    def _way(self, start: int, goal: int, low: int, high: int) -> list[int] | None:
-        count = len(self.graph.index)
-        from_, to = self.source % count, self.target % count
-        near = np.flatnonzero((low <= from_) & (from_ <= high) & (low <= to) & (to <= high))
-        import networkx as nx  # noqa: PLC0415  See `csr_array` above.
-
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        graph.add_nodes_from((start, goal))
-        columns = (self.source[near].tolist(), self.target[near].tolist(), self.weight[near].tolist())
-        graph.add_weighted_edges_from(zip(*columns, strict=True))
-        try:
-            _, nodes = nx.bidirectional_dijkstra(graph, start, goal)
-        except nx.NetworkXNoPath:
-            return None
-        return [int(node) for node in nodes]
+class _Step(NamedTuple):
+    source: int
+    target: int
+    kind: int
 
 
 class _Classes:
@@ -231,77 +165,56 @@ class _Classes:
         self.graph = graph
         self.found: dict[str, Cycle] = {}
         self.undecided: set[str] = set()
-        self._pairs = dict(
-            zip(zip(graph.source.tolist(), graph.target.tolist(), strict=True), graph.kinds.tolist(), strict=True)
-        )
-        for suffix, order in (("", 0), ("-process", PROCESS), ("-realtime", REALTIME)):
-            self._closed("G0" + suffix, _Steps(graph, WW, order), WW)
-            self._closed("G1c" + suffix, _Steps(graph, WW | WR, order), WR)
-            self._single("G-single" + suffix, order)
-            self._nonadjacent("G-nonadjacent" + suffix, order)
-            every = WRITES[order] | WR | MISSES[order]
-            self._closed("G2-item" + suffix, _Steps(graph, every, order), MISSES[order])
-
-    def _is_known(self, anomaly: str) -> bool:
-        return anomaly in implied(self.found)
-
-    def _closed(self, anomaly: str, steps: _Steps, required: int) -> None:
-        """Find a class whose cycles are those of `steps` through an edge of a required kind."""
-        if self._is_known(anomaly):
-            return
-        edges = self._by_span(self.graph.kinds & required != 0, order=steps.order)
-        if not len(edges):  # Saves computing the components.
-            return
-        label = steps.labels()
-        inside = edges[label[self.graph.source[edges]] == label[self.graph.target[edges]]]
-        self._show(anomaly, steps, inside[:_TRIES], required)
-
-    def _show(self, anomaly: str, steps: _Steps, edges: Int64s, required: int) -> None:
-        cycles = (self._through(steps, int(edge), required) for edge in edges)
-        named = [cycle for cycle in cycles if name(cycle) == anomaly]
-        if named:
-            self.found[anomaly] = min(named, key=lambda cycle: (self.is_restated(cycle), len(cycle.ops), cycle))
+        columns = (graph.source.tolist(), graph.target.tolist(), graph.kinds.tolist())
+        self._kinds = {(source, target): kinds for source, target, kinds in zip(*columns, strict=True)}
+        for sought in CLASSES:
+            if sought.name not in implied(self.found):
+                self._seek(sought)
 
     def is_restated(self, cycle: Cycle) -> bool:
         """True if a step of the cycle counts as order, though its operations have a dependency as well."""
         places = np.searchsorted(self.graph.index, np.array(cycle.ops)).tolist()
         steps = zip(places, [*places[1:], places[0]], cycle.kinds, strict=True)
-        return any(kind not in DEPENDENCIES and (source, target) in self._pairs for source, target, kind in steps)
+        return any(kind not in DEPENDENCIES and (source, target) in self._kinds for source, target, kind in steps)
 
-    def _single(self, anomaly: str, order: int) -> None:
-        """Find cycles with exactly one rw: a path by other edges from the target of an rw back to its source.
-
-        If one of the other edges is timed, there may be no rw.
-        """
-        if self._is_known(anomaly):
+    def _seek(self, sought: CycleClass) -> None:
+        edges = self._by_span(self.graph.kinds & sought.required != 0, order=sought.order)
+        if not len(edges):  # Saves computing the components.
             return
-        candidates = self._alternating(order)
-        steps = _Steps(self.graph, WRITES[order] | WR, order)
-        cost = len(steps.source) + steps.size
-        affordable = candidates[: max(_TRIES, _REACH_BUDGET // cost)]
-        hits = [
-            edge
-            for edge in affordable.tolist()
-            if steps.reaches(int(self.graph.target[edge]), int(self.graph.source[edge]))
-        ][:_TRIES]
-        if not hits and len(affordable) < len(candidates):
-            self.undecided.add(anomaly)
-        self._show(anomaly, steps, np.array(hits, np.int64), MISSES[order])
-        self._closed(anomaly, steps, WRITES[order] & TIMED)
+        steps = self._steps(sought, apart=sought.apart)
+        source, target = self.graph.source[edges], self.graph.target[edges]
+        edges = edges[steps.closed(source, target, apart=sought.apart)]
+        if sought.is_single:
+            steps = self._steps(sought, apart=0)
+            edges = self._single(sought, steps, edges)
+        rule = Rule(apart=0 if sought.is_single else sought.apart)
+        cycles = [cycle for edge in edges[:_TRIES].tolist() for cycle in self._through(steps, edge, sought, rule)]
+        named = [cycle for cycle in cycles if name(cycle) == sought.name]
+        if named:
+            self.found[sought.name] = min(named, key=lambda cycle: (self.is_restated(cycle), len(cycle.ops), cycle))
 
-    def _nonadjacent(self, anomaly: str, order: int) -> None:
-        """Find cycles with two or more rw, none right after another."""
-        if self._is_known(anomaly):
-            return
-        steps = _Steps(self.graph, WRITES[order] | WR, order, missed=MISSES[order])
-        self._show(anomaly, steps, self._alternating(order)[:_TRIES], MISSES[order])
+    def _steps(self, sought: CycleClass, *, apart: int) -> StepGraph:
+        graph, parts = self.graph, list[Steps]()
+        for mask in (sought.kinds, apart):
+            kinds = graph.kinds & mask
+            rows = np.flatnonzero(kinds)
+            kind = np.select([kinds[rows] & each != 0 for each in DEPENDENCIES], DEPENDENCIES)
+            parts.append(Steps(graph.source[rows], graph.target[rows], kind))
+        if sought.order == PROCESS:
+            parts.append(process_steps(graph.index, graph.end, graph.process))
+        if sought.order == REALTIME:
+            parts.append(time_steps(graph.index, graph.end))
+        return StepGraph(parts, len(graph.index))
 
-    def _alternating(self, order: int) -> Int64s:
-        """The rw edges on a closed walk without two rw in a row, those of short time first."""
-        label = _Steps(self.graph, WRITES[order] | WR, order, missed=MISSES[order]).labels()
-        edges = self._by_span(self.graph.kinds & MISSES[order] != 0, order=order)
-        is_closed: Bools = label[self.graph.source[edges]] == label[self.graph.target[edges] + len(self.graph.index)]
-        return edges[is_closed]
+    def _single(self, sought: CycleClass, steps: StepGraph, edges: Int64s) -> Int64s:
+        """The edges from whose target a path leads back to the source: the first few found."""
+        cost = len(steps.steps.source) + 2 * steps.size
+        affordable = edges[: max(_TRIES, _REACH_BUDGET // cost)]
+        ends = zip(self.graph.source[affordable].tolist(), self.graph.target[affordable].tolist(), strict=True)
+        hits = affordable[[bool(np.any(steps.reached(target) == source)) for source, target in ends]]
+        if not len(hits) and len(affordable) < len(edges):
+            self.undecided.add(sought.name)
+        return hits
 
     def _by_span(self, is_wanted: Bools, *, order: int) -> Int64s:
         """The wanted edges: first those that close a cycle with one more step, then by time between their ends."""
@@ -312,24 +225,13 @@ class _Classes:
             back |= graph.end[target] <= graph.index[source]
         return rows[np.lexsort((target, source, np.abs(target - source), ~back))]
 
-    def _through(self, steps: _Steps, edge: int, required: int) -> Cycle:
-        """A short cycle through that edge, taken as a required kind. Its ends must reach each other."""
-        count = len(self.graph.index)
-        start, goal = int(self.graph.target[edge]), int(self.graph.source[edge])
-        walk = steps.path(start + count if steps.missed else start, goal)
-        assert walk is not None
-        places, kinds = [start], list[int]()
-        for before, node in pairwise(walk):
-            if node < count * steps.layers:  # The other nodes are moments on the line of real time.
-                kinds.append(self._kind(steps, before, node))
-                places.append(node % count)
-        places, kinds = simple(places, [*kinds, strongest(self._pairs[goal, start] & required)])
-        return from_least([int(self.graph.index[place]) for place in places], kinds)
-
-    def _kind(self, steps: _Steps, before: int, node: int) -> int:
-        """The kind of a step: the strongest dependency that it may be, else the order that it follows."""
-        count = len(self.graph.index)
-        if before >= count * steps.layers:
-            return REALTIME
-        pair = self._pairs.get((before % count, node % count), 0)
-        return strongest(pair & (steps.missed if node >= count else steps.kinds)) or PROCESS
+    def _through(self, steps: StepGraph, edge: int, sought: CycleClass, rule: Rule) -> Iterator[Cycle]:
+        """Short cycles through that edge, taken as a required kind. Its ends must reach each other."""
+        goal, start = int(self.graph.source[edge]), int(self.graph.target[edge])
+        first = _Step(goal, start, strongest(self._kinds[goal, start] & sought.required))
+        rows = steps.path(start, goal, first=first.kind, rule=rule)
+        assert rows is not None
+        ends = (steps.steps.source[rows], steps.steps.target[rows], steps.steps.kind[rows])
+        walk = [first, *(_Step(*step) for step in zip(*(column.tolist() for column in ends), strict=True))]
+        for cycle in simple_cycles(walk):
+            yield from_least([int(self.graph.index[step.source]) for step in cycle], [step.kind for step in cycle])

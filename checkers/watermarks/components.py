@@ -6,10 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.runs import codes
-from checkers.graph.edges import OPEN_END, RW, WR, WW, Edges
+from checkers.graph.edges import CHAIN, IN, OUT, RW, WR, WW, Edges
+from checkers.graph.paths import UNORDERED, components, strong_labels, time_steps
+from checkers.graph.search import Residual, merged, processes_of
 from checkers.watermarks.cycles.classes import classes, is_circular
-from checkers.watermarks.cycles.steps import CHAIN, IN, OUT, READS, Component, Loop, Step
+from checkers.watermarks.cycles.steps import READS, Component, Loop, Step
 from checkers.watermarks.numbering import Watermarks, chain_pairs
 from checkers.watermarks.task import Detail, Placed
 from harness.core.columns import Bools, Int64s
@@ -47,15 +48,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """The residual graph: n nodes by their numbers, and e edges as places of nodes, at most one from u to v."""
+    """The residual graph, whose n indexes are numbers of nodes (checkers/watermarks/numbering.py)."""
 
-    number: Int64s  # (n,) ascending
-    end: Int64s
-    is_mark: Bools
+    whole: Residual
+    is_mark: Bools  # (n,)
     identity: Int64s  # (n,) the operation, or the node of watermarks
-    source: Int64s
-    target: Int64s
-    kinds: Int64s
 
 
 def search(
@@ -97,40 +94,20 @@ def _rank(told: Told) -> tuple[bool, int, int, tuple[int, ...]]:
 
 
 def _graph(edges: Edges, places: Placed) -> _Graph:
-    number, place = codes(np.concatenate((edges.source, edges.target)).astype(np.int64))
-    source, target = place[: len(edges.source)], place[len(edges.source) :]
-    end = np.full(len(number), OPEN_END, np.int64)
-    end[source], end[target] = edges.source_after, edges.target_after
-    is_mark, identity = places.numbering.told(number)
     # Edges without these kinds are edges of watermarks: they are kept for the components, and detailed later.
-    is_kept = (edges.kinds & (WW | WR | RW) != 0) | is_mark[source] | is_mark[target]
-    source, target, kinds = source[is_kept], target[is_kept], edges.kinds[is_kept].astype(np.int64)
-    pair, group = np.unique(source * max(1, len(number)) + target, return_inverse=True)
-    together = np.zeros(len(pair), np.int64)
-    np.bitwise_or.at(together, group, kinds)
-    return _Graph(number, end, is_mark, identity, pair // max(1, len(number)), pair % max(1, len(number)), together)
+    is_client = edges.kinds & (WW | WR | RW) != 0
+    is_mark = [places.numbering.known(column.astype(np.int64))[0] for column in (edges.source, edges.target)]
+    whole = merged(edges.only(is_client | is_mark[0] | is_mark[1]))
+    return _Graph(whole, *places.numbering.known(whole.index))
 
 
 def _components(graph: _Graph) -> list[Int64s]:
     """The nodes of each component with a watermark and more than one node, with real time, the smallest first."""
-    from scipy.sparse import coo_array  # noqa: PLC0415  Not needed without a window.
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  Likewise.
-
-    size = len(graph.number)
-    moments = np.arange(size) + size
-    due = np.searchsorted(graph.number, graph.end)
-    ended = np.flatnonzero((due < size) & (graph.end != OPEN_END))
-    ops = np.flatnonzero(~graph.is_mark)
-    source = np.concatenate((graph.source, ended, moments[:-1], moments[ops]))
-    target = np.concatenate((graph.target, moments[due[ended]], moments[1:], ops))
-    ones = np.ones(len(source), np.int8)
-    matrix = coo_array((ones, (source, target)), (2 * size, 2 * size)).tocsr()
-    _, label = connected_components(matrix, directed=True, connection="strong")
-    label = label[:size].astype(np.int64)
-    order = np.argsort(label, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if size else []
-    found = [group for group in groups if len(group) > 1 and graph.is_mark[group].any()]
-    return sorted(found, key=lambda group: (len(group), int(group[0])))
+    whole, size = graph.whole, len(graph.is_mark)
+    time = time_steps(whole.index, whole.end, graph.is_mark)
+    source, target = np.append(whole.source, time.source), np.append(whole.target, time.target)
+    groups = components(strong_labels(source, target, 2 * size)[:size])
+    return sorted((one for one in groups if graph.is_mark[one].any()), key=lambda one: (len(one), int(one[0])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +144,13 @@ def _component(graph: _Graph, nodes: Int64s, links: dict[int, list[_Link]], op: 
     identity = graph.identity[nodes]
     at_op = {int(identity[at]): at for at in np.flatnonzero(~is_mark).tolist()}
     at_mark = {int(identity[at]): at for at in np.flatnonzero(is_mark).tolist()}
-    rows = np.flatnonzero(np.isin(graph.source, nodes) & np.isin(graph.target, nodes))
-    rows = rows[graph.kinds[rows] & (WW | WR | RW) != 0]
-    source, target = np.searchsorted(nodes, graph.source[rows]), np.searchsorted(nodes, graph.target[rows])
+    whole = graph.whole
+    rows = np.flatnonzero(np.isin(whole.source, nodes) & np.isin(whole.target, nodes))
+    rows = rows[whole.kinds[rows] & (WW | WR | RW) != 0]
+    source, target = np.searchsorted(nodes, whole.source[rows]), np.searchsorted(nodes, whole.target[rows])
     steps = [
         step
-        for one, two, kinds in zip(source.tolist(), target.tolist(), graph.kinds[rows].tolist(), strict=True)
+        for one, two, kinds in zip(source.tolist(), target.tolist(), whole.kinds[rows].tolist(), strict=True)
         if (step := _client_step(graph, nodes, one, two, kinds)) is not None
     ]
     for node, at in at_mark.items():
@@ -181,11 +159,9 @@ def _component(graph: _Graph, nodes: Int64s, links: dict[int, list[_Link]], op: 
             if other is not None:
                 ends = (other, at) if link.step.kind == IN else (at, other)
                 steps.append(_placed(link.step, ends))
-    who = np.full(len(nodes), -1, np.int64)
-    place = np.minimum(np.searchsorted(op, identity), max(0, len(op) - 1))
-    if len(op):
-        who = np.where(~is_mark & (op[place] == identity), process[place], -1)
-    return Component(graph.number[nodes], graph.end[nodes], who, is_mark.tolist(), tuple(_distinct(steps)))
+    who = np.where(is_mark, UNORDERED, processes_of(identity, op=op, process=process))
+    who[who < 0] = UNORDERED
+    return Component(whole.index[nodes], whole.end[nodes], who, is_mark.tolist(), tuple(_distinct(steps)))
 
 
 def _client_step(graph: _Graph, nodes: Int64s, one: int, two: int, kinds: int) -> Step | None:

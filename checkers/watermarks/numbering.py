@@ -148,7 +148,7 @@ class Numbering:
         """The numbers of ends; OPEN_END stays."""
         return np.where(end >= OPEN_END, OPEN_END, self.of_op(np.minimum(end, OPEN_END)))
 
-    def told(self, number: Int64s) -> tuple[Bools, Int64s]:
+    def known(self, number: Int64s) -> tuple[Bools, Int64s]:
         """True for numbers of nodes; and for each number the node, or the operation."""
         ascending = self.index + 1 + np.arange(len(self.index))
         at = np.searchsorted(ascending, number)

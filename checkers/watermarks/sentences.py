@@ -6,10 +6,10 @@ from hashlib import blake2b
 from typing import Final
 
 from checkers.graph.classes import Cycle
-from checkers.graph.edges import PROCESS, REALTIME
+from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME
 from checkers.transactions.sentences import Explainer, Name
 from checkers.watermarks.components import Told
-from checkers.watermarks.cycles.steps import CHAIN, IN, OUT, THROUGH, Step
+from checkers.watermarks.cycles.steps import THROUGH, Step
 from checkers.watermarks.numbering import Watermarks
 from harness.core.columns import NEVER
 from harness.core.verdict import Finding

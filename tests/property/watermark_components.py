@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import networkx as nx
 import numpy as np
 
-from checkers.graph.edges import OPEN_END, RW, WR, WW
-from checkers.watermarks.cycles.steps import CHAIN, IN, OUT, Component, Step
+from checkers.graph.edges import CHAIN, IN, OPEN_END, OUT, RW, WR, WW
+from checkers.graph.paths import UNORDERED
+from checkers.watermarks.cycles.steps import Component, Step
 from harness.core.columns import NEVER, OK
 from tests.oracles.watermark_graph import Cuts
 from tests.oracles.watermark_source import Chain, Edge, Node, World
@@ -41,7 +42,7 @@ def _component(world: World, edges: Sequence[Edge], group: list[Node]) -> Compon
             later = [rank[e.target[1]] for e in edges if (e.source, e.kind) == ((kind, name), "rt")]
             number.append(len(order) + place)
             end.append(min(later, default=OPEN_END))
-            process.append(-1)
+            process.append(UNORDERED)
     is_mark = [kind != "t" for kind, _ in nodes]
     columns = (np.array(number), np.array(end), np.array(process))
     return Component(*columns, is_mark, tuple(_steps(world, edges, nodes)))

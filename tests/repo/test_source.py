@@ -27,7 +27,7 @@ MAY = {
     "checkers/columns/parts.py": {"threading"},
 }
 ONLY_IN = {
-    "networkx": "checkers/graph/search.py",
+    "networkx": "checkers/graph/paths.py",
     "pyspark": "checkers/engine/spark.py",
     "docker": "harness/runtimes/containers/",
     "toxiproxy": "harness/runtimes/containers/links/links.py",

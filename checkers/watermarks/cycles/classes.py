@@ -5,25 +5,21 @@ a class is present. The cycle to show is sought from few edges: the least chains
 registers' versions is not used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW
-from checkers.watermarks.cycles.paths import Graph, places_of, simple
+import numpy as np
+
+from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME, RW, WR, WW
+from checkers.graph.paths import ANY, MOMENT, Rule, StepGraph, Steps, process_steps, simple_cycles, time_steps
 from checkers.watermarks.cycles.steps import (
-    CHAIN,
     FORK,
-    G0,
-    G1C,
-    G2,
-    IN,
     INTERMEDIATE,
     NAMES,
-    NONADJACENT,
     ORDER,
-    OUT,
-    SINGLE,
+    SEARCHED,
     SPLIT,
     SUFFIXES,
     THROUGH,
@@ -38,6 +34,7 @@ from checkers.watermarks.cycles.steps import (
 _TRIES: Final = 12
 _ALONE_TRIES: Final = 64
 _SINGLE_CHAINS: Final = 16  # Up to this many chains are tried alone.
+_PAIRED: Final = 300  # Up to this many nodes, each pair is checked for its order of time, if some have another name.
 
 
 def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
@@ -46,7 +43,9 @@ def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
     for name in NAMES:
         if any(implies(other, name) and (other in forbidden or name not in forbidden) for other in found):
             continue
-        loop = _Seeker(component, name).loop()
+        base, _, suffix = name.partition("-watermark")
+        is_of_one = base in (INTERMEDIATE, TORN, SPLIT)
+        loop = _of_one(component, name, base) if is_of_one else _of_many(component, name, base, suffix)
         if loop is not None:
             found[name] = loop
     return found
@@ -54,83 +53,124 @@ def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
 
 def is_circular(component: Component) -> bool:
     """True if the clients' operations alone have a cycle there."""
-    graph = Graph(component, WW | WR | RW | PROCESS | REALTIME, None)
-    return any(step.kind & (WW | WR | RW) for step in graph.cyclic(G2))
+    return bool(_Graph(component, WW | WR | RW | PROCESS | REALTIME).cyclic(WW | WR | RW))
 
 
-class _Seeker:
-    """Search for a cycle of one class in a component."""
+class _Graph:
+    """Steps of some kinds, of one chain if `chain` is given, and of time if the kinds include it."""
 
-    def __init__(self, component: Component, name: str) -> None:
-        self.component, self.name = component, name
-        self.base, self.order = name.partition("-watermark")[0], SUFFIXES.index(name.partition("-watermark")[2])
-        kinds = {ORDER: CHAIN, G0: WW, G1C: WW | WR, SINGLE: WW | WR | RW, NONADJACENT: WW | WR | RW, G2: WW | WR | RW}
-        self.kinds = kinds.get(self.base, 0) | (THROUGH if self.base != ORDER else CHAIN)
-        self.kinds |= (0, PROCESS, PROCESS | REALTIME)[self.order]
-
-    def loop(self) -> Loop | None:
-        """The cycle with the least chains, then the least steps, of those that were tried."""
-        if self.base in (INTERMEDIATE, TORN, SPLIT):
-            return self._of_one()
-        graph = Graph(self.component, self.kinds, None)
-        starts = [step for step in graph.cyclic(self.base) if step.kind & self._required()]
-        if not starts:
-            return None
-        starts = self._nearest(starts)
-        chains = sorted({step.chain for step in self.component.steps if step.kind & (IN | OUT)})
-        if 1 < len(chains) <= _SINGLE_CHAINS and self.base not in (ORDER, FORK):
-            for chain in chains:
-                alone = Graph(self.component, self.kinds, chain)
-                inside = set(alone.cyclic(self.base))
-                if loop := self._best(alone, [step for step in starts if step in inside]):
-                    return loop
-        return self._best(graph, starts)
-
-    def _required(self) -> int:
-        """The kinds of steps of which every cycle of the class has at least one."""
-        if self.base == ORDER:
-            return CHAIN
-        if self.base in (SINGLE, NONADJACENT, G2):
-            return RW
-        return IN | (self.kinds & (WW | WR))
-
-    def _nearest(self, starts: list[Step]) -> list[Step]:
-        return sorted(starts, key=lambda step: (abs(step.target - step.source), step.source, step.target))
-
-    def _best(self, graph: "Graph", starts: Sequence[Step]) -> Loop | None:
-        loops = []
-        for step in starts[:_TRIES]:
-            for way in graph.ways(step, self.base):
-                parts = (graph.renamed(part) for part in simple(way))
-                loops += [Loop(self.name, part) for part in parts if name_of(part) == self.name]
-        return min(loops, key=lambda loop: (loop.chains(), len(loop.steps), places_of(loop)), default=None)
-
-    def _of_one(self) -> Loop | None:
-        """A cycle of one transaction: in one chain by places, over merged nodes by a path along chains."""
-        entries: dict[int, list[Step]] = {}
-        for step in self.component.steps:
-            if step.kind == IN:
-                entries.setdefault(step.source, []).append(step)
-        pairs = [
-            (entry, last)
-            for last in self.component.steps
-            if last.kind == OUT
-            for entry in entries.get(last.target, ())
-            if _is_one_chain(entry, last) == (self.base != SPLIT)
+    def __init__(self, component: Component, kinds: int, chain: int | None = None) -> None:
+        steps = [
+            step
+            for step in component.steps
+            if step.kind & kinds and (chain is None or not step.kind & THROUGH or step.chain == chain)
         ]
-        pairs.sort(key=lambda pair: (pair[0].target != pair[1].source, abs(pair[0].place - pair[1].place)))
-        loops = (self._closed(entry, last) for entry, last in pairs if self._may_be(entry, last))
-        return next((loop for loop in islice(loops, _ALONE_TRIES) if loop is not None), None)
+        dependencies = sorted((s for s in component.steps if s.kind & (WW | WR)), key=lambda step: -step.kind)
+        self._dependencies = {(step.source, step.target): step for step in dependencies}  # If both, ww.
+        named = {pair for pair, step in self._dependencies.items() if not step.kind & kinds}
+        if named and len(component.number) <= _PAIRED:
+            steps += [step for step in _timed_pairs(component, kinds) if (step.source, step.target) not in named]
+        else:
+            steps += _timed(component, kinds)
+        columns = np.array([(step.source, step.target, step.kind) for step in steps], np.int64).reshape(-1, 3)
+        self.steps = steps
+        self.graph = StepGraph([Steps(*columns.T)], len(component.number))
 
-    def _may_be(self, entry: Step, last: Step) -> bool:
-        """True if the keys of both are equal, or different, as the class requires."""
-        return self.base == SPLIT or (entry.key == last.key) == (self.base == INTERMEDIATE)
+    def cyclic(self, kinds: int, *, apart: int = 0) -> list[Step]:
+        """The steps of those kinds on closed paths. With `apart` they are of these, and no two follow each other."""
+        rows = np.flatnonzero(self.graph.steps.kind & kinds)
+        source, target = self.graph.steps.source[rows], self.graph.steps.target[rows]
+        return [self.steps[row] for row in rows[self.graph.closed(source, target, apart=apart)].tolist()]
 
-    def _closed(self, entry: Step, last: Step) -> Loop | None:
-        chain = None if self.base == SPLIT else entry.chain
-        along = Graph(self.component, CHAIN, chain).along(entry.target, last.source)
-        steps = None if along is None else (entry, *along, last)
-        return Loop(self.name, steps) if steps is not None and name_of(steps) == self.name else None
+    def path(self, start: int, goal: int, *, first: int = MOMENT, rule: Rule = ANY) -> list[Step] | None:
+        """A shortest path that keeps the rule after a step of kind `first`; None if there is none."""
+        rows = [] if start == goal else self.graph.path(start, goal, first=first, rule=rule)
+        return None if rows is None else [self.steps[row] for row in rows]
+
+    def loops(self, step: Step, rule: Rule) -> Iterator[tuple[Step, ...]]:
+        """The cycles of a shortest closed path through that step, each from its least node on."""
+        along = self.path(step.target, step.source, first=step.kind, rule=rule)
+        for cycle in simple_cycles([] if along is None else [step, *along]):
+            following = [*cycle[1:], cycle[0]]
+            ends = [replace(one, target=two.source) for one, two in zip(cycle, following, strict=True)]
+            first = min(range(len(ends)), key=lambda at: (ends[at].kind & (OUT | CHAIN) != 0, ends[at].source))
+            yield tuple(map(self._renamed, ends[first:] + ends[:first]))
+
+    def _renamed(self, step: Step) -> Step:
+        """An order of time as the ww or wr between the same nodes, which is stronger; any other step as it is."""
+        if step.kind not in (PROCESS, REALTIME):
+            return step
+        return self._dependencies.get((step.source, step.target), step)
+
+
+def _timed(component: Component, kinds: int) -> Iterator[Step]:
+    number, end = component.number, component.end
+    parts = [process_steps(number, end, component.process)] if kinds & PROCESS else []
+    parts += [time_steps(number, end, np.array(component.is_mark))] if kinds & REALTIME else []
+    for part in parts:
+        yield from map(Step, part.source.tolist(), part.target.tolist(), part.kind.tolist())
+
+
+def _timed_pairs(component: Component, kinds: int) -> Iterator[Step]:
+    """Every pair that is ordered by time, as an order of a process if it is one."""
+    due = np.searchsorted(component.number, component.end)
+    for one in range(len(component.number)):
+        for two in range(int(due[one]), len(component.number)):
+            is_of_process = component.is_ordered(one) and component.process[one] == component.process[two]
+            if is_of_process and kinds & PROCESS:
+                yield Step(one, two, PROCESS)
+            elif kinds & REALTIME and not component.is_mark[two]:
+                yield Step(one, two, REALTIME)
+
+
+def _of_many(component: Component, name: str, base: str, suffix: str) -> Loop | None:
+    """The cycle with the least chains, then the least steps, of those that were tried."""
+    sought = SEARCHED[base]
+    kinds = sought.kinds | (0, PROCESS, PROCESS | REALTIME)[SUFFIXES.index(suffix)]
+    graph = _Graph(component, kinds)
+    starts = graph.cyclic(sought.required, apart=sought.rule.apart)
+    if not starts:
+        return None
+    starts.sort(key=lambda step: (abs(step.target - step.source), step.source, step.target))
+    chains = sorted({step.chain for step in component.steps if step.kind & (IN | OUT)})
+    if 1 < len(chains) <= _SINGLE_CHAINS and base not in (ORDER, FORK):
+        for chain in chains:
+            alone = _Graph(component, kinds, chain)
+            inside = set(alone.cyclic(sought.required, apart=sought.rule.apart))
+            if loop := _best(alone, [step for step in starts if step in inside], name, sought.rule):
+                return loop
+    return _best(graph, starts, name, sought.rule)
+
+
+def _best(graph: _Graph, starts: Sequence[Step], name: str, rule: Rule) -> Loop | None:
+    cycles = (cycle for step in starts[:_TRIES] for cycle in graph.loops(step, rule))
+    loops = [Loop(name, cycle) for cycle in cycles if name_of(cycle) == name]
+    return min(loops, key=lambda loop: (loop.chains(), len(loop.steps), loop.places()), default=None)
+
+
+def _of_one(component: Component, name: str, base: str) -> Loop | None:
+    """A cycle of one transaction: in one chain by places, over merged nodes by a path along chains."""
+    entries: dict[int, list[Step]] = {}
+    for step in component.steps:
+        if step.kind == IN:
+            entries.setdefault(step.source, []).append(step)
+    pairs = [
+        (entry, last)
+        for last in component.steps
+        if last.kind == OUT
+        for entry in entries.get(last.target, ())
+        if _is_one_chain(entry, last) == (base != SPLIT)
+        and (base == SPLIT or (entry.key == last.key) == (base == INTERMEDIATE))
+    ]
+    pairs.sort(key=lambda pair: (pair[0].target != pair[1].source, abs(pair[0].place - pair[1].place)))
+    loops = (_closed(component, name, *pair, None if base == SPLIT else pair[0].chain) for pair in pairs)
+    return next((loop for loop in islice(loops, _ALONE_TRIES) if loop is not None), None)
+
+
+def _closed(component: Component, name: str, entry: Step, last: Step, chain: int | None) -> Loop | None:
+    along = _Graph(component, CHAIN, chain).path(entry.target, last.source)
+    steps = None if along is None else (entry, *along, last)
+    return Loop(name, steps) if steps is not None and name_of(steps) == name else None
 
 
 def _is_one_chain(entry: Step, last: Step) -> bool:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from checkers.graph.edges import PROCESS, REALTIME, RW, WR
+from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME, RW, WR, WW
+from checkers.graph.paths import UNORDERED, Rule
 from harness.core.columns import Int64s
 
-IN, OUT, CHAIN = 512, 1024, 2048  # Kinds of steps beside those of checkers/graph/edges.py.
 READS: Final = -2  # From here on down, the chain of a read that shares a node with watermarks.
 THROUGH: Final = IN | OUT | CHAIN
 ORDER, INTERMEDIATE, TORN, SPLIT, FORK = ("order", "intermediate", "torn", "split", "fork")
@@ -56,13 +56,17 @@ class Loop:
         """The number of chains that it passes."""
         return len({step.chain for step in self.steps if step.kind & THROUGH})
 
+    def places(self) -> list[tuple[int, int, int]]:
+        """The sort key that distinguishes cycles of the same length."""
+        return [(step.source, step.target, step.kind) for step in self.steps]
+
 
 @dataclass(frozen=True, slots=True)
 class Component:
     """Nodes 0 to n - 1 in the order of their numbers, which reach each other, and the steps between them.
 
-    `number` and `end` are those of checkers/watermarks/numbering.py; `process` is -1 for nodes outside every process
-    order.
+    `number` and `end` are those of checkers/watermarks/numbering.py; `process` is UNORDERED for nodes outside every
+    process order.
     """
 
     number: Int64s
@@ -70,6 +74,33 @@ class Component:
     process: Int64s
     is_mark: Sequence[bool]
     steps: tuple[Step, ...]
+
+    def is_ordered(self, node: int) -> bool:
+        """True for a node in the order of a process."""
+        return bool(self.process[node] != UNORDERED)
+
+
+@dataclass(frozen=True, slots=True)
+class CycleClass:
+    """Cycles of a class as data: their steps but those of time, one of which is of a required kind; and their rule."""
+
+    kinds: int
+    required: int
+    rule: Rule
+
+
+_APART: Final = RW | OUT
+_ENTERS: Final = (IN, 1)
+# The classes of cycles of several transactions, or of none.
+SEARCHED: Final = {
+    ORDER: CycleClass(CHAIN, CHAIN, Rule()),
+    FORK: CycleClass(THROUGH, IN, Rule(least=((IN, 2),))),
+    G0: CycleClass(THROUGH | WW, IN | WW, Rule(least=(_ENTERS,))),
+    G1C: CycleClass(THROUGH | WW | WR, IN | WW | WR, Rule(least=(_ENTERS,))),
+    SINGLE: CycleClass(THROUGH | WW | WR | RW, RW, Rule(apart=_APART, least=(_ENTERS, (RW, 1)), once=RW)),
+    NONADJACENT: CycleClass(THROUGH | WW | WR | RW, RW, Rule(apart=_APART, least=(_ENTERS, (RW, 2)))),
+    G2: CycleClass(THROUGH | WW | WR | RW, RW, Rule(least=(_ENTERS, (RW, 1)))),
+}
 
 
 def level_of(name: str) -> tuple[int, int]:

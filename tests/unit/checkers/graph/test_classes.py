@@ -1,8 +1,8 @@
-"""Cycles by hand: cut out of closed walks, written from their least operation on, and named by their steps."""
+"""Cycles by hand: written from their least operation on, and named by their steps."""
 
 import pytest
 
-from checkers.graph.classes import Cycle, from_least, name, simple, strongest
+from checkers.graph.classes import Cycle, from_least, name, strongest
 from checkers.graph.edges import (
     PROCESS,
     REALTIME,
@@ -37,28 +37,6 @@ from checkers.graph.edges import (
 )
 def test_a_cycle_is_named_by_its_steps(kinds: tuple[int, ...], expected: str) -> None:
     assert name(Cycle(tuple(range(len(kinds))), kinds)) == expected
-
-
-@pytest.mark.parametrize(
-    ("places", "kinds", "expected"),
-    [
-        ([1, 2, 3], [WR, RW, WW], ([1, 2, 3], [WR, RW, WW])),
-        # The walk meets 2 twice, and both circles between are free of two rw in a row: the first is kept.
-        ([1, 2, 3, 2], [WW, WR, WW, WR], ([2, 3], [WR, WW])),
-        # From 2 to 2 by way of 3 there are two rw in a row, so the rest is kept.
-        ([1, 2, 3, 2], [WR, RW, RW, WW], ([2, 1], [WW, WR])),
-        # The place that is met twice is the first of all.
-        ([1, 2, 1, 3], [WW, WR, WW, WW], ([1, 2], [WW, WR])),
-        # Where rw meets rw only at the seam, the circle has them in a row all the same.
-        ([1, 2, 3, 1, 4], [RW, WR, RW, WR, WR], ([1, 4], [WR, WR])),
-        # Two places are met twice: one cut after the other.
-        ([1, 2, 3, 2, 4, 1], [WR, WR, WW, WW, WR, WW], ([2, 3], [WR, WW])),
-    ],
-)
-def test_a_walk_is_cut_to_a_circle_that_passes_no_place_twice(
-    places: list[int], kinds: list[int], expected: tuple[list[int], list[int]]
-) -> None:
-    assert simple(places, kinds) == expected
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
+from checkers.graph.edges import IN, OPEN_END, OUT, PROCESS, REALTIME, RW, WR, WW
+from checkers.graph.paths import UNORDERED
 from checkers.watermarks.cycles.classes import classes
-from checkers.watermarks.cycles.steps import IN, OUT, Component, Step
+from checkers.watermarks.cycles.steps import Component, Step
 
 MARK = 3
 
 
-def component(*dependencies: Step, process: tuple[int, ...] = (2, 1, 2, -1)) -> Component:
+def component(*dependencies: Step, process: tuple[int, ...] = (2, 1, 2, UNORDERED)) -> Component:
     """Three operations, the first two before the third in time; a watermark with the third, and without the others."""
     through = (Step(2, MARK, IN, 0, 1), Step(MARK, 0, OUT, 0, 0), Step(MARK, 1, OUT, 0, 0))
     return Component(
@@ -34,7 +35,7 @@ def test_where_all_that_time_orders_has_another_name_there_is_no_cycle_by_time_a
     assert set(loops) == {"G1c-watermark"}
 
 
-@pytest.mark.parametrize(("process", "name"), [((2, 1, 2, -1), "-process"), ((0, 1, 2, -1), "-realtime")])
+@pytest.mark.parametrize(("process", "name"), [((2, 1, 2, UNORDERED), "-process"), ((0, 1, 2, UNORDERED), "-realtime")])
 def test_two_kinds_between_the_same_two_count_as_the_first_of_them(process: tuple[int, ...], name: str) -> None:
     both = (Step(0, 2, WW), Step(0, 2, WR))
     for dependencies in (both, both[::-1]):
@@ -47,7 +48,7 @@ def test_the_order_of_a_process_reaches_over_a_pair_that_has_another_name() -> N
     one = Component(
         number=np.array([1, 3, 5, 9]),
         end=np.array([2, 4, 6, OPEN_END]),
-        process=np.array([7, 7, 7, -1]),
+        process=np.array([7, 7, 7, UNORDERED]),
         is_mark=[False, False, False, True],
         steps=(Step(0, 1, WR), Step(1, 2, WR), Step(2, MARK, IN, 0, 1), Step(MARK, 0, OUT, 0, 0)),
     )

@@ -1,0 +1,232 @@
+"""The one search for cycles: steps that lie on closed paths, and shortest paths by a rule. The only user of networkx.
+
+A *step* leads from one node to another for a reason, its kind. Nodes 0 to n - 1 ascend by index. Real time adds n
+*moments*, nodes from n on: an operation leads to the moment of the first index after its end, moments lead on, and
+each leads to the operation that begins there. So an order of n operations needs 3 n steps.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+import numpy as np
+
+from checkers.columns.table import concat
+from checkers.graph.edges import CHAIN, OPEN_END, PROCESS, REALTIME
+from harness.core.columns import Bools, Int64s
+
+if TYPE_CHECKING:
+    # Loading scipy and networkx takes half a second in every process. Histories without a window and the workers of an
+    # engine never need them, so only a search loads them.
+    import networkx as nx
+    from scipy.sparse import csr_array
+
+MOMENT: Final = 0  # The kind of a step from a moment.
+UNORDERED: Final = np.iinfo(np.int64).min  # The process of a node outside every process order.
+_PATH_EDGES: Final = 30_000  # A larger graph is searched in growing ranges of time.
+_STEP: Final = 1_000_000  # The weight of a step, so that no chain or line of moments outweighs one.
+State = tuple[bool, tuple[int, ...]]  # True after a step of `apart`; the number of steps of each of `least`.
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Steps of a graph, in the order in which a path tries them."""
+
+    source: Int64s
+    target: Int64s
+    kind: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The closed paths that count: bits of kinds. Without limits, all do."""
+
+    apart: int = 0  # No two steps of these kinds follow each other, the last and the first included.
+    least: tuple[tuple[int, int], ...] = ()  # So many steps of these kinds, or more;
+    once: int = 0  # of these, no more than one.
+
+
+ANY: Final = Rule()
+
+
+class HasEnds(Protocol):
+    """A step as an object."""
+
+    @property
+    def source(self) -> int: ...
+    @property
+    def target(self) -> int: ...
+    @property
+    def kind(self) -> int: ...
+
+
+S = TypeVar("S", bound=HasEnds)
+
+
+def process_steps(index: Int64s, end: Int64s, process: Int64s) -> Steps:
+    """Steps from each operation of a process to its next one."""
+    nodes = np.flatnonzero(process != UNORDERED)
+    nodes = nodes[np.argsort(process[nodes], kind="stable")]
+    # A process does one thing after the other; two operations that a history shows as concurrent have no order.
+    is_next = (process[nodes[1:]] == process[nodes[:-1]]) & (end[nodes[:-1]] <= index[nodes[1:]])
+    follows = np.flatnonzero(is_next)
+    return Steps(nodes[follows], nodes[follows + 1], np.full(len(follows), PROCESS))
+
+
+def time_steps(index: Int64s, end: Int64s, is_mark: Bools | None = None) -> Steps:
+    """Steps over real time. None leads to watermarks (`is_mark`), whose index is not that of an invocation."""
+    size = len(index)
+    nodes, due = np.arange(size), np.searchsorted(index, end)
+    ended = np.flatnonzero((due < size) & (end != OPEN_END))
+    begun = nodes if is_mark is None else np.flatnonzero(~is_mark)
+    source = np.concatenate((ended, nodes[:-1] + size, begun + size))
+    target = np.concatenate((due[ended] + size, nodes[1:] + size, begun))
+    return Steps(source, target, np.where(np.arange(len(source)) < len(ended), REALTIME, MOMENT))
+
+
+def strong_labels(source: Int64s, target: Int64s, size: int) -> Int64s:
+    """(size,) The number of the strongly connected component of each node."""
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  See TYPE_CHECKING above.
+
+    _, label = connected_components(_matrix(source, target, size), directed=True, connection="strong")
+    return label.astype(np.int64)
+
+
+def _matrix(source: Int64s, target: Int64s, size: int) -> "csr_array":
+    from scipy.sparse import coo_array  # noqa: PLC0415  See TYPE_CHECKING above.
+
+    return coo_array((np.ones(len(source), np.int8), (source, target)), (size, size)).tocsr()
+
+
+def components(label: Int64s) -> list[Int64s]:
+    """The nodes of each component with more than one, ascending, by label."""
+    order = np.argsort(label, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
+    return [group for group in groups if len(group) > 1]
+
+
+class StepGraph:
+    """A graph of `size` nodes, and as many moments."""
+
+    def __init__(self, parts: Sequence[Steps], size: int) -> None:
+        self.steps, self.size = concat(parts), size
+
+    def closed(self, source: Int64s, target: Int64s, *, apart: int = 0) -> Bools:
+        """True for pairs whose step lies on a closed path.
+
+        With `apart`, each pair's step is of these kinds, and so are no two in a row. The nodes that these reach
+        are a second layer of the graph, from which none of them leads on.
+        """
+        steps, nodes = self.steps, 2 * self.size
+        is_missed = steps.kind & apart != 0
+        sources, targets = steps.source, steps.target + nodes * is_missed
+        if apart:
+            sources = np.append(sources, steps.source[~is_missed] + nodes)
+            targets = np.append(targets, steps.target[~is_missed])
+        label = strong_labels(sources, targets, nodes * (2 if apart else 1))
+        result: Bools = label[source] == label[target + (nodes if apart else 0)]
+        return result
+
+    def reached(self, start: int) -> Int64s:
+        """The nodes to which paths lead from `start`."""
+        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415  See TYPE_CHECKING above.
+
+        return breadth_first_order(self._matrix, start, return_predecessors=False).astype(np.int64)
+
+    @cached_property
+    def _matrix(self) -> "csr_array":
+        return _matrix(self.steps.source, self.steps.target, 2 * self.size)
+
+    @cached_property
+    def _network(self) -> "nx.MultiDiGraph[int]":
+        """The steps by the nodes that they lead from and to; the key of each is its row."""
+        import networkx as nx  # noqa: PLC0415  Likewise.
+
+        network: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+        network.add_nodes_from(range(2 * self.size))
+        for row, ends in enumerate(zip(self.steps.source.tolist(), self.steps.target.tolist(), strict=True)):
+            network.add_edge(*ends, key=row)
+        return network
+
+    def path(self, start: int, goal: int, *, first: int = MOMENT, rule: Rule = ANY) -> list[int] | None:
+        """The steps (rows) of a shortest path that keeps the rule after a step of kind `first`; None without one.
+
+        In a large graph it is the shortest within a short time.
+        """
+        low, high = sorted((start, goal))
+        margin = self.size if len(self.steps.source) <= _PATH_EDGES else 8 + high - low
+        while True:
+            rows = self._path(start, goal, first, rule, range(low - margin, high + margin + 1))
+            if rows is not None or margin >= self.size:
+                return rows
+            margin *= 4
+
+    def _path(self, start: int, goal: int, first: int, rule: Rule, near: range) -> list[int] | None:
+        network, kinds, size, ticket = self._network.adj, self.steps.kind.tolist(), self.size, count()
+        begun = _after(rule, (False, (0,) * len(rule.least)), first)
+        assert begun is not None, "a first step breaks no rule"
+        begin = (start, begun)
+        came: dict[tuple[int, State], tuple[tuple[int, State], int]] = {}
+        costs = {begin: 0}
+        waiting = [(0, next(ticket), begin)]
+        while waiting:
+            cost, _, at = heappop(waiting)
+            if cost > costs[at]:
+                continue
+            node, state = at
+            if node == goal and _is_goal(rule, state, first):
+                return _traced(came, at)
+            for target, row in ((target, row) for target, rows in network[node].items() for row in rows):
+                after = _after(rule, state, kinds[row])
+                if after is None or target % size not in near:
+                    continue
+                reached, further = (target, after), cost + (1 if kinds[row] in (MOMENT, CHAIN) else _STEP)
+                if further < costs.get(reached, further + 1):
+                    costs[reached], came[reached] = further, (at, int(row))
+                    heappush(waiting, (further, next(ticket), reached))
+        return None
+
+
+@cache
+def _after(rule: Rule, state: State, kind: int) -> State | None:
+    """The state after a step of that kind; None if it must not follow."""
+    was_apart, counts = state
+    is_apart = kind & rule.apart != 0
+    steps = [(kind & kinds != 0, limit, count) for (kinds, limit), count in zip(rule.least, counts, strict=True)]
+    if (was_apart and is_apart) or (kind & rule.once and any(is_one and count for is_one, _, count in steps)):
+        return None
+    return is_apart, tuple(min(limit, count + is_one) for is_one, limit, count in steps)
+
+
+@cache
+def _is_goal(rule: Rule, state: State, first: int) -> bool:
+    """True if a path that ends so, before its first step, keeps the rule."""
+    was_apart, counts = state
+    is_enough = all(count == limit for (_, limit), count in zip(rule.least, counts, strict=True))
+    return is_enough and not (was_apart and first & rule.apart)
+
+
+def _traced(came: dict[tuple[int, State], tuple[tuple[int, State], int]], at: tuple[int, State]) -> list[int]:
+    rows = []
+    while at in came:
+        at, row = came[at]
+        rows.append(row)
+    return rows[::-1]
+
+
+def simple_cycles(walk: Sequence[S]) -> Iterator[list[S]]:
+    """The cycles of which a closed path consists, without steps from moments: those before them lead on instead."""
+    stack: list[S] = []
+    places: dict[int, int] = {}
+    for step in walk:
+        places[step.source] = len(stack)
+        stack.append(step)
+        if step.target in places:
+            begin = places[step.target]
+            yield [each for each in stack[begin:] if each.kind != MOMENT]
+            for gone in stack[begin + 1 :]:
+                places.pop(gone.source, None)
+            del stack[begin:]

@@ -1,0 +1,76 @@
+"""Closed walks cut into cycles, and shortest paths by rules that count and separate kinds of steps."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from checkers.graph.edges import CHAIN, IN, OUT, REALTIME, RW, WR, WW
+from checkers.graph.paths import MOMENT, Rule, StepGraph, Steps, simple_cycles
+
+
+class Step(NamedTuple):
+    source: int
+    target: int
+    kind: int
+
+
+@pytest.mark.parametrize(
+    ("nodes", "kinds", "expected"),
+    [
+        ([1, 2, 3], [WR, RW, WW], [([1, 2, 3], [WR, RW, WW])]),
+        # The walk meets 2 twice: a cycle from there to there, and the rest.
+        ([1, 2, 3, 2], [WR, RW, RW, WW], [([2, 3], [RW, RW]), ([1, 2], [WR, WW])]),
+        # The node that is met twice is the first of all.
+        ([1, 2, 1, 3], [WW, WR, WW, RW], [([1, 2], [WW, WR]), ([1, 3], [WW, RW])]),
+        ([1, 2, 3, 1, 4], [RW, WR, RW, WR, WW], [([1, 2, 3], [RW, WR, RW]), ([1, 4], [WR, WW])]),
+        # A node of a cycle that was cut out is new when the rest meets it.
+        ([1, 2, 3, 2, 4, 3], [WR, WR, WW, WW, RW, RW], [([2, 3], [WR, WW]), ([1, 2, 4, 3], [WR, WW, RW, RW])]),
+        # Moments are passed, as part of the step that leads to the first of them.
+        ([1, 2, 8, 9], [WW, REALTIME, MOMENT, MOMENT], [([1, 2], [WW, REALTIME])]),
+    ],
+)
+def test_a_walk_is_cut_into_cycles_that_pass_no_node_twice(
+    nodes: list[int], kinds: list[int], expected: list[tuple[list[int], list[int]]]
+) -> None:
+    walk = list(map(Step, nodes, [*nodes[1:], nodes[0]], kinds))
+    cycles = [([step.source for step in cycle], [step.kind for step in cycle]) for cycle in simple_cycles(walk)]
+    assert cycles == expected
+
+
+def graph(*steps: tuple[int, int, int]) -> StepGraph:
+    return StepGraph([Steps(*np.array(steps, np.int64).T)], 8)
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "expected"),
+    [
+        (Rule(), WR, [0, 1]),
+        # Two rw in a row are avoided,
+        (Rule(apart=RW), WR, [0, 2, 3]),
+        # also where the path meets the step before its first one.
+        (Rule(apart=RW), RW, [4, 5, 6, 3]),
+        # The path has as many steps of a kind as are required,
+        (Rule(least=((WW, 2),)), WR, [4, 5, 6, 3]),
+        # and no more than one of another.
+        (Rule(least=((RW, 1),), once=RW), WR, [0, 2, 3]),
+        (Rule(least=((RW, 1),), once=RW), RW, [4, 5, 6, 3]),
+        (Rule(least=((OUT, 1),)), WR, None),
+    ],
+)
+def test_the_shortest_path_keeps_its_rule(rule: Rule, first: int, expected: list[int] | None) -> None:
+    steps = ((1, 2, RW), (2, 0, RW), (2, 3, WR), (3, 0, WR), (1, 4, WW), (4, 5, WW), (5, 3, WW))
+    assert graph(*steps).path(1, 0, first=first, rule=rule) == expected
+
+
+def test_a_chain_counts_for_less_than_any_other_step() -> None:
+    steps = ((1, 2, CHAIN), (2, 3, CHAIN), (3, 0, CHAIN), (1, 0, IN))
+    assert graph(*steps).path(1, 0) == [0, 1, 2]
+
+
+def test_a_step_is_closed_if_a_path_leads_back_without_two_of_a_kind_in_a_row() -> None:
+    one = graph((0, 1, RW), (1, 2, RW), (2, 0, WW), (2, 3, WW))
+    assert one.closed(one.steps.source, one.steps.target).tolist() == [True, True, True, False]
+    assert not one.closed(one.steps.source[:2], one.steps.target[:2], apart=RW).any()
+    other = graph((0, 1, RW), (1, 2, WR), (2, 3, RW), (3, 0, WW))
+    assert other.closed(other.steps.source[::2], other.steps.target[::2], apart=RW).all()
