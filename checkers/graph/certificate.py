@@ -28,8 +28,9 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.runs import codes, expand, first_of_each, groups, meets, merged, ordered
-from checkers.graph.edges import OPEN_END, Edges, Inference, Int32s, Tail, all_edges
+from checkers.columns.runs import codes, expand, first_of_each, groups, meets, merged
+from checkers.columns.table import concat, empty, ordered_by, take
+from checkers.graph.edges import OPEN_END, Edges, ImplicitRw, Inference, Int32s, all_edges
 from harness.core.columns import Bools, Int64s
 
 SLICE_IDS: Final = 262_144
@@ -67,21 +68,21 @@ class SliceShare:
 
 
 def open_sources(inference: Inference) -> Edges:
-    """Edges from operations without a certain end, for rule 6. The tail has none: its sources are reads."""
-    return inference.edges.only(inference.edges.source_after == OPEN_END)
+    """Edges from operations without a certain end, for rule 6. Implicit ones have none: their sources are reads."""
+    return take(inference.edges, inference.edges.source_after == OPEN_END)
 
 
 def last_index(inference: Inference) -> int:
     """The greatest index of the partition's operations; 0 if it has none."""
-    edges, tail = inference.edges, inference.tail
-    columns = (edges.source, edges.target, tail.reader, tail.writer)
+    edges, implicit = inference.edges, inference.implicit
+    columns = (edges.source, edges.target, implicit.readers.op, implicit.writers.op)
     return max(int(column.max(initial=0)) for column in columns)
 
 
 def ends(parts: Sequence[Edges], *, last: int) -> Ends:
     """The ends of operations without a certain end by rule 6, given all edges that lead away from them."""
     edges = all_edges(parts)
-    edges = _leading_on(edges.only(ordered(edges.source.astype(np.int64))[0]))
+    edges = _leading_on(ordered_by(edges, "source"))
     begins = np.flatnonzero(first_of_each(edges.source))
     op, end = edges.source[begins].astype(np.int64), np.full(len(begins), OPEN_END, np.int64)
     pending = np.flatnonzero(edges.target_after == OPEN_END)
@@ -105,23 +106,23 @@ def _leading_on(edges: Edges) -> Edges:
         _, leads = _found(edges.source, edges.target[pending])
         if leads.all():
             return edges
-        edges = edges.only(np.delete(np.arange(len(edges.source)), pending[~leads]))
+        edges = take(edges, np.delete(np.arange(len(edges.source)), pending[~leads]))
 
 
 def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tuple[int, SliceShare]]:
     """The edges of one partition for each slice, by rules 2 and 6. Windows that are already known go to slice 0."""
-    tail_edges, tail_windows = _backward(_ended_tail(inference.tail, known))
-    (certain, pending), (tail_certain, tail_pending) = (_undecided(e, known) for e in (inference.edges, tail_edges))
-    windows = union([tail_windows, certain, tail_certain])
+    stored, (backward, stale) = inference.edges, _backward(_ended(inference.implicit, known))
+    (certain, pending), (more_certain, more_pending) = (_undecided(edges, known) for edges in (stored, backward))
+    windows = union([stale, certain, more_certain])
     if len(windows.start):
         yield 0, SliceShare(all_edges([]), windows)
-    edges = all_edges([pending, tail_pending])
+    edges = all_edges([pending, more_pending])
     lifetime = _hulls(edges)
     first, last = lifetime.start // slice_ids, np.minimum(lifetime.stop - 1, known.last) // slice_ids
     at, row = expand(first, last - first + 1), np.repeat(np.arange(len(first)), last - first + 1)
     for number, rows in enumerate(groups(at, known.last // slice_ids + 1)):
         if len(rows):
-            yield number, SliceShare(edges.only(row[rows]), union([]))
+            yield number, SliceShare(take(edges, row[rows]), union([]))
 
 
 def certify(shares: Sequence[SliceShare]) -> Windows:
@@ -149,48 +150,47 @@ def certify(shares: Sequence[SliceShare]) -> Windows:
 
 def union(parts: Sequence[Windows]) -> Windows:
     """All windows as one set."""
-    none = np.empty(0, np.int64)
-    start = np.concatenate([none, *(part.start for part in parts)])
-    stop = np.concatenate([none, *(part.stop for part in parts)])
-    return Windows(*merged(start, stop))
+    every = concat([empty(Windows), *parts])
+    return Windows(*merged(every.start, every.stop))
 
 
 def before(windows: Windows, stop: int) -> Windows:
     """The parts of the windows below `stop`."""
-    kept = windows.start < stop
-    return Windows(windows.start[kept], np.minimum(windows.stop[kept], stop))
+    kept = take(windows, windows.start < stop)
+    return Windows(kept.start, np.minimum(kept.stop, stop))
 
 
 def inside(inference: Inference, *, windows: Windows, known: Ends) -> Edges:
     """The edges of one partition between nodes that touch a window, by rule 5: the residual graph."""
-    tail = _inside_tail(inference.tail, windows, known)
-    first, stop = tail.writer_spans()
-    pairs = tail.pairs(np.arange(len(first)), first=first, count=stop - first)
-    return all_edges([inference.edges.only(_is_inside(inference.edges, windows, known)), pairs])
+    implicit = _implicit_inside(inference.implicit, windows, known)
+    first, stop = implicit.writer_spans()
+    stored = take(inference.edges, _is_inside(inference.edges, windows, known))
+    return all_edges([stored, implicit.pairs(first=first, count=stop - first)])
 
 
 def inside_count(inference: Inference, *, windows: Windows, known: Ends) -> int:
     """An upper bound of the number of edges that `inside` returns, without making them."""
-    first, stop = _inside_tail(inference.tail, windows, known).writer_spans()
+    first, stop = _implicit_inside(inference.implicit, windows, known).writer_spans()
     return int(np.count_nonzero(_is_inside(inference.edges, windows, known))) + int((stop - first).sum())
 
 
-def _backward(tail: Tail) -> tuple[Edges, Windows]:
-    """The edges of the tail that real time does not imply, and windows for those that it contradicts.
+def _backward(implicit: ImplicitRw) -> tuple[Edges, Windows]:
+    """The implicit edges that real time does not imply, and windows for those that it contradicts.
 
     Writers are sorted by index. Those invoked after a reader's end follow by real time. A prefix of the rest, all of
     which ended before the reader began, needs only one window: that of the first, which contains those of the others.
     """
-    first, _ = tail.writer_spans()
+    readers, writers = implicit.readers, implicit.writers
+    first, _ = implicit.writer_spans()
     # Groups in the high half make one ascending column of all groups' indexes.
     high = np.int64(1) << 32
-    writer_base, reader_base = tail.writer_group * high, tail.reader_group * high
-    due = np.searchsorted(writer_base + tail.writer, reader_base + tail.reader_after)
-    reach = np.maximum.accumulate(writer_base + tail.writer_after)
-    live = np.clip(np.searchsorted(reach, reader_base + tail.reader, side="right"), first, due)
+    writer_base, reader_base = writers.group * high, readers.group * high
+    due = np.searchsorted(writer_base + writers.op, reader_base + readers.after)
+    reach = np.maximum.accumulate(writer_base + writers.after)
+    live = np.clip(np.searchsorted(reach, reader_base + readers.op, side="right"), first, due)
     stale = np.flatnonzero(live > first)
-    windows = merged(tail.writer[first[stale]].astype(np.int64), tail.reader_after[stale].astype(np.int64))
-    return tail.pairs(np.arange(len(first)), first=live, count=due - live), Windows(*windows)
+    windows = merged(writers.op[first[stale]].astype(np.int64), readers.after[stale].astype(np.int64))
+    return implicit.pairs(first=live, count=due - live), Windows(*windows)
 
 
 def _hulls(edges: Edges) -> Windows:
@@ -236,14 +236,13 @@ def _undecided(edges: Edges, known: Ends) -> tuple[Windows, Edges]:
     is_certain = (target_after <= edges.source) | (target_after == OPEN_END)
     is_pending = is_alive & ~is_certain & (source_after > edges.target)
     ended = replace(edges, source_after=source_after, target_after=target_after)
-    return _hulls(ended.only(np.flatnonzero(is_alive & is_certain))), ended.only(np.flatnonzero(is_pending))
+    return _hulls(take(ended, is_alive & is_certain)), take(ended, is_pending)
 
 
-def _ended_tail(tail: Tail, known: Ends) -> Tail:
-    """The tail with the ends of rule 6, without writers that are in no cycle. All readers have an end."""
-    end = _end(tail.writer, tail.writer_after, known)
-    rows = np.flatnonzero(end != OPEN_END)
-    return replace(tail, writer_group=tail.writer_group[rows], writer=tail.writer[rows], writer_after=end[rows])
+def _ended(implicit: ImplicitRw, known: Ends) -> ImplicitRw:
+    """The implicit edges with the ends of rule 6, without writers that are in no cycle. All readers have an end."""
+    writers = replace(implicit.writers, after=_end(implicit.writers.op, implicit.writers.after, known))
+    return ImplicitRw(implicit.readers, take(writers, writers.after != OPEN_END))
 
 
 def _touches(op: Int32s, end: Int32s, windows: Windows) -> Bools:
@@ -256,19 +255,12 @@ def _is_inside(edges: Edges, windows: Windows, known: Ends) -> Bools:
     return _touches(edges.source, source_end, windows) & _touches(edges.target, target_end, windows)
 
 
-def _inside_tail(tail: Tail, windows: Windows, known: Ends) -> Tail:
-    """The readers and writers of the tail that touch a window, with the ends from the history."""
-    reader = np.flatnonzero(_touches(tail.reader, tail.reader_after, windows))
-    end = _end(tail.writer, tail.writer_after, known)
-    writer = np.flatnonzero(_touches(tail.writer, end, windows) & (end != OPEN_END))
-    return Tail(
-        tail.reader_group[reader],
-        tail.reader[reader],
-        tail.reader_after[reader],
-        tail.writer_group[writer],
-        tail.writer[writer],
-        tail.writer_after[writer],
-    )
+def _implicit_inside(implicit: ImplicitRw, windows: Windows, known: Ends) -> ImplicitRw:
+    """The readers and writers that touch a window, with the ends from the history."""
+    readers, writers = implicit.readers, implicit.writers
+    end = _end(writers.op, writers.after, known)
+    is_inside = _touches(writers.op, end, windows) & (end != OPEN_END)
+    return ImplicitRw(take(readers, _touches(readers.op, readers.after, windows)), take(writers, is_inside))
 
 
 def _advance(moment: Int64s, source: Int64s, target: Int64s) -> Bools:

@@ -5,15 +5,16 @@ real time iff after[u] <= index[v]. Watermarks, when they join the graph, are no
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from checkers.columns.runs import expand, spans
+from checkers.columns.table import concat, empty
 from checkers.graph.sightings import Report, Sighting
-from harness.core.columns import Bools, Int8s, Int64s
+from harness.core.columns import Int8s, Int64s
 
 Int32s = NDArray[np.int32]
 OPEN_END: Final = np.iinfo(np.int32).max  # The end of an operation that may take effect at any time.
@@ -36,28 +37,23 @@ class Edges:
     target_after: Int32s
     kinds: Int8s
 
-    def only(self, rows: Bools | Int64s) -> "Edges":
-        """The edges of those rows."""
-        return Edges(
-            self.source[rows], self.target[rows], self.source_after[rows], self.target_after[rows], self.kinds[rows]
-        )
-
 
 def all_edges(parts: Sequence[Edges]) -> Edges:
-    """The edges of all parts, one after the other."""
-    nobody = np.empty(0, np.int32)
-    parts = [Edges(nobody, nobody, nobody, nobody, np.empty(0, np.int8)), *parts]
-    return Edges(
-        np.concatenate([part.source for part in parts]),
-        np.concatenate([part.target for part in parts]),
-        np.concatenate([part.source_after for part in parts]),
-        np.concatenate([part.target_after for part in parts]),
-        np.concatenate([part.kinds for part in parts]),
-    )
+    """The edges of all parts, one after the other; there may be none."""
+    return concat([empty(Edges), *parts])
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class Members:
+    """Operations, each as a member of a group."""
+
+    group: Int32s
+    op: Int32s
+    after: Int32s
+
+
+@dataclass(frozen=True, slots=True)
+class ImplicitRw:
     """Implicit rw edges: every reader of a group precedes every other writer of it.
 
     A group is a version of a key. Its readers saw it; its writers made later versions (for a list, elements that nobody
@@ -65,45 +61,30 @@ class Tail:
     group.
     """
 
-    reader_group: Int32s
-    reader: Int32s
-    reader_after: Int32s
-    writer_group: Int32s
-    writer: Int32s
-    writer_after: Int32s
+    readers: Members
+    writers: Members
 
-    def pairs(self, reader: Int64s, *, first: Int64s, count: Int64s) -> Edges:
-        """Edges from each of those readers (rows) to `count` writers from row `first` on, but not to itself."""
-        source, target = np.repeat(reader, count), expand(first, count)
-        is_other = self.reader[source] != self.writer[target]
+    def pairs(self, *, first: Int64s, count: Int64s) -> Edges:
+        """Edges from each reader to `count` writers from row `first` on, but not to itself."""
+        readers, writers = self.readers, self.writers
+        source, target = np.repeat(np.arange(len(first)), count), expand(first, count)
+        is_other = readers.op[source] != writers.op[target]
         source, target = source[is_other], target[is_other]
-        return Edges(
-            self.reader[source],
-            self.writer[target],
-            self.reader_after[source],
-            self.writer_after[target],
-            np.full(len(source), RW, np.int8),
-        )
+        kinds = np.full(len(source), RW, np.int8)
+        return Edges(readers.op[source], writers.op[target], readers.after[source], writers.after[target], kinds)
 
     def writer_spans(self) -> tuple[Int64s, Int64s]:
         """For each reader, the first row of its group's writers and the one after the last."""
-        return spans(self.writer_group.astype(np.int64), self.reader_group.astype(np.int64))
+        return spans(self.writers.group.astype(np.int64), self.readers.group.astype(np.int64))
 
-    def beside(self, other: "Tail") -> "Tail":
-        """This tail and another, whose groups are numbered after those of this one."""
-        base = np.int32(max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 1)
-        return Tail(
-            np.concatenate((self.reader_group, other.reader_group + base)),
-            np.concatenate((self.reader, other.reader)),
-            np.concatenate((self.reader_after, other.reader_after)),
-            np.concatenate((self.writer_group, other.writer_group + base)),
-            np.concatenate((self.writer, other.writer)),
-            np.concatenate((self.writer_after, other.writer_after)),
-        )
+    def beside(self, other: "ImplicitRw") -> "ImplicitRw":
+        """These and others, whose groups are numbered after those of these."""
+        base = np.int32(max(self.readers.group.max(initial=-1), self.writers.group.max(initial=-1)) + 1)
+        readers, writers = (replace(each, group=each.group + base) for each in (other.readers, other.writers))
+        return ImplicitRw(concat([self.readers, readers]), concat([self.writers, writers]))
 
 
-_NOBODY: Final = np.empty(0, np.int32)
-NO_TAIL: Final = Tail(_NOBODY, _NOBODY, _NOBODY, _NOBODY, _NOBODY, _NOBODY)
+NO_IMPLICIT: Final = ImplicitRw(empty(Members), empty(Members))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +92,6 @@ class Inference:
     """The edges that follow for the keys of one partition. `left_out` counts, by reason, keys without edges."""
 
     edges: Edges
-    tail: Tail
+    implicit: ImplicitRw
     report: Report
     left_out: tuple[Sighting, ...]

@@ -97,7 +97,7 @@ class _Along:
         self.versions, self.writers = versions, writers
         self.epochs, rank = np.unique(writers.epoch, return_inverse=True)
         self.rank_of_row = np.append(rank, -1).astype(np.int64)  # The last entry is found at row -1.
-        self.op = np.append(versions.rows.append_op.astype(np.int64), NOBODY)[versions.writer]
+        self.op = np.append(versions.rows.appends.op.astype(np.int64), NOBODY)[versions.writer]
         self.rank = self.rank_of(self.op)
         self.span = len(self.epochs) + 1
         base = versions.order_code * self.span
@@ -116,7 +116,7 @@ class _Along:
 
     def element(self, place: int) -> int:
         """The element appended at that place."""
-        return int(self.versions.rows.append_value[self.versions.writer[place]])
+        return int(self.versions.rows.appends.value[self.versions.writer[place]])
 
     def worst(self, kind: str, before: Int64s, after: Int64s) -> int:
         """The row of the edge that leads back farthest; among equals, of the earliest operations."""
@@ -153,7 +153,7 @@ def _ww(along: _Along) -> tuple[Broken | None, int]:
 
 def _wr(along: _Along) -> tuple[Broken | None, int]:
     versions = along.versions
-    reader = versions.rows.read_op.astype(np.int64)
+    reader = versions.rows.reads.op.astype(np.int64)
     rank = along.rank_of(reader)
     last = _next_place(versions) - 1
     usable = np.flatnonzero((rank >= 0) & versions.is_version & (versions.read_length > 0))
@@ -178,7 +178,7 @@ def _wr(along: _Along) -> tuple[Broken | None, int]:
 
 def _rw(along: _Along, is_locked: Bools) -> tuple[Broken | None, int]:
     versions = along.versions
-    reader = versions.rows.read_op.astype(np.int64)
+    reader = versions.rows.reads.op.astype(np.int64)
     rank = along.rank_of(reader)
     following = _next_place(versions)
     has_next = following < versions.order_start[versions.read_code + 1]
@@ -227,7 +227,7 @@ def _rt(writers: Writers) -> Broken | None:
 def _is_locked(acts: Acts) -> Bools:
     """True for each read of the versions whose operation read that key under a lock only."""
     versions = acts.versions
-    op, key = versions.rows.read_op.astype(np.int64), versions.keys[versions.read_code]
+    op, key = versions.rows.reads.op.astype(np.int64), versions.keys[versions.read_code]
     both = pairs(
         np.concatenate((op, acts.locked_op)),
         np.concatenate((key, acts.locked_key)),

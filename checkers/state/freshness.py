@@ -86,26 +86,26 @@ class _Demands:
         self.acts, self.versions = acts, acts.versions
         versions, rows = acts.versions, acts.versions.rows
         size = np.diff(versions.order_start)
-        place = np.full(len(rows.append_op), NEVER, np.int64)
+        place = np.full(len(rows.appends.op), NEVER, np.int64)
         placed = np.flatnonzero(versions.writer >= 0)
         place[versions.writer[placed]] = placed - versions.order_start[versions.order_code[placed]]
         # Appends that no read shows follow all that a read shows.
         self.append_version = np.minimum(place, size[versions.append_code]) + 1
-        self.appended = np.flatnonzero(rows.append_outcome == OK)
+        self.appended = np.flatnonzero(rows.appends.outcome == OK)
         self.read_version = versions_read(versions)
         self.plain = np.flatnonzero(versions.is_version)
         self.odd = np.flatnonzero(~versions.is_version)
-        reader = rows.read_op.astype(np.int64)
+        reader = rows.reads.op.astype(np.int64)
         by_append = _highest_before(
             code=versions.append_code[self.appended],
-            after=rows.append_after[self.appended].astype(np.int64),
+            after=rows.appends.after[self.appended].astype(np.int64),
             height=self.append_version[self.appended],
             at_code=versions.read_code,
             at=reader,
         )
         by_read = _highest_before(
             code=versions.read_code[self.plain],
-            after=rows.read_after[self.plain].astype(np.int64),
+            after=rows.reads.after[self.plain].astype(np.int64),
             height=self.read_version[self.plain],
             at_code=versions.read_code,
             at=reader,
@@ -118,7 +118,7 @@ class _Demands:
 
     def stale_ops(self) -> Int64s:
         """The operations of the stale reads."""
-        return self.versions.rows.read_op[self.stale_reads].astype(np.int64)
+        return self.versions.rows.reads.op[self.stale_reads].astype(np.int64)
 
     def examples(self, ops: Int64s) -> list[Stale]:
         """The stale reads of those operations, each with the first element that it misses."""
@@ -127,31 +127,31 @@ class _Demands:
 
     def _seen(self, read: int) -> tuple[int, ...]:
         rows = self.versions.rows
-        start = rows.list_start[rows.read_list[read]]
+        start = rows.lists.start[rows.reads.of_list[read]]
         return tuple(rows.elements[start : start + self.versions.read_length[read]].tolist())
 
     def _missed(self, read: int) -> list[Stale]:
         """The earliest append that had been answered and whose element the read lacks; empty without one."""
         rows, versions = self.versions.rows, self.versions
-        op, code, seen = int(rows.read_op[read]), versions.read_code[read], self._seen(read)
+        op, code, seen = int(rows.reads.op[read]), versions.read_code[read], self._seen(read)
         appended = self.appended[(versions.append_code[self.appended] == code)]
-        due = appended[rows.append_after[appended] <= op].tolist()
-        missed = [row for row in due if int(rows.append_value[row]) not in seen]
+        due = appended[rows.appends.after[appended] <= op].tolist()
+        missed = [row for row in due if int(rows.appends.value[row]) not in seen]
         if not missed:
             return []
-        row = min(missed, key=lambda each: (int(self.append_version[each]), int(rows.append_value[each])))
-        element, by = int(rows.append_value[row]), int(rows.append_op[row])
+        row = min(missed, key=lambda each: (int(self.append_version[each]), int(rows.appends.value[each])))
+        element, by = int(rows.appends.value[row]), int(rows.appends.op[row])
         return [Stale(op=op, key=int(versions.keys[code]), why="append", by=by, element=element, seen=seen)]
 
     def _lost(self, read: int) -> list[Stale]:
         """The first element that the read lacks, though an operation answered before had read it; empty without one."""
         rows, versions = self.versions.rows, self.versions
-        op, code, seen = int(rows.read_op[read]), versions.read_code[read], self._seen(read)
-        others = self.plain[(versions.read_code[self.plain] == code) & (rows.read_after[self.plain] <= op)]
+        op, code, seen = int(rows.reads.op[read]), versions.read_code[read], self._seen(read)
+        others = self.plain[(versions.read_code[self.plain] == code) & (rows.reads.after[self.plain] <= op)]
         longer = others[self.read_version[others] > self.read_version[read]].tolist()
         if not longer:
             return []
-        by = min(int(rows.read_op[row]) for row in longer)
+        by = min(int(rows.reads.op[row]) for row in longer)
         next_place = versions.order_start[code] + self.read_version[read]
         element = int(versions.seen[~versions.is_repeated][next_place])
         return [Stale(op=op, key=int(versions.keys[code]), why="read", by=by, element=element, seen=seen)]

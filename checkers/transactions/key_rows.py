@@ -1,90 +1,145 @@
-"""The rows that a chunk of transactions sends to a partition of keys, and their wire form."""
+"""The rows that a chunk of transactions sends to a partition of keys, as tables, and their wire form."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from checkers.columns.runs import expand
+from checkers.columns.table import concat, take
 from checkers.engine.wire import Bits, Ints, Lives, bits, carry, ends, flags, lives, narrow, steps, sums
 from checkers.graph.edges import Int32s
-from checkers.graph.sightings import Report
+from checkers.graph.sightings import Report, union
 from harness.core.columns import Bools, Int8s, Int64s
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRows:
-    """The rows of one chunk about some of the keys. Operations are named by index; `after` as in Transactions.
+class ListRows:
+    """Lists that were read whole: the elements of list i are elements[start[i]:start[i] + length[i]]."""
 
-    The elements of list i are elements[list_start[i]:list_start[i + 1]]. Read j saw the first read_length[j] elements
-    of list read_list[j]. `is_update`: the transaction read the key before it appended to it. `is_final`: it appended no
-    more to that key. `is_again`: it had appended to it before. `is_foreseen`: it read the element before it appended
-    it. The appends of one transaction keep their order.
+    key: Int64s
+    op: Int32s
+    start: Int64s
+    length: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """Reads: read j saw the first length[j] elements of list of_list[j].
+
+    `is_update`: the transaction read the key before it appended to it.
     """
 
-    list_key: Int64s
-    list_op: Int32s
-    list_start: Int64s
-    elements: Int64s
-    read_list: Int32s
-    read_op: Int32s
-    read_after: Int32s
-    read_length: Int32s
+    of_list: Int32s
+    op: Int32s
+    after: Int32s
+    length: Int32s
     is_update: Bools
-    append_key: Int64s
-    append_value: Int64s
-    append_op: Int32s
-    append_after: Int32s
-    append_outcome: Int8s
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRows:
+    """Appends; those of one transaction keep their order.
+
+    `is_final`: the transaction appended no more to that key. `is_again`: it had appended to it before.
+    `is_foreseen`: it read the element before it appended it.
+    """
+
+    key: Int64s
+    value: Int64s
+    op: Int32s
+    after: Int32s
+    outcome: Int8s
     is_final: Bools
     is_again: Bools
     is_foreseen: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRows:
+    """The rows of one chunk about some of the keys. Operations are named by index; `after` as in Transactions."""
+
+    lists: ListRows
+    elements: Int64s
+    reads: ReadRows
+    appends: AppendRows
     report: Report
 
 
-def _of_rows(rows: KeyRows) -> tuple[Callable[..., KeyRows], tuple[object, ...]]:
-    lists = (narrow(rows.list_key), narrow(rows.list_op), steps(rows.list_start), narrow(rows.elements))
-    reads = (
-        *(narrow(rows.read_list), steps(rows.read_op), lives(rows.read_op, rows.read_after)),
-        *(narrow(rows.read_length), bits(rows.is_update)),
-    )
-    appends = (
-        *(narrow(rows.append_key), narrow(rows.append_value), steps(rows.append_op)),
-        *(lives(rows.append_op, rows.append_after), rows.append_outcome),
-        *(bits(rows.is_final), bits(rows.is_again), bits(rows.is_foreseen)),
-    )
-    return _rows, (lists, reads, appends, rows.report)
-
-
-def _rows(
-    lists: tuple[Ints, Ints, Ints, Ints],
-    reads: tuple[Ints, Ints, Lives, Ints, Bits],
-    appends: tuple[Ints, Ints, Ints, Lives, Int8s, Bits, Bits, Bits],
-    report: Report,
-) -> KeyRows:
-    list_key, list_op, list_steps, elements = lists
-    read_list, read_steps, read_lives, read_length, is_update = reads
-    append_key, append_value, append_steps, append_lives, append_outcome, is_final, is_again, is_foreseen = appends
-    read_op, append_op = sums(read_steps).astype(np.int32), sums(append_steps).astype(np.int32)
+def chosen(whole: KeyRows, lists: Int64s, reads: Int64s, appends: Int64s, report: Report) -> KeyRows:
+    """Those rows, ascending. The reads refer to no other lists."""
+    some, read = take(whole.lists, lists), take(whole.reads, reads)
     return KeyRows(
-        list_key=list_key.astype(np.int64),
-        list_op=list_op.astype(np.int32),
-        list_start=sums(list_steps),
-        elements=elements.astype(np.int64),
-        read_list=read_list.astype(np.int32),
-        read_op=read_op,
-        read_after=ends(read_op, read_lives),
-        read_length=read_length.astype(np.int32),
-        is_update=flags(is_update),
-        append_key=append_key.astype(np.int64),
-        append_value=append_value.astype(np.int64),
-        append_op=append_op,
-        append_after=ends(append_op, append_lives),
-        append_outcome=append_outcome,
-        is_final=flags(is_final),
-        is_again=flags(is_again),
-        is_foreseen=flags(is_foreseen),
+        lists=replace(some, start=np.cumsum(some.length) - some.length),
+        elements=whole.elements[expand(some.start, some.length)],
+        reads=replace(read, of_list=np.searchsorted(lists, read.of_list).astype(np.int32)),
+        appends=take(whole.appends, appends),
         report=report,
     )
 
 
+def without(whole: KeyRows, keys: Int64s) -> KeyRows:
+    """The rows about all other keys."""
+    is_list, is_append = ~np.isin(whole.lists.key, keys), ~np.isin(whole.appends.key, keys)
+    reads = np.flatnonzero(is_list[whole.reads.of_list])
+    return chosen(whole, np.flatnonzero(is_list), reads, np.flatnonzero(is_append), whole.report)
+
+
+def concatenated(parts: Sequence[KeyRows]) -> KeyRows:
+    """The rows of several chunks as one, and the union of their reports."""
+    lists, reads, list_count, element_count = [], [], 0, 0
+    for part in parts:
+        lists.append(replace(part.lists, start=part.lists.start + element_count))
+        reads.append(replace(part.reads, of_list=part.reads.of_list + np.int32(list_count)))
+        list_count, element_count = list_count + len(part.lists.key), element_count + len(part.elements)
+    return KeyRows(
+        lists=concat(lists),
+        elements=np.concatenate([part.elements for part in parts]),
+        reads=concat(reads),
+        appends=concat([part.appends for part in parts]),
+        report=union(part.report for part in parts),
+    )
+
+
+def _of_lists(rows: ListRows) -> tuple[Callable[..., ListRows], tuple[object, ...]]:
+    return _lists, (narrow(rows.key), narrow(rows.op), narrow(rows.length))  # They follow each other.
+
+
+def _lists(key: Ints, op: Ints, length: Ints) -> ListRows:
+    lengths = length.astype(np.int64)
+    return ListRows(key.astype(np.int64), op.astype(np.int32), np.cumsum(lengths) - lengths, lengths)
+
+
+def _of_reads(rows: ReadRows) -> tuple[Callable[..., ReadRows], tuple[object, ...]]:
+    life = lives(rows.op, rows.after)
+    return _reads, (narrow(rows.of_list), steps(rows.op), life, narrow(rows.length), bits(rows.is_update))
+
+
+def _reads(of_list: Ints, op_steps: Ints, life: Lives, length: Ints, is_update: Bits) -> ReadRows:
+    op = sums(op_steps).astype(np.int32)
+    return ReadRows(of_list.astype(np.int32), op, ends(op, life), length.astype(np.int32), flags(is_update))
+
+
+def _of_appends(rows: AppendRows) -> tuple[Callable[..., AppendRows], tuple[object, ...]]:
+    marks = [bits(each) for each in (rows.is_final, rows.is_again, rows.is_foreseen)]
+    life = lives(rows.op, rows.after)
+    return _appends, (narrow(rows.key), narrow(rows.value), steps(rows.op), life, rows.outcome, *marks)
+
+
+def _appends(key: Ints, value: Ints, op_steps: Ints, life: Lives, outcome: Int8s, *marks: Bits) -> AppendRows:
+    op = sums(op_steps).astype(np.int32)
+    return AppendRows(key.astype(np.int64), value.astype(np.int64), op, ends(op, life), outcome, *map(flags, marks))
+
+
+def _of_rows(rows: KeyRows) -> tuple[Callable[..., KeyRows], tuple[object, ...]]:
+    return _rows, (rows.lists, narrow(rows.elements), rows.reads, rows.appends, rows.report)
+
+
+def _rows(lists: ListRows, elements: Ints, reads: ReadRows, appends: AppendRows, report: Report) -> KeyRows:
+    return KeyRows(lists, elements.astype(np.int64), reads, appends, report)
+
+
+carry(ListRows, _of_lists)
+carry(ReadRows, _of_reads)
+carry(AppendRows, _of_appends)
 carry(KeyRows, _of_rows)

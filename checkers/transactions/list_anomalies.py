@@ -50,21 +50,21 @@ class _OddReads:
         self.read = np.flatnonzero(~versions.is_version)
         length = versions.read_length[self.read]
         self.owner = np.repeat(np.arange(len(self.read)), length)  # For each element, the place of its read in `read`.
-        self.elements = rows.elements[expand(rows.list_start[rows.read_list[self.read]], length)]
+        self.elements = rows.elements[expand(rows.lists.start[rows.reads.of_list[self.read]], length)]
         self.slot = versions.slots.of(np.repeat(versions.read_code[self.read], length), self.elements)
 
 
 def _tally(versions: Versions) -> Counter[str]:
     rows, code = versions.rows, versions.read_code
     has_failed = np.zeros(len(versions.keys), np.bool_)
-    has_failed[versions.append_code[rows.append_outcome == FAIL]] = True
+    has_failed[versions.append_code[rows.appends.outcome == FAIL]] = True
     has_passing = np.zeros(len(versions.keys), np.bool_)
-    has_passing[versions.append_code[~rows.is_final]] = True
-    is_ok = rows.append_outcome == OK
-    is_placed = np.zeros(len(rows.append_op) + 1, np.bool_)
+    has_passing[versions.append_code[~rows.appends.is_final]] = True
+    is_ok = rows.appends.outcome == OK
+    is_placed = np.zeros(len(rows.appends.op) + 1, np.bool_)
     is_placed[versions.writer] = True
     read_keys = len(distinct(code[versions.read_length > 0]))
-    in_turn = int(np.count_nonzero(rows.is_again & is_placed[:-1]))
+    in_turn = int(np.count_nonzero(rows.appends.is_again & is_placed[:-1]))
     return Counter(
         {
             "keys": len(versions.keys),
@@ -76,7 +76,7 @@ def _tally(versions: Versions) -> Counter[str]:
             "G1b": int(np.count_nonzero(has_passing[code])),
             "incompatible-order": int(np.count_nonzero(versions.read_length)) - read_keys + in_turn,
             "dirty-update": int(np.count_nonzero(is_ok & has_failed[versions.append_code])),
-            "lost-update": int(np.count_nonzero(rows.is_update)),
+            "lost-update": int(np.count_nonzero(rows.reads.is_update)),
         }
     )
 
@@ -86,30 +86,30 @@ def _incompatible_order(versions: Versions) -> tuple[Sighting, ...]:
     rows = versions.rows
     odd = np.flatnonzero(~versions.is_version)
     code = versions.read_code[odd]
-    longest = rows.list_op[versions.longest[code]].astype(np.int64)
-    ops = rows.read_op[odd].astype(np.int64)
+    longest = rows.lists.op[versions.longest[code]].astype(np.int64)
+    ops = rows.reads.op[odd].astype(np.int64)
     return seen("incompatible-order", len(distinct(code)), op=ops, key=versions.keys[code], other=longest)
 
 
 def _disordered(versions: Versions) -> tuple[Sighting, ...]:
     """Elements of one transaction that a read shows in another order than they were appended, or only in part."""
     rows = versions.rows
-    at = np.flatnonzero((~rows.is_final | rows.is_again) & versions.is_vertex[:-1])
-    at = at[np.lexsort((at, versions.append_code[at], rows.append_op[at]))]
-    place = np.full(len(rows.append_op) + 1, _FAR)
+    at = np.flatnonzero((~rows.appends.is_final | rows.appends.is_again) & versions.is_vertex[:-1])
+    at = at[np.lexsort((at, versions.append_code[at], rows.appends.op[at]))]
+    place = np.full(len(rows.appends.op) + 1, _FAR)
     place[versions.writer] = np.arange(len(versions.writer))  # The last entry is found at writer -1.
     one, other = at[:-1], at[1:]
-    is_pair = (rows.append_op[one] == rows.append_op[other]) & (
+    is_pair = (rows.appends.op[one] == rows.appends.op[other]) & (
         versions.append_code[one] == versions.append_code[other]
     )
     hit = other[is_pair & (place[other] < place[one])]
     return seen(
         "incompatible-order",
         len(hit),
-        op=rows.list_op[versions.longest[versions.append_code[hit]]].astype(np.int64),
-        key=rows.append_key[hit],
-        element=rows.append_value[hit],
-        other=rows.append_op[hit].astype(np.int64),
+        op=rows.lists.op[versions.longest[versions.append_code[hit]]].astype(np.int64),
+        key=rows.appends.key[hit],
+        element=rows.appends.value[hit],
+        other=rows.appends.op[hit].astype(np.int64),
     )
 
 
@@ -131,7 +131,7 @@ def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, .
     return seen(
         "duplicate-elements",
         len(reads),
-        op=versions.rows.read_op[reads].astype(np.int64),
+        op=versions.rows.reads.op[reads].astype(np.int64),
         key=versions.keys[versions.read_code[reads]],
         element=np.concatenate((plain_elements, element[again])),
     )
@@ -140,20 +140,20 @@ def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, .
 def _future_reads(versions: Versions) -> tuple[Sighting, ...]:
     """Elements that an ok transaction reads before it appends them; the count is of elements."""
     rows = versions.rows
-    at = np.flatnonzero(rows.is_foreseen)
-    op = rows.append_op[at].astype(np.int64)
-    return seen("future-read", len(at), op=op, key=rows.append_key[at], element=rows.append_value[at])
+    at = np.flatnonzero(rows.appends.is_foreseen)
+    op = rows.appends.op[at].astype(np.int64)
+    return seen("future-read", len(at), op=op, key=rows.appends.key[at], element=rows.appends.value[at])
 
 
 def _aborted_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
     """Reads that show an element of a failed transaction, at any place."""
-    return _reads_showing("G1a", versions, odd, np.append(versions.rows.append_outcome == FAIL, False))
+    return _reads_showing("G1a", versions, odd, np.append(versions.rows.appends.outcome == FAIL, False))
 
 
 def _garbage_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
     """Reads that show an element which nobody appended, at any place."""
     return _reads_showing(
-        "garbage-read", versions, odd, np.append(np.zeros(len(versions.rows.append_op), np.bool_), True)
+        "garbage-read", versions, odd, np.append(np.zeros(len(versions.rows.appends.op), np.bool_), True)
     )
 
 
@@ -181,11 +181,11 @@ def _reads_showing(anomaly: str, versions: Versions, odd: _OddReads, is_bad: Boo
 def _intermediate_reads(versions: Versions) -> tuple[Sighting, ...]:
     """Reads that end at an append by another transaction which is not its last to the key."""
     rows = versions.rows
-    is_passing = np.append(~rows.is_final, False)
+    is_passing = np.append(~rows.appends.is_final, False)
     reads = np.flatnonzero(is_passing[versions.last_writer])
     writers = versions.last_writer[reads]
-    is_other = rows.append_op[writers] != rows.read_op[reads]
-    return _reads_of("G1b", versions, reads[is_other], writers[is_other], rows.append_value[writers[is_other]])
+    is_other = rows.appends.op[writers] != rows.reads.op[reads]
+    return _reads_of("G1b", versions, reads[is_other], writers[is_other], rows.appends.value[writers[is_other]])
 
 
 def _reads_of(
@@ -195,10 +195,10 @@ def _reads_of(
     return seen(
         anomaly,
         len(reads),
-        op=rows.read_op[reads].astype(np.int64),
+        op=rows.reads.op[reads].astype(np.int64),
         key=versions.keys[versions.read_code[reads]],
         element=elements,
-        other=np.append(rows.append_op, np.int32(NONE))[writers].astype(np.int64),
+        other=np.append(rows.appends.op, np.int32(NONE))[writers].astype(np.int64),
     )
 
 
@@ -208,7 +208,7 @@ def _dirty_updates(versions: Versions) -> tuple[Sighting, ...]:
     The example names the earliest of the failed transactions in a row.
     """
     rows = versions.rows
-    outcome = np.append(rows.append_outcome, np.int8(INFO))[versions.writer]
+    outcome = np.append(rows.appends.outcome, np.int8(INFO))[versions.writer]
     failed = np.flatnonzero(outcome == FAIL)
     if not len(failed):
         return ()
@@ -225,17 +225,17 @@ def _dirty_updates(versions: Versions) -> tuple[Sighting, ...]:
     return seen(
         "dirty-update",
         len(hit),
-        op=rows.append_op[writer].astype(np.int64),
+        op=rows.appends.op[writer].astype(np.int64),
         key=versions.keys[versions.order_code[hit]],
-        element=rows.append_value[writer],
-        other=rows.append_op[versions.writer[first_failed]].astype(np.int64),
+        element=rows.appends.value[writer],
+        other=rows.appends.op[versions.writer[first_failed]].astype(np.int64),
     )
 
 
 def _lost_updates(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
     """Versions that two or more ok transactions read before they appended to the key; the count is of versions."""
     rows = versions.rows
-    plain = np.flatnonzero(rows.is_update & versions.is_version)
+    plain = np.flatnonzero(rows.reads.is_update & versions.is_version)
     longest = int(versions.read_length.max(initial=0)) + 1
     version = versions.read_code[plain] * longest + versions.read_length[plain]
     base = int(version.max(initial=0)) + 1
@@ -243,7 +243,7 @@ def _lost_updates(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
     reads = np.concatenate((plain, np.array([read for read, _ in strange], np.int64)))
     version = np.concatenate((version, np.array([base + number for _, number in strange], np.int64)))
 
-    op = rows.read_op[reads].astype(np.int64)
+    op = rows.reads.op[reads].astype(np.int64)
     order = np.lexsort((op, version))
     op, version, reads = op[order], version[order], reads[order]
     is_first = first_of_each(version)
@@ -254,7 +254,7 @@ def _lost_updates(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
 
 def _odd_versions(versions: Versions, odd: _OddReads) -> Iterator[tuple[int, int]]:
     """The odd reads that begin an update, each with a number for what it saw, equal for equal content."""
-    is_update: Bools = versions.rows.is_update[odd.read]
+    is_update: Bools = versions.rows.reads.is_update[odd.read]
     bounds = np.searchsorted(odd.owner, np.arange(len(odd.read) + 1))
     numbers: dict[tuple[int, bytes], int] = {}
     for at in np.flatnonzero(is_update).tolist():

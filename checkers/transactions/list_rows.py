@@ -10,16 +10,16 @@ Arrays in, arrays out; no loop over transactions.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from checkers.columns.runs import codes, common_prefix, expand, first_of_each, groups, ordered
 from checkers.graph.edges import OPEN_END
-from checkers.graph.sightings import Report, Sighting, seen, union
+from checkers.graph.sightings import Report, Sighting, seen
 from checkers.history.transactions import Source, load
-from checkers.transactions.key_rows import KeyRows
+from checkers.transactions.key_rows import AppendRows, KeyRows, ListRows, ReadRows, chosen
 from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
 
@@ -35,8 +35,8 @@ def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRo
     repeated = _repeated(mops)
     is_foreseen, future_reads = _foreseen(mops, repeated)
     report = _report(mops, repeated, future_reads)
-    whole = replace(_key_rows(mops, *_roles(mops, repeated)), is_foreseen=is_foreseen[~mops.is_read])
-    yield from enumerate(_parted(replace(whole, report=report), partitions))
+    whole = _key_rows(mops, *_roles(mops, repeated), is_foreseen, report)
+    yield from enumerate(_parted(whole, partitions))
 
 
 def _validate(transactions: Transactions) -> None:
@@ -189,8 +189,10 @@ def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
     return is_foreseen, len(read)
 
 
-def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools, is_again: Bools) -> KeyRows:
-    """All rows of the chunk, with an empty report."""
+def _key_rows(
+    mops: _Mops, is_update: Bools, is_final: Bools, is_again: Bools, is_foreseen: Bools, report: Report
+) -> KeyRows:
+    """All rows of the chunk."""
     read, append = np.flatnonzero(mops.is_read), np.flatnonzero(~mops.is_read)
     longest = _longest(mops, read)
     length = mops.length[read]
@@ -209,26 +211,30 @@ def _key_rows(mops: _Mops, is_update: Bools, is_final: Bools, is_again: Bools) -
     read_list[~is_prefix] = len(lists) - len(whole) + np.arange(len(whole))
     # Operations without an end, or not ok, get OPEN_END below; every ok operation ends before that.
     after = np.minimum(mops.transactions.after, OPEN_END - 1).astype(np.int32)
+    list_length = mops.length[lists]
+    # An operation that may have happened has no end that orders it, whatever its record says.
+    append_after = np.where(mops.outcome[append] == OK, after[mops.owner[append]], OPEN_END).astype(np.int32)
     return KeyRows(
-        list_key=mops.key[lists],
-        list_op=mops.op(lists).astype(np.int32),
-        list_start=np.concatenate(([0], np.cumsum(mops.length[lists]))),
-        elements=mops.elements[expand(mops.start[lists], mops.length[lists])],
-        read_list=read_list.astype(np.int32),
-        read_op=mops.op(read).astype(np.int32),
-        read_after=after[mops.owner[read]],
-        read_length=length.astype(np.int32),
-        is_update=is_update[read],
-        append_key=mops.key[append],
-        append_value=mops.value[append],
-        append_op=mops.op(append).astype(np.int32),
-        # An operation that may have happened has no end that orders it, whatever its record says.
-        append_after=np.where(mops.outcome[append] == OK, after[mops.owner[append]], OPEN_END).astype(np.int32),
-        append_outcome=mops.outcome[append],
-        is_final=is_final[append],
-        is_again=is_again[append],
-        is_foreseen=np.zeros(len(append), np.bool_),
-        report=Report((), Counter()),
+        ListRows(mops.key[lists], mops.op(lists).astype(np.int32), np.cumsum(list_length) - list_length, list_length),
+        mops.elements[expand(mops.start[lists], list_length)],
+        ReadRows(
+            of_list=read_list.astype(np.int32),
+            op=mops.op(read).astype(np.int32),
+            after=after[mops.owner[read]],
+            length=length.astype(np.int32),
+            is_update=is_update[read],
+        ),
+        AppendRows(
+            key=mops.key[append],
+            value=mops.value[append],
+            op=mops.op(append).astype(np.int32),
+            after=append_after,
+            outcome=mops.outcome[append],
+            is_final=is_final[append],
+            is_again=is_again[append],
+            is_foreseen=is_foreseen[append],
+        ),
+        report,
     )
 
 
@@ -251,67 +257,8 @@ def partition_of(key: Int64s, partitions: int) -> Int64s:
 
 def _parted(whole: KeyRows, partitions: int) -> Iterator[KeyRows]:
     """The rows about the keys of each partition, the report with the first. Cost: as with one partition."""
-    place = partition_of(whole.list_key, partitions)
-    lists, reads = groups(place, partitions), groups(place[whole.read_list], partitions)
-    appends = groups(partition_of(whole.append_key, partitions), partitions)
+    place = partition_of(whole.lists.key, partitions)
+    lists, reads = groups(place, partitions), groups(place[whole.reads.of_list], partitions)
+    appends = groups(partition_of(whole.appends.key, partitions), partitions)
     for number, rows in enumerate(zip(lists, reads, appends, strict=True)):
-        yield _only(whole, *rows, whole.report if number == 0 else Report((), Counter()))
-
-
-def subset(whole: KeyRows, is_list: Bools, is_append: Bools) -> KeyRows:
-    """The rows of those lists, with the reads that refer to them, and of those appends."""
-    lists, read, append = np.flatnonzero(is_list), np.flatnonzero(is_list[whole.read_list]), np.flatnonzero(is_append)
-    return _only(whole, lists, read, append, whole.report)
-
-
-def _only(whole: KeyRows, lists: Int64s, read: Int64s, append: Int64s, report: Report) -> KeyRows:
-    """Those rows, ascending; the reads refer to no other lists."""
-    length = np.diff(whole.list_start)[lists]
-    return KeyRows(
-        list_key=whole.list_key[lists],
-        list_op=whole.list_op[lists],
-        list_start=np.concatenate(([0], np.cumsum(length))),
-        elements=whole.elements[expand(whole.list_start[lists], length)],
-        read_list=np.searchsorted(lists, whole.read_list[read]).astype(np.int32),
-        read_op=whole.read_op[read],
-        read_after=whole.read_after[read],
-        read_length=whole.read_length[read],
-        is_update=whole.is_update[read],
-        append_key=whole.append_key[append],
-        append_value=whole.append_value[append],
-        append_op=whole.append_op[append],
-        append_after=whole.append_after[append],
-        append_outcome=whole.append_outcome[append],
-        is_final=whole.is_final[append],
-        is_again=whole.is_again[append],
-        is_foreseen=whole.is_foreseen[append],
-        report=report,
-    )
-
-
-def concatenated(parts: Sequence[KeyRows]) -> KeyRows:
-    """The rows of several chunks as one, and the union of their reports."""
-    list_counts = np.cumsum([0, *(len(part.list_key) for part in parts)])
-    element_counts = np.cumsum([0, *(len(part.elements) for part in parts)])
-    starts = [part.list_start[:-1] + base for part, base in zip(parts, element_counts, strict=False)]
-    lists = [part.read_list + np.int32(base) for part, base in zip(parts, list_counts, strict=False)]
-    return KeyRows(
-        list_key=np.concatenate([part.list_key for part in parts]),
-        list_op=np.concatenate([part.list_op for part in parts]),
-        list_start=np.concatenate([*starts, element_counts[-1:]]),
-        elements=np.concatenate([part.elements for part in parts]),
-        read_list=np.concatenate(lists),
-        read_op=np.concatenate([part.read_op for part in parts]),
-        read_after=np.concatenate([part.read_after for part in parts]),
-        read_length=np.concatenate([part.read_length for part in parts]),
-        is_update=np.concatenate([part.is_update for part in parts]),
-        append_key=np.concatenate([part.append_key for part in parts]),
-        append_value=np.concatenate([part.append_value for part in parts]),
-        append_op=np.concatenate([part.append_op for part in parts]),
-        append_after=np.concatenate([part.append_after for part in parts]),
-        append_outcome=np.concatenate([part.append_outcome for part in parts]),
-        is_final=np.concatenate([part.is_final for part in parts]),
-        is_again=np.concatenate([part.is_again for part in parts]),
-        is_foreseen=np.concatenate([part.is_foreseen for part in parts]),
-        report=union(part.report for part in parts),
-    )
+        yield chosen(whole, *rows, whole.report if number == 0 else Report((), Counter()))

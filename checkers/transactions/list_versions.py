@@ -6,7 +6,7 @@ Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020
 3. wr: from the appender of the last element of a read to the reader. Earlier elements follow by ww.
 4. rw: from a reader to the appender of the element right after the last one that it saw.
 5. An append that no read shows comes after the newest version that anybody saw: ww from its appender, and rw from all
-   who read it. Those rw stay implicit, as a `Tail`.
+   who read it. Those rw stay implicit.
 6. Failed operations are no nodes. An unclear operation is one: if it did not happen, nobody saw anything of it, no edge
    leads away from it, and so it is in no cycle.
 7. A key to which the same element was appended twice has no known versions: it is left out, and reported.
@@ -20,10 +20,10 @@ import numpy as np
 from checkers.columns.index import ascending
 from checkers.columns.index import codes as joint_codes
 from checkers.columns.runs import codes, common_prefix, distinct, expand, first_of_each, ordered
-from checkers.graph.edges import RW, WR, WW, Edges, Inference, Int32s, Tail, all_edges
+from checkers.columns.table import take
+from checkers.graph.edges import RW, WR, WW, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
 from checkers.graph.sightings import Example, Report, Sighting, union
-from checkers.transactions.key_rows import KeyRows
-from checkers.transactions.list_rows import concatenated, subset
+from checkers.transactions.key_rows import AppendRows, KeyRows, ReadRows, concatenated, without
 from harness.core.columns import FAIL, Bools, Int64s
 
 # Elements numbered across all keys leave gaps in each key: up to this many slots per element a table is still faster.
@@ -74,12 +74,11 @@ class Versions:
 
     def __init__(self, rows: KeyRows) -> None:
         self.rows = rows
-        self.keys, code = codes(np.concatenate((rows.list_key, rows.append_key)))
-        self.list_code, self.append_code = code[: len(rows.list_key)], code[len(rows.list_key) :]
-        self.read_code = self.list_code[rows.read_list]
-        self.read_length = rows.read_length.astype(np.int64)
-        self.list_length = np.diff(rows.list_start)
-        self.is_vertex = np.append(rows.append_outcome != FAIL, False)  # The last entry is found at writer -1.
+        self.keys, code = codes(np.concatenate((rows.lists.key, rows.appends.key)))
+        self.list_code, self.append_code = code[: len(rows.lists.key)], code[len(rows.lists.key) :]
+        self.read_code = self.list_code[rows.reads.of_list]
+        self.read_length = rows.reads.length.astype(np.int64)
+        self.is_vertex = np.append(rows.appends.outcome != FAIL, False)  # The last entry is found at writer -1.
         self._find_longest()
         self._find_writers()
         self._find_order()
@@ -87,7 +86,7 @@ class Versions:
 
     def _find_longest(self) -> None:
         rows = self.rows
-        preference = ascending(self.list_code, -self.list_length, rows.list_op.astype(np.int64))
+        preference = ascending(self.list_code, -rows.lists.length, rows.lists.op.astype(np.int64))
         best = preference[first_of_each(self.list_code[preference])]
         self.longest = np.full(len(self.keys), -1, np.int64)  # For each code its list, -1 for a key never read.
         self.longest[self.list_code[best]] = best
@@ -95,24 +94,24 @@ class Versions:
         self.agreed = common_prefix(
             rows.elements,
             rows.elements,
-            left_start=rows.list_start[:-1],
-            right_start=rows.list_start[self.longest[self.list_code]],
-            length=self.list_length,
+            left_start=rows.lists.start,
+            right_start=rows.lists.start[self.longest[self.list_code]],
+            length=rows.lists.length,
         )
         # and True for reads that saw a version in the order.
-        self.is_version = self.read_length <= self.agreed[rows.read_list]
+        self.is_version = self.read_length <= self.agreed[rows.reads.of_list]
         length = np.zeros(len(self.keys), np.int64)
-        length[self.list_code[best]] = self.list_length[best]
+        length[self.list_code[best]] = rows.lists.length[best]
         self.seen_start = np.concatenate(([0], np.cumsum(length)))
         self.seen_code = np.repeat(np.arange(len(self.keys)), length)
-        start = np.where(self.longest >= 0, rows.list_start[self.longest], 0)
+        start = np.append(rows.lists.start, 0)[self.longest]  # The last entry is found for a key never read.
         self.seen = rows.elements[expand(start, length)]
 
     def _find_writers(self) -> None:
         rows = self.rows
         code = np.concatenate((self.append_code, self.seen_code))
-        self.slots = Slots(code, np.concatenate((rows.append_value, self.seen)), len(self.keys))
-        slot, self.seen_slot = np.split(self.slots.given, [len(rows.append_value)])
+        self.slots = Slots(code, np.concatenate((rows.appends.value, self.seen)), len(self.keys))
+        slot, self.seen_slot = np.split(self.slots.given, [len(rows.appends.value)])
         self.writer_of_slot = np.full(self.slots.count + 1, -1, np.int32)  # The last entry is found at slot -1.
         self.writer_of_slot[slot] = np.arange(len(slot))
         # Of two appends in one slot, the earlier row does not find itself there.
@@ -140,7 +139,7 @@ class Versions:
         self.last_place[plain] = self.place_of_seen[self.seen_start[code[plain]] + length[plain] - 1]
         self.last_writer[plain] = self.writer[self.last_place[plain]]
         odd = np.flatnonzero(~self.is_version)
-        last = rows.elements[rows.list_start[rows.read_list[odd]] + length[odd] - 1]
+        last = rows.elements[rows.lists.start[rows.reads.of_list[odd]] + length[odd] - 1]
         slot = self.slots.of(code[odd], last)
         first = self._first_of_slot[slot]
         self.last_place[odd] = np.where(first >= 0, self._kept[first], -1)
@@ -156,42 +155,38 @@ def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:
     bad = versions.keys[distinct(versions.append_code[versions.duplicates])]
     where = versions.duplicates
     example = min(
-        Example(int(rows.append_op[row]), int(rows.append_key[row]), int(rows.append_value[row])) for row in where
+        Example(int(rows.appends.op[row]), int(rows.appends.key[row]), int(rows.appends.value[row])) for row in where
     )
-    clean = subset(rows, ~np.isin(rows.list_key, bad), ~np.isin(rows.append_key, bad))
-    return Versions(clean), Sighting("duplicate-appends", len(bad), example)
+    return Versions(without(rows, bad)), Sighting("duplicate-appends", len(bad), example)
 
 
-def dependencies(versions: Versions) -> tuple[Edges, Tail]:
+def dependencies(versions: Versions) -> tuple[Edges, ImplicitRw]:
     """The edges ww, wr and rw, and the implicit rw to appends that nobody saw."""
-    tail, tail_appends = _tail(versions)
-    return all_edges([_ww(versions), _ww_tail(versions, tail_appends), _wr(versions), _rw(versions)]), tail
+    implicit, unseen = _implicit(versions)
+    return all_edges([_ww(versions), _ww_unseen(versions, unseen), _wr(versions), _rw(versions)]), implicit
 
 
-def _tail(versions: Versions) -> tuple[Tail, Int64s]:
-    """The tail, and its appends (rows)."""
+def _implicit(versions: Versions) -> tuple[ImplicitRw, Int64s]:
+    """The implicit edges, and the appends that nobody saw (rows)."""
     rows = versions.rows
-    is_seen = np.zeros(len(rows.append_op) + 1, np.bool_)
+    is_seen = np.zeros(len(rows.appends.op) + 1, np.bool_)
     is_seen[versions.writer] = True
-    appends = np.flatnonzero(~is_seen[:-1] & versions.is_vertex[:-1])
-    appends = appends[ascending(versions.append_code[appends], rows.append_op[appends].astype(np.int64))]
+    unseen = np.flatnonzero(~is_seen[:-1] & versions.is_vertex[:-1])
+    unseen = unseen[ascending(versions.append_code[unseen], rows.appends.op[unseen].astype(np.int64))]
     readers = np.flatnonzero(_reads_newest(versions))
-    readers = readers[np.isin(versions.read_code[readers], versions.append_code[appends])]
-    readers = readers[ordered(versions.read_code[readers])[0]]
     # Neither writers without readers nor readers without writers are needed.
-    wanted = appends[np.isin(versions.append_code[appends], versions.read_code[readers])]
-    # A transaction that does one thing to a key a thousand times counts once: else pairs grow with its square.
-    readers = readers[first_of_each(versions.read_code[readers]) | first_of_each(rows.read_op[readers])]
-    wanted = wanted[first_of_each(versions.append_code[wanted]) | first_of_each(rows.append_op[wanted])]
-    tail = Tail(
-        versions.read_code[readers].astype(np.int32),
-        rows.read_op[readers],
-        rows.read_after[readers],
-        versions.append_code[wanted].astype(np.int32),
-        rows.append_op[wanted],
-        rows.append_after[wanted],
-    )
-    return tail, appends
+    readers = readers[np.isin(versions.read_code[readers], versions.append_code[unseen])]
+    readers = readers[ordered(versions.read_code[readers])[0]]
+    writers = unseen[np.isin(versions.append_code[unseen], versions.read_code[readers])]
+    reading = _members(versions.read_code[readers], rows.reads.op[readers], rows.reads.after[readers])
+    return ImplicitRw(
+        reading, _members(versions.append_code[writers], rows.appends.op[writers], rows.appends.after[writers])
+    ), unseen
+
+
+def _members(code: Int64s, op: Int32s, after: Int32s) -> Members:
+    """Each member once: a transaction that does one thing to a key a thousand times would give a million pairs."""
+    return take(Members(code.astype(np.int32), op, after), first_of_each(code) | first_of_each(op))
 
 
 def _next_place(versions: Versions) -> Int64s:
@@ -214,7 +209,7 @@ def _ww(versions: Versions) -> Edges:
     return _between_writers(versions, versions.writer[before], versions.writer[before + 1])
 
 
-def _ww_tail(versions: Versions, appends: Int64s) -> Edges:
+def _ww_unseen(versions: Versions, appends: Int64s) -> Edges:
     code = versions.append_code[appends]
     has_order = versions.order_start[code + 1] > versions.order_start[code]
     newest = versions.writer[versions.order_start[code[has_order] + 1] - 1]
@@ -222,43 +217,40 @@ def _ww_tail(versions: Versions, appends: Int64s) -> Edges:
 
 
 def _between_writers(versions: Versions, source: Int64s, target: Int64s) -> Edges:
-    rows = versions.rows
     is_edge = versions.is_vertex[source] & versions.is_vertex[target]
-    source, target = source[is_edge], target[is_edge]
-    ends = rows.append_after
-    return _edges(rows.append_op[source], rows.append_op[target], ends[source], ends[target], WW)
+    return _edges(versions.rows.appends, source[is_edge], versions.rows.appends, target[is_edge], WW)
 
 
 def _wr(versions: Versions) -> Edges:
-    rows = versions.rows
     reader = np.flatnonzero(versions.is_vertex[versions.last_writer])
-    writer = versions.last_writer[reader]
-    return _edges(rows.append_op[writer], rows.read_op[reader], rows.append_after[writer], rows.read_after[reader], WR)
+    return _edges(versions.rows.appends, versions.last_writer[reader], versions.rows.reads, reader, WR)
 
 
 def _rw(versions: Versions) -> Edges:
-    rows = versions.rows
     reader = np.flatnonzero(_has_place(versions) & ~_reads_newest(versions))
     writer = versions.writer[_next_place(versions)[reader]]
     is_edge = versions.is_vertex[writer]
-    reader, writer = reader[is_edge], writer[is_edge]
-    return _edges(rows.read_op[reader], rows.append_op[writer], rows.read_after[reader], rows.append_after[writer], RW)
+    return _edges(versions.rows.reads, reader[is_edge], versions.rows.appends, writer[is_edge], RW)
 
 
-def _edges(source: Int32s, target: Int32s, source_after: Int32s, target_after: Int32s, kind: int) -> Edges:
-    edges = Edges(source, target, source_after, target_after, np.full(len(source), kind, np.int8))
-    return edges.only(source != target)
+def _edges(
+    sources: ReadRows | AppendRows, source: Int64s, targets: ReadRows | AppendRows, target: Int64s, kind: int
+) -> Edges:
+    """Edges between the operations of those rows, but none from one to itself."""
+    op, other = sources.op[source], targets.op[target]
+    edges = Edges(op, other, sources.after[source], targets.after[target], np.full(len(source), kind, np.int8))
+    return take(edges, op != other)
 
 
-def edge_tally(edges: Edges, tail: Tail) -> Counter[str]:
-    """The number of edges of each kind. In the tail each reader counts once, as its pairs are not stored."""
+def edge_tally(edges: Edges, implicit: ImplicitRw) -> Counter[str]:
+    """The number of edges of each kind. Of implicit ones each reader counts once, as its pairs are not stored."""
     counts = {name: int(np.count_nonzero(edges.kinds == kind)) for name, kind in (("ww", WW), ("wr", WR), ("rw", RW))}
-    counts["rw"] += len(tail.reader)
+    counts["rw"] += len(implicit.readers.op)
     return Counter(counts)
 
 
 def inference(versions: Versions, duplicate: Sighting | None, anomalies: Report) -> Inference:
-    """The edges and the tail, with the anomalies found and all counts."""
-    edges, tail = dependencies(versions)
-    report = union((versions.rows.report, anomalies, Report((), edge_tally(edges, tail))))
-    return Inference(edges, tail, report, () if duplicate is None else (duplicate,))
+    """All edges, with the anomalies found and all counts."""
+    edges, implicit = dependencies(versions)
+    report = union((versions.rows.report, anomalies, Report((), edge_tally(edges, implicit))))
+    return Inference(edges, implicit, report, () if duplicate is None else (duplicate,))

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.graph.edges import Inference, all_edges
-from checkers.graph.sightings import Sighting, seen, union
+from checkers.graph.sightings import seen, union
 from checkers.history.transactions import Source, load
-from checkers.transactions import list_anomalies, list_rows
+from checkers.transactions import key_rows, list_anomalies, list_rows, register_rows
 from checkers.transactions.key_rows import KeyRows
 from checkers.transactions.register_edges import infer_registers
 from checkers.transactions.register_order import Order
-from checkers.transactions.register_rows import RegisterRows, concatenated, parted, register_rows
-from checkers.transactions.register_versions import without
+from checkers.transactions.register_rows import RegisterRows
 from harness.core.columns import NOTHING, Bools, Int64s
 
 
@@ -35,11 +34,11 @@ def shares(source: Source, *, partitions: int, nothing: int = NOTHING) -> Iterat
     """
     transactions = load(source)
     lists = list_rows.rows_by_key(transactions, partitions=partitions)
-    registers = register_rows(transactions, nothing=nothing)
+    registers = register_rows.register_rows(transactions, nothing=nothing)
     if not len(registers.touches.op):
         yield from ((number, Share(rows, None)) for number, rows in lists)
         return
-    for (number, rows), part in zip(lists, parted(registers, partitions=partitions), strict=True):
+    for (number, rows), part in zip(lists, register_rows.parted(registers, partitions=partitions), strict=True):
         yield number, Share(rows, part)
 
 
@@ -48,13 +47,20 @@ def infer(parts: Sequence[Share], *, order: Order) -> Inference:
     registers = [part.registers for part in parts if part.registers is not None]
     if not registers:
         return list_anomalies.infer([part.lists for part in parts])
-    lists, rows = list_rows.concatenated([part.lists for part in parts]), concatenated(registers)
-    list_keys = np.unique(np.concatenate((lists.list_key, lists.append_key)))
-    mixed = np.intersect1d(list_keys, _written_keys(rows))
-    duplicate = _mixed(lists, mixed)
-    if len(mixed):
-        lists = list_rows.subset(lists, ~np.isin(lists.list_key, mixed), ~np.isin(lists.append_key, mixed))
-    return _both(list_anomalies.infer([lists]), infer_registers(without(rows, list_keys), order), duplicate)
+    rows, written = key_rows.concatenated([part.lists for part in parts]), register_rows.concatenated(registers)
+    keys = np.concatenate((rows.lists.key, rows.appends.key))
+    mixed = np.intersect1d(keys, _written_keys(written))
+    is_mixed = np.isin(keys, mixed)
+    ops = np.concatenate((rows.lists.op, rows.appends.op)).astype(np.int64)
+    duplicate = seen("mixed-key", len(mixed), op=ops[is_mixed], key=keys[is_mixed])
+    lists = list_anomalies.infer([key_rows.without(rows, mixed) if len(mixed) else rows])
+    registered = infer_registers(register_rows.without(written, np.unique(keys)), order)
+    return Inference(
+        all_edges([lists.edges, registered.edges]),
+        lists.implicit.beside(registered.implicit),
+        union((lists.report, registered.report)),
+        (*lists.left_out, *registered.left_out, *duplicate),
+    )
 
 
 def _written_keys(rows: RegisterRows) -> Int64s:
@@ -62,19 +68,3 @@ def _written_keys(rows: RegisterRows) -> Int64s:
     touches = rows.touches
     is_used: Bools = (touches.read >= 0) | (touches.write >= NOTHING)
     return np.unique(np.concatenate((touches.key[is_used], rows.passing.key, rows.odd.key[rows.odd.value >= 0])))
-
-
-def _mixed(lists: KeyRows, mixed: Int64s) -> tuple[Sighting, ...]:
-    read, appended = np.isin(lists.list_key, mixed), np.isin(lists.append_key, mixed)
-    ops = np.concatenate((lists.list_op[read], lists.append_op[appended])).astype(np.int64)
-    keys = np.concatenate((lists.list_key[read], lists.append_key[appended]))
-    return seen("mixed-key", len(mixed), op=ops, key=keys)
-
-
-def _both(one: Inference, other: Inference, mixed: tuple[Sighting, ...]) -> Inference:
-    return Inference(
-        all_edges([one.edges, other.edges]),
-        one.tail.beside(other.tail),
-        union((one.report, other.report)),
-        (*one.left_out, *other.left_out, *mixed),
-    )

@@ -6,7 +6,7 @@ import numpy as np
 
 from checkers.columns.runs import first_of_each
 from checkers.graph.sightings import Example, Report, Sighting, seen
-from checkers.transactions.register_order import Circle, Orders, spans_of
+from checkers.transactions.register_order import Orders, VersionCycle, spans_of
 from checkers.transactions.register_rows import ABSENT
 from checkers.transactions.register_versions import NOBODY, Registers
 from harness.core.columns import FAIL, OK, Bools
@@ -23,7 +23,7 @@ def anomalies(registers: Registers, known: Orders) -> Report:
         *reads.seen("G1b", reads.is_passing & (reads.writer_op != reads.op)),
         *reads.seen("garbage-read", reads.is_value & (reads.writer_op == NOBODY)),
         *_lost_updates(registers),
-        *_circles(registers, known.circles),
+        *_cyclic_versions(registers, known.cycles),
     )
     return Report(sightings, _tally(registers, reads, known))
 
@@ -98,9 +98,9 @@ def _lost_updates(registers: Registers) -> tuple[Sighting, ...]:
     return seen("lost-update", len(at), op=registers.op(one), key=touches.key[one], other=registers.op(other))
 
 
-def _circles(registers: Registers, circles: tuple[Circle, ...]) -> tuple[Sighting, ...]:
+def _cyclic_versions(registers: Registers, cycles: tuple[VersionCycle, ...]) -> tuple[Sighting, ...]:
     """Cycles of versions, each shown by those met last: with real time two of these always precede each other."""
-    if not circles:
+    if not cycles:
         return ()
     touches = registers.rows.touches
     _, met = spans_of(registers)
@@ -108,8 +108,8 @@ def _circles(registers: Registers, circles: tuple[Circle, ...]) -> tuple[Sightin
     for versions in (registers.first, registers.last):
         np.minimum.at(least, versions, touches.op)
     examples = []
-    for circle in circles:
-        late = circle.versions[np.lexsort((registers.value[circle.versions], -met[circle.versions]))][:_SHOWN]
+    for cycle in cycles:
+        late = cycle.versions[np.lexsort((registers.value[cycle.versions], -met[cycle.versions]))][:_SHOWN]
         op, key = int(least[late].min()), int(registers.keys[registers.code[late[0]]])
         examples.append(Example(op, key, versions=tuple(registers.value[late].tolist())))
-    return (Sighting("cyclic-versions", len(circles), min(examples)),)
+    return (Sighting("cyclic-versions", len(cycles), min(examples)),)

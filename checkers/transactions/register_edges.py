@@ -3,7 +3,7 @@
 Theory of operation. Versions and their order: `register_versions`, `register_order`.
 1. wr: from the writer of a version to those whose external read shows it.
 2. ww: from the writer of a version to that of a later one. rw: from its readers to the writer of a later one.
-3. A reader of a register's initial state precedes every writer of it. These rw stay implicit, as a `Tail`, and so do
+3. A reader of a register's initial state precedes every writer of it. These rw stay implicit, and so do
    those of any version with many readers and many later versions: stored they would be readers times writers.
 4. Edges that follow only from a timed order have kinds of their own, which count in models with that order.
 5. Failed operations are no nodes. An unclear operation is one: if it did not happen, nobody saw anything of it, no edge
@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import expand, ordered
+from checkers.columns.table import take
 from checkers.graph.edges import (
     RW,
     RW_BY_PROCESS,
@@ -25,8 +26,9 @@ from checkers.graph.edges import (
     WW_BY_PROCESS,
     WW_BY_REALTIME,
     Edges,
+    ImplicitRw,
     Inference,
-    Tail,
+    Members,
     all_edges,
 )
 from checkers.graph.sightings import Report, union
@@ -47,7 +49,7 @@ def infer_registers(rows: RegisterRows, order: Order) -> Inference:
     known = orders(registers, order)
     readers = _Readers(registers)
     is_wide = _wide(registers, readers, known.given)
-    narrow = known.given.only(~is_wide[known.given.earlier])
+    narrow = take(known.given, ~is_wide[known.given.earlier])
     timed = (
         _timed(registers, readers, known.process, WW_BY_PROCESS, RW_BY_PROCESS),
         _without_implied(_timed(registers, readers, known.real_time, WW_BY_REALTIME, RW_BY_REALTIME)),
@@ -57,12 +59,12 @@ def infer_registers(rows: RegisterRows, order: Order) -> Inference:
         _between_writers(registers, known.given, WW),
         _from_readers(registers, readers, narrow, RW),
     )
-    tail = _tail(registers, readers, known.given, is_wide)
+    implicit = _implicit(registers, readers, known.given, is_wide)
     tally = Counter({name: len(edges.source) for name, edges in zip(("wr", "ww", "rw"), plain, strict=True)})
-    tally["rw"] += len(tail.reader)
+    tally["rw"] += len(implicit.readers.op)
     tally |= Counter({name: len(edges.source) for name, edges in zip(_TIMED, timed, strict=True)})
     report = union((registers.rows.report, anomalies(registers, known), Report((), tally)))
-    return Inference(all_edges([*plain, *timed]), tail, report, () if duplicate is None else (duplicate,))
+    return Inference(all_edges([*plain, *timed]), implicit, report, () if duplicate is None else (duplicate,))
 
 
 class _Readers:
@@ -101,7 +103,7 @@ def _between_writers(registers: Registers, pairs: Before, kind: int) -> Edges:
 
 
 def _from_readers(registers: Registers, readers: _Readers, pairs: Before, kind: int) -> Edges:
-    pairs = pairs.only(registers.is_vertex[registers.writer[pairs.later]])
+    pairs = take(pairs, registers.is_vertex[registers.writer[pairs.later]])
     count = readers.count[pairs.earlier]
     source = readers.row[expand(readers.start[pairs.earlier], count)]
     return _edges(registers, source, np.repeat(registers.writer[pairs.later], count), kind)
@@ -113,19 +115,19 @@ def _timed(registers: Registers, readers: _Readers, pairs: Before, ww: int, rw: 
 
 def _without_implied(edges: Edges) -> Edges:
     """The edges that real time does not imply by itself."""
-    return edges.only(edges.source_after > edges.target)
+    return take(edges, edges.source_after > edges.target)
 
 
 def _edges(registers: Registers, source: Int64s, target: Int64s, kind: int) -> Edges:
     op, after = registers.rows.touches.op, registers.rows.touches.after
     kinds = np.full(len(source), kind, np.int8)
     edges = Edges(op[source], op[target], after[source], after[target], kinds)
-    return edges.only(edges.source != edges.target)
+    return take(edges, edges.source != edges.target)
 
 
-def _tail(registers: Registers, readers: _Readers, given: Before, is_wide: Bools) -> Tail:
+def _implicit(registers: Registers, readers: _Readers, given: Before, is_wide: Bools) -> ImplicitRw:
     """The rw of versions with many pairs, and of initial states."""
-    wide = given.only(is_wide[given.earlier] & (given.earlier < registers.count))
+    wide = take(given, is_wide[given.earlier] & (given.earlier < registers.count))
     writes = np.flatnonzero(registers.write_version >= 0)
     group = np.concatenate((wide.earlier, registers.count + registers.touch_code[writes]))
     writer = np.concatenate((registers.writer[wide.later], writes))
@@ -137,11 +139,7 @@ def _tail(registers: Registers, readers: _Readers, given: Before, is_wide: Bools
     has_writer[group] = True
     wanted = readers.row[has_writer[registers.read_version[readers.row]]]
     touches = registers.rows.touches
-    return Tail(
-        registers.read_version[wanted].astype(np.int32),
-        touches.op[wanted],
-        touches.after[wanted],
-        group.astype(np.int32),
-        touches.op[writer],
-        touches.after[writer],
+    return ImplicitRw(
+        Members(registers.read_version[wanted].astype(np.int32), touches.op[wanted], touches.after[wanted]),
+        Members(group.astype(np.int32), touches.op[writer], touches.after[writer]),
     )

@@ -24,8 +24,10 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
+from checkers.columns.runs import codes, distinct, expand, ordered
+from checkers.columns.table import concat, distinct_by, empty, ordered_by, take
 from checkers.graph.edges import OPEN_END, Int32s
+from checkers.graph.paths import components, strong_labels
 from checkers.transactions.register_rows import ABSENT
 from checkers.transactions.register_versions import Registers
 from harness.core.columns import NEVER, OK, Bools, Int64s
@@ -73,13 +75,9 @@ class Before:
     earlier: Int64s
     later: Int64s
 
-    def only(self, rows: Bools) -> "Before":
-        """The pairs of those rows."""
-        return Before(self.earlier[rows], self.later[rows])
-
 
 @dataclass(frozen=True, slots=True)
-class Circle:
+class VersionCycle:
     """Versions of one register that precede each other in a cycle, and the source that closed it."""
 
     versions: Int64s
@@ -93,22 +91,22 @@ class Orders:
     given: Before
     process: Before
     real_time: Before
-    circles: tuple[Circle, ...]
+    cycles: tuple[VersionCycle, ...]
 
 
 def orders(registers: Registers, order: Order) -> Orders:
     """The order of all versions by those sources."""
-    given, circles = _none(), list[Circle]()
+    given, cycles = empty(Before), list[VersionCycle]()
     for source, more in _given(registers, order):
-        new, found = _without_circles(registers, given, more, source)
+        new, found = _without_cycles(registers, given, more, source)
         given = union(given, new)
-        circles += found
+        cycles += found
     is_told = _is_told(registers)
     return Orders(
         given,
-        by_process(registers, is_told) if order.process is Trust.TIMED else _none(),
-        by_real_time(registers, is_told) if order.real_time is Trust.TIMED else _none(),
-        tuple(circles),
+        by_process(registers, is_told) if order.process is Trust.TIMED else empty(Before),
+        by_real_time(registers, is_told) if order.real_time is Trust.TIMED else empty(Before),
+        tuple(cycles),
     )
 
 
@@ -179,10 +177,8 @@ def by_real_time(registers: Registers, is_told: Bools) -> Before:
     near = Before(np.repeat(source, last - first), target[expand(first, last - first)])
     # The near ones include the next version already, unless it was met again after its own end.
     apart = np.flatnonzero((following >= 0) & (met[source[following]] >= stop))
-    pairs = Before(
-        np.concatenate((near.earlier, source[apart])), np.concatenate((near.later, source[following[apart]]))
-    )
-    return pairs.only(pairs.earlier != pairs.later)
+    pairs = concat([near, Before(source[apart], source[following[apart]])])
+    return take(pairs, pairs.earlier != pairs.later)
 
 
 def spans_of(registers: Registers) -> tuple[Int32s, Int32s]:
@@ -223,39 +219,23 @@ def _pairs(registers: Registers, earlier: Int64s, later: Int64s) -> Before:
 
 
 def union(one: Before, other: Before) -> Before:
-    """All pairs of both, once."""
+    """All pairs of both, once, ascending."""
     if not len(one.earlier) or not len(other.earlier):
         return other if not len(one.earlier) else one
-    earlier, later = np.concatenate((one.earlier, other.earlier)), np.concatenate((one.later, other.later))
-    order = np.lexsort((later, earlier))
-    earlier, later = earlier[order], later[order]
-    is_new = first_of_each(earlier) | first_of_each(later)
-    return Before(earlier[is_new], later[is_new])
+    return ordered_by(distinct_by(concat([one, other])), "earlier", "later")
 
 
-def _without_circles(registers: Registers, known: Before, more: Before, source: str) -> tuple[Before, list[Circle]]:
+def _without_cycles(
+    registers: Registers, known: Before, more: Before, source: str
+) -> tuple[Before, list[VersionCycle]]:
     """The pairs of a source in registers where they close no cycle, and the cycles of the other registers."""
     first = np.arange(registers.count)
     both = union(known, more)
     earlier = np.concatenate((both.earlier, registers.count + registers.code[: registers.count]))
     later = np.concatenate((both.later, first))
-    # Loading scipy takes a quarter of a second in every process of an engine, so it is loaded only here.
-    from scipy.sparse import coo_array  # noqa: PLC0415
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
-    graph = coo_array((np.ones(len(earlier), np.int8), (earlier, later)), (registers.size, registers.size))
-    _, label = connected_components(graph.tocsr(), directed=True, connection="strong")
-    size = np.bincount(label)
-    if not (size > 1).any():
-        return more, []
+    groups = components(strong_labels(earlier, later, registers.size))
     is_bad = np.zeros(len(registers.keys), np.bool_)
-    inside = np.flatnonzero(size[label] > 1)
-    is_bad[registers.code[inside]] = True
-    inside = inside[np.argsort(label[inside], kind="stable")]
-    groups = np.split(inside, np.flatnonzero(np.diff(label[inside])) + 1)
-    circles = [Circle(group, source) for group in groups]
-    return more.only(~is_bad[registers.code[more.earlier]]), circles
-
-
-def _none() -> Before:
-    return Before(np.empty(0, np.int64), np.empty(0, np.int64))
+    for group in groups:
+        is_bad[registers.code[group]] = True
+    cycles = [VersionCycle(group, source) for group in groups]
+    return take(more, ~is_bad[registers.code[more.earlier]]), cycles

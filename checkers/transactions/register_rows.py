@@ -13,12 +13,13 @@ Arrays in, arrays out; no loop over transactions.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from checkers.columns.runs import codes, first_of_each, groups, ordered
+from checkers.columns.table import concat, ordered_by, take
 from checkers.graph.edges import OPEN_END, Int32s
 from checkers.graph.sightings import Report, Sighting, seen, union
 from checkers.transactions.list_rows import partition_of
@@ -64,27 +65,20 @@ class RegisterRows:
     report: Report
 
 
-Columns = TypeVar("Columns", Touches, Passed)
-
-
-def chosen(columns: Columns, rows: Bools | Int64s) -> Columns:
-    """Those rows of all columns."""
-    return type(columns)(*(getattr(columns, field.name)[rows] for field in fields(columns)))
-
-
-def joined(parts: Sequence[Columns]) -> Columns:
-    """The rows of all parts, one after the other."""
-    names = [field.name for field in fields(parts[0])]
-    return type(parts[0])(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+def without(rows: RegisterRows, keys: Int64s) -> RegisterRows:
+    """The rows that are not about these registers."""
+    if not len(keys):
+        return rows
+    touches, passing, odd = (~np.isin(each.key, keys) for each in (rows.touches, rows.passing, rows.odd))
+    return RegisterRows(take(rows.touches, touches), take(rows.passing, passing), take(rows.odd, odd), rows.report)
 
 
 def concatenated(parts: Sequence[RegisterRows]) -> RegisterRows:
     """The rows of several chunks in the order of their operations, and the union of their reports."""
-    touches = joined([part.touches for part in parts])
     return RegisterRows(
-        chosen(touches, ordered(touches.op.astype(np.int64))[0]),
-        joined([part.passing for part in parts]),
-        joined([part.odd for part in parts]),
+        ordered_by(concat([part.touches for part in parts]), "op"),
+        concat([part.passing for part in parts]),
+        concat([part.odd for part in parts]),
         union(part.report for part in parts),
     )
 
@@ -173,6 +167,4 @@ def parted(whole: RegisterRows, *, partitions: int) -> Iterator[RegisterRows]:
     rows = [groups(partition_of(each.key, partitions), partitions) for each in columns]
     for number, (touches, passing, odd) in enumerate(zip(*rows, strict=True)):
         report = whole.report if number == 0 else Report((), Counter())
-        yield RegisterRows(
-            chosen(whole.touches, touches), chosen(whole.passing, passing), chosen(whole.odd, odd), report
-        )
+        yield RegisterRows(take(whole.touches, touches), take(whole.passing, passing), take(whole.odd, odd), report)

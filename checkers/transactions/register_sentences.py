@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.columns.runs import first_of_each
+from checkers.columns.table import take
 from checkers.graph.sightings import Example
 from checkers.history.transactions import Load, Operation, Source, Store, load
 from checkers.transactions.register_order import Order, Trust
-from checkers.transactions.register_rows import ABSENT, Touches, chosen, register_rows
+from checkers.transactions.register_rows import ABSENT, Touches, register_rows
 from harness.core.columns import FAIL, NEVER, NOTHING, OK, Int64s
 
 Name = Callable[[int], str]
@@ -53,16 +54,12 @@ def seen_versions(source: Source, *, key: Int64s, value: Int64s, nothing: int) -
     """
     touches = register_rows(load(source), nothing=nothing).touches
     is_spoken = np.isin(touches.read, value) | np.isin(touches.write, value)
-    touches = chosen(touches, np.flatnonzero(np.isin(touches.key, key) & is_spoken & (touches.outcome != FAIL)))
-    touches = chosen(touches, _telling(touches))
-    rows = zip(*(column.tolist() for column in _columns(touches)), strict=True)
+    touches = take(touches, np.flatnonzero(np.isin(touches.key, key) & is_spoken & (touches.outcome != FAIL)))
+    touches = take(touches, _telling(touches))
+    rows = zip(*(getattr(touches, name).tolist() for name in Meeting._fields), strict=True)
     wanted = set(zip(key.tolist(), value.tolist(), strict=True))
     meetings = (Meeting(*row) for row in rows)
     return [each for each in meetings if {(each.key, each.read), (each.key, each.write)} & wanted]
-
-
-def _columns(touches: Touches) -> Sequence[Int64s]:
-    return [getattr(touches, name) for name in Meeting._fields]
 
 
 def _telling(touches: Touches) -> Int64s:

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from checkers.columns.runs import codes
-from checkers.graph.edges import Int32s
+from checkers.columns.table import take
 from checkers.graph.sightings import Sighting, seen
 from checkers.transactions.list_versions import Slots
-from checkers.transactions.register_rows import ABSENT, RegisterRows, chosen
+from checkers.transactions.register_rows import ABSENT, RegisterRows, without
 from harness.core.columns import FAIL, NOTHING, Bools, Int64s
 
 NOBODY = -1
@@ -74,10 +74,6 @@ class Registers:
         """The operations of those rows of touches."""
         return self.rows.touches.op[row].astype(np.int64)
 
-    def end(self, row: Int64s) -> Int32s:
-        """The ends of the operations of those rows of touches."""
-        return self.rows.touches.after[row]
-
 
 def resolved(rows: RegisterRows) -> tuple[Registers, Sighting | None]:
     """The registers in those rows, without those left out; these are counted, with an example."""
@@ -106,7 +102,7 @@ def _written_twice(registers: Registers) -> Bools:
 
 def _example(rows: RegisterRows, is_bad: Bools, registers: Registers, count: int) -> Sighting | None:
     final, passing = is_bad[registers.write_version], is_bad[registers.passing_version]
-    touches, others = chosen(rows.touches, final), chosen(rows.passing, passing)
+    touches, others = take(rows.touches, final), take(rows.passing, passing)
     ops, keys = np.concatenate((touches.op, others.op)), np.concatenate((touches.key, others.key))
     values = np.concatenate((touches.write, others.value))
     examples = seen("duplicate-writes", count, op=ops.astype(np.int64), key=keys, element=values)
@@ -120,15 +116,5 @@ def _clean(registers: Registers, ambiguous: Bools, is_bad: Bools) -> RegisterRow
     touches = replace(rows.touches, write=np.where(is_lost[registers.write_version], ABSENT, rows.touches.write))
     kept = (touches.read != ABSENT) | (touches.write != ABSENT)
     passing = ~is_lost[registers.passing_version]
-    left = RegisterRows(chosen(touches, kept), chosen(rows.passing, passing), rows.odd, rows.report)
+    left = RegisterRows(take(touches, kept), take(rows.passing, passing), rows.odd, rows.report)
     return without(left, registers.keys[is_bad])
-
-
-def without(rows: RegisterRows, keys: Int64s) -> RegisterRows:
-    """The rows that are not about these registers."""
-    if not len(keys):
-        return rows
-    is_kept = [~np.isin(columns.key, keys) for columns in (rows.touches, rows.passing, rows.odd)]
-    return RegisterRows(
-        chosen(rows.touches, is_kept[0]), chosen(rows.passing, is_kept[1]), chosen(rows.odd, is_kept[2]), rows.report
-    )

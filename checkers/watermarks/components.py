@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.columns.table import take
 from checkers.graph.edges import CHAIN, IN, OUT, RW, WR, WW, Edges
 from checkers.graph.paths import UNORDERED, components, strong_labels, time_steps
 from checkers.graph.search import Residual, merged, processes_of
@@ -97,7 +98,7 @@ def _graph(edges: Edges, places: Placed) -> _Graph:
     # Edges without these kinds are edges of watermarks: they are kept for the components, and detailed later.
     is_client = edges.kinds & (WW | WR | RW) != 0
     is_mark = [places.numbering.known(column.astype(np.int64))[0] for column in (edges.source, edges.target)]
-    whole = merged(edges.only(is_client | is_mark[0] | is_mark[1]))
+    whole = merged(take(edges, is_client | is_mark[0] | is_mark[1]))
     return _Graph(whole, *places.numbering.known(whole.index))
 
 

@@ -5,13 +5,14 @@ a marker that names the key, its partition or nothing, or the first event of ano
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, expand, first_rows, is_kind
 from checkers.columns.runs import first_of_each, ordered
+from checkers.columns.table import concat, ordered_by
 from checkers.streams.coverage import ENDS, is_marker
 from checkers.watermarks.nodes import WHOLE, Marks
 from checkers.watermarks.versions import UNKNOWN, KeyOrder, states_at
@@ -41,12 +42,6 @@ class CoverageEvents:
     is_delivered: Bools  # a row of the stream, rather than of a backfill or a state
     is_shown: Bools  # an event of the log, rather than a state
     moment: Int64s  # everything at lower moments is contained with it (see `moments`); -1: no claim
-
-    def only(self, rows: Bools | Int64s) -> "CoverageEvents":
-        """The coverage events of those rows."""
-        if rows.dtype == np.bool_ and rows.all():
-            return self
-        return CoverageEvents(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
 class KeyCoverage:
@@ -156,14 +151,8 @@ def coverage_events(ground: KeyCoverage, shown: Int64s) -> CoverageEvents:
 
     O(n log n), and for each opening before a watermark the keys of the source.
     """
-    rows, states = _rows(ground, shown), _states(ground)
     # Everything from here on is in this order, without further sorts.
-    order = ascending(np.append(rows.group, states.group), np.append(rows.row, states.row))
-    columns = {
-        field.name: np.append(getattr(rows, field.name), getattr(states, field.name))[order]
-        for field in fields(CoverageEvents)
-    }
-    every = CoverageEvents(**columns)
+    every = ordered_by(concat([_rows(ground, shown), _states(ground)]), "group", "row")
     is_unknown = every.is_shown & (every.write == UNKNOWN)
     until = np.minimum(every.until, _until_unknown(every, is_unknown))
     position = ground.deliveries.position[every.row]

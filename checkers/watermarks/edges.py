@@ -16,12 +16,13 @@ Theory of operation. A watermark W reads the state that results from the rows th
    rows themselves lead in already (3).
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.columns.runs import distinct, first_of_each, ordered
+from checkers.columns.table import concat, take
 from checkers.watermarks.coverage import CoverageEvents, KeyCoverage, coverage_events, moments
 from checkers.watermarks.nodes import Marks, marks_of, units_of
 from checkers.watermarks.versions import INITIAL, NO_PLACES, UNKNOWN, KeyOrder, key_order, order_by, shown_writes
@@ -42,24 +43,11 @@ class Links:
     version: Int64s
     row: Int64s
 
-    def only(self, rows: Bools | Int64s) -> "Links":
-        """The edges of those rows."""
-        if rows.dtype == np.bool_ and rows.all():
-            return self
-        return Links(op=self.op[rows], mark=self.mark[rows], version=self.version[rows], row=self.row[rows])
 
-    def beside(self, other: "Links") -> "Links":
-        """These and other edges."""
-        if not len(other.op):
-            return self
-        return Links(
-            **{field.name: np.append(getattr(self, field.name), getattr(other, field.name)) for field in fields(Links)}
-        )
-
-    def once(self) -> "Links":
-        """Each edge once: with the last event that shows it, if there is one. O(n log n)."""
-        order = ascending(self.mark, self.version, -self.row)
-        return self.only(order[first_of_each(self.mark[order]) | first_of_each(self.version[order])])
+def once_each(links: Links) -> Links:
+    """Each edge once: with the last event that shows it, if there is one. O(n log n)."""
+    order = ascending(links.mark, links.version, -links.row)
+    return take(links, order[first_of_each(links.mark[order]) | first_of_each(links.version[order])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +86,12 @@ def watermark_edges(
     entered = _entered(marks, firsts)
     missed = _missed(marks, firsts, runs) if contract.versions == "every" else NO_LINKS
     entered = _by_op(entered, writes)
-    new, passing = _contained(entered.only(entered.row != UNKNOWN), writes)
+    new, passing = _contained(take(entered, entered.row != UNKNOWN), writes)
     return WatermarkEdges(
         marks=marks,
         order=order,
-        into=_by_op(into, writes).beside(entered),
-        out=_by_op(out.beside(missed).beside(following), writes),
+        into=concat([_by_op(into, writes), entered]),
+        out=_by_op(concat([out, missed, following]), writes),
         new=new,
         witnesses=distinct(new.mark),
         passing=passing,
@@ -188,7 +176,7 @@ def _segments(marks: Marks, order: KeyOrder, runs: _Runs) -> tuple[Links, Links]
 def _told_elsewhere(marks: Marks, order: KeyOrder, seen: CoverageEvents, elsewhere: Int64s) -> Links:
     """Edges by theory of operation, 6: out of the last watermark that held a version to the next one's writer."""
     told = order_by(order, elsewhere)
-    mine = seen.only(~told.is_loose()[seen.code])
+    mine = take(seen, ~told.is_loose()[seen.code])
     is_version = mine.write != UNKNOWN
     age = np.where(is_version, told.age(np.where(is_version, mine.write, 0)), mine.age)
     return _segments(marks, told, _runs(marks, replace(mine, age=age)))[1]
@@ -204,10 +192,6 @@ class _Firsts:
     write: Int64s
     row: Int64s  # the event that shows it there; UNKNOWN for a state
     is_delivered: Bools  # True if an event of the chain delivered it.
-
-    def only(self, rows: Bools) -> "_Firsts":
-        """The versions of those rows."""
-        return _Firsts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
 def _firsts(deliveries: Deliveries, seen: CoverageEvents) -> _Firsts:
@@ -280,7 +264,7 @@ def _least_to_come(group: Int64s, height: Int64s) -> Int64s:
 
 def _entered(marks: Marks, firsts: _Firsts) -> Links:
     """Edges by theory of operation, 3: the writer of each contained version, into the first watermark."""
-    inside = firsts.only(firsts.at < marks.length()[firsts.chain])
+    inside = take(firsts, firsts.at < marks.length()[firsts.chain])
     return _links(marks.number(inside.chain, inside.at), inside.write, inside.row)
 
 
@@ -288,7 +272,7 @@ def _missed(marks: Marks, firsts: _Firsts, runs: _Runs) -> Links:
     """Edges by theory of operation, 3: out of the last watermark that covered the key and lacked a delivered one."""
     run = GroupIndex(runs.group, runs.first).last_before(firsts.group, firsts.at)
     is_missed = firsts.is_delivered & (run >= 0)
-    came, run = firsts.only(is_missed), run[is_missed]
+    came, run = take(firsts, is_missed), run[is_missed]
     place = np.minimum(runs.last[run], came.at - 1)
     return _links(marks.number(came.chain, place), came.write, came.row)
 
@@ -300,13 +284,13 @@ def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Int64s]:
     is_kept = np.ones(len(part), np.bool_)
     is_kept[several] = False
     is_kept[several[first_rows(entered.mark[several], part[several])]] = True
-    return entered.only(is_kept), _with_two(entered.mark[several], part[several], entered.version[several])
+    return take(entered, is_kept), _with_two(entered.mark[several], part[several], entered.version[several])
 
 
 def _links(mark: Int64s, version: Int64s, row: Int64s) -> Links:
     """Edges by version; those of no version are left out."""
     links = Links(op=version, mark=mark, version=version, row=row)
-    return links.only(version != UNKNOWN)
+    return take(links, version != UNKNOWN)
 
 
 NO_LINKS = _links(NO_PLACES, NO_PLACES, NO_PLACES)

@@ -11,13 +11,14 @@ Numbers by rank of receipt would claim that a stream which lags contradicts real
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from checkers.columns.index import ascending, codes, count_so_far, is_kind, max_so_far
 from checkers.columns.runs import first_of_each, ordered
+from checkers.columns.table import concat
 from checkers.graph.edges import OPEN_END, Int32s
 from checkers.watermarks.edges import WatermarkEdges
 from checkers.watermarks.nodes import WHOLE, Marks
@@ -104,10 +105,7 @@ def joined(parts: Sequence[Watermarks]) -> Watermarks:
     for part in parts:
         shifted.append(replace(part, chain=part.chain + base))
         base += int(part.chain.max(initial=-1)) + 1
-    columns = {
-        field.name: np.concatenate([getattr(each, field.name) for each in shifted]) for field in fields(parts[0])
-    }
-    return Watermarks(**columns)
+    return concat(shifted)
 
 
 def nodes_of(marks: Watermarks, contract: StreamContract) -> Int64s:

@@ -17,6 +17,8 @@ import numpy as np
 
 from checkers.columns.index import ascending, first_rows
 from checkers.columns.runs import codes, first_of_each
+from checkers.columns.table import concat, empty, ordered_by, take
+from checkers.graph.paths import strong_labels
 from checkers.watermarks.versions import NO_PLACES, UNKNOWN, key_order, shown_writes
 from harness.core.columns import NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
@@ -34,12 +36,8 @@ class Received:
     session: Int64s
     write: Int64s
 
-    def only(self, rows: Int64s) -> "Received":
-        """The versions of those rows."""
-        return Received(self.key[rows], self.log[rows], self.session[rows], self.write[rows])
 
-
-NOTHING_RECEIVED = Received(NO_PLACES, NO_PLACES, NO_PLACES, NO_PLACES)
+NOTHING_RECEIVED = empty(Received)
 
 
 def may_tell(contract: StreamContract) -> bool:
@@ -64,16 +62,13 @@ def received(log: int, deliveries: Deliveries, writes: SourceWrites, contract: S
 
 def agreed(parts: Sequence[Received]) -> Received:
     """Of each key with an undisputed order, the session of each log that has most versions. O(n log n)."""
-    told = [NOTHING_RECEIVED, *parts]
-    names = ("key", "log", "session", "write")
-    every = Received(*(np.concatenate([getattr(part, name) for part in told]) for name in names))
-    every = every.only(ascending(every.key, every.log, every.session))
+    every = ordered_by(concat([NOTHING_RECEIVED, *parts]), "key", "log", "session")
     begins = first_of_each(every.key) | first_of_each(every.log) | first_of_each(every.session)
     run = np.cumsum(begins) - 1
     key, log = every.key[begins], every.log[begins]
     best = ascending(key, log, -np.bincount(run))
     best = best[first_of_each(key[best]) | first_of_each(log[best])]
-    return every.only(np.flatnonzero(np.isin(run, best) & ~np.isin(every.key, _disputed(every, begins))))
+    return take(every, np.isin(run, best) & ~np.isin(every.key, _disputed(every, begins)))
 
 
 def places(agreement: Received, log: int, count: int) -> Int64s:
@@ -81,7 +76,7 @@ def places(agreement: Received, log: int, count: int) -> Int64s:
 
     Empty if no other log shows anything.
     """
-    others = agreement.only(np.flatnonzero(agreement.log != log))
+    others = take(agreement, agreement.log != log)
     if not len(others.key):
         return NO_PLACES
     # Of several logs only the one with most versions of a key is used.
@@ -98,10 +93,5 @@ def _disputed(every: Received, begins: Bools) -> Int64s:
     """The keys whose sessions allow no common order: one version after another, and the reverse."""
     versions, node = codes(every.write)
     source, target = node[:-1][~begins[1:]], node[1:][~begins[1:]]
-    # Few histories need this, and loading scipy takes a quarter of a second.
-    from scipy.sparse import coo_array  # noqa: PLC0415
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
-    graph = coo_array((np.ones(len(source), np.int8), (source, target)), (len(versions), len(versions)))
-    _, part = connected_components(graph.tocsr(), directed=True, connection="strong")
+    part = strong_labels(source, target, len(versions))
     return every.key[np.bincount(part)[part][node] > 1]

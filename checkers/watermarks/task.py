@@ -18,10 +18,11 @@ from checkers.columns.blocks import Block, by_part
 from checkers.columns.files import DAMAGE, damaged
 from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
+from checkers.columns.table import concat, take
 from checkers.engine.datasets import Noted
 from checkers.engine.memory import kept
 from checkers.engine.wire import Ints, carry, steps, sums
-from checkers.graph.edges import NO_TAIL, OPEN_END, Edges, Inference, Int32s, Tail, all_edges
+from checkers.graph.edges import NO_IMPLICIT, OPEN_END, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
 from checkers.graph.sightings import Report
 from checkers.history.streams import Placement, StreamLog, told_by
 from checkers.history.version_ranks import read_beside
@@ -30,7 +31,7 @@ from checkers.transactions.check import summary as partition_summary
 from checkers.transactions.partition import Share, infer
 from checkers.transactions.register_order import Order
 from checkers.watermarks.blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of
-from checkers.watermarks.edges import Links
+from checkers.watermarks.edges import Links, once_each
 from checkers.watermarks.nodes import marks_of, units_of
 from checkers.watermarks.numbering import Contents, Numbering, Watermarks, watermarks
 from checkers.watermarks.order_elsewhere import NOTHING_RECEIVED, Received, places, received
@@ -111,15 +112,6 @@ class Pairs:
         """The pairs of packed int64 (checkers/watermarks/blocks.py)."""
         return cls((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
 
-    @classmethod
-    def joined(cls, parts: Sequence["Pairs"]) -> "Pairs":
-        """The pairs of all parts."""
-        return cls(np.concatenate([part.op for part in parts]), np.concatenate([part.mark for part in parts]))
-
-    def only(self, rows: Bools) -> "Pairs":
-        """The pairs of those rows."""
-        return Pairs(self.op[rows], self.mark[rows])
-
 
 def _of_pairs(pairs: Pairs) -> tuple[Callable[..., Pairs], tuple[object, ...]]:
     return _pairs, (steps(pairs.op), steps(pairs.mark))  # They are sorted by watermark: steps of both are small.
@@ -179,8 +171,8 @@ def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: 
     look = partial(_condensed, deliveries, writes, contract, places(known.agreement, part.number, len(writes.op)))
     parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
     of_marks = partial(by_marks, count=len(marks.rows), threads=threads)
-    into = Pairs.joined(list(of_marks(_pairs_once, [each.into for each in parts])))
-    out = Pairs.joined(list(of_marks(_pairs_once, [each.out for each in parts])))
+    into = concat(list(of_marks(_pairs_once, [each.into for each in parts])))
+    out = concat(list(of_marks(_pairs_once, [each.out for each in parts])))
     torn = np.concatenate(list(of_marks(repeated, [each.new for each in parts])))
     contents = reduce(Contents.beside, (each.contents for each in parts))
     orders = sum((each.orders for each in parts), Counter[str]())
@@ -199,20 +191,16 @@ def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: 
 def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Noted[Inference, PartitionSummary]:
     """The dependencies that follow from the shares of one partition, by number."""
     inference = infer(parts, order=order)
-    edges, tail = inference.edges, inference.tail
-    sources = _both(places, edges.source, edges.source_after)
-    targets = _both(places, edges.target, edges.target_after)
-    moved = Edges(sources[0], targets[0], sources[1], targets[1], edges.kinds).only(sources[2] & targets[2])
-    reader, writer = _both(places, tail.reader, tail.reader_after), _both(places, tail.writer, tail.writer_after)
-    newer = Tail(
-        tail.reader_group[reader[2]],
-        reader[0][reader[2]],
-        reader[1][reader[2]],
-        tail.writer_group,
-        writer[0],
-        writer[1],
+    edges, readers, writers = inference.edges, inference.implicit.readers, inference.implicit.writers
+    source, source_after, has_source = _renumbered(places, edges.source, edges.source_after)
+    target, target_after, has_target = _renumbered(places, edges.target, edges.target_after)
+    renumbered = take(Edges(source, target, source_after, target_after, edges.kinds), has_source & has_target)
+    reader, reader_after, has_reader = _renumbered(places, readers.op, readers.after)
+    writer, writer_after, _ = _renumbered(places, writers.op, writers.after)
+    implicit = ImplicitRw(
+        take(Members(readers.group, reader, reader_after), has_reader), Members(writers.group, writer, writer_after)
     )
-    return _noted(replace(inference, edges=moved, tail=newer))
+    return _noted(replace(inference, edges=renumbered, implicit=implicit))
 
 
 def asked(item: Derived, *, places: Placed) -> Noted[Inference, PartitionSummary]:
@@ -236,16 +224,16 @@ def numbered(item: Derived, *, places: Placed, is_whole: bool = True) -> Inferen
     mark_ends = places.numbering.end.astype(np.int32)[node]
     into, out = item.into, item.out
     if not is_whole:
-        into = into.only(ends[into.op] > mark_numbers[into.mark])
-        out = out.only(_first_ends(out, ends[out.op], len(node))[out.mark] > numbers[out.op])
+        into = take(into, ends[into.op] > mark_numbers[into.mark])
+        out = take(out, _first_ends(out, ends[out.op], len(node))[out.mark] > numbers[out.op])
     one, next_one = item.chains
     edges = (
         Edges(numbers[into.op], mark_numbers[into.mark], ends[into.op], mark_ends[into.mark], _no_kinds(into.op)),
         Edges(mark_numbers[out.mark], numbers[out.op], mark_ends[out.mark], ends[out.op], _no_kinds(out.op)),
         Edges(mark_numbers[one], mark_numbers[next_one], mark_ends[one], mark_ends[next_one], _no_kinds(one)),
     )
-    every = all_edges([*edges[:2], edges[2].only(edges[2].source != edges[2].target)])
-    return Inference(every, NO_TAIL, Report((), Counter()), ())
+    every = all_edges([*edges[:2], take(edges[2], edges[2].source != edges[2].target)])
+    return Inference(every, NO_IMPLICIT, Report((), Counter()), ())
 
 
 def _noted(inference: Inference) -> Noted[Inference, PartitionSummary]:
@@ -260,7 +248,7 @@ def _noted(inference: Inference) -> Noted[Inference, PartitionSummary]:
     rows = rows[ascending(edges.source[rows].astype(np.int64), edges.target_after[rows].astype(np.int64))]
     is_kept = ~has_end
     is_kept[rows[first_of_each(edges.source[rows])]] = True
-    return Noted(inference, replace(every, open_sources=edges.only(is_kept)))
+    return Noted(inference, replace(every, open_sources=take(edges, is_kept)))
 
 
 def details(
@@ -282,7 +270,7 @@ def details(
         )
 
     def kept(links: Links) -> Links:
-        return links.only(np.isin(links.op, op) & np.isin(links.mark + first, mark)).once()
+        return once_each(take(links, np.isin(links.op, op) & np.isin(links.mark + first, mark)))
 
     found = []
     for block in blocks(deliveries, writes):
@@ -352,7 +340,7 @@ def _ends(source: Path, op: Int64s) -> Int64s:
     return result
 
 
-def _both(places: Placed, op: Int32s, end: Int32s) -> tuple[Int32s, Int32s, Bools]:
+def _renumbered(places: Placed, op: Int32s, end: Int32s) -> tuple[Int32s, Int32s, Bools]:
     """Numbers and ends of operations, those of readers by their nodes; and True for those that have a place."""
     numbering = places.numbering
     number, after = numbering.of_op(op.astype(np.int64)), numbering.of_end(end.astype(np.int64))

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
 
 from checkers.engine.datasets import LocalEngine
@@ -222,10 +221,9 @@ def findings(whole: list[Operation]) -> tuple[Finding, ...]:
 
 
 def edges(whole: list[Operation]) -> set[tuple[int, int]]:
-    """All dependencies, those written out and those of the tail."""
+    """All dependencies, those written out and the implicit ones."""
     inference = infer([share for _, share in shares(to_transactions(whole), partitions=1)], order=ORDER)
-    tail = inference.tail
-    first, stop = tail.writer_spans()
-    pairs = tail.pairs(np.arange(len(first)), first=first, count=stop - first)
+    first, stop = inference.implicit.writer_spans()
+    pairs = inference.implicit.pairs(first=first, count=stop - first)
     every = all_edges([inference.edges, pairs])
     return set(zip(every.source.tolist(), every.target.tolist(), strict=True))

@@ -13,7 +13,7 @@ import pytest
 from checkers.columns import runs
 from checkers.engine.datasets import LocalEngine
 from checkers.graph import certificate
-from checkers.graph.edges import Inference, Tail, all_edges
+from checkers.graph.edges import ImplicitRw, Inference, Members, all_edges
 from checkers.graph.sightings import Report
 from checkers.transactions.check import Options, check
 from harness.core.columns import Int64s
@@ -84,8 +84,8 @@ def missed(count: int) -> Inference:
     """So many appends to one key, one after the other, and as many reads after them that saw none."""
     nodes, group = np.arange(2 * count, dtype=np.int32), np.zeros(count, np.int32)
     writer, reader = nodes[:count], nodes[count:]
-    tail = Tail(group, reader, reader + 1, group, writer, writer + 1)
-    return Inference(all_edges([]), tail, Report((), Counter()), ())
+    implicit = ImplicitRw(Members(group, reader, reader + 1), Members(group, writer, writer + 1))
+    return Inference(all_edges([]), implicit, Report((), Counter()), ())
 
 
 def test_appends_that_all_readers_missed_are_not_paired_with_them_on_the_way_to_slices(work: list[int]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.graph import certificate
-from checkers.graph.edges import OPEN_END, RW, WW, Edges, Inference, Tail
+from checkers.graph.edges import NO_IMPLICIT, OPEN_END, RW, WW, Edges, ImplicitRw, Inference, Members
 from checkers.graph.sightings import Report
 
 Node = tuple[int, int]  # index, end
@@ -20,9 +20,8 @@ def inference(nodes: list[Node], pairs: list[tuple[int, int]]) -> Inference:
     source = np.array([source for source, _ in pairs], np.int32)
     target = np.array([target for _, target in pairs], np.int32)
     end = np.array([end for _, end in nodes], np.int32)
-    nothing = np.empty(0, np.int32)
     edges = Edges(source, target, end[source], end[target], np.full(len(pairs), WW, np.int8))
-    return Inference(edges, Tail(*[nothing] * 6), Report((), Counter()), ())
+    return Inference(edges, NO_IMPLICIT, Report((), Counter()), ())
 
 
 def windows(inferred: Inference, slice_ids: int) -> certificate.Windows:
@@ -91,17 +90,13 @@ def test_an_operation_without_end_must_precede_what_follows_it() -> None:
     assert len(windows(inference([(0, 3), (1, 2), (2, OPEN_END)], [(2, 0)]), 10).start) == 0
 
 
-def test_the_tail_is_written_out_where_real_time_does_not_imply_it() -> None:
+def test_implicit_edges_are_written_out_where_real_time_does_not_imply_them() -> None:
     readers, writers = [2, 4], [0, 1, 3, 5]
-    tail = Tail(
-        np.zeros(2, np.int32),
-        np.array(readers, np.int32),
-        np.array([4, 5], np.int32),
-        np.zeros(4, np.int32),
-        np.array(writers, np.int32),
-        np.array([1, 3, 6, 6], np.int32),
+    implicit = ImplicitRw(
+        Members(np.zeros(2, np.int32), np.array(readers, np.int32), np.array([4, 5], np.int32)),
+        Members(np.zeros(4, np.int32), np.array(writers, np.int32), np.array([1, 3, 6, 6], np.int32)),
     )
-    inferred = Inference(inference([(0, 1)], []).edges, tail, Report((), Counter()), ())
+    inferred = Inference(inference([(0, 1)], []).edges, implicit, Report((), Counter()), ())
     nobody = certificate.ends([], last=9)
     shares = [share for _, share in certificate.route(inferred, known=nobody, slice_ids=100)]
     routed = {pair for one in shares for pair in zip(one.edges.source.tolist(), one.edges.target.tolist(), strict=True)}
@@ -124,7 +119,7 @@ def test_an_end_far_beyond_the_last_index_costs_nothing() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Nodes with the ends of their records, those which rule 6 gives to some without one, edges, and one tail."""
+    """Nodes with the ends of their records, those which rule 6 gives to some without one, edges, and implicit ones."""
 
     nodes: list[Node]
     given: dict[int, int]
@@ -135,8 +130,8 @@ class World:
     def inference(self) -> Inference:
         end = np.array([end for _, end in self.nodes], np.int32)
         columns = [np.array(rows, np.int32).reshape(-1, 2).T for rows in (self.readers, self.writers)]
-        tail = Tail(*[column for group, op in columns for column in (group, op, end[op])])
-        return Inference(inference(self.nodes, self.pairs).edges, tail, Report((), Counter()), ())
+        implicit = ImplicitRw(*(Members(group, op, end[op]) for group, op in columns))
+        return Inference(inference(self.nodes, self.pairs).edges, implicit, Report((), Counter()), ())
 
     def known(self) -> certificate.Ends:
         op, end = np.array(sorted(self.given.items()), np.int64).reshape(-1, 2).T
@@ -150,8 +145,8 @@ class World:
         stop = max(max(self.end(node), node + 1) for node in nodes)
         return set(range(min(nodes), min(stop, HORIZON)))
 
-    def tail_pairs(self) -> list[tuple[int, int]]:
-        """The edges of the tail, without those to operations from which nothing leads on."""
+    def implicit_pairs(self) -> list[tuple[int, int]]:
+        """The implicit edges, without those to operations from which nothing leads on."""
         met = [(one, other) for group, one in self.readers for beside, other in self.writers if group == beside]
         return [(one, other) for one, other in met if one != other and self.end(other) != OPEN_END]
 
@@ -190,7 +185,7 @@ def test_a_slice_gets_the_edges_of_its_time_that_real_time_neither_implies_nor_c
         routed |= {(number, source, target) for source, target in zip(*columns, strict=True)}
         windowed |= points(share.windows)
     expected, contradicted = set[tuple[int, int, int]](), set[int]()
-    for source, target in [*world.pairs, *world.tail_pairs()]:
+    for source, target in [*world.pairs, *world.implicit_pairs()]:
         is_passed = target in world.given and world.end(source) == OPEN_END
         if world.end(target) == OPEN_END and not is_passed:
             continue  # Nothing leads on from there.
@@ -215,7 +210,7 @@ def test_the_residual_graph_has_the_edges_between_nodes_that_touch_a_window(
     left = sorted(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
     met = [(one, other) for group, one in world.readers for beside, other in world.writers if group == beside]
     is_near = [bool(world.lifetime(node) & points(found)) for node, _ in world.nodes]
-    wanted = [pair for pair in [*world.pairs, *world.tail_pairs()] if all(is_near[node] for node in pair)]
+    wanted = [pair for pair in [*world.pairs, *world.implicit_pairs()] if all(is_near[node] for node in pair)]
     assert left == sorted(wanted)
     to_itself = sum(one == other and is_near[one] for one, other in met)  # Who reads and writes: it is counted,
     count = certificate.inside_count(world.inference(), windows=found, known=known)
