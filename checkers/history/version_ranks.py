@@ -21,10 +21,11 @@ from checkers.columns import arrow
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import BLOCK_ROWS, pieces
 from checkers.columns.files import DAMAGE, damaged
-from checkers.columns.index import Places, ascending, codes
+from checkers.columns.index import Places, codes
 from checkers.columns.parts import constant
-from checkers.columns.runs import common_prefix, distinct, expand, groups
+from checkers.columns.runs import distinct, expand, groups
 from checkers.history.around import NOTHING_AROUND, Issued, all_readers, readers_of
+from checkers.history.longest import longest_lists
 from checkers.history.streams import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, told_alone
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
@@ -195,18 +196,8 @@ def _rank(writes: SourceWrites, rows: Int64s, lists: Lists, version: Int64s) -> 
 
 def longest(lists: Lists) -> Lists:
     """The longest list of each key, keys ascending, and how much of it no other list contradicts. O(elements)."""
-    order = ascending(lists.key, lists.length)
-    key = lists.key[order]
-    last = np.flatnonzero(np.diff(key, append=-1) != 0)
-    chosen = order[last]
-    owner = Places(key[last]).of(lists.key)
-    common = common_prefix(
-        lists.elements,
-        lists.elements,
-        left_start=lists.start,
-        right_start=lists.start[chosen][owner],
-        length=lists.length,
-    )
+    found = longest_lists(lists.key, lists.start, lists.length, lists.elements, is_last=True)
+    chosen, owner, common = found.row, found.owner, found.agreed
     # A list that is a prefix of the longest does not contradict it, unless it was itself uncertain.
     limit = np.where(common < lists.length, common, NEVER)
     limit = np.minimum(limit, np.where(lists.known < lists.length, lists.known, NEVER))

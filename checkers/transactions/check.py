@@ -29,17 +29,17 @@ import numpy as np
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.graph import certificate
-from checkers.graph.edges import Edges, Inference, all_edges
+from checkers.graph.edges import Edges, Inference
 from checkers.graph.search import COMPONENTS, Search, residual, search
-from checkers.graph.sightings import Example, Report, Sighting, union
-from checkers.history.transactions import Chunk, Source, load
+from checkers.graph.sightings import Report, Sighting, union
+from checkers.history.transactions import Chunk, Source
 from checkers.transactions.partition import Share, infer, shares
 from checkers.transactions.register_order import ORDER, Order
-from checkers.transactions.register_sentences import Seen, seen_versions, versions_of
-from checkers.transactions.sentences import CHECKER, Evidence, Explainer, Name, evidence, longest_reads, number
+from checkers.transactions.sentences import CHECKER, Name, explainer, number
+from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
-from harness.core.columns import NOTHING, OK, Int64s
+from harness.core.columns import NOTHING
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
@@ -138,13 +138,6 @@ def summary(inference: Inference) -> Summary:
     )
 
 
-def processes(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
-    """Those of the operations that are ok and in this chunk, ascending, and their processes."""
-    transactions = load(source)
-    rows = np.flatnonzero((transactions.outcome == OK) & np.isin(transactions.index, op))
-    return transactions.index[rows], transactions.process[rows]
-
-
 def _partitions(op_count: int, parallelism: int) -> int:
     """The number of parts of keys: none too large, and none too small to be worth a task."""
     return max(op_count // _OPS_PER_PARTITION, min(parallelism, op_count // _OPS_WORTH_A_TASK), 1)
@@ -155,18 +148,13 @@ def _op_count(sources: Sequence[Source]) -> int:
 
 
 def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certificate.Ends, options: Options) -> Cycles:
-    route = partial(certificate.route, known=known, slice_ids=options.slice_ids)
-    slice_count = known.last // options.slice_ids + 1
-    windows = certificate.union(inferred.shuffle(route, certificate.certify, partitions=slice_count).collect())
+    windows = windows_of(inferred, known, slice_ids=options.slice_ids)
     if not len(windows.start):
         return Cycles(Search((), 0, ()), 0, 0, None)
     total, count, windows = _affordable(inferred, windows, known, options.residual_edges)
-    edges = all_edges(inferred.map(partial(certificate.inside, windows=windows, known=known)).collect())
-    nodes = distinct(np.concatenate((edges.source, edges.target)).astype(np.int64))
-    parts = chunks.map(partial(processes, op=nodes)).collect()
-    op = np.concatenate([op for op, _ in parts])
-    order = np.argsort(op)
-    graph = residual(edges, op=op[order], process=np.concatenate([process for _, process in parts])[order])
+    edges = edges_inside(inferred, windows, known)
+    op, process = processes_of(chunks, distinct(np.concatenate((edges.source, edges.target)).astype(np.int64)))
+    graph = residual(edges, op=op, process=process)
     return Cycles(search(graph), len(windows.start), count, total if total > count else None)
 
 
@@ -174,16 +162,12 @@ def _affordable(
     inferred: Dataset[Inference], windows: certificate.Windows, known: certificate.Ends, limit: int
 ) -> tuple[int, int, certificate.Windows]:
     """The number of residual edges, the number that may be searched, and the earliest windows, which hold these."""
-    total = count = _count(inferred, windows, known)
+    total = count = edge_count(inferred, windows, known)
     while count > limit:
         middle = (windows.start[0] + windows.stop[-1]) // 2
         windows = certificate.before(windows, middle)
-        count = _count(inferred, windows, known)
+        count = edge_count(inferred, windows, known)
     return total, count, windows
-
-
-def _count(inferred: Dataset[Inference], windows: certificate.Windows, known: certificate.Ends) -> int:
-    return sum(inferred.map(partial(certificate.inside_count, windows=windows, known=known)).collect())
 
 
 def _findings(chunks: Dataset[Source], report: Report, found: Search, options: Options) -> list[Finding]:
@@ -193,27 +177,18 @@ def _findings(chunks: Dataset[Source], report: Report, found: Search, options: O
     examples = [sighting.example for sighting in report.sightings]
     ops = {op for example in examples for op in (example.op, example.other)}
     ops |= {op for named in found.named for op in named.example.ops}
-    operations = chunks.map(partial(evidence, op=np.array(sorted(ops), np.int64))).collect()
-    keys = {mop.key for part in operations for operation in part.operations for mop in operation.mops}
-    longest = chunks.map(partial(longest_reads, key=np.array(sorted(keys), np.int64))).collect()
-    explainer = Explainer([*operations, *longest], options.name, _seen(chunks, operations, examples, options))
+    explain = explainer(
+        chunks,
+        ops=ops,
+        versions=((example.key, value) for example in examples for value in example.versions),
+        name=options.name,
+        order=options.order,
+        nothing=options.nothing,
+    )
     return [
-        *(explainer.sighting(sighting) for sighting in report.sightings),
-        *(explainer.cycle(named.anomaly, named.count, named.example) for named in found.named),
+        *(explain.sighting(sighting) for sighting in report.sightings),
+        *(explain.cycle(named.anomaly, named.count, named.example) for named in found.named),
     ]
-
-
-def _seen(
-    chunks: Dataset[Source], operations: Sequence[Evidence], examples: Sequence[Example], options: Options
-) -> Seen:
-    """The transactions that met and left the versions mentioned in findings."""
-    spoken = {version for part in operations for operation in part.operations for version in versions_of(operation)}
-    spoken |= {(example.key, value) for example in examples for value in example.versions}
-    if not spoken:
-        return Seen((), options.order)
-    columns = np.array(sorted(spoken), np.int64).T
-    route = partial(seen_versions, key=columns[0], value=columns[1], nothing=options.nothing)
-    return Seen([row for part in chunks.map(route).collect() for row in part], options.order)
 
 
 def _witnesses(tally: Counter[str]) -> dict[str, int]:

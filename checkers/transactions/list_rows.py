@@ -18,6 +18,7 @@ import numpy as np
 from checkers.columns.runs import codes, common_prefix, expand, first_of_each, groups, ordered
 from checkers.graph.edges import OPEN_END
 from checkers.graph.sightings import Report, Sighting, seen
+from checkers.history.longest import longest_lists
 from checkers.history.transactions import Source, load
 from checkers.transactions.key_rows import AppendRows, KeyRows, ListRows, ReadRows, chosen
 from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int64s, Transactions
@@ -194,21 +195,13 @@ def _key_rows(
 ) -> KeyRows:
     """All rows of the chunk."""
     read, append = np.flatnonzero(mops.is_read), np.flatnonzero(~mops.is_read)
-    longest = _longest(mops, read)
     length = mops.length[read]
-    compared = common_prefix(
-        mops.elements,
-        mops.elements,
-        left_start=mops.start[read],
-        right_start=mops.start[longest[mops.code[read]]],
-        length=length,
-    )
-    is_prefix = compared == length
+    longest = longest_lists(mops.code[read], mops.start[read], length, mops.elements)
+    is_prefix = longest.agreed == length
     whole = read[~is_prefix]
-    lists = np.concatenate((longest[longest >= 0], whole))
-    list_of_code = np.cumsum(longest >= 0) - 1
-    read_list = list_of_code[mops.code[read]]
-    read_list[~is_prefix] = len(lists) - len(whole) + np.arange(len(whole))
+    lists = np.concatenate((read[longest.row], whole))
+    read_list = longest.owner
+    read_list[~is_prefix] = len(longest.row) + np.arange(len(whole))
     # Operations without an end, or not ok, get OPEN_END below; every ok operation ends before that.
     after = np.minimum(mops.transactions.after, OPEN_END - 1).astype(np.int32)
     list_length = mops.length[lists]
@@ -236,17 +229,6 @@ def _key_rows(
         ),
         report,
     )
-
-
-def _longest(mops: _Mops, read: Int64s) -> Int64s:
-    """For each code the earliest of its longest reads, or -1."""
-    code, length = mops.code[read], mops.length[read]
-    most = np.full(len(mops.keys), -1, np.int64)
-    np.maximum.at(most, code, length)
-    candidates = read[length == most[code]]
-    longest = np.full(len(mops.keys), np.iinfo(np.int64).max)
-    np.minimum.at(longest, mops.code[candidates], candidates)
-    return np.where(most >= 0, longest, -1)
 
 
 def partition_of(key: Int64s, partitions: int) -> Int64s:

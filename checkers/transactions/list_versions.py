@@ -19,10 +19,11 @@ import numpy as np
 
 from checkers.columns.index import ascending
 from checkers.columns.index import codes as joint_codes
-from checkers.columns.runs import codes, common_prefix, distinct, expand, first_of_each, ordered
+from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
 from checkers.columns.table import take
 from checkers.graph.edges import RW, WR, WW, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
 from checkers.graph.sightings import Example, Report, Sighting, union
+from checkers.history.longest import longest_lists
 from checkers.transactions.key_rows import AppendRows, KeyRows, ReadRows, concatenated, without
 from harness.core.columns import FAIL, Bools, Int64s
 
@@ -86,25 +87,18 @@ class Versions:
 
     def _find_longest(self) -> None:
         rows = self.rows
-        preference = ascending(self.list_code, -rows.lists.length, rows.lists.op.astype(np.int64))
-        best = preference[first_of_each(self.list_code[preference])]
+        lists = rows.lists
+        found = longest_lists(self.list_code, lists.start, lists.length, rows.elements, lists.op.astype(np.int64))
         self.longest = np.full(len(self.keys), -1, np.int64)  # For each code its list, -1 for a key never read.
-        self.longest[self.list_code[best]] = best
-        # The length to which each list agrees with the longest of its key,
-        self.agreed = common_prefix(
-            rows.elements,
-            rows.elements,
-            left_start=rows.lists.start,
-            right_start=rows.lists.start[self.longest[self.list_code]],
-            length=rows.lists.length,
-        )
+        self.longest[self.list_code[found.row]] = found.row
+        self.agreed = found.agreed  # The length to which each list agrees with the longest of its key,
         # and True for reads that saw a version in the order.
         self.is_version = self.read_length <= self.agreed[rows.reads.of_list]
         length = np.zeros(len(self.keys), np.int64)
-        length[self.list_code[best]] = rows.lists.length[best]
+        length[self.list_code[found.row]] = lists.length[found.row]
         self.seen_start = np.concatenate(([0], np.cumsum(length)))
         self.seen_code = np.repeat(np.arange(len(self.keys)), length)
-        start = np.append(rows.lists.start, 0)[self.longest]  # The last entry is found for a key never read.
+        start = np.append(lists.start, 0)[self.longest]  # The last entry is found for a key never read.
         self.seen = rows.elements[expand(start, length)]
 
     def _find_writers(self) -> None:

@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from typing import Final, Literal
 
 import numpy as np
 
+from checkers.engine.datasets import Dataset
 from checkers.graph.classes import MISSES, WRITES, Cycle
 from checkers.graph.edges import PROCESS, REALTIME, WR
 from checkers.graph.sightings import NONE, Example, Sighting
+from checkers.history.longest import longest_rows
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, load, select, to_operations
-from checkers.transactions.register_order import ORDER
-from checkers.transactions.register_sentences import RegisterSentences, Seen, Told
+from checkers.transactions.register_order import Order
+from checkers.transactions.register_sentences import RegisterSentences, Seen, Told, Version, seen_versions, versions_of
 from checkers.words.anomalies import TRANSACTIONAL
-from harness.core.columns import NAMED, OK, READ, Int64s
+from harness.core.columns import NAMED, OK, READ, Int64s, Transactions
 from harness.core.verdict import Finding, Step
 
 CHECKER: Final = "serializability"
@@ -58,32 +61,41 @@ def longest_reads(source: Source, *, key: Int64s) -> Evidence:
     is_read = (transactions.f == READ) & transactions.is_known & np.isin(transactions.key, key)
     owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
     rows = np.flatnonzero(is_read & (transactions.outcome[owner] == OK))
-    length = transactions.element_start[rows + 1] - transactions.element_start[rows]
-    best: dict[int, tuple[int, int]] = {}
-    for row, size in zip(rows.tolist(), length.tolist(), strict=True):
-        key_id = int(transactions.key[row])
-        if key_id not in best or best[key_id][0] < size:
-            best[key_id] = (size, row)
-    runs = ((key_id, row, transactions.element_start[row]) for key_id, (_, row) in sorted(best.items()))
-    return Evidence(
-        (),
-        tuple(
-            (
-                key_id,
-                int(transactions.index[owner[row]]),
-                tuple(transactions.elements[start : transactions.element_start[row + 1]].tolist()),
-            )
-            for key_id, row, start in runs
-        ),
+    starts = transactions.element_start
+    rows = rows[longest_rows(transactions.key[rows], starts[rows + 1] - starts[rows])]
+    return Evidence((), tuple(_shown_list(transactions, row, int(owner[row])) for row in rows.tolist()))
+
+
+def _shown_list(transactions: Transactions, row: int, owner: int) -> tuple[int, int, tuple[int, ...]]:
+    start, stop = transactions.element_start[row : row + 2].tolist()
+    elements = tuple(transactions.elements[start:stop].tolist())
+    return int(transactions.key[row]), int(transactions.index[owner]), elements
+
+
+def explainer(
+    chunks: Dataset[Source], *, ops: Iterable[int], versions: Iterable[Version], name: Name, order: Order, nothing: int
+) -> "Explainer":
+    """The explainer of findings about those operations, and about those versions of registers."""
+    operations = chunks.map(partial(evidence, op=np.array(sorted(ops), np.int64))).collect()
+    found = [operation for part in operations for operation in part.operations]
+    keys = {mop.key for operation in found for mop in operation.mops}
+    longest = chunks.map(partial(longest_reads, key=np.array(sorted(keys), np.int64))).collect()
+    mentioned = {version for operation in found for version in versions_of(operation)} | set(versions)
+    if not mentioned:
+        return Explainer([*operations, *longest], name, Seen((), order))
+    key, value = np.array(sorted(mentioned), np.int64).T
+    look = partial(seen_versions, key=key, value=value, nothing=nothing)
+    return Explainer(
+        [*operations, *longest], name, Seen([row for part in chunks.map(look).collect() for row in part], order)
     )
 
 
 class Explainer:
     """Findings from sightings and cycles, with the evidence for them."""
 
-    def __init__(self, parts: Iterable[Evidence], name: Name, seen: Seen | None = None) -> None:
+    def __init__(self, parts: Iterable[Evidence], name: Name, seen: Seen) -> None:
         self._name = name
-        self._registers = RegisterSentences(seen or Seen((), ORDER), name)
+        self._registers = RegisterSentences(seen, name)
         self._operations: dict[int, Operation] = {}
         longest: dict[int, tuple[int, int, tuple[int, ...]]] = {}
         for part in parts:

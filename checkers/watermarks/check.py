@@ -25,16 +25,16 @@ import numpy as np
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.graph import certificate
-from checkers.graph.edges import Edges, Inference, all_edges
+from checkers.graph.edges import Edges, Inference
 from checkers.graph.sightings import union
 from checkers.history.streams import merged, stream_logs
 from checkers.history.transactions import Chunk, Source, chunks
-from checkers.transactions.check import RESIDUAL_EDGES, processes
+from checkers.transactions.check import RESIDUAL_EDGES
 from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.partition import shares
 from checkers.transactions.register_order import ORDER, Order
-from checkers.transactions.register_sentences import Meeting, Seen, seen_versions, versions_of
-from checkers.transactions.sentences import Evidence, Explainer, Name, evidence, longest_reads, number
+from checkers.transactions.sentences import Name, explainer, number
+from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
 from checkers.watermarks.components import Found, search
 from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
 from checkers.watermarks.cycles.steps import ORDER as ORDERED
@@ -150,7 +150,7 @@ class _Check:
         noted = self.held.map(partial(asked, places=self.places)).keep().beside(clients)
         inferred, summaries = noted.items(), noted.notes()
         ends = certificate.ends([one.open_sources for one in summaries], last=max(one.last_index for one in summaries))
-        windows = self._windows(inferred, ends)
+        windows = windows_of(inferred, ends, slice_ids=self.options.slice_ids)
         found, unknown = Found(), dict[str, str]()
         if len(windows.start):
             edges = self._residual(self._whole_streams().beside(clients.items()), windows, ends)
@@ -178,7 +178,7 @@ class _Check:
             self.marks,
             forbidden=self.options.forbidden,
             details=self._details,
-            processes=self._processes,
+            processes=partial(processes_of, self._chunks()),
         )
 
     def _facts(self, found: Found, findings: Sequence[Finding], windows: int) -> dict[str, Json]:
@@ -230,58 +230,40 @@ class _Check:
         partitions = self.options.partitions or max(1, count // _OPS_PER_PARTITION)
         send = partial(shares, partitions=partitions, nothing=self.options.nothing)
         take = partial(gather, order=self.options.order, places=self.places)
-        sources: Dataset[Source] = self.engine.over([*self.sources])
-        return sources.shuffle(send, take, partitions=partitions).keep()
+        return self._chunks().shuffle(send, take, partitions=partitions).keep()
 
     def _whole_streams(self) -> Dataset[Inference]:
         """All edges of streams, including those that no certificate needs."""
         return self.held.map(partial(numbered, places=self.places))
 
-    def _windows(self, inferred: Dataset[Inference], ends: certificate.Ends) -> certificate.Windows:
-        send = partial(certificate.route, known=ends, slice_ids=self.options.slice_ids)
-        count = ends.last // self.options.slice_ids + 1
-        return certificate.union(inferred.shuffle(send, certificate.certify, partitions=count).collect())
-
     def _residual(
         self, inferred: Dataset[Inference], windows: certificate.Windows, ends: certificate.Ends
     ) -> Edges | int:
         """The edges that no certificate covers; their number, if they are too many."""
-        count = sum(inferred.map(partial(certificate.inside_count, windows=windows, known=ends)).collect())
-        if count > self.options.residual_edges:
-            return count
-        return all_edges(inferred.map(partial(certificate.inside, windows=windows, known=ends)).collect())
+        count = edge_count(inferred, windows, ends)
+        return count if count > self.options.residual_edges else edges_inside(inferred, windows, ends)
 
     def _details(self, op: Int64s, mark: Int64s) -> list[Detail]:
         look = partial(details, contract=self.contract, known=self.known, begin=self.places.begin, op=op, mark=mark)
         return [detail for both in self.engine.over(self.parts).map(look).collect() for detail in both]
 
-    def _processes(self, op: Int64s) -> tuple[Int64s, Int64s]:
-        parts = self.engine.over(self.sources).map(partial(processes, op=op)).collect()
-        ops, who = (np.concatenate([np.empty(0, np.int64), *each]) for each in zip(*parts, strict=True))
-        order = np.argsort(ops)
-        return ops[order], who[order]
-
     def _findings(self, found: Found) -> list[Finding]:
         if not found.told:
             return []
         ops = {op for told in found.told for op, is_mark in zip(told.nodes, told.is_mark, strict=True) if not is_mark}
-        sources: Dataset[Source] = self.engine.over([*self.sources])
-        operations = sources.map(partial(evidence, op=np.array(sorted(ops), np.int64))).collect()
-        keys = {mop.key for part in operations for operation in part.operations for mop in operation.mops}
-        longest = sources.map(partial(longest_reads, key=np.array(sorted(keys), np.int64))).collect()
-        seen = Seen(self._meetings(sources, operations), self.options.order)
-        explainer = Explainer([*operations, *longest], self.options.name, seen)
-        speaker = CycleExplainer(explainer, self.marks, self.parts[0].log.subscribers, self.options.name)
+        explain = explainer(
+            self._chunks(),
+            ops=ops,
+            versions=(),
+            name=self.options.name,
+            order=self.options.order,
+            nothing=self.options.nothing,
+        )
+        speaker = CycleExplainer(explain, self.marks, self.parts[0].log.subscribers, self.options.name)
         return [speaker.finding(told) for told in found.told]
 
-    def _meetings(self, sources: Dataset[Source], operations: Sequence[Evidence]) -> list[Meeting]:
-        """The transactions that met and left the versions of registers that findings mention."""
-        spoken = {version for part in operations for operation in part.operations for version in versions_of(operation)}
-        if not spoken:
-            return []
-        columns = np.array(sorted(spoken), np.int64).T
-        look = partial(seen_versions, key=columns[0], value=columns[1], nothing=self.options.nothing)
-        return [row for part in sources.map(look).collect() for row in part]
+    def _chunks(self) -> Dataset[Source]:
+        return self.engine.over([*self.sources])
 
 
 def witnesses(marks: Watermarks, node: Int64s, tally: Counter[str]) -> dict[str, int]:

@@ -19,8 +19,9 @@ from operator import or_
 import numpy as np
 
 from checkers.columns import runs
-from checkers.columns.index import GroupIndex, Places, ascending, codes, is_kind
+from checkers.columns.index import GroupIndex, Places, ascending, is_kind
 from checkers.columns.runs import first_of_each
+from checkers.columns.table import Join
 from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -115,19 +116,19 @@ def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
     d, n = deliveries, len(deliveries.kind)
     events = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (d.key != NEVER))
     possible = np.flatnonzero(writes.outcome != FAIL)
-    by_value = _single(_joint(d, writes, possible, events, ("key", "value")), len(events))
-    result = np.where(d.value[events] != NEVER, by_value, UNKNOWN)
+    by_value = _only(d, writes, events, possible, ("key", "value"))
+    result = np.where(d.value[events] != NEVER, by_value, -1)
     for names in (("key", "value", "position"), ("key", "value", "position", "ordinal")):
-        left = np.flatnonzero((result == UNKNOWN) & (d.position[events] != NEVER))
+        left = np.flatnonzero((result < 0) & (d.position[events] != NEVER))
         if len(left):
-            result[left] = _single(_joint(d, writes, possible, events[left], names), len(left))
+            result[left] = _only(d, writes, events[left], possible, names)
     # A delete has no value: without a position it shows the key's only delete.
-    left = np.flatnonzero((result == UNKNOWN) & (by_value != UNKNOWN))
+    left = np.flatnonzero((result < 0) & (by_value >= 0))
     only = by_value[left]
     fits = (writes.position[possible[only]] == NEVER) | (d.position[events[left]] == NEVER)
     result[left[fits]] = only[fits]
     shown = np.full(n, UNKNOWN, np.int64)
-    is_known = result != UNKNOWN
+    is_known = result >= 0
     shown[events[is_known]] = possible[result[is_known]]
     return shown
 
@@ -166,17 +167,9 @@ def _lowest_to_come(owner: Int64s, height: Int64s) -> Int64s:
     return levels[np.minimum.accumulate((base + rank)[::-1])[::-1] - base]
 
 
-def _joint(
-    deliveries: Deliveries, writes: SourceWrites, possible: Int64s, rows: Int64s, names: Sequence[str]
-) -> Int64s:
-    """Codes of those events, followed by those of the writes, by the columns of these names."""
-    return codes(*(np.append(getattr(deliveries, name)[rows], getattr(writes, name)[possible]) for name in names))
-
-
-def _single(what: Int64s, count: int) -> Int64s:
-    """For the first `count` codes the place of the only equal one among the others; UNKNOWN without one."""
-    others = what[count:]
-    place = np.full(int(what.max(initial=-1)) + 1, UNKNOWN, np.int64)
-    place[others] = np.arange(len(others))
-    place[np.bincount(others, minlength=len(place)) > 1] = UNKNOWN
-    return place[what[:count]]
+def _only(deliveries: Deliveries, writes: SourceWrites, rows: Int64s, possible: Int64s, names: Sequence[str]) -> Int64s:
+    """For each of those events the place in `possible` of the only write with equal columns; -1 without one."""
+    events, written = (
+        [getattr(table, name)[at] for name in names] for table, at in ((deliveries, rows), (writes, possible))
+    )
+    return Join(events, written).only

@@ -177,7 +177,7 @@ def test_a_source_counts_where_no_circle_comes_of_it(seed: int) -> None:
     found = orders(registers, order)
     known, circles = expected(registers, order)
     assert pairs(found.given) == known
-    assert sorted((circle.source, sorted(circle.versions.tolist())) for circle in found.circles) == circles
+    assert sorted((circle.source, sorted(circle.versions.tolist())) for circle in found.cycles) == circles
     is_told = told(registers)
     by_time = pairs(by_process(registers, is_told)) if order.process is Trust.TIMED else set()
     assert pairs(found.process) == by_time

@@ -1,0 +1,44 @@
+"""The part of a graph that no certificate covers (checkers/graph/certificate.py), brought together from all tasks."""
+
+from functools import partial
+
+import numpy as np
+
+from checkers.engine.datasets import Dataset
+from checkers.graph import certificate
+from checkers.graph.certificate import Ends, Windows
+from checkers.graph.edges import Edges, Inference, all_edges
+from checkers.history.transactions import Source, load
+from harness.core.columns import OK, Int64s
+
+
+def windows_of(inferred: Dataset[Inference], known: Ends, *, slice_ids: int) -> Windows:
+    """The windows of all slices: none if there is no cycle."""
+    route = partial(certificate.route, known=known, slice_ids=slice_ids)
+    slice_count = known.last // slice_ids + 1
+    return certificate.union(inferred.shuffle(route, certificate.certify, partitions=slice_count).collect())
+
+
+def edge_count(inferred: Dataset[Inference], windows: Windows, known: Ends) -> int:
+    """An upper bound of the number of edges in those windows."""
+    return sum(inferred.map(partial(certificate.inside_count, windows=windows, known=known)).collect())
+
+
+def edges_inside(inferred: Dataset[Inference], windows: Windows, known: Ends) -> Edges:
+    """The edges in those windows."""
+    return all_edges(inferred.map(partial(certificate.inside, windows=windows, known=known)).collect())
+
+
+def processes_of(chunks: Dataset[Source], op: Int64s) -> tuple[Int64s, Int64s]:
+    """Those of the operations that are ok, ascending, and their processes."""
+    none = np.empty(0, np.int64)
+    parts = [(none, none), *chunks.map(partial(_processes, op=op)).collect()]
+    ops, processes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.argsort(ops)
+    return ops[order], processes[order]
+
+
+def _processes(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
+    transactions = load(source)
+    rows = np.flatnonzero((transactions.outcome == OK) & np.isin(transactions.index, op))
+    return transactions.index[rows], transactions.process[rows]
