@@ -271,10 +271,10 @@ def _advance(moment: Int64s, source: Int64s, target: Int64s) -> Bools:
         late = due > moment[target[active]]
         if not late.any():
             break
-        moved = target[active[late]]
-        np.maximum.at(moment, moved, due[late])
-        is_moved = np.zeros(len(moment), np.bool_)
-        is_moved[moved] = True
-        active = np.flatnonzero(is_moved[source])  # Only edges from a node that moved can have become late.
+        later = target[active[late]]
+        np.maximum.at(moment, later, due[late])
+        is_later = np.zeros(len(moment), np.bool_)
+        is_later[later] = True
+        active = np.flatnonzero(is_later[source])  # Only edges from a node that got later can have become late.
     result: Bools = moment[source] >= moment[target]
     return result

@@ -116,13 +116,13 @@ def check(sources: Sequence[Source], engine: Engine, options: Options | None = N
     known = certificate.ends([one.open_sources for one in summaries], last=last)
     cycles = _cycles(chunks, inferred, known, options)
     findings = _findings(chunks, report, cycles.search, options)
-    told = _told([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
+    reported = _reported([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
     return Judgement(
         checker=CHECKER,
-        findings=tuple(told),
+        findings=tuple(reported),
         witnesses=_witnesses(report.tally),
         unknown=_unknown(report, summaries, cycles, options),
-        facts=_facts(report, cycles, options) | _consequences(findings, told, forbidden),
+        facts=_facts(report, cycles, options) | _consequences(findings, reported, forbidden),
     )
 
 
@@ -227,24 +227,24 @@ def _reason(left_out: Sighting, name: Name) -> str:
     """The reason why some keys have no edges."""
     example = left_out.example
     element = "nothing" if example.element < 0 else name(example.element)
-    told = _LEFT_OUT[left_out.anomaly].format(element=element, key=name(example.key), op=example.op)
+    reported = _LEFT_OUT[left_out.anomaly].format(element=element, key=name(example.key), op=example.op)
     keys = "1 such key" if left_out.count == 1 else f"{left_out.count} such keys"
-    return f"{left_out.anomaly}: {told}; nothing follows for {keys}"
+    return f"{left_out.anomaly}: {reported}; nothing follows for {keys}"
 
 
-def _told(findings: Sequence[Finding], found: Search) -> list[Finding]:
+def _reported(findings: Sequence[Finding], found: Search) -> list[Finding]:
     """The findings without those that restate others.
 
     Operations that are ordered by a dependency and by time at once form cycles of two classes. The one by time is
     reported only if it breaks a model that the others do not. Elle reports the one by dependency alone.
     """
     restated = {named.anomaly for named in found.named if named.is_restated}
-    told = [finding for finding in findings if finding.anomaly not in restated]
+    reported = [finding for finding in findings if finding.anomaly not in restated]
     for finding in findings:
-        broken = set(models.ruled_out(one.anomaly for one in told))
+        broken = set(models.ruled_out(one.anomaly for one in reported))
         if finding.anomaly in restated and not set(models.ruled_out([finding.anomaly])) <= broken:
-            told.append(finding)
-    return [finding for finding in findings if finding in told]  # The worst first, restated or not.
+            reported.append(finding)
+    return [finding for finding in findings if finding in reported]  # The worst first, restated or not.
 
 
 def _facts(report: Report, cycles: Cycles, options: Options) -> dict[str, Json]:
@@ -267,14 +267,16 @@ def _facts(report: Report, cycles: Cycles, options: Options) -> dict[str, Json]:
 def _order_of_versions(tally: Counter[str], order: Order) -> dict[str, Json]:
     """The sources of the order of registers' versions, and the number of pairs that each kind of order knows."""
     pairs: dict[str, Json] = {name: tally[f"pairs-{name}"] for name in ("given", "process", "real-time")}
-    return {"version_order": dict[str, Json](order.words()), "version_pairs": pairs}
+    return {"version_order": dict[str, Json](order.described()), "version_pairs": pairs}
 
 
-def _consequences(findings: Sequence[Finding], told: Sequence[Finding], forbidden: frozenset[str]) -> dict[str, Json]:
+def _consequences(
+    findings: Sequence[Finding], reported: Sequence[Finding], forbidden: frozenset[str]
+) -> dict[str, Json]:
     """The models that no finding rules out, and the findings that are not reported, by anomaly."""
     found = models.ruled_out(finding.anomaly for finding in findings)
     kept = [model for model in models.MODELS if model not in found and models.prohibited((model,))]
-    names = {finding.anomaly for finding in told}
+    names = {finding.anomaly for finding in reported}
     allowed: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly not in forbidden}
     restated: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly in forbidden - names}
     return {

@@ -43,7 +43,7 @@ def shares(source: Source, *, partitions: int, nothing: int = NOTHING) -> Iterat
 
 
 def infer(parts: Sequence[Share], *, order: Order) -> Inference:
-    """The edges and anomalies that follow from all shares of one partition. A key used in both ways gives none."""
+    """The edges and anomalies that follow from all shares of one partition. A key used as both gives none."""
     registers = [part.registers for part in parts if part.registers is not None]
     if not registers:
         return list_anomalies.infer([part.lists for part in parts])

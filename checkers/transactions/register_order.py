@@ -54,7 +54,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     process: Trust = Trust.TIMED
     real_time: Trust = Trust.TIMED
 
-    def words(self) -> dict[str, str]:
+    def described(self) -> dict[str, str]:
         """Each source, and its use."""
         return {
             "initial-state": Trust.GIVEN.value,
@@ -101,11 +101,11 @@ def orders(registers: Registers, order: Order) -> Orders:
         new, found = _without_cycles(registers, given, more, source)
         given = union(given, new)
         cycles += found
-    is_told = _is_told(registers)
+    is_included = _has_writer(registers)
     return Orders(
         given,
-        by_process(registers, is_told) if order.process is Trust.TIMED else empty(Before),
-        by_real_time(registers, is_told) if order.real_time is Trust.TIMED else empty(Before),
+        by_process(registers, is_included) if order.process is Trust.TIMED else empty(Before),
+        by_real_time(registers, is_included) if order.real_time is Trust.TIMED else empty(Before),
         tuple(cycles),
     )
 
@@ -122,7 +122,7 @@ def _given(registers: Registers, order: Order) -> Iterator[tuple[str, Before]]:
         yield "real-time", by_real_time(registers, everything)
 
 
-def _is_told(registers: Registers) -> Bools:
+def _has_writer(registers: Registers) -> Bools:
     """True for the versions whose writer is known and may have happened."""
     result: Bools = registers.is_vertex[registers.writer[:-1]]
     result[registers.count :] = False  # The initial state comes first, whatever time says.
@@ -146,10 +146,10 @@ def by_reads(registers: Registers) -> Before:
     return _pairs(registers, registers.read_version[rows], registers.write_version[rows])
 
 
-def by_process(registers: Registers, is_told: Bools) -> Before:
+def by_process(registers: Registers, is_included: Bools) -> Before:
     """From the version that a process left in a register to the one that it met there the next time."""
     touches = registers.rows.touches
-    rows = np.flatnonzero((touches.outcome == OK) & is_told[registers.last] & is_told[registers.first])
+    rows = np.flatnonzero((touches.outcome == OK) & is_included[registers.last] & is_included[registers.first])
     _, process = codes(touches.process[rows])
     pair = process * max(1, len(registers.keys)) + registers.touch_code[rows]
     order, pair = ordered(pair)
@@ -159,17 +159,17 @@ def by_process(registers: Registers, is_told: Bools) -> Before:
     return _pairs(registers, registers.last[rows[:-1][is_next]], registers.first[rows[1:][is_next]])
 
 
-def by_real_time(registers: Registers, is_told: Bools) -> Before:
+def by_real_time(registers: Registers, is_included: Bools) -> Before:
     """Theory of operation 4, real time: the edges kept. O(n log n), plus n times the operations in flight at a time."""
     left, met = spans_of(registers)
-    source = np.flatnonzero((left != OPEN_END) & is_told)
+    source = np.flatnonzero((left != OPEN_END) & is_included)
     base = registers.code << _HIGH
     source = source[ordered(base[source] + left[source])[0]]
-    target = np.flatnonzero((met >= 0) & is_told)
+    target = np.flatnonzero((met >= 0) & is_included)
     order, heights = ordered(base[target] + met[target])
     target = target[order]
     # No dependency leads on from a version without a writer, so no other version is reached through it.
-    stations = np.where(_is_told(registers), met, -1)
+    stations = np.where(_has_writer(registers), met, -1)
     following = _next(registers.code[source], left[source], stations[source])
     stop = np.where(following >= 0, left[source[following]], OPEN_END)
     first = np.searchsorted(heights, base[source] + left[source])

@@ -55,14 +55,14 @@ def seen_versions(source: Source, *, key: Int64s, value: Int64s, nothing: int) -
     touches = register_rows(load(source), nothing=nothing).touches
     is_spoken = np.isin(touches.read, value) | np.isin(touches.write, value)
     touches = take(touches, np.flatnonzero(np.isin(touches.key, key) & is_spoken & (touches.outcome != FAIL)))
-    touches = take(touches, _telling(touches))
+    touches = take(touches, _needed(touches))
     rows = zip(*(getattr(touches, name).tolist() for name in Meeting._fields), strict=True)
     wanted = set(zip(key.tolist(), value.tolist(), strict=True))
     meetings = (Meeting(*row) for row in rows)
     return [each for each in meetings if {(each.key, each.read), (each.key, each.write)} & wanted]
 
 
-def _telling(touches: Touches) -> Int64s:
+def _needed(touches: Touches) -> Int64s:
     """The rows that an order of time needs: all writes, and each process's first and last read of each version."""
     writes = np.flatnonzero(touches.write != ABSENT)
     reads = np.flatnonzero(touches.write == ABSENT)
@@ -74,7 +74,7 @@ def _telling(touches: Touches) -> Int64s:
     return np.unique(np.concatenate(kept))
 
 
-class Told(NamedTuple):
+class Reason(NamedTuple):
     """A sentence, and the operations that it rests on besides those that it is about."""
 
     sentence: str
@@ -96,27 +96,29 @@ class Seen:
             for version in {meeting.left, meeting.read} - {ABSENT}:
                 self._left.setdefault((meeting.key, version), []).append(meeting)
 
-    def reason(self, key: int, earlier: int, later: int, name: Name) -> Told | None:
+    def reason(self, key: int, earlier: int, later: int, name: Name) -> Reason | None:
         """The reason why one version precedes the other; None if there is none."""
         return next(self._reasons(key, earlier, later, name), None)
 
-    def _reasons(self, key: int, earlier: int, later: int, name: Name) -> Iterator[Told]:
+    def _reasons(self, key: int, earlier: int, later: int, name: Name) -> Iterator[Reason]:
         order = self._order
         if earlier == NOTHING:
-            yield Told(f"{name(key)} was empty at first")
+            yield Reason(f"{name(key)} was empty at first")
         for both in self._met.get((key, earlier), ()):
             if order.writes_follow_reads and both.read == earlier and both.write == later:
-                yield Told(f"T{both.op} read {_shown(earlier, name)} before it wrote {_shown(later, name)}", (both.op,))
+                yield Reason(
+                    f"T{both.op} read {_shown(earlier, name)} before it wrote {_shown(later, name)}", (both.op,)
+                )
         left, met = self._left.get((key, earlier), []), self._met.get((key, later), [])
         for process in sorted({each.process for each in left}) if order.process is not Trust.NONE else ():
             for one, other in _apart(left, met, process):
                 sentence = f"process {process} ran {_leaving(one, earlier, name)} before {_meeting(other, name)}"
-                yield Told(sentence, (one.op, other.op))
+                yield Reason(sentence, (one.op, other.op))
         for one, other in _apart(left, met) if order.real_time is not Trust.NONE else ():
             sentence = f"{_leaving(one, earlier, name)} ended before the start of {_meeting(other, name)}"
-            yield Told(sentence, (one.op, other.op))
+            yield Reason(sentence, (one.op, other.op))
         if order.commits and self._commit.get((key, earlier), NEVER) < self._commit.get((key, later), NEVER):
-            yield Told(f"the system committed {_shown(earlier, name)} before {_shown(later, name)}")
+            yield Reason(f"the system committed {_shown(earlier, name)} before {_shown(later, name)}")
 
 
 def _apart(
@@ -149,47 +151,49 @@ class RegisterSentences:
     def __init__(self, seen: Seen, name: Name) -> None:
         self._seen, self._name = seen, name
 
-    def ww(self, before: Operation, after: Operation) -> Iterator[Told]:
+    def ww(self, before: Operation, after: Operation) -> Iterator[Reason]:
         """Reasons why the write of one precedes the write of the other."""
         for store in _final(after):
             for earlier in _final(before):
                 why = self._why(store, earlier)
                 if why is not None:
-                    yield Told(
+                    yield Reason(
                         f"T{before.index} wrote {self._name(earlier.value)} to {self._name(store.key)}, and "
                         f"T{after.index} wrote the later {self._name(store.value)} ({why.sentence})",
                         why.ops,
                     )
 
-    def wr(self, before: Operation, after: Operation) -> Iterator[Told]:
+    def wr(self, before: Operation, after: Operation) -> Iterator[Reason]:
         """Reads by one of what the other wrote."""
         for load_ in _external(after):
             if Store(load_.key, load_.value) in list(_final(before)):
-                yield Told(
+                yield Reason(
                     f"T{after.index} read {self._name(load_.key)} as {self._name(load_.value)}, "
                     f"which T{before.index} wrote"
                 )
 
-    def rw(self, before: Operation, after: Operation) -> Iterator[Told]:
+    def rw(self, before: Operation, after: Operation) -> Iterator[Reason]:
         """Reads by one that miss a write of the other."""
         for store in _final(after):
             for load_ in _external(before):
                 why = self._why(store, load_)
                 if why is not None:
-                    yield Told(
+                    yield Reason(
                         f"T{before.index} read {self._name(store.key)} as {_shown(load_.value, self._name)}, and "
                         f"T{after.index} wrote the later {self._name(store.value)} ({why.sentence})",
                         why.ops,
                     )
 
-    def _why(self, store: Store, earlier: Load | Store) -> Told | None:
+    def _why(self, store: Store, earlier: Load | Store) -> Reason | None:
         if store.key != earlier.key or store.value == earlier.value:
             return None
         return self._seen.reason(store.key, earlier.value, store.value, self._name)
 
-    def sighting(self, anomaly: str, example: Example, operation: Operation) -> Told:
+    def sighting(self, anomaly: str, example: Example, operation: Operation) -> Reason:
         """One sentence about what happened."""
-        return self._circle(example) if anomaly == "cyclic-versions" else Told(self._plain(anomaly, example, operation))
+        return (
+            self._cyclic(example) if anomaly == "cyclic-versions" else Reason(self._plain(anomaly, example, operation))
+        )
 
     def _plain(self, anomaly: str, example: Example, operation: Operation) -> str:
         op, other, key = f"T{example.op}", f"T{example.other}", self._name(example.key)
@@ -223,7 +227,7 @@ class RegisterSentences:
                 )
         return f"T{operation.index} contradicts itself about {self._name(key)}."
 
-    def _circle(self, example: Example) -> Told:
+    def _cyclic(self, example: Example) -> Reason:
         """The reasons why each version of a cycle precedes the next, and the last the first."""
         name, key = self._name, example.key
         steps = {
@@ -232,38 +236,38 @@ class RegisterSentences:
             for other in example.versions
             if one != other and (why := self._seen.reason(key, one, other, name)) is not None
         }
-        circle = _shortest_circle(example.versions, steps)
-        if not circle:
+        cycle = _shortest_cycle(example.versions, steps)
+        if not cycle:
             listed = ", ".join(_shown(version, name) for version in example.versions)
-            return Told(f"The versions of {name(key)} come before each other in a circle, {listed} among them.")
-        pairs = list(zip(circle, [*circle[1:], circle[0]], strict=True))
+            return Reason(f"The versions of {name(key)} come before each other in a circle, {listed} among them.")
+        pairs = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
         reasons = "; ".join(
             f"{_shown(one, name)} is before {_shown(other, name)}, as {steps[one, other].sentence}"
             for one, other in pairs
         )
-        told = f"The versions of {name(key)} have no order: {reasons}."
-        return Told(told, tuple(op for pair in pairs for op in steps[pair].ops))
+        sentence = f"The versions of {name(key)} have no order: {reasons}."
+        return Reason(sentence, tuple(op for pair in pairs for op in steps[pair].ops))
 
 
-def _shortest_circle(versions: Sequence[int], steps: Iterable[tuple[int, int]]) -> list[int]:
+def _shortest_cycle(versions: Sequence[int], steps: Iterable[tuple[int, int]]) -> list[int]:
     """A shortest cycle, from its least version on; empty if there is none."""
     following: dict[int, list[int]] = {}
     for one, other in steps:
         following.setdefault(one, []).append(other)
-    circles = []
+    cycles = []
     for start in versions:
-        ways = [[start]]
+        paths = [[start]]
         for _ in versions:
-            closed = [way for way in ways if start in following.get(way[-1], [])]
+            closed = [path for path in paths if start in following.get(path[-1], [])]
             if closed:
-                circles.append(closed[0])
+                cycles.append(closed[0])
                 break
             ends = dict[int, list[int]]()
-            for way in ways:
-                for version in following.get(way[-1], []):
-                    ends.setdefault(version, [*way, version])
-            ways = list(ends.values())
-    least = min(circles, key=len, default=[])
+            for path in paths:
+                for version in following.get(path[-1], []):
+                    ends.setdefault(version, [*path, version])
+            paths = list(ends.values())
+    least = min(cycles, key=len, default=[])
     at = least.index(min(least)) if least else 0
     return least[at:] + least[:at]
 

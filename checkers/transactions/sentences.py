@@ -16,7 +16,14 @@ from checkers.graph.sightings import NONE, Example, Sighting
 from checkers.history.longest import longest_rows
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, load, select, to_operations
 from checkers.transactions.register_order import Order
-from checkers.transactions.register_sentences import RegisterSentences, Seen, Told, Version, seen_versions, versions_of
+from checkers.transactions.register_sentences import (
+    Reason,
+    RegisterSentences,
+    Seen,
+    Version,
+    seen_versions,
+    versions_of,
+)
 from checkers.words.anomalies import TRANSACTIONAL
 from harness.core.columns import NAMED, OK, READ, Int64s, Transactions
 from harness.core.verdict import Finding, Step
@@ -110,10 +117,10 @@ class Explainer:
     def cycle(self, anomaly: str, count: int, cycle: Cycle) -> Finding:
         """The finding of a cycle, with the reason of every step."""
         pairs = zip(cycle.ops, (*cycle.ops[1:], cycle.ops[0]), cycle.kinds, strict=True)
-        told = [(source, target, *self._reason(source, target, kind)) for source, target, kind in pairs]
+        explained = [(source, target, *self._reason(source, target, kind)) for source, target, kind in pairs]
         steps = tuple(
             Step(source=f"T{source}", target=f"T{target}", relation=relation, sentence=why.sentence)
-            for source, target, relation, why in told
+            for source, target, relation, why in explained
         )
         around = " before ".join([*(f"T{op}" for op in cycle.ops), f"T{cycle.ops[0]}"])
         reasons = "; ".join(step.sentence for step in steps)
@@ -123,7 +130,7 @@ class Explainer:
             checker=CHECKER,
             sentence=f"{reasons[:1].upper()}{reasons[1:]}. So {around}: no order allows that.",
             count=count,
-            ops=_with(cycle.ops, (op for *_, why in told for op in why.ops)),
+            ops=_with(cycle.ops, (op for *_, why in explained for op in why.ops)),
             cycle=steps,
         )
 
@@ -131,24 +138,24 @@ class Explainer:
         """The finding of an anomaly without a cycle."""
         example = sighting.example
         ops = tuple(sorted({example.op, example.other} - {NONE}))
-        told = self._told(sighting.anomaly, example)
+        what = self._what_happened(sighting.anomaly, example)
         return Finding(
             fingerprint=_fingerprint(sighting.anomaly, ops, (example.key, example.element)),
             anomaly=sighting.anomaly,
             checker=CHECKER,
-            sentence=told.sentence,
+            sentence=what.sentence,
             count=sighting.count,
-            ops=_with(ops, told.ops),
+            ops=_with(ops, what.ops),
         )
 
-    def _reason(self, source: int, target: int, kind: int) -> tuple[Relation, Told]:
+    def _reason(self, source: int, target: int, kind: int) -> tuple[Relation, Reason]:
         return next(self._reasons(self._operations[source], self._operations[target], kind))
 
-    def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, Told]]:
+    def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, Reason]]:
         if kind == PROCESS:
-            yield "process", Told(f"process {before.process} ran T{before.index} before T{after.index}")
+            yield "process", Reason(f"process {before.process} ran T{before.index} before T{after.index}")
         if kind == REALTIME:
-            yield "realtime", Told(f"T{before.index} had ended before T{after.index} began")
+            yield "realtime", Reason(f"T{before.index} had ended before T{after.index} began")
         if kind & WRITES[REALTIME]:
             yield from (("ww", reason) for reason in chain(self._ww(before, after), self._registers.ww(before, after)))
         if kind == WR:
@@ -156,7 +163,7 @@ class Explainer:
         if kind & MISSES[REALTIME]:
             yield from (("rw", reason) for reason in chain(self._rw(before, after), self._registers.rw(before, after)))
 
-    def _ww(self, before: Operation, after: Operation) -> Iterator[Told]:
+    def _ww(self, before: Operation, after: Operation) -> Iterator[Reason]:
         for append in _appends(after):
             previous = self._previous(append)
             if previous is not None and Append(append.key, previous) in before.mops:
@@ -167,15 +174,15 @@ class Explainer:
                     append,
                 )
 
-    def _wr(self, before: Operation, after: Operation) -> Iterator[Told]:
+    def _wr(self, before: Operation, after: Operation) -> Iterator[Reason]:
         for read in _reads(after):
             if read.elements and Append(read.key, read.elements[-1]) in before.mops:
-                yield Told(
+                yield Reason(
                     f"T{after.index} read {self._name(read.key)} as {self._list(read.elements)}, "
                     f"and T{before.index} appended {self._name(read.elements[-1])}"
                 )
 
-    def _rw(self, before: Operation, after: Operation) -> Iterator[Told]:
+    def _rw(self, before: Operation, after: Operation) -> Iterator[Reason]:
         for append in _appends(after):
             previous = self._previous(append)
             for read in _reads(before):
@@ -187,13 +194,13 @@ class Explainer:
                         append,
                     )
 
-    def _ordered(self, sentence: str, append: Append) -> Told:
+    def _ordered(self, sentence: str, append: Append) -> Reason:
         """The sentence, with the reader that saw the append's place in the order of its key."""
         reader = self._reader.get(append.key)
         if self._is_placed(append):
-            return Told(f"{sentence} (as T{reader} saw)", (self._reader[append.key],))
+            return Reason(f"{sentence} (as T{reader} saw)", (self._reader[append.key],))
         unseen = f"{sentence} (no read shows {self._name(append.element)}, so it is newer)"
-        return Told(unseen, () if reader is None else (reader,))
+        return Reason(unseen, () if reader is None else (reader,))
 
     def _previous(self, append: Append) -> int | None:
         """The element before an append in the order of its key; None for the first."""
@@ -204,13 +211,13 @@ class Explainer:
     def _is_placed(self, append: Append) -> bool:
         return append.element in self._order.get(append.key, [])
 
-    def _told(self, anomaly: str, example: Example) -> Told:
+    def _what_happened(self, anomaly: str, example: Example) -> Reason:
         """One sentence about what happened."""
         operation = self._operations[example.op]
         if any(isinstance(mop, Load | Store) and mop.key == example.key for mop in operation.mops):
             return self._registers.sighting(anomaly, example, operation)
         sentence = self._sentence(anomaly, example, operation)
-        return Told(sentence, (self._reader[example.key],) if anomaly == "dirty-update" else ())
+        return Reason(sentence, (self._reader[example.key],) if anomaly == "dirty-update" else ())
 
     def _sentence(self, anomaly: str, example: Example, operation: Operation) -> str:
         """The sentence about a list. Each takes what its example holds (checkers/transactions/list_anomalies.py)."""

@@ -48,21 +48,21 @@ def inner_edges(
     return watermark_edges(events_of(deliveries, block.events), writes_of(writes, block.writes), contract, places)
 
 
-def words_of(links: Links) -> Int64s:
+def packed(links: Links) -> Int64s:
     """The watermark and the operation of each edge as a packed int64, ascending. Repeated edges are repeated."""
-    words: Int64s = links.mark << 32 | links.op
-    words.sort()
-    return words
+    pairs: Int64s = links.mark << 32 | links.op
+    pairs.sort()
+    return pairs
 
 
-def once(words: Int64s) -> Int64s:
+def once(pairs: Int64s) -> Int64s:
     """The distinct values of an ascending column."""
-    return words[first_of_each(words)]
+    return pairs[first_of_each(pairs)]
 
 
-def repeated(words: Int64s) -> Int64s:
+def repeated(pairs: Int64s) -> Int64s:
     """The watermarks of packed pairs that occur more than once."""
-    return distinct(words[1:][words[1:] == words[:-1]] >> 32)
+    return distinct(pairs[1:][pairs[1:] == pairs[:-1]] >> 32)
 
 
 def by_marks(

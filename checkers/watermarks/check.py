@@ -39,7 +39,7 @@ from checkers.watermarks.components import Found, search
 from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
 from checkers.watermarks.cycles.steps import ORDER as ORDERED
 from checkers.watermarks.numbering import Watermarks, joined, nodes_at, nodes_of, numbering
-from checkers.watermarks.order_elsewhere import agreed, may_tell
+from checkers.watermarks.order_elsewhere import agreed, shows_order
 from checkers.watermarks.reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
 from checkers.watermarks.sentences import CHECKER, CycleExplainer
 from checkers.watermarks.task import (
@@ -49,13 +49,13 @@ from checkers.watermarks.task import (
     Placed,
     StreamPart,
     Summary,
-    asked,
     derived,
     details,
     gather,
     numbered,
     placement_of,
     received_of,
+    required,
 )
 from harness.core.columns import NOTHING, Int64s
 from harness.core.promises import StreamContract
@@ -94,15 +94,15 @@ def check(source: Path, history: Path, contract: StreamContract, engine: Engine,
     if len(parts) > 1:
         known = Known(merged(engine.over(parts).map(partial(placement_of, threads=threads)).collect()))
     sources = chunks(source)
-    held, told = _derived(parts, contract, known, engine, threads)
-    if len(parts) > 1 and may_tell(contract) and any(one.loose_count for one in told):
-        tell = partial(received_of, contract=contract, known=known)
-        known = Known(known.placement, agreed(engine.over(parts).map(tell).collect()))
+    held, summaries = _derived(parts, contract, known, engine, threads)
+    if len(parts) > 1 and shows_order(contract) and any(one.loose_count for one in summaries):
+        look = partial(received_of, contract=contract, known=known)
+        known = Known(known.placement, agreed(engine.over(parts).map(look).collect()))
         if len(known.agreement.key):
-            held, told = _derived(parts, contract, known, engine, threads)
-    if not any(len(one.marks.seq) for one in told):
+            held, summaries = _derived(parts, contract, known, engine, threads)
+    if not any(len(one.marks.seq) for one in summaries):
         return _nothing({}, {"cut": contract.cut, "watermarks": 0})
-    return _Check(parts, sources, held, known, told, contract, engine, options).judgement()
+    return _Check(parts, sources, held, known, summaries, contract, engine, options).judgement()
 
 
 def _derived(
@@ -110,8 +110,8 @@ def _derived(
 ) -> tuple[Dataset[Derived], list[Summary]]:
     """The contribution of each log, in `threads` threads, and its summary for the driver, by number."""
     held = engine.over(parts).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
-    told = held.notes()
-    return held.items(), sorted(told, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
+    summaries = held.notes()
+    return held.items(), sorted(summaries, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
 
 
 def _nothing(unknown: dict[str, str], facts: dict[str, Json]) -> Judgement:
@@ -128,14 +128,14 @@ class _Check:
         sources: Sequence[Chunk],
         held: Dataset[Derived],
         known: Known,
-        told: Sequence[Summary],
+        summaries: Sequence[Summary],
         contract: StreamContract,
         engine: Engine,
         options: Options,
     ) -> None:
-        self.parts, self.sources, self.held, self.known, self.told = parts, sources, held, known, told
+        self.parts, self.sources, self.held, self.known, self.summaries = parts, sources, held, known, summaries
         self.contract, self.engine, self.options = contract, engine, options
-        self.marks = marks = joined([one.marks for one in told])
+        self.marks = marks = joined([one.marks for one in summaries])
         self.node = nodes_of(marks, contract)
         self.places = Placed(
             begin=np.searchsorted(marks.log, np.arange(len(parts))),
@@ -147,7 +147,7 @@ class _Check:
     def judgement(self) -> Judgement:
         """The findings, the witnesses, and the facts."""
         clients = self._inferred()
-        noted = self.held.map(partial(asked, places=self.places)).keep().beside(clients)
+        noted = self.held.map(partial(required, places=self.places)).keep().beside(clients)
         inferred, summaries = noted.items(), noted.notes()
         ends = certificate.ends([one.open_sources for one in summaries], last=max(one.last_index for one in summaries))
         windows = windows_of(inferred, ends, slice_ids=self.options.slice_ids)
@@ -183,9 +183,9 @@ class _Check:
 
     def _facts(self, found: Found, findings: Sequence[Finding], windows: int) -> dict[str, Json]:
         counts: Counter[str] = Counter()
-        for one in self.told:
+        for one in self.summaries:
             counts.update(one.counts)
-        orders, readers = dict(self.told[0].orders), self.places.readers
+        orders, readers = dict(self.summaries[0].orders), self.places.readers
         orders["deliveries"] = len(distinct(self.known.agreement.write))
         # An unclear operation without a position counts once a subscriber received it.
         orders["none"] = max(0, orders["none"] - orders["deliveries"])
@@ -248,9 +248,9 @@ class _Check:
         return [detail for both in self.engine.over(self.parts).map(look).collect() for detail in both]
 
     def _findings(self, found: Found) -> list[Finding]:
-        if not found.told:
+        if not found.cycles:
             return []
-        ops = {op for told in found.told for op, is_mark in zip(told.nodes, told.is_mark, strict=True) if not is_mark}
+        ops = {op for one in found.cycles for op, is_mark in zip(one.nodes, one.is_mark, strict=True) if not is_mark}
         explain = explainer(
             self._chunks(),
             ops=ops,
@@ -259,8 +259,8 @@ class _Check:
             order=self.options.order,
             nothing=self.options.nothing,
         )
-        speaker = CycleExplainer(explain, self.marks, self.parts[0].log.subscribers, self.options.name)
-        return [speaker.finding(told) for told in found.told]
+        cycle_explainer = CycleExplainer(explain, self.marks, self.parts[0].log.subscribers, self.options.name)
+        return [cycle_explainer.finding(one) for one in found.cycles]
 
     def _chunks(self) -> Dataset[Source]:
         return self.engine.over([*self.sources])

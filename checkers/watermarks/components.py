@@ -1,7 +1,7 @@
 """Cycles through watermarks among the edges that no certificate covers: components, their steps, their classes."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -10,7 +10,7 @@ from checkers.columns.table import take
 from checkers.graph.edges import CHAIN, IN, OUT, RW, WR, WW, Edges
 from checkers.graph.paths import UNORDERED, components, strong_labels, time_steps
 from checkers.graph.search import Residual, merged, processes_of
-from checkers.watermarks.cycles.classes import classes, is_circular
+from checkers.watermarks.cycles.classes import classes, has_client_cycle
 from checkers.watermarks.cycles.steps import READS, Component, Loop, Step
 from checkers.watermarks.numbering import Watermarks, chain_pairs
 from checkers.watermarks.task import Detail, Placed
@@ -25,7 +25,7 @@ Processes = Callable[[Int64s], tuple[Int64s, Int64s]]  # From operations to the 
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ShownCycle:
     """A cycle by the identity of its nodes: operations, or nodes of watermarks where `is_mark` is true.
 
     `count` components have one of its class. `is_secondary`: the clients' operations alone have a cycle there, too.
@@ -42,7 +42,7 @@ class Told:
 class Found:
     """The cycles found, and the number of components with watermarks; `too_large` of them were not searched."""
 
-    told: tuple[Told, ...] = ()
+    cycles: tuple[ShownCycle, ...] = ()
     component_count: int = 0
     too_large: int = 0
 
@@ -75,23 +75,25 @@ def search(
         return Found()
     links = _links(places, marks, details(ops, members), members)
     op, process = processes(ops)
-    told: dict[str, list[Told]] = {}
+    found: dict[str, list[ShownCycle]] = {}
     too_large = 0
     for nodes in groups[:COMPONENTS]:
         component = _component(graph, nodes, links, op, process)
         if len(component.steps) > STEPS:
             too_large += 1
             continue
-        is_secondary = is_circular(component)
+        is_secondary = has_client_cycle(component)
         for name, loop in classes(component, forbidden).items():
-            told.setdefault(name, []).append(_told(graph, nodes, loop, is_secondary=is_secondary))
-    best = (min(each, key=_rank) for each in told.values())
-    counted = (Told(one.loop, one.nodes, one.is_mark, len(told[one.loop.anomaly]), one.is_secondary) for one in best)
+            found.setdefault(name, []).append(_shown_cycle(graph, nodes, loop, is_secondary=is_secondary))
+    best = (min(each, key=_rank) for each in found.values())
+    counted = (
+        ShownCycle(one.loop, one.nodes, one.is_mark, len(found[one.loop.anomaly]), one.is_secondary) for one in best
+    )
     return Found(tuple(counted), len(groups), too_large)
 
 
-def _rank(told: Told) -> tuple[bool, int, int, tuple[int, ...]]:
-    return told.is_secondary, told.loop.chains(), len(told.loop.steps), told.nodes
+def _rank(cycle: ShownCycle) -> tuple[bool, int, int, tuple[int, ...]]:
+    return cycle.is_secondary, cycle.loop.chains(), len(cycle.loop.steps), cycle.nodes
 
 
 def _graph(edges: Edges, places: Placed) -> _Graph:
@@ -111,36 +113,31 @@ def _components(graph: _Graph) -> list[Int64s]:
     return sorted((one for one in groups if graph.is_mark[one].any()), key=lambda one: (len(one), int(one[0])))
 
 
-@dataclass(frozen=True, slots=True)
-class _Link:
-    """A step through watermarks, by the identities of its ends."""
+def _links(
+    places: Placed, marks: Watermarks, details: Sequence[Detail], members: Int64s
+) -> dict[int, list[tuple[int, Step]]]:
+    """The steps through watermarks by node: the one that a chain step leaves, or the one of an in or out edge.
 
-    node: int
-    other: int  # an operation, or for a chain a node
-    step: Step
-
-
-def _links(places: Placed, marks: Watermarks, details: Sequence[Detail], members: Int64s) -> dict[int, list[_Link]]:
-    """The steps through watermarks by node: the one that a chain step leaves, or the one of an in or out edge."""
-    result: dict[int, list[_Link]] = {}
+    Each with the operation at its other end, or for a chain the node; its own ends are not set yet.
+    """
+    result: dict[int, list[tuple[int, Step]]] = {}
     for detail in details:
+        kind = IN if detail.is_into else OUT
         columns = (detail.op, detail.mark, detail.key, detail.value, detail.came)
         for op, mark, key, value, came in zip(*(column.tolist() for column in columns), strict=True):
-            node, chain, place = int(places.node[mark]), int(marks.chain[mark]), int(marks.place[mark])
-            kind = IN if detail.is_into else OUT
-            step = Step(0, 0, kind, chain, key, value, came, (mark,), place)
-            result.setdefault(node, []).append(_Link(node, op, step))
+            step = Step(0, 0, kind, int(marks.chain[mark]), key, value, came, (mark,), int(marks.place[mark]))
+            result.setdefault(int(places.node[mark]), []).append((op, step))
     earlier, later = chain_pairs(marks)
-    inside = np.isin(earlier, members) & np.isin(later, members)
+    inside = np.isin(earlier, members) & np.isin(later, members) & (places.node[earlier] != places.node[later])
     for one, two in zip(earlier[inside].tolist(), later[inside].tolist(), strict=True):
-        node, other = int(places.node[one]), int(places.node[two])
-        if node != other:
-            step = Step(0, 0, CHAIN, int(marks.chain[one]), marks=(one, two), place=int(marks.place[one]))
-            result.setdefault(node, []).append(_Link(node, other, step))
+        step = Step(0, 0, CHAIN, int(marks.chain[one]), marks=(one, two), place=int(marks.place[one]))
+        result.setdefault(int(places.node[one]), []).append((int(places.node[two]), step))
     return result
 
 
-def _component(graph: _Graph, nodes: Int64s, links: dict[int, list[_Link]], op: Int64s, process: Int64s) -> Component:
+def _component(
+    graph: _Graph, nodes: Int64s, links: dict[int, list[tuple[int, Step]]], op: Int64s, process: Int64s
+) -> Component:
     is_mark = graph.is_mark[nodes]
     identity = graph.identity[nodes]
     at_op = {int(identity[at]): at for at in np.flatnonzero(~is_mark).tolist()}
@@ -155,14 +152,18 @@ def _component(graph: _Graph, nodes: Int64s, links: dict[int, list[_Link]], op: 
         if (step := _client_step(graph, nodes, one, two, kinds)) is not None
     ]
     for node, at in at_mark.items():
-        for link in links.get(node, ()):
-            other = (at_mark if link.step.kind == CHAIN else at_op).get(link.other)
-            if other is not None:
-                ends = (other, at) if link.step.kind == IN else (at, other)
-                steps.append(_placed(link.step, ends))
+        for identity_there, step in links.get(node, ()):
+            there = (at_mark if step.kind == CHAIN else at_op).get(identity_there)
+            if there is not None:
+                source_at, target_at = (there, at) if step.kind == IN else (at, there)
+                steps.append(replace(step, source=source_at, target=target_at))
+    # In one order for every engine.
+    steps = sorted(
+        dict.fromkeys(steps), key=lambda step: (step.source, step.target, step.kind, step.chain, step.place, step.key)
+    )
     who = np.where(is_mark, UNORDERED, processes_of(identity, op=op, process=process))
     who[who < 0] = UNORDERED
-    return Component(whole.index[nodes], whole.end[nodes], who, is_mark.tolist(), tuple(_distinct(steps)))
+    return Component(whole.index[nodes], whole.end[nodes], who, is_mark.tolist(), tuple(steps))
 
 
 def _client_step(graph: _Graph, nodes: Int64s, one: int, two: int, kinds: int) -> Step | None:
@@ -176,17 +177,6 @@ def _client_step(graph: _Graph, nodes: Int64s, one: int, two: int, kinds: int) -
     return Step(one, two, IN if into else OUT, READS - int(graph.identity[nodes[two if into else one]]))
 
 
-def _placed(step: Step, ends: tuple[int, int]) -> Step:
-    return Step(*ends, step.kind, step.chain, step.key, step.version, step.row, step.marks, step.place)
-
-
-def _distinct(steps: Sequence[Step]) -> Iterator[Step]:
-    """The distinct steps, in one order for every engine."""
-    yield from sorted(
-        dict.fromkeys(steps), key=lambda step: (step.source, step.target, step.kind, step.chain, step.place, step.key)
-    )
-
-
-def _told(graph: _Graph, nodes: Int64s, loop: Loop, *, is_secondary: bool) -> Told:
+def _shown_cycle(graph: _Graph, nodes: Int64s, loop: Loop, *, is_secondary: bool) -> ShownCycle:
     at = nodes[[step.source for step in loop.steps]]
-    return Told(loop, tuple(graph.identity[at].tolist()), tuple(graph.is_mark[at].tolist()), 1, is_secondary)
+    return ShownCycle(loop, tuple(graph.identity[at].tolist()), tuple(graph.is_mark[at].tolist()), 1, is_secondary)

@@ -101,22 +101,22 @@ class KeyCoverage:
 class Breaks:
     """The breaks of each key: rows at which its coverage ends, or is declared anew."""
 
-    def __init__(self, ground: KeyCoverage) -> None:
-        d, self._unit, self._marks = ground.deliveries, ground.unit, ground.marks.rows
+    def __init__(self, coverage: KeyCoverage) -> None:
+        d, self._unit, self._marks = coverage.deliveries, coverage.unit, coverage.marks.rows
         # Not the key coverage itself, which holds this: a reference cycle stays in memory long after its block is done.
-        self._span_of_key, self._keys = ground.span, max(1, len(ground.order.keys))
+        self._span_of_key, self._keys = coverage.span, max(1, len(coverage.order.keys))
         is_break = is_marker(d)
         is_first = np.zeros(len(d.kind), np.bool_)
-        is_first[first_rows(ground.session)] = True
+        is_first[first_rows(coverage.session)] = True
         is_whole = (is_break & (d.key == NEVER) & (d.span < 0)) | is_first
-        is_key = is_break & (d.key != NEVER) & (ground.code >= 0)
+        is_key = is_break & (d.key != NEVER) & (coverage.code >= 0)
         is_span = is_break & (d.key == NEVER) & (d.span >= 0)
-        self._spans = int(max(d.span.max(initial=0), ground.span.max(initial=0))) + 1
-        self._whole = _by_time(ground.unit, is_whole)
-        self._anew = _by_time(ground.unit, is_first | (is_whole & (d.kind == OPEN)))
+        self._spans = int(max(d.span.max(initial=0), coverage.span.max(initial=0))) + 1
+        self._whole = _by_time(coverage.unit, is_whole)
+        self._anew = _by_time(coverage.unit, is_first | (is_whole & (d.kind == OPEN)))
         spans, keys = np.flatnonzero(is_span), np.flatnonzero(is_key)
-        self._span = GroupIndex(ground.unit[spans] * self._spans + d.span[spans], spans, spans)
-        self._key = GroupIndex(ground.unit[keys] * self._keys + ground.code[keys], keys, keys)
+        self._span = GroupIndex(coverage.unit[spans] * self._spans + d.span[spans], spans, spans)
+        self._key = GroupIndex(coverage.unit[keys] * self._keys + coverage.code[keys], keys, keys)
 
     def _groups(self, unit: Int64s, code: Int64s) -> Iterator[tuple[GroupIndex, Int64s]]:
         yield self._whole, unit
@@ -146,16 +146,16 @@ class Breaks:
         return result
 
 
-def coverage_events(ground: KeyCoverage, shown: Int64s) -> CoverageEvents:
+def coverage_events(coverage: KeyCoverage, shown: Int64s) -> CoverageEvents:
     """All coverage events; `shown` (n,) is the row of the source that each event shows.
 
     O(n log n), and for each opening before a watermark the keys of the source.
     """
     # Everything from here on is in this order, without further sorts.
-    every = ordered_by(concat([_rows(ground, shown), _states(ground)]), "group", "row")
+    every = ordered_by(concat([_rows(coverage, shown), _states(coverage)]), "group", "row")
     is_unknown = every.is_shown & (every.write == UNKNOWN)
     until = np.minimum(every.until, _until_unknown(every, is_unknown))
-    position = ground.deliveries.position[every.row]
+    position = coverage.deliveries.position[every.row]
     begins = np.flatnonzero(_begins(every, is_unknown) & every.is_shown & (position != NEVER) & (until >= every.at))
     every.moment[begins] = moments(position[begins], with_it=False)
     return replace(every, until=until)
@@ -179,36 +179,36 @@ def _begins(every: CoverageEvents, is_unknown: Bools) -> Bools:
     return result
 
 
-def _rows(ground: KeyCoverage, shown: Int64s) -> CoverageEvents:
+def _rows(coverage: KeyCoverage, shown: Int64s) -> CoverageEvents:
     """The events that show a version for the first time in their session, and every row of a backfill."""
-    d = ground.deliveries
-    rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (ground.code >= 0))
+    d, order = coverage.deliveries, coverage.order
+    rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (coverage.code >= 0))
     is_first = np.zeros(len(rows), np.bool_)
     # Rows that show one write have one key; UNKNOWN is below all writes.
-    order, same = ordered(ground.session[rows] * (len(ground.writes.op) - UNKNOWN) + shown[rows])
-    is_first[order[first_of_each(same)]] = True
+    by_write, same = ordered(coverage.session[rows] * (len(coverage.writes.op) - UNKNOWN) + shown[rows])
+    is_first[by_write[first_of_each(same)]] = True
     is_kept = is_first | (d.kind[rows] == BACKFILL) | (shown[rows] == UNKNOWN)
     rows = rows[is_kept]
-    code = ground.code[rows]
-    line, owner = _lines(ground, ground.unit[rows], ground.span[code])
+    code = coverage.code[rows]
+    line, owner = _lines(coverage, coverage.unit[rows], coverage.span[code])
     rows, code = rows[owner], code[owner]
-    before = ground.breaks.before(ground.unit[rows], code, rows)
+    before = coverage.breaks.before(coverage.unit[rows], code, rows)
     is_open = (before >= 0) & (d.kind[before] == OPEN) & (d.position[before] != NEVER)
     start, position = d.position[before], d.position[rows]
-    is_early = position < start if ground.contract.resume == "at" else position <= start
+    is_early = position < start if coverage.contract.resume == "at" else position <= start
     is_early &= is_open & (position != NEVER) & (d.kind[rows] == ROW) & (shown[rows] != UNKNOWN)
     is_over = (before >= 0) & is_kind(d.kind[before], ENDS)
     received = np.where(is_early, before, rows)
-    exclusive = ground.contract.closed == "<"
+    exclusive = coverage.contract.closed == "<"
     # A row of a backfill shows the state with which its session begins: no watermark below that contains it.
     is_state = is_open & (d.kind[rows] == BACKFILL)
     closing = np.where(is_state, np.where(position == NEVER, start, np.maximum(position, start)), position)
-    chain, at = ground.places(line, received, closing, above=exclusive)
-    until = ground.untils(line, chain, code, rows)
+    chain, at = coverage.places(line, received, closing, above=exclusive)
+    until = coverage.untils(line, chain, code, rows)
     write = shown[rows]
     is_unknown = write == UNKNOWN
     return CoverageEvents(
-        group=chain * max(1, len(ground.order.keys)) + code,
+        group=chain * max(1, len(order.keys)) + code,
         chain=chain,
         code=code,
         row=rows,
@@ -216,34 +216,34 @@ def _rows(ground: KeyCoverage, shown: Int64s) -> CoverageEvents:
         at=at,
         until=np.where(is_early | is_over | is_unknown, -1, until),
         write=write,
-        age=np.where(is_unknown, UNKNOWN, ground.order.age(np.maximum(write, 0))) if len(ground.writes.op) else write,
+        age=np.where(is_unknown, UNKNOWN, order.age(np.maximum(write, 0))) if len(coverage.writes.op) else write,
         is_delivered=d.kind[rows] == ROW,
         is_shown=np.ones(len(rows), np.bool_),
         moment=np.full(len(rows), -1, np.int64),
     )
 
 
-def _states(ground: KeyCoverage) -> CoverageEvents:
+def _states(coverage: KeyCoverage) -> CoverageEvents:
     """The states with which sessions begin: one coverage event for each opening and key, even of an unknown version."""
-    d = ground.deliveries
-    opens = ground.breaks.watched(np.flatnonzero((d.kind == OPEN) & (d.position != NEVER)))
-    owner, code = _meant(ground, opens)
+    d = coverage.deliveries
+    opens = coverage.breaks.watched(np.flatnonzero((d.kind == OPEN) & (d.position != NEVER)))
+    owner, code = _meant(coverage, opens)
     row = opens[owner]
-    is_after = ground.contract.resume == "after"
+    is_after = coverage.contract.resume == "after"
     position = d.position[row]
-    age = states_at(ground.order, ground.writes, code=code, position=position, with_it=is_after)
-    line, again = _lines(ground, ground.unit[row], ground.span[code])
+    age = states_at(coverage.order, coverage.writes, code=code, position=position, with_it=is_after)
+    line, again = _lines(coverage, coverage.unit[row], coverage.span[code])
     row, code, age, position = row[again], code[again], age[again], position[again]
-    chain, at = ground.places(line, row, position, above=is_after and ground.contract.closed == "<")
+    chain, at = coverage.places(line, row, position, above=is_after and coverage.contract.closed == "<")
     return CoverageEvents(
-        group=chain * max(1, len(ground.order.keys)) + code,
+        group=chain * max(1, len(coverage.order.keys)) + code,
         chain=chain,
         code=code,
         row=row,
         broken=row,
         at=at,
-        until=np.where(age == UNKNOWN, -1, ground.untils(line, chain, code, row)),
-        write=ground.order.writer(code, age),
+        until=np.where(age == UNKNOWN, -1, coverage.untils(line, chain, code, row)),
+        write=coverage.order.writer(code, age),
         age=age,
         is_delivered=np.zeros(len(row), np.bool_),
         is_shown=np.zeros(len(row), np.bool_),
@@ -251,28 +251,28 @@ def _states(ground: KeyCoverage) -> CoverageEvents:
     )
 
 
-def _meant(ground: KeyCoverage, opens: Int64s) -> tuple[Int64s, Int64s]:
+def _meant(coverage: KeyCoverage, opens: Int64s) -> tuple[Int64s, Int64s]:
     """The keys that each opening is about: pairs of a place in `opens` and a key of the source."""
-    d, keys = ground.deliveries, np.arange(len(ground.order.keys))
-    by_span = ordered(ground.span)[0]
-    spans = ground.span[by_span]
+    d, keys = coverage.deliveries, np.arange(len(coverage.order.keys))
+    by_span = ordered(coverage.span)[0]
+    spans = coverage.span[by_span]
     span = d.span[opens]
     is_one, is_part = d.key[opens] != NEVER, span >= 0
     first = np.where(is_part, np.searchsorted(spans, span), 0)
     stop = np.where(is_part, np.searchsorted(spans, span, side="right"), len(keys))
     owner, place = expand(first, np.where(is_one, first, stop))
-    one = np.flatnonzero(is_one & (ground.code[opens] >= 0))
+    one = np.flatnonzero(is_one & (coverage.code[opens] >= 0))
     code = by_span[place] if len(keys) else place
-    return np.append(owner, one), np.append(code, ground.code[opens[one]])
+    return np.append(owner, one), np.append(code, coverage.code[opens[one]])
 
 
-def _lines(ground: KeyCoverage, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
+def _lines(coverage: KeyCoverage, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
     """The lines that speak for keys of those units and partitions, and the input row of each: at most two per row."""
-    whole = ground.marks.line_of(unit, np.full(len(unit), WHOLE))
+    whole = coverage.marks.line_of(unit, np.full(len(unit), WHOLE))
     if not np.any(span >= 0):
         owner = np.flatnonzero(whole >= 0)
         return whole[owner], owner
-    part = np.where(span >= 0, ground.marks.line_of(unit, span), -1)
+    part = np.where(span >= 0, coverage.marks.line_of(unit, span), -1)
     line, owner = np.append(whole, part), np.tile(np.arange(len(unit)), 2)
     return line[line >= 0], owner[line >= 0]
 

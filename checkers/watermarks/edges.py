@@ -77,12 +77,12 @@ def watermark_edges(
     unit = units_of(deliveries, contract)
     marks = marks_of(deliveries, unit, is_cut_known=contract.cut != "unknown")
     order = key_order(writes, contract)
-    ground = KeyCoverage(deliveries, writes, contract, marks, order, unit)
-    seen = coverage_events(ground, shown_writes(deliveries, writes))
+    coverage = KeyCoverage(deliveries, writes, contract, marks, order, unit)
+    seen = coverage_events(coverage, shown_writes(deliveries, writes))
     runs = _runs(marks, seen)
     firsts = _firsts(deliveries, seen)
     into, out = _segments(marks, order, runs)
-    following = _told_elsewhere(marks, order, seen, elsewhere) if len(elsewhere) else NO_LINKS
+    following = _ordered_elsewhere(marks, order, seen, elsewhere) if len(elsewhere) else NO_LINKS
     entered = _entered(marks, firsts)
     missed = _missed(marks, firsts, runs) if contract.versions == "every" else NO_LINKS
     entered = _by_op(entered, writes)
@@ -173,13 +173,13 @@ def _segments(marks: Marks, order: KeyOrder, runs: _Runs) -> tuple[Links, Links]
     return into, out
 
 
-def _told_elsewhere(marks: Marks, order: KeyOrder, seen: CoverageEvents, elsewhere: Int64s) -> Links:
+def _ordered_elsewhere(marks: Marks, order: KeyOrder, seen: CoverageEvents, elsewhere: Int64s) -> Links:
     """Edges by theory of operation, 6: out of the last watermark that held a version to the next one's writer."""
-    told = order_by(order, elsewhere)
-    mine = take(seen, ~told.is_loose()[seen.code])
+    shown = order_by(order, elsewhere)
+    mine = take(seen, ~shown.is_loose()[seen.code])
     is_version = mine.write != UNKNOWN
-    age = np.where(is_version, told.age(np.where(is_version, mine.write, 0)), mine.age)
-    return _segments(marks, told, _runs(marks, replace(mine, age=age)))[1]
+    age = np.where(is_version, shown.age(np.where(is_version, mine.write, 0)), mine.age)
+    return _segments(marks, shown, _runs(marks, replace(mine, age=age)))[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,20 +230,20 @@ def _held_before(deliveries: Deliveries, seen: CoverageEvents, known: Int64s) ->
     result = np.full(len(known), NEVER)
     begins = np.flatnonzero(seen.moment >= 0)
     position = deliveries.position[seen.row[known]]
-    asked = np.flatnonzero(seen.is_shown[known] & (position != NEVER))
-    moment = moments(position[asked], with_it=True)
+    queried = np.flatnonzero(seen.is_shown[known] & (position != NEVER))
+    moment = moments(position[queried], with_it=True)
     # Usually no key had been held so early: sessions begin at few moments.
-    is_asked = _earliest(seen.moment[begins], seen.at[begins], moment) < seen.at[known[asked]]
-    asked, moment = asked[is_asked], moment[is_asked]
-    if not len(asked):
+    is_early = _earliest(seen.moment[begins], seen.at[begins], moment) < seen.at[known[queried]]
+    queried, moment = queried[is_early], moment[is_early]
+    if not len(queried):
         return result
     begins = begins[ascending(seen.group[begins], seen.moment[begins])]
     group = seen.group[begins]
     least = _least_to_come(codes(group), seen.at[begins])
-    wanted = seen.group[known[asked]]
+    wanted = seen.group[known[queried]]
     place = GroupIndex(group, seen.moment[begins]).place(wanted, moment)
     is_found = np.append(group, UNKNOWN)[place] == wanted
-    result[asked[is_found]] = least[place[is_found]]
+    result[queried[is_found]] = least[place[is_found]]
     return result
 
 

@@ -40,7 +40,7 @@ class Received:
 NOTHING_RECEIVED = empty(Received)
 
 
-def may_tell(contract: StreamContract) -> bool:
+def shows_order(contract: StreamContract) -> bool:
     """True if a stream of that contract shows the order of versions. Each watermark must be of one subscriber."""
     is_apart = contract.wm_scope in ("session", "subscriber")
     return is_apart and contract.versions == "every" and contract.order_key != "none"
@@ -50,9 +50,9 @@ def received(log: int, deliveries: Deliveries, writes: SourceWrites, contract: S
     """The versions that one log shows to the others. O(n log n)."""
     order = key_order(writes, contract)
     shown = shown_writes(deliveries, writes)
-    is_asked = order.is_loose()[order.code_of_write]
+    is_loose = order.is_loose()[order.code_of_write]
     rows = np.flatnonzero((deliveries.kind == ROW) & (shown != UNKNOWN))
-    rows = rows[is_asked[shown[rows]]]
+    rows = rows[is_loose[shown[rows]]]
     rows = rows[first_rows(deliveries.session[rows], shown[rows])]
     write, session = shown[rows], deliveries.session[rows]
     key = writes.key[write]

@@ -43,8 +43,10 @@ def may_read_as_of(source: Chunk) -> bool:
     except DAMAGE as problem:
         raise damaged(path, problem) from problem
     columns = [group.column(number) for number in range(group.num_columns)]
-    told = [column.statistics for column in columns if column.path_in_schema == "read_ts"]
-    return not all(each is not None and each.has_null_count and each.null_count == group.num_rows for each in told)
+    statistics = [column.statistics for column in columns if column.path_in_schema == "read_ts"]
+    return not all(
+        each is not None and each.has_null_count and each.null_count == group.num_rows for each in statistics
+    )
 
 
 def as_of(source: Source) -> tuple[Int64s, Int64s]:

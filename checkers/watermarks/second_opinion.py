@@ -28,7 +28,7 @@ _EXPECTED: Final = "expected: no dependency contradicts it"
 _BY_POSITION: Final = "expected: the stream keeps its positions, and these contradict what transactions saw"
 _OTHERWISE: Final = "expected: the rules found something else, which may change whose row it seems to be"
 _APART: Final = "expected: the graph judges what lies between restarts by itself"
-_UNTOLD: Final = "expected: the other opinion could not tell"
+_UNDECIDED: Final = "expected: the other opinion could not tell"
 
 
 def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | None:
@@ -41,10 +41,10 @@ def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | 
         return None
     found = {finding.anomaly for finding in graph.findings} | _observed(graph)
     seen = [one for one in rules.findings if one.anomaly in (*_ROWS, *_STATES)]
-    by_graph = {} if seen else {one.fingerprint: _told_by_graph(one, rules, why) for one in graph.findings}
-    by_rules = {} if found else {one.fingerprint: _told_by_rules(one, graph, why) for one in seen}
-    told = by_graph | by_rules
-    disputed = [one for one in (*graph.findings, *rules.findings) if told.get(one.fingerprint) == _DISPUTED]
+    by_graph = {} if seen else {one.fingerprint: _reason_of_graph(one, rules, why) for one in graph.findings}
+    by_rules = {} if found else {one.fingerprint: _reason_of_rules(one, graph, why) for one in seen}
+    reasons = by_graph | by_rules
+    disputed = [one for one in (*graph.findings, *rules.findings) if reasons.get(one.fingerprint) == _DISPUTED]
     return Judgement(
         checker=CHECKER,
         findings=tuple(_finding(one) for one in disputed),
@@ -66,33 +66,33 @@ def _observed(graph: Judgement) -> set[str]:
     return set(_OF_GRAPH).intersection(observed if isinstance(observed, dict) else ())
 
 
-def _told_by_graph(finding: Finding, rules: Judgement, why: Why) -> str:
+def _reason_of_graph(finding: Finding, rules: Judgement, why: Why) -> str:
     if finding.anomaly not in _OF_GRAPH:
         return _BY_POSITION
     if rules.findings:
         return _OTHERWISE
     if any(name in rules.unknown for name in _ROWS):
-        return _UNTOLD
+        return _UNDECIDED
     return why(finding) or _DISPUTED
 
 
-def _told_by_rules(finding: Finding, graph: Judgement, why: Why) -> str:
+def _reason_of_rules(finding: Finding, graph: Judgement, why: Why) -> str:
     if finding.anomaly not in _OF_RULES:
         return _EXPECTED
     components = graph.facts.get("components", 0)
     if graph.unknown or not isinstance(components, int) or components > COMPONENTS:  # Beyond that, not all have a name.
-        return _UNTOLD
+        return _UNDECIDED
     if "generations" in graph.facts:
         return _APART
     return why(finding) or _DISPUTED
 
 
-def _by_name(findings: tuple[Finding, ...] | list[Finding], told: dict[str, str]) -> dict[str, Json]:
+def _by_name(findings: tuple[Finding, ...] | list[Finding], reasons: dict[str, str]) -> dict[str, Json]:
     """The reason by anomaly; of several examples a dispute comes first."""
     result: dict[str, Json] = {}
     for one in sorted(findings, key=lambda one: one.anomaly):
-        if one.fingerprint in told and result.get(one.anomaly) != _DISPUTED:
-            result[one.anomaly] = told[one.fingerprint]
+        if one.fingerprint in reasons and result.get(one.anomaly) != _DISPUTED:
+            result[one.anomaly] = reasons[one.fingerprint]
     return result
 
 

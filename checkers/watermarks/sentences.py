@@ -8,7 +8,7 @@ from typing import Final
 from checkers.graph.classes import Cycle
 from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME
 from checkers.transactions.sentences import Explainer, Name
-from checkers.watermarks.components import Told
+from checkers.watermarks.components import ShownCycle
 from checkers.watermarks.cycles.steps import THROUGH, Step
 from checkers.watermarks.numbering import Watermarks
 from harness.core.columns import NEVER
@@ -18,13 +18,13 @@ from harness.core.verdict import Step as Shown
 CHECKER: Final = "watermark-graph"
 
 
-def _folded(told: Told) -> Told:
+def _folded(cycle: ShownCycle) -> ShownCycle:
     """The same cycle, with successive steps along one chain folded into one step.
 
     A subscriber that never gets a row has a chain of hundreds of watermarks from the first that lacks it to the last.
     """
     steps, kept = list[Step](), list[int]()
-    for at, step in enumerate(told.loop.steps):
+    for at, step in enumerate(cycle.loop.steps):
         before = steps[-1] if steps else None
         is_on = before is not None and before.kind == step.kind == CHAIN and before.chain == step.chain
         if before is not None and is_on and before.marks[-1] == step.marks[0]:
@@ -33,10 +33,10 @@ def _folded(told: Told) -> Told:
             steps.append(step)
             kept.append(at)
     return replace(
-        told,
-        loop=replace(told.loop, steps=tuple(steps)),
-        nodes=tuple(told.nodes[at] for at in kept),
-        is_mark=tuple(told.is_mark[at] for at in kept),
+        cycle,
+        loop=replace(cycle.loop, steps=tuple(steps)),
+        nodes=tuple(cycle.nodes[at] for at in kept),
+        is_mark=tuple(cycle.is_mark[at] for at in kept),
     )
 
 
@@ -46,27 +46,27 @@ class CycleExplainer:
     def __init__(self, explainer: Explainer, marks: Watermarks, subscribers: Sequence[str], name: Name) -> None:
         self._explainer, self._marks, self._subscribers, self._name = explainer, marks, subscribers, name
 
-    def finding(self, told: Told) -> Finding:
+    def finding(self, cycle: ShownCycle) -> Finding:
         """The finding of a cycle."""
-        whole, told = told, _folded(told)
-        steps = told.loop.steps
-        following = [*told.nodes[1:], told.nodes[0]]
+        whole, cycle = cycle, _folded(cycle)
+        steps = cycle.loop.steps
+        following = [*cycle.nodes[1:], cycle.nodes[0]]
         before = [steps[-1], *steps[:-1]]
         shown = []
         for at, step in enumerate(steps):
-            labels = self._label(step, steps[at - 1], told, at), self._label_after(step, told, at, following[at])
-            shown.append(self._shown(step, before[at], labels, (told.nodes[at], following[at])))
-        ops = tuple(dict.fromkeys(op for op, is_mark in zip(told.nodes, told.is_mark, strict=True) if not is_mark))
+            labels = self._label(step, steps[at - 1], cycle, at), self._label_after(step, cycle, at, following[at])
+            shown.append(self._shown(step, before[at], labels, (cycle.nodes[at], following[at])))
+        ops = tuple(dict.fromkeys(op for op, is_mark in zip(cycle.nodes, cycle.is_mark, strict=True) if not is_mark))
         marks = list(dict.fromkeys(mark for step in steps for mark in step.marks))
         events = {int(self._marks.seq[mark]) for mark in marks} | {step.row for step in steps if step.row >= 0}
         passed = dict.fromkeys(mark for step in whole.loop.steps for mark in step.marks)
-        facts = (told.loop.anomaly, ops, list(map(self.mark, passed)), [step.kind for step in whole.loop.steps])
+        facts = (cycle.loop.anomaly, ops, list(map(self.mark, passed)), [step.kind for step in whole.loop.steps])
         return Finding(
             fingerprint=blake2b(repr(facts).encode(), digest_size=8).hexdigest(),
-            anomaly=told.loop.anomaly,
+            anomaly=cycle.loop.anomaly,
             checker=CHECKER,
-            sentence=f"{'; '.join(step.sentence for step in shown)}. {self._conclusion(told)}",
-            count=told.count,
+            sentence=f"{'; '.join(step.sentence for step in shown)}. {self._conclusion(cycle)}",
+            count=cycle.count,
             ops=ops,
             events=tuple(sorted(events)),
             cycle=tuple(shown),
@@ -77,16 +77,16 @@ class CycleExplainer:
         position, who = int(self._marks.position[mark]), self._subscribers[int(self._marks.subscriber[mark])]
         return f"W {who}/{position if position != NEVER else f'#{self._marks.seq[mark]}'}"
 
-    def _label(self, step: Step, before: Step, told: Told, at: int) -> str:
-        if not told.is_mark[at]:
-            return f"T{told.nodes[at]}"
+    def _label(self, step: Step, before: Step, cycle: ShownCycle, at: int) -> str:
+        if not cycle.is_mark[at]:
+            return f"T{cycle.nodes[at]}"
         return self._of_node(step.marks[:1] or before.marks[-1:])
 
-    def _label_after(self, step: Step, told: Told, at: int, node: int) -> str:
-        following = (at + 1) % len(told.nodes)
-        if not told.is_mark[following]:
+    def _label_after(self, step: Step, cycle: ShownCycle, at: int, node: int) -> str:
+        following = (at + 1) % len(cycle.nodes)
+        if not cycle.is_mark[following]:
             return f"T{node}"
-        after = told.loop.steps[following]
+        after = cycle.loop.steps[following]
         return self._of_node(after.marks[:1] or step.marks[-1:])
 
     def _of_node(self, marks: tuple[int, ...]) -> str:
@@ -101,8 +101,8 @@ class CycleExplainer:
             return Shown(source=labels[0], target=labels[1], relation="realtime", sentence=sentence)
         # The explainer explains whole cycles of operations: here a cycle of two steps, of which the first is used.
         other = REALTIME if step.kind != REALTIME else PROCESS
-        told = self._explainer.cycle("", 1, Cycle(ends, (step.kind, other))).cycle[0]
-        return Shown(source=labels[0], target=labels[1], relation=told.relation, sentence=told.sentence)
+        explained = self._explainer.cycle("", 1, Cycle(ends, (step.kind, other))).cycle[0]
+        return Shown(source=labels[0], target=labels[1], relation=explained.relation, sentence=explained.sentence)
 
     def _through(self, step: Step, ends: tuple[int, int]) -> str:
         if not step.marks:
@@ -145,10 +145,10 @@ class CycleExplainer:
     def _deleted(self, step: Step) -> str:
         return f"a delete of {self._name(step.key)}"
 
-    def _conclusion(self, told: Told) -> str:
-        chains = told.loop.chains()
+    def _conclusion(self, cycle: ShownCycle) -> str:
+        chains = cycle.loop.chains()
         whose = (
             "the cut of one subscriber is inconsistent" if chains <= 1 else f"{chains} chains of watermarks disagree"
         )
-        aside = " The operations alone have a cycle there, too." if told.is_secondary else ""
+        aside = " The operations alone have a cycle there, too." if cycle.is_secondary else ""
         return f"So each of these comes before itself: {whose}.{aside}"

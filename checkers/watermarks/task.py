@@ -30,7 +30,7 @@ from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.check import summary as partition_summary
 from checkers.transactions.partition import Share, infer
 from checkers.transactions.register_order import Order
-from checkers.watermarks.blocks import blocks, by_marks, edges_of, inner_edges, once, repeated, words_of
+from checkers.watermarks.blocks import blocks, by_marks, edges_of, inner_edges, once, packed, repeated
 from checkers.watermarks.edges import Links, once_each
 from checkers.watermarks.nodes import marks_of, units_of
 from checkers.watermarks.numbering import Contents, Numbering, Watermarks, watermarks
@@ -108,9 +108,9 @@ class Pairs:
     mark: Int32s
 
     @classmethod
-    def of(cls, words: Int64s) -> "Pairs":
+    def of(cls, pairs: Int64s) -> "Pairs":
         """The pairs of packed int64 (checkers/watermarks/blocks.py)."""
-        return cls((words & 0xFFFFFFFF).astype(np.int32), (words >> 32).astype(np.int32))
+        return cls((pairs & 0xFFFFFFFF).astype(np.int32), (pairs >> 32).astype(np.int32))
 
 
 def _of_pairs(pairs: Pairs) -> tuple[Callable[..., Pairs], tuple[object, ...]]:
@@ -203,7 +203,7 @@ def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Noted[Inf
     return _noted(replace(inference, edges=renumbered, implicit=implicit))
 
 
-def asked(item: Derived, *, places: Placed) -> Noted[Inference, PartitionSummary]:
+def required(item: Derived, *, places: Placed) -> Noted[Inference, PartitionSummary]:
     """The edges of one log that certificates need."""
     return _noted(numbered(item, places=places, is_whole=False))
 
@@ -291,17 +291,17 @@ def _condensed(
     loose_count = int(np.count_nonzero(is_loose))
     return _Condensed(
         # Distinct in each part already: less memory until all parts are there.
-        into=once(words_of(edges.into)),
-        out=once(words_of(edges.out)),
-        new=words_of(edges.new),
+        into=once(packed(edges.into)),
+        out=once(packed(edges.out)),
+        new=packed(edges.new),
         contents=Contents.of(edges),
         orders=Counter(edges.order.counts),
         loose_count=loose_count,
     )
 
 
-def _pairs_once(words: Int64s) -> Pairs:
-    return Pairs.of(once(words))
+def _pairs_once(pairs: Int64s) -> Pairs:
+    return Pairs.of(once(pairs))
 
 
 def _came(links: Links, deliveries: Deliveries) -> Int64s:

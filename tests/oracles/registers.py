@@ -1,4 +1,4 @@
-"""The slow, obvious twin of the check of registers: plain loops over operations, all pairs of versions, all cycles."""
+"""Independent on purpose: the slow, obvious twin of the check of registers. Plain loops, all pairs of versions, all cycles."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The names of all canonical cycles through watermarks, by trying every one: for graphs of a few transactions.
+"""Independent on purpose: the names of all canonical cycles through watermarks, by trying every one; for few nodes.
 
 A *step* leads from one transaction to another: a client's edge, or a way through watermarks, which counts for nothing
 but the chains that it passes, and for its last edge: an out edge stands beside a client's rw as a second rw.

@@ -1,4 +1,4 @@
-"""The slow, obvious definition of the watermark graph: each watermark is a reader, with every edge that it implies.
+"""Independent on purpose: the watermark graph by definition. Each watermark is a reader with all edges that follow.
 
 Plain loops over events; times are places in the log. What one watermark contains is a set of versions, and what it
 covers a set of keys. Where the definition leaves a choice:

@@ -72,7 +72,7 @@ def told(registers: Registers) -> Bools:
     return result
 
 
-def all_in_real_time(registers: Registers, is_told: Bools) -> Pairs:
+def all_in_real_time(registers: Registers, is_included: Bools) -> Pairs:
     """One before another, as who left the one ended before who met the other began."""
     touches, first, last = registers.rows.touches, registers.first.tolist(), registers.last.tolist()
     return {
@@ -80,17 +80,17 @@ def all_in_real_time(registers: Registers, is_told: Bools) -> Pairs:
         for one in rows(registers, is_ok=True)
         for other in rows(registers, is_ok=False)
         if registers.touch_code[one] == registers.touch_code[other] and touches.after[one] <= touches.op[other]
-        if last[one] != first[other] and is_told[last[one]] and is_told[first[other]]
+        if last[one] != first[other] and is_included[last[one]] and is_included[first[other]]
     }
 
 
-def all_by_process(registers: Registers, is_told: Bools) -> Pairs:
+def all_by_process(registers: Registers, is_included: Bools) -> Pairs:
     """From what a process left to what it met the next time, unless it did both at once."""
     touches, result = registers.rows.touches, Pairs()
     newest: dict[tuple[int, int], int] = {}
     for row in sorted(rows(registers, is_ok=True), key=lambda row: int(touches.op[row])):
         first, last = int(registers.first[row]), int(registers.last[row])
-        if not (is_told[first] and is_told[last]):
+        if not (is_included[first] and is_included[last]):
             continue
         before = newest.get((int(touches.process[row]), int(registers.touch_code[row])))
         newest[int(touches.process[row]), int(registers.touch_code[row])] = row
@@ -126,12 +126,12 @@ def test_each_source_orders_what_all_pairs_show(seed: int) -> None:
     made = drawn(draw)
     note("\n".join(map(str, made)))
     registers = registers_of(made)
-    for is_told in (told(registers), np.ones(registers.size, np.bool_)):
-        every = all_in_real_time(registers, is_told)
-        kept = pairs(by_real_time(registers, is_told))
+    for is_included in (told(registers), np.ones(registers.size, np.bool_)):
+        every = all_in_real_time(registers, is_included)
+        kept = pairs(by_real_time(registers, is_included))
         assert kept <= every
         assert every <= reached(kept)
-        assert pairs(by_process(registers, is_told)) == all_by_process(registers, is_told)
+        assert pairs(by_process(registers, is_included)) == all_by_process(registers, is_included)
     assert pairs(by_reads(registers)) == all_by_reads(registers)
     commits, every = pairs(by_commits(registers)), all_by_commits(registers)
     assert commits <= every
@@ -178,10 +178,10 @@ def test_a_source_counts_where_no_circle_comes_of_it(seed: int) -> None:
     known, circles = expected(registers, order)
     assert pairs(found.given) == known
     assert sorted((circle.source, sorted(circle.versions.tolist())) for circle in found.cycles) == circles
-    is_told = told(registers)
-    by_time = pairs(by_process(registers, is_told)) if order.process is Trust.TIMED else set()
+    is_included = told(registers)
+    by_time = pairs(by_process(registers, is_included)) if order.process is Trust.TIMED else set()
     assert pairs(found.process) == by_time
-    by_time = pairs(by_real_time(registers, is_told)) if order.real_time is Trust.TIMED else set()
+    by_time = pairs(by_real_time(registers, is_included)) if order.real_time is Trust.TIMED else set()
     assert pairs(found.real_time) == by_time
 
 

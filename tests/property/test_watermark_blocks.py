@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checkers.columns.blocks import Block, by_part
-from checkers.watermarks.blocks import blocks, by_marks, edges_of, once, repeated, words_of
+from checkers.watermarks.blocks import blocks, by_marks, edges_of, once, packed, repeated
 from checkers.watermarks.edges import Links, WatermarkEdges, watermark_edges
 from harness.core.columns import Deliveries, Int64s, SourceWrites
 from tests.amount import FIRST_SEED, count
@@ -29,7 +29,7 @@ def rows_of(parts: list[Links]) -> list[tuple[int, ...]]:
 
 def torn(found: list[WatermarkEdges]) -> list[int]:
     """The watermarks that newly contain two keys of one operation, from what the blocks newly contain."""
-    return joined(repeated, [words_of(each.new) for each in found], len(found[0].marks.rows))
+    return joined(repeated, [packed(each.new) for each in found], len(found[0].marks.rows))
 
 
 def joined(work: Callable[[Int64s], Int64s], parts: list[Int64s], count: int) -> list[int]:
@@ -70,7 +70,7 @@ def test_blocks_have_the_edges_of_the_whole(kind: str) -> None:
                 ([each.into for each in found], whole.into),
                 ([each.out for each in found], whole.out),
             ):
-                assert joined(once, [words_of(each) for each in of_blocks], len(whole.marks.rows)) == words(links)
+                assert joined(once, [packed(each) for each in of_blocks], len(whole.marks.rows)) == words(links)
             is_torn = torn(found)
             assert is_torn == torn_by_definition(whole, source)
             counts = sum((order_counts(each) for each in found), start=np.zeros(3, np.int64))

@@ -22,7 +22,7 @@ from checkers.watermarks.check import Options, check
 from checkers.watermarks.cycles.classes import classes
 from checkers.watermarks.cycles.steps import NAMES, implies, name_of
 from checkers.watermarks.edges import node_pairs
-from checkers.watermarks.order_elsewhere import agreed, may_tell, places, received
+from checkers.watermarks.order_elsewhere import agreed, places, received, shows_order
 from checkers.watermarks.task import Derived, Placed, numbered
 from harness.core.columns import NEVER, WATERMARK
 from harness.core.verdict import Finding, Judgement
@@ -114,7 +114,9 @@ def pairs_by_log(one: World) -> set[tuple[int, int]]:
     source = source_of(list(one.writes))
     names = sorted({event.subscriber for event in one.log})
     logs = {name: deliveries_of([event for event in one.log if event.subscriber == name]) for name in names}
-    told = agreed([received(name, log, source, one.contract) for name, log in logs.items() if may_tell(one.contract)])
+    told = agreed(
+        [received(name, log, source, one.contract) for name, log in logs.items() if shows_order(one.contract)]
+    )
     marks = [event.subscriber for event in one.log if event.kind == WATERMARK]
     base, result = max((w.op for w in one.writes), default=-1) + 1, set[tuple[int, int]]()
     for name, log in logs.items():

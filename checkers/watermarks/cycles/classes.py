@@ -51,7 +51,7 @@ def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
     return found
 
 
-def is_circular(component: Component) -> bool:
+def has_client_cycle(component: Component) -> bool:
     """True if the clients' operations alone have a cycle there."""
     return bool(_Graph(component, WW | WR | RW | PROCESS | REALTIME).cyclic(WW | WR | RW))
 

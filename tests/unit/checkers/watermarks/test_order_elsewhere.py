@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.watermarks.order_elsewhere import Received, agreed, may_tell, places, received
+from checkers.watermarks.order_elsewhere import Received, agreed, places, received, shows_order
 from harness.core.columns import NEVER, SourceWrites
 from tests.stream_language import deliveries_of, events, source_of, writes
 from tests.unit.checkers.stream_cases import contract
@@ -78,12 +78,12 @@ def test_a_key_on_which_they_disagree_has_no_order(logs: tuple[str, ...]) -> Non
 
 
 def test_only_some_streams_may_tell() -> None:
-    assert may_tell(contract(**LOOSE))
-    assert may_tell(contract(wm_scope="subscriber", order_key="key"))
-    assert not may_tell(contract(order_key="none"))
-    assert not may_tell(contract(versions="latest"))
-    assert not may_tell(contract(wm_scope="partition"))
-    assert not may_tell(contract(wm_scope="global"))
+    assert shows_order(contract(**LOOSE))
+    assert shows_order(contract(wm_scope="subscriber", order_key="key"))
+    assert not shows_order(contract(order_key="none"))
+    assert not shows_order(contract(versions="latest"))
+    assert not shows_order(contract(wm_scope="partition"))
+    assert not shows_order(contract(wm_scope="global"))
 
 
 MISSING = "0 ax1 @1; 1 ax2 ay3 @2; s1 open@0 x=1@1 x=2@2 y=3@2.1 w@2; s2 open@0 x=1@1 y=3@2.1 w@2"
