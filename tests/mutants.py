@@ -61,6 +61,8 @@ RULES = {
     "checkers/transactions/key_rows.py": ["tests/unit/checkers/engine/test_wire.py"],
     "checkers/graph/certificate.py": ["tests/unit/checkers/graph/test_certificate.py", *BOTH],
     "checkers/transactions/check.py": BOTH,
+    "checkers/transactions/uncertified.py": BOTH,
+    "checkers/history/longest.py": BOTH,
     "checkers/graph/edges.py": ["tests/unit/checkers/graph/test_edges.py", *BOTH],
     "checkers/graph/paths.py": ["tests/unit/checkers/graph/test_paths.py", "tests/property/test_graph.py", *BOTH],
     "checkers/graph/search.py": ["tests/property/test_graph.py", *BOTH],

@@ -56,10 +56,6 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "nobody asks for the key behind the last",
     (
         "checkers/transactions/list_versions.py",
-        "self.longest >= 0  ->  self.longest > 0",
-    ): "list 0 begins at 0, as what is not there does",
-    (
-        "checkers/transactions/list_versions.py",
         "_find_writers: self.slots.count + 1  ->  self.slots.count + 2",
     ): "nobody asks for the slot between",
     (
@@ -68,18 +64,12 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "nobody asks for the slot between",
     (
         "checkers/graph/edges.py",
-        "max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 1  ->  "
-        "max(self.reader_group.max(initial=-1), self.writer_group.max(initial=-1)) + 2",
+        "max(self.readers.group.max(initial=-1), self.writers.group.max(initial=-1)) + 1  ->  "
+        "max(self.readers.group.max(initial=-1), self.writers.group.max(initial=-1)) + 2",
     ): "a number between two groups is nobody's",
-    ("checkers/graph/search.py", "np.iinfo(np.int64).min  ->  np.iinfo(np.int64).max"): "no process has either number",
     (
-        "checkers/graph/search.py",
-        "before >= count * steps.layers  ->  before > count * steps.layers",
-    ): "the first moment leads on from nobody: whoever ends, ends after the first operation began",
-    ("checkers/graph/search.py", "self.layers + 1  ->  self.layers + 2"): COST,
-    (
-        "checkers/graph/search.py",
-        "len(self.source) <= _PATH_EDGES  ->  len(self.source) < _PATH_EDGES",
+        "checkers/graph/paths.py",
+        "len(self.steps.source) <= _PATH_EDGES  ->  len(self.steps.source) < _PATH_EDGES",
     ): COST,
     ("checkers/transactions/register_edges.py", "readers.count[group] > 0  ->  readers.count[group] >= 0"): COST,
     (
@@ -125,54 +115,19 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "met >= 0  ->  met > 0",
     ): "before the first operation began nobody had ended, so what only it met comes after nothing",
     (
-        "checkers/graph/search.py",
-        "len(self.source) <= _PATH_EDGES  ->  len(self.source) > _PATH_EDGES",
+        "checkers/graph/paths.py",
+        "len(self.steps.source) <= _PATH_EDGES  ->  len(self.steps.source) > _PATH_EDGES",
     ): "the same classes are found; the example of one may be longer, and a large graph costs more",
     (
         "checkers/transactions/check.py",
         "set(models.ruled_out([finding.anomaly])) <= broken  ->  set(models.ruled_out([finding.anomaly])) < broken",
     ): "the cycle that it restates is of a class that rules out more",
-    ("checkers/graph/search.py", "8 + high - low  ->  8 + high + low"): COST,
+    ("checkers/graph/paths.py", "8 + high - low  ->  8 + high + low"): COST,
     (
-        "checkers/graph/search.py",
-        "nodes is not None or margin >= count  ->  nodes is not None and margin >= count",
-    ): COST,
-    (
-        "checkers/graph/search.py",
-        "(low <= from_) & (from_ <= high) & (low <= to) & (to <= high)  ->  "
-        "(low <= from_) & (from_ <= high) & (low <= to) | (to <= high)",
-    ): COST,
-    (
-        "checkers/graph/search.py",
-        "WRITES[order] & TIMED  ->  WRITES[order] | TIMED",
-    ): "what else is tried gives cycles of other names, which are not shown",
-    (
-        "checkers/graph/search.py",
-        "node < count * steps.layers  ->  node <= count * steps.layers",
-    ): "to the first moment nobody leads: whoever ends, ends after the first operation began",
-    (
-        "checkers/graph/search.py",
-        "graph.kinds & missed  ->  graph.kinds | missed",
-    ): "who came by another edge may go on without rw anyway: such a way is no shorter, and is found after the other",
-    ("checkers/graph/search.py", "margin >= count  ->  margin > count"): COST,
-    (
-        "checkers/graph/search.py",
-        "(low <= from_) & (from_ <= high) & (low <= to)  ->  (low <= from_) & (from_ <= high) | (low <= to)",
-    ): COST,
-    ("checkers/graph/search.py", "(low <= from_) & (from_ <= high)  ->  (low <= from_) | (from_ <= high)"): COST,
-    ("checkers/graph/search.py", "to <= high  ->  to < high"): COST,
-    ("checkers/graph/search.py", "low <= from_  ->  low < from_"): COST,
-    ("checkers/graph/search.py", "from_ <= high  ->  from_ < high"): COST,
-    (
-        "checkers/graph/search.py",
+        "checkers/graph/paths.py",
         "target - source  ->  target + source",
     ): "others are tried first: the same classes are found, and the example of one may be longer",
-    (
-        "checkers/graph/search.py",
-        "node >= count  ->  node > count",
-    ): "a way to the first operation by rw has another name, so it is not shown; the one that begins there is",
-    ("checkers/graph/search.py", "low <= to  ->  low < to"): COST,
-    ("checkers/graph/search.py", "if not len(edges):\n    return  ->  pass"): COST,
+    ("checkers/graph/paths.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/graph/certificate.py",
         "np.concatenate((moment[source[is_unmet]], moment[past])) + 1  ->  "
@@ -183,8 +138,8 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ("checkers/graph/certificate.py", "if not late.any():\n    break  ->  pass"): COST,
     (
         "checkers/graph/certificate.py",
-        "writer_base + tail.writer  ->  writer_base - tail.writer",
-    ): "the tail's edges that real time implies are made, and then left out like any other's: only the cost differs",
+        "writer_base + writers.op  ->  writer_base - writers.op",
+    ): "the implicit edges that real time implies are made, and then left out like any other's: only the cost differs",
     (
         "checkers/graph/certificate.py",
         "due > moment[target[active]]  ->  due >= moment[target[active]]",
@@ -310,7 +265,7 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "a number between is no version's",
     (
         "checkers/transactions/list_anomalies.py",
-        "_disordered: len(rows.append_op) + 1  ->  len(rows.append_op) + 2",
+        "_disordered: len(rows.appends.op) + 1  ->  len(rows.appends.op) + 2",
     ): "there is room for one append more, which nobody asks for",
     (
         "checkers/columns/runs.py",
@@ -343,11 +298,11 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "nobody asks for the bound behind the last",
     ("checkers/graph/certificate.py", "known.last // slice_ids + 1  ->  known.last // slice_ids + 2"): COST,
     (
-        "checkers/transactions/check.py",
-        "known.last // options.slice_ids + 1  ->  known.last // options.slice_ids + 2",
+        "checkers/transactions/uncertified.py",
+        "known.last // slice_ids + 1  ->  known.last // slice_ids + 2",
     ): COST,
     (
-        "checkers/transactions/check.py",
-        "known.last // options.slice_ids + 1  ->  known.last // options.slice_ids",
+        "checkers/transactions/uncertified.py",
+        "known.last // slice_ids + 1  ->  known.last // slice_ids",
     ): "threads do not ask how many slices there are; Spark, whose tests are not among those of a mutant, fails with 0",
 }

@@ -1,4 +1,4 @@
-"""Independent on purpose: the slow, obvious twin of the check of registers. Plain loops, all pairs of versions, all cycles."""
+"""Independent on purpose: the slow, obvious twin of the check of registers. Plain loops, all pairs, all cycles."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Independent on purpose: True if a serial order explains a history, by trying all of them, for up to six transactions."""
+"""Independent on purpose: True if a serial order explains a history of up to six transactions. Tries all orders."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""Independent on purpose: the slow, obvious twin of the check of transactions. Plain loops over operations, all edges, all simple cycles."""
+"""Independent on purpose: the slow, obvious twin of the check of transactions. Plain loops, all edges, all cycles."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Independent on purpose: all edges of watermarks by definition, where a session begins with the state of the source at its start.
+"""Independent on purpose: all edges of watermarks by definition, where sessions begin with the state of the source.
 
 The definition of tests/oracles/watermark_graph.py takes that state from what the subscriber had received. Positions
 tell it as well, for any subscriber: the newest version of each key up to there.

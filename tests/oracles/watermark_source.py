@@ -1,4 +1,4 @@
-"""Independent on purpose: what the definition of the watermark graph knows of a source: its types, Committed*, and the client's edges.
+"""Independent on purpose: all that the definition of the watermark graph needs: types, Committed*, client's edges.
 
 A *version* is the place of a write among the writes of the world.
 """
