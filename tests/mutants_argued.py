@@ -124,10 +124,10 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "the cycle that it restates is of a class that rules out more",
     ("checkers/graph/paths.py", "8 + high - low  ->  8 + high + low"): COST,
     (
-        "checkers/graph/paths.py",
+        "checkers/graph/search.py",
         "target - source  ->  target + source",
     ): "others are tried first: the same classes are found, and the example of one may be longer",
-    ("checkers/graph/paths.py", "if not len(edges):\n    return  ->  pass"): COST,
+    ("checkers/graph/search.py", "if not len(edges):\n    return  ->  pass"): COST,
     (
         "checkers/graph/certificate.py",
         "np.concatenate((moment[source[is_unmet]], moment[past])) + 1  ->  "
