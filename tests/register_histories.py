@@ -3,7 +3,7 @@
 import json
 from random import Random
 
-from checkers.linearizability.deeds import Deed
+from checkers.linearizability.deeds import RegisterOp
 from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.record import Complete, Evidence, Invoke, Json
 from tests.oracles.linearizability import IMPOSSIBLE, apply
@@ -17,20 +17,22 @@ KINDS = {
 INITIAL: dict[str, object] = {"register": 0, "cas-register": 0, "mutex": "free", "key-value": ""}
 
 
-def correct(draw: Random, model: str, *, count: int = 7, processes: int = 4, is_unique: bool = False) -> list[Deed]:
+def correct(
+    draw: Random, model: str, *, count: int = 7, processes: int = 4, is_unique: bool = False
+) -> list[RegisterOp]:
     """A linearizable history. What is unclear takes effect somewhere behind its invocation, or never."""
     state = INITIAL[model]
     deeds = []
     for number, (call, end, moment) in enumerate(sorted(_intervals(draw, count, processes), key=lambda each: each[2])):
         f = draw.choice(KINDS[model])
         asked = _asked(draw, f, number + 1 if is_unique else draw.randrange(3))
-        deed = Deed(call, end, call, 0, OK, f, json.dumps(asked), "null", call, end)
+        deed = RegisterOp(call, end, call, 0, OK, f, json.dumps(asked), "null", call, end)
         outcome = draw.choices((OK, FAIL, INFO), (7, 1, 2))[0]
-        after = apply(state, deed._replace(answered=json.dumps(state)))
+        after = apply(state, deed._replace(result=json.dumps(state)))
         if outcome == OK and after is IMPOSSIBLE:
             outcome = FAIL
         if outcome == OK:
-            deed = deed._replace(answered=json.dumps(state) if f in {"read", "get"} else "null")
+            deed = deed._replace(result=json.dumps(state) if f in {"read", "get"} else "null")
         if outcome != FAIL and after is not IMPOSSIBLE and (outcome == OK or draw.random() < 0.5):
             state = after
         is_open = outcome != OK
@@ -39,15 +41,15 @@ def correct(draw: Random, model: str, *, count: int = 7, processes: int = 4, is_
     return sorted(deeds)
 
 
-def spoiled(draw: Random, deeds: list[Deed]) -> list[Deed]:
+def spoiled(draw: Random, deeds: list[RegisterOp]) -> list[RegisterOp]:
     """The same history with some answers changed: another value, a failure where something happened, or the reverse."""
     result = []
     for deed in deeds:
         if draw.random() < 0.5:
             if deed.f in {"read", "get"} and deed.outcome == OK:
-                values = [other.answered for other in deeds if other.f == deed.f and other.outcome == OK]
+                values = [other.result for other in deeds if other.f == deed.f and other.outcome == OK]
                 values += [json.dumps(number) for number in range(4)] if deed.f == "read" else []
-                deed = deed._replace(answered=draw.choice(values))  # noqa: PLW2901
+                deed = deed._replace(result=draw.choice(values))  # noqa: PLW2901
             elif deed.f not in {"read", "get"}:
                 end = deed.call + 1 if deed.end == NEVER else deed.end
                 deed = draw.choice(  # noqa: PLW2901
@@ -57,7 +59,7 @@ def spoiled(draw: Random, deeds: list[Deed]) -> list[Deed]:
     return result
 
 
-def records(lives: dict[Json, list[Deed]]) -> list[Evidence]:
+def records(lives: dict[Json, list[RegisterOp]]) -> list[Evidence]:
     """The same operations as a run records them, in order; those of one key follow those of another."""
     told: list[Evidence] = []
     index = 0
@@ -70,13 +72,13 @@ def records(lives: dict[Json, list[Deed]]) -> list[Evidence]:
         for _, what, deed in events:
             if what == "call":
                 numbers[deed.op] = index
-                told.append(Invoke(index, 0, 0, index, deed.f, [key, json.loads(deed.asked)]))
+                told.append(Invoke(index, 0, 0, index, deed.f, [key, json.loads(deed.argument)]))
                 index += 1
             else:
-                value = deed.answered if deed.f in {"read", "get"} else deed.asked
+                value = deed.result if deed.f in {"read", "get"} else deed.argument
                 told.append(Complete(numbers[deed.op], 0, "ok", [key, json.loads(value)]))
         failed = [deed for deed in deeds if deed.outcome == FAIL]
-        told += [Complete(numbers[deed.op], 0, "fail", [key, json.loads(deed.asked)]) for deed in failed]
+        told += [Complete(numbers[deed.op], 0, "fail", [key, json.loads(deed.argument)]) for deed in failed]
     return told
 
 

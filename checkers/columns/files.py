@@ -1,16 +1,81 @@
-"""Damage of a history's files, as every check reports it."""
+"""Parquet files of a history: each reader compares checksums, and damage is one HistoryError that names the file."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from harness.core.errors import HistoryError
 
 DAMAGE: Final = (OSError, KeyError, pa.ArrowException)
 
 
-def damaged(path: Path, problem: Exception) -> HistoryError:
+def damaged(path: Path | str, problem: Exception) -> HistoryError:
     """The error to raise if a file of a history cannot be read."""
     line = (str(problem).splitlines() or [type(problem).__name__])[0]
     return HistoryError(f"{path}: cannot be read ({line}); if its run has a journal, remove it and check again")
+
+
+@contextmanager
+def reading(path: Path | str, *also: type[Exception]) -> Iterator[None]:
+    """Turn damage of that file or folder into a HistoryError; `also` are errors that its values can cause."""
+    try:
+        yield
+    except (*DAMAGE, *also) as problem:
+        raise damaged(path, problem) from problem
+
+
+@contextmanager
+def opened(path: Path, *, texts: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+    """The file, open. Columns in `texts` are read as dictionaries. Raises HistoryError if it is damaged."""
+    with reading(path), pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=[*texts]) as file:
+        yield file
+
+
+@contextmanager
+def opened_operations(history: Path) -> Iterator[tuple[pq.ParquetFile, pq.ParquetFile]]:
+    """ops.parquet and mops.parquet, open: row group i of both is chunk i. Raises HistoryError if one is damaged."""
+    ops, mops = (history / f"{name}.parquet" for name in ("ops", "mops"))
+    with (
+        reading(history),
+        pq.ParquetFile(ops, page_checksum_verification=True) as op_file,
+        pq.ParquetFile(mops, page_checksum_verification=True) as mop_file,
+    ):
+        yield op_file, mop_file
+
+
+def footer(path: Path) -> pq.FileMetaData:
+    """The description of the file. Raises HistoryError if it is damaged."""
+    with reading(path):
+        return pq.read_metadata(path)
+
+
+def read_columns(path: Path, columns: Sequence[str], **chosen: Sequence[str | int]) -> pa.Table:
+    """Those columns of the rows in which each column in `chosen` has one of the given values.
+
+    Raises HistoryError if the file is damaged. `pyarrow.parquet.read_table` would import pandas.
+    """
+    with opened(path) as file:
+        if not chosen:
+            return file.read([*columns], use_threads=False).select([*columns])
+        needed = [*dict.fromkeys((*columns, *chosen))]
+        groups = (file.read_row_group(number, needed, use_threads=False) for number in range(file.num_row_groups))
+        parts = [_among(group, chosen).select([*columns]) for group in groups]
+        return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table().select([*columns])
+
+
+def read_group(path: Path, number: int, columns: Sequence[str]) -> pa.Table:
+    """Those columns of that row group. Raises HistoryError, which names both, if it is damaged."""
+    with reading(f"{path}, row group {number}"), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read_row_group(number, columns=[*columns], use_threads=False).select([*columns])
+
+
+def _among(table: pa.Table, chosen: dict[str, Sequence[str | int]]) -> pa.Table:
+    for name, values in chosen.items():
+        column = table[name]
+        table = table.filter(pc.is_in(column, value_set=pa.array(values, column.type)))
+    return table

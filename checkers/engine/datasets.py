@@ -117,6 +117,9 @@ class LocalEngine:
         one_heap()
         self._pool = ThreadPoolExecutor(self.parallelism)
 
+    def __reduce__(self) -> tuple[type["LocalEngine"], tuple[int]]:
+        return LocalEngine, (self.parallelism,)  # In another process it has threads of its own.
+
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset in memory."""
         return _LocalDataset(self._pool, items)

@@ -27,6 +27,7 @@ import checkers
 import harness.core
 from checkers.engine import spark_classes
 from checkers.engine.datasets import Dataset, Noted
+from checkers.engine.memory import one_heap
 from checkers.engine.wire import blob_of
 
 T = TypeVar("T")
@@ -297,6 +298,7 @@ if __name__ == "__main__":
     import pyspark.worker  # noqa: F401  Imported once here, not in each worker.
     from pyspark.daemon import manager
 
+    one_heap()  # Workers are forked from here.
     for name in os.environ.get(_LOADED, "").split():
         import_module(name)
     # After each task a worker collects garbage. That visited everything imported, and cost more than a short task.

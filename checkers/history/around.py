@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
-from checkers.columns.files import DAMAGE, damaged
 from checkers.history.streams import SourceGroup
+from checkers.history.tables import phases, rows
 from harness.core.columns import INFO, NEVER, Int64s
 from harness.core.promises import StreamContract
 
@@ -50,9 +49,9 @@ def read_around(history: Path, readers: Issued, contract: StreamContract) -> Aro
     """
     if not issues_by_writes(contract):
         readers = NOTHING_AROUND.readers
-    marks = {row["phase"]: row for row in _rows(history / "marks.parquet", ["seq", "phase", "note"])}
+    marks = phases(history)
     is_completed = "end" in marks and marks["end"]["note"] == "completed"
-    ends = [row["seq"] for row in _rows(history / "faults.parquet", ["seq", "phase"]) if row["phase"] == "end"]
+    ends = [row["seq"] for row in rows(history, "faults", ["seq"], phase=["end"])]
     return Around(
         readers=readers,
         settled_seq=marks["final"]["seq"] if is_completed and "final" in marks else NOT_AT_REST,
@@ -90,14 +89,3 @@ def all_readers(parts: Sequence[Issued]) -> Issued:
 def issues_by_writes(contract: StreamContract) -> bool:
     """True if positions, and watermarks with them, rise by operations alone."""
     return contract.wm_idle == "rests" and not contract.follows_clock and contract.is_position_global
-
-
-def _rows(path: Path, columns: list[str]) -> list[dict[str, Any]]:
-    """The rows of a small table by `seq`; none without a file. `pyarrow.parquet.read_table` would import pandas."""
-    if not path.is_file():
-        return []
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return sorted(file.read(columns=columns, use_threads=False).to_pylist(), key=lambda row: int(row["seq"]))
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem

@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.columns.files import DAMAGE
+from checkers.columns.files import opened_operations
 from checkers.history.generations import Members, Restart, members
 from checkers.history.streams import NOTHING_TOLD, Placement
 from harness.core.columns import INFO, NEVER, READ, Bools
-from harness.core.errors import HistoryError
 
 LOCKED: Final = ("shared", "exclusive")  # The locks of reads that are held until commit.
 
@@ -27,25 +26,25 @@ LOCKED: Final = ("shared", "exclusive")  # The locks of reads that are held unti
 class Part:
     """Selection of a part: that generation, and of its reads only those under a lock if `is_locked`.
 
-    `told` holds the positions that the streams report for operations of unclear outcome.
+    `reported` holds the positions that the streams report for operations of unclear outcome.
     """
 
     restarts: tuple[Restart, ...] = ()
     generation: int = 0
     saved_bits: int = 0
-    told: Placement = NOTHING_TOLD
+    reported: Placement = NOTHING_TOLD
     is_locked: bool = False
 
 
 def parts(
-    restarts: Sequence[Restart], saved_bits: int | None, *, told: Placement = NOTHING_TOLD, is_locked: bool = False
+    restarts: Sequence[Restart], saved_bits: int | None, *, reported: Placement = NOTHING_TOLD, is_locked: bool = False
 ) -> tuple[Part, ...]:
     """One part for each generation; a single one if it is not declared what a restart restores."""
     if saved_bits is None or not restarts:
         return (Part(is_locked=is_locked),)
     known = tuple(restarts)
     return tuple(
-        Part(restarts=known, generation=number, saved_bits=saved_bits, told=told, is_locked=is_locked)
+        Part(restarts=known, generation=number, saved_bits=saved_bits, reported=reported, is_locked=is_locked)
         for number in range(len(known) + 1)
     )
 
@@ -62,25 +61,23 @@ def write_part(history: Path, folder: Path, part: Part) -> None:
     exclusive locks until commit whatever it reads. So its writes are in one order with everything that others read and
     write under locks, and its unlocked reads are not part of that order. No element loses its writer.
     """
-    try:
-        with (
-            pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as ops,
-            pq.ParquetFile(history / "mops.parquet", page_checksum_verification=True) as mops,
-            pq.ParquetWriter(folder / "ops.parquet", ops.schema_arrow, write_page_checksum=True) as ops_out,
-            pq.ParquetWriter(folder / "mops.parquet", mops.schema_arrow, write_page_checksum=True) as mops_out,
-        ):
-            for group in range(ops.num_row_groups):
-                chosen = _chosen(ops.read_row_group(group), mops.read_row_group(group), part)
-                for table, out in zip(chosen, (ops_out, mops_out), strict=True):
-                    out.write_table(table, row_group_size=max(1, table.num_rows))
-    except DAMAGE as problem:
-        raise HistoryError(f"{history}: cannot be read in part ({problem})") from problem
+    with (
+        opened_operations(history) as (ops, mops),
+        pq.ParquetWriter(folder / "ops.parquet", ops.schema_arrow, write_page_checksum=True) as ops_out,
+        pq.ParquetWriter(folder / "mops.parquet", mops.schema_arrow, write_page_checksum=True) as mops_out,
+    ):
+        for group in range(ops.num_row_groups):
+            chosen = _chosen(ops.read_row_group(group), mops.read_row_group(group), part)
+            for table, out in zip(chosen, (ops_out, mops_out), strict=True):
+                out.write_table(table, row_group_size=max(1, table.num_rows))
 
 
 def _chosen(ops: pa.Table, mops: pa.Table, part: Part) -> tuple[pa.Table, pa.Table]:
     """The operations and steps of one chunk that belong to the part."""
     if part.restarts:
-        chosen = members(ops, part.restarts, generation=part.generation, saved_bits=part.saved_bits, told=part.told)
+        chosen = members(
+            ops, part.restarts, generation=part.generation, saved_bits=part.saved_bits, reported=part.reported
+        )
         ops = _as_unclear(ops, chosen).filter(pa.array(chosen.kept))
         mops = mops.filter(pc.is_in(mops["op"], value_set=ops["index"].combine_chunks()))
     if part.is_locked:

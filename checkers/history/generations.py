@@ -26,12 +26,11 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
-from checkers.columns.files import DAMAGE
 from checkers.history.streams import NOTHING_TOLD, Placement, stream_logs, told_by
 from checkers.history.streams import merged as merged_placements
+from checkers.history.tables import rows
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
@@ -62,13 +61,11 @@ class Members:
 
 def restarts(history: Path) -> tuple[Restart, ...]:
     """The restarts of the whole cluster in order, without the initial start. Raises HistoryError."""
-    path = history / "states.parquet"
-    if not path.is_file():
-        return ()
+    found = rows(history, "states", ["seq", "node", "object", "key", "value"], object=["restart", "view"])
     try:
-        table = pq.read_table(path, filters=[("object", "in", ["restart", "view"])], page_checksum_verification=True)
-        return tuple(_restarts(table.sort_by("seq").select(["seq", "node", "object", "key", "value"]).to_pylist()))
-    except (*DAMAGE, msgspec.DecodeError) as problem:
+        return tuple(_restarts(found))
+    except (KeyError, msgspec.DecodeError) as problem:
+        path = history / "states.parquet"
         raise HistoryError(f"{path}: a restart that cannot be read ({problem}); mend what recorded it") from problem
 
 
@@ -78,7 +75,7 @@ def told_of(history: Path, contract: StreamContract | None) -> Placement:
     return merged_placements(told_by(log, history) for log in logs) if logs else NOTHING_TOLD
 
 
-def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
+def _restarts(reported: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
     """The restarts that rows of states report, in order.
 
     A generation begins when the first node installs the view that its coordinator installed last: a node that installs
@@ -86,7 +83,7 @@ def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
     """
     installed: dict[int, int] = {}  # The seq at which each view was first installed,
     latest: dict[str, int] = {}  # and the view that each node installed last.
-    for row in rows:
+    for row in reported:
         if row["object"] == "view":
             installed.setdefault(row["key"], row["seq"])
             latest[row["node"]] = row["key"]
@@ -97,15 +94,15 @@ def _restarts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
 
 
 def members(
-    ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int, told: Placement = NOTHING_TOLD
+    ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int, reported: Placement = NOTHING_TOLD
 ) -> Members:
     """The operations (rows of ops.parquet) that belong to that generation, from 0 to len(known).
 
-    `told` holds the positions that the streams report for operations of unclear outcome.
+    `reported` holds the positions that the streams report for operations of unclear outcome.
     """
     outcome = integers(ops["outcome"], INFO)
     is_info = outcome == INFO
-    epoch = np.where(is_info, told.positions(integers(ops["index"])), integers(ops["epoch"], NEVER))
+    epoch = np.where(is_info, reported.positions(integers(ops["index"])), integers(ops["epoch"], NEVER))
     is_writer = integers(ops["commit_ts"], NEVER) != NEVER
     # That a client gave up says nothing of when its operation happened.
     home, is_certain = _homes(ops, known, epoch, np.where(is_info, NEVER, integers(ops["complete_seq"], NEVER)))

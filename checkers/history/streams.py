@@ -5,8 +5,7 @@ value of the operation. An operation of unclear outcome counts only if one of it
 snapshot shows no position of its write: it has the position of the snapshot.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import by_part, taken
-from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.files import footer, opened, opened_operations
 from checkers.columns.index import Places, ascending, codes, count_so_far, is_kind
 from checkers.columns.parts import Columns, constant
 from checkers.columns.runs import distinct, first_of_each, is_ascending, ordered
@@ -80,13 +79,10 @@ def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...
     """One log for each subscriber; one for all if a watermark binds several. Raises HistoryError."""
     path = history / "events.parquet"
     found: dict[str, set[str]] = {"subscriber": set(), "span": set()}
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=list(found)) as file:
-            for batch in file.iter_batches(columns=list(found)):
-                for name, values in found.items():
-                    values.update(value for value in pc.unique(batch[name]).to_pylist() if value is not None)
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem
+    with opened(path, texts=list(found)) as file:
+        for batch in file.iter_batches(columns=list(found)):
+            for name, values in found.items():
+                values.update(value for value in pc.unique(batch[name]).to_pylist() if value is not None)
     subscribers, spans = tuple(sorted(found["subscriber"])), tuple(sorted(found["span"]))
     if contract.wm_scope in ("session", "subscriber"):
         return tuple(StreamLog(str(history), (name,), subscribers, spans) for name in subscribers)
@@ -110,7 +106,7 @@ class EventsFile:
         self._log, self._names = log, names
         self._path = Path(log.directory) / "events.parquet"
         self._texts = {"subscriber": log.subscribers, "span": log.spans, "kind": KINDS}
-        with self._opened() as file:
+        with opened(self._path, texts=[*self._texts]) as file:
             self.group_count = int(file.num_row_groups)
             counts = [np.count_nonzero(_is_chosen(file, group, log)) for group in range(self.group_count)]
         self._begins = np.cumsum([0, *counts]).tolist()
@@ -118,7 +114,7 @@ class EventsFile:
 
     def read(self, groups: Iterable[int]) -> None:
         """Read those row groups. Raises HistoryError if the file is damaged."""
-        with self._opened() as file:
+        with opened(self._path, texts=[*self._texts]) as file:
             for group in groups:
                 is_chosen = _is_chosen(file, group, self._log)
                 begin, end = self._begins[group : group + 2]
@@ -135,14 +131,6 @@ class EventsFile:
             order, _ = ordered(numbers["seq"])
             numbers = {name: taken(column, order) for name, column in numbers.items()}
         return Deliveries(kind=numbers.pop("kind").astype(np.int8, copy=False), **numbers)
-
-    @contextmanager
-    def _opened(self) -> Iterator[pq.ParquetFile]:
-        try:
-            with pq.ParquetFile(self._path, page_checksum_verification=True, read_dictionary=[*self._texts]) as file:
-                yield file
-        except DAMAGE as problem:
-            raise damaged(self._path, problem) from problem
 
 
 def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
@@ -172,7 +160,7 @@ class SourceFiles:
     def __init__(self, history: Path, *, has_times: bool = True) -> None:
         self._history = history
         self._names = ["index", "outcome", "commit_ts", *(_TIMES if has_times else ())]
-        with self._opened() as (ops, mops):
+        with opened_operations(self._history) as (ops, mops):
             self.group_count = int(ops.num_row_groups)
             counts = [_write_count(mops, group) for group in range(self.group_count)]
         self._begins = np.cumsum([0, *counts]).tolist()
@@ -180,7 +168,7 @@ class SourceFiles:
 
     def read(self, group: int, *also: str) -> SourceGroup:
         """Read that row group, with the additional columns `also` of steps. Raises HistoryError if it is damaged."""
-        with self._opened() as (ops, mops):
+        with opened_operations(self._history) as (ops, mops):
             names = ["op", "f", "key", "value", *also]
             op_table = ops.read_row_group(group, columns=self._names, use_threads=False)
             mop_table = mops.read_row_group(group, columns=names, use_threads=False)
@@ -193,17 +181,6 @@ class SourceFiles:
         numbers = self._columns.whole()
         return SourceWrites(outcome=numbers.pop("outcome").astype(np.int8, copy=False), **numbers)
 
-    @contextmanager
-    def _opened(self) -> Iterator[tuple[pq.ParquetFile, pq.ParquetFile]]:
-        try:
-            with (
-                pq.ParquetFile(self._history / "ops.parquet", page_checksum_verification=True) as ops,
-                pq.ParquetFile(self._history / "mops.parquet", page_checksum_verification=True) as mops,
-            ):
-                yield ops, mops
-        except DAMAGE as problem:
-            raise damaged(self._history, problem) from problem
-
 
 NO_WRITES: Final = SourceWrites(**Columns(_WRITTEN, 0).whole())
 
@@ -213,7 +190,7 @@ def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
 
     Most histories need none: then only as much is read as shows that. `threads` read at the same time.
     """
-    if not log.spans and not _asks(source, threads):
+    if not log.spans and not _needs_deliveries(source, threads):
         return NOTHING_TOLD
     writes = read_writes(source, has_times=False)
     return placement(read_deliveries(log, ("seq", "kind", "span", "key", "value", "position")), writes)
@@ -221,46 +198,39 @@ def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
 
 def told_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:
     """The placement that a history's only log gives to these writes. Waits for its events only if one is needed."""
-    is_asked = bool(log.spans) or bool(_is_asked(writes).any())
-    return placement(deliveries(), writes) if is_asked else NOTHING_TOLD
+    is_needed = bool(log.spans) or bool(_is_unplaced(writes).any())
+    return placement(deliveries(), writes) if is_needed else NOTHING_TOLD
 
 
-def _asks(source: Path, threads: int) -> bool:
+def _needs_deliveries(source: Path, threads: int) -> bool:
     """True if the position of some write must come from deliveries."""
-    try:
-        with pq.ParquetFile(source / "ops.parquet", page_checksum_verification=True) as ops:
-            count = ops.num_row_groups
-        parts = [range(number, count, threads) for number in range(threads)]
-        return any(by_part(partial(_asks_any, source), parts, threads=threads))
-    except DAMAGE as problem:
-        raise damaged(source, problem) from problem
+    count = footer(source / "ops.parquet").num_row_groups
+    parts = [range(number, count, threads) for number in range(threads)]
+    return any(by_part(partial(_needs_any, source), parts, threads=threads))
 
 
-def _asks_any(source: Path, groups: Iterable[int]) -> bool:
+def _needs_any(source: Path, groups: Iterable[int]) -> bool:
     """True if the position of some write in those row groups must come from deliveries."""
-    with (
-        pq.ParquetFile(source / "ops.parquet", page_checksum_verification=True) as ops,
-        pq.ParquetFile(source / "mops.parquet", page_checksum_verification=True) as mops,
-    ):
+    with opened_operations(source) as (ops, mops):
         for group in groups:
             table = ops.read_row_group(group, columns=["index", "outcome", "commit_ts"], use_threads=False)
             outcome, position = integers(table["outcome"], INFO), integers(table["commit_ts"], NEVER)
-            asked = integers(table["index"])[_are_asked(outcome, position)]
-            steps = mops.read_row_group(group, columns=["op", "f"] if len(asked) else [], use_threads=False)
+            unplaced = integers(table["index"])[_are_unplaced(outcome, position)]
+            steps = mops.read_row_group(group, columns=["op", "f"] if len(unplaced) else [], use_threads=False)
             # Few operations qualify, and most only read: looking for these costs less than looking for all writes.
-            if len(asked):
+            if len(unplaced):
                 writers = distinct(integers(steps["op"])[integers(steps["f"], 0) != READ])
-                if np.any(Places(writers).of(asked) >= 0):
+                if np.any(Places(writers).of(unplaced) >= 0):
                     return True
     return False
 
 
 def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
     """The placement that follows from these deliveries. A value that two operations wrote to one key is ignored."""
-    asked = distinct(writes.key[_is_asked(writes)])
+    unplaced = distinct(writes.key[_is_unplaced(writes)])
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL))
-    rows = np.flatnonzero(is_event & (Places(asked).of(deliveries.key) >= 0))
-    possible = np.flatnonzero((writes.outcome != FAIL) & (Places(asked).of(writes.key) >= 0))
+    rows = np.flatnonzero(is_event & (Places(unplaced).of(deliveries.key) >= 0))
+    possible = np.flatnonzero((writes.outcome != FAIL) & (Places(unplaced).of(writes.key) >= 0))
     what = codes(
         np.append(deliveries.key[rows], writes.key[possible]),
         np.append(deliveries.value[rows], writes.value[possible]),
@@ -273,19 +243,19 @@ def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
     is_telling = (write >= 0) & (position != NEVER) & (deliveries.value[rows] != NEVER)
     is_telling &= deliveries.kind[rows] == ROW
     write, position = write[is_telling], position[is_telling]
-    is_asked = _is_asked(writes)[write]
-    op, least = _least(writes.op[write[is_asked]], position[is_asked])
+    is_needed = _is_unplaced(writes)[write]
+    op, least = _least(writes.op[write[is_needed]], position[is_needed])
     has_span = is_event & (deliveries.span >= 0)
     key, span = _homes(deliveries.key[has_span], deliveries.span[has_span])
     return Placement(op, least, key, span)
 
 
-def _is_asked(writes: SourceWrites) -> Bools:
+def _is_unplaced(writes: SourceWrites) -> Bools:
     """True for the writes whose position must come from deliveries."""
-    return _are_asked(writes.outcome, writes.position)
+    return _are_unplaced(writes.outcome, writes.position)
 
 
-def _are_asked(outcome: Int64s | Int8s, position: Int64s) -> Bools:
+def _are_unplaced(outcome: Int64s | Int8s, position: Int64s) -> Bools:
     result: Bools = (outcome == INFO) | ((outcome != FAIL) & (position == NEVER))
     return result
 
@@ -318,7 +288,7 @@ def _writes(ops: pa.Table, mops: pa.Table) -> tuple[SourceWrites, Int64s]:
         raise HistoryError("mops.parquet has a row without its operation: write the history again from its journal")
     never = constant(NEVER, len(op))
 
-    def told(name: str, missing: int = NEVER) -> Int64s:
+    def column(name: str, missing: int = NEVER) -> Int64s:
         if name not in ops.column_names or ops[name].null_count == len(index):
             return never
         column: Int64s = integers(ops[name], missing)[row]
@@ -329,13 +299,13 @@ def _writes(ops: pa.Table, mops: pa.Table) -> tuple[SourceWrites, Int64s]:
         outcome=integers(ops["outcome"], INFO)[row].astype(np.int8),
         key=integers(mops["key"])[is_write],
         value=integers(mops["value"], NEVER)[is_write],
-        position=told("commit_ts"),
+        position=column("commit_ts"),
         ordinal=count_so_far(codes(op), np.ones(len(op), np.bool_)) - 1,
-        epoch=told("epoch"),
+        epoch=column("epoch"),
         span=constant(-1, len(op)),
-        invoke_seq=told("invoke_seq", 0),
-        complete_seq=told("complete_seq"),
-        txn=told("txn"),
+        invoke_seq=column("invoke_seq", 0),
+        complete_seq=column("complete_seq"),
+        txn=column("txn"),
         version=never,
     )
     return writes, row

@@ -1,29 +1,26 @@
 """Records of a run beside its streams, as values: operations that wrote, states, probes, faults, phases, sessions.
 
 These tables are small, so they are read into plain Python. A missing file counts as empty, as in a history from
-elsewhere. `seq` is a position in the journal: it orders records of all tables.
+elsewhere. `seq` is a position in the journal: it orders records of all tables. Each function raises HistoryError if
+its file is damaged.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import pyarrow.parquet as pq
 
-from checkers.columns.files import DAMAGE, damaged
-from harness.core.columns import APPEND, NAMED, NEVER
+from checkers.columns.files import read_columns, reading
+from checkers.history.names import Dictionary
+from harness.core.columns import APPEND, NEVER
 from harness.core.promises import Excuse, Excuses
 from harness.core.record import Json
-from harness.core.verdict import Finding
 
 SECOND: Final = 1_000_000_000
 MS: Final = 1_000_000
-UNREADABLE: Final = (*DAMAGE, ValueError, TypeError, msgspec.DecodeError)
-_ENCODER: Final = msgspec.json.Encoder(order="sorted")
+_UNREADABLE: Final = (ValueError, TypeError, msgspec.DecodeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,79 +104,34 @@ class Session:
     marks: tuple[Mark, ...]
 
 
-class Dictionary:
-    """The ids of keys and elements, and back. Values that the history never named get an id below 0, only here."""
-
-    def __init__(self, history: Path) -> None:
-        self._texts: dict[int, str] = {row["id"]: row["json"] for row in rows(history, "names", ["id", "json"])}
-        self._ids = {text: identity for identity, text in self._texts.items()}
-
-    def value(self, identity: int) -> Json:
-        """The value with that id."""
-        return json.loads(self._texts[identity]) if identity in self._texts else identity
-
-    def text(self, identity: int) -> str:
-        """The text for that id in a report: a string without its quotes, else JSON."""
-        text = self._texts.get(identity, f"?{identity}" if identity >= NAMED else str(identity))
-        return json.loads(text) if text.startswith('"') else text
-
-    def identity(self, value: Json) -> int:
-        """The id of that value, as operations have it."""
-        if type(value) is int and 0 <= value < NAMED:
-            return value
-        return self._ids.setdefault(_ENCODER.encode(value).decode(), -1 - len(self._ids))
-
-    def identities(self, value: Json) -> tuple[int, ...]:
-        """The ids of the elements of a list; none for anything else."""
-        return tuple(map(self.identity, value)) if isinstance(value, list) else ()
-
-
 def rows(
     history: Path, table_name: str, columns: Sequence[str], **chosen: Sequence[str | int]
 ) -> list[Mapping[str, Any]]:
-    """Those columns of a table, one mapping per row, by `seq`; only rows whose column in `chosen` has such a value.
-
-    Raises HistoryError if the file is damaged.
-    """
+    """Those columns of a table, one mapping per row, by `seq`; only rows whose column in `chosen` has such a value."""
     path = history / f"{table_name}.parquet"
     if not path.is_file():
         return []
-    filters = [(column, "in", list(words)) for column, words in chosen.items()] or None
-    try:
-        table = pq.read_table(
-            path, columns=list(columns), filters=filters, page_checksum_verification=True, use_threads=False
-        )
-        ordered = table.sort_by("seq") if "seq" in columns else table
-        lists = [ordered[column].to_pylist() for column in columns]
-    except UNREADABLE as problem:
-        raise damaged(path, problem) from problem
-    return [dict(zip(columns, cells, strict=True)) for cells in zip(*lists, strict=True)]
+    with reading(path, *_UNREADABLE):
+        table = read_columns(path, columns, **chosen)
+        found: list[Mapping[str, Any]] = (table.sort_by("seq") if "seq" in columns else table).to_pylist()
+        return found
 
 
 def states(history: Path, names: Dictionary, *objects: str) -> dict[str, list[State]]:
-    """The states of those objects, each in order. Raises HistoryError."""
-    columns = ["seq", "ns", "node", "object", "key", "value", "position", "txn"]
+    """The states of those objects, each in order."""
+    columns = ["seq", "ns", "node", "position", "txn", "object", "key", "value"]
     found: dict[str, list[State]] = {each: [] for each in objects}
-    try:
+    with reading(history / "states.parquet", *_UNREADABLE):
         for row in rows(history, "states", columns, object=objects):
-            state = State(
-                seq=row["seq"],
-                ns=row["ns"],
-                node=row["node"],
-                key_id=row["key"],
-                key=names.value(row["key"]),
-                value=msgspec.json.decode(row["value"]),
-                position=row["position"],
-                txn=row["txn"],
-            )
+            plain = {name: row[name] for name in columns[:5]}
+            value = msgspec.json.decode(row["value"])
+            state = State(**plain, key_id=row["key"], key=names.value(row["key"]), value=value)
             found[row["object"]].append(state)
-    except UNREADABLE as problem:
-        raise damaged(history / "states.parquet", problem) from problem
     return found
 
 
 def samples(history: Path, *names: str) -> dict[str, list[Sample]]:
-    """The probes of those names, each in order. Raises HistoryError."""
+    """The probes of those names, each in order."""
     found: dict[str, list[Sample]] = {name: [] for name in names}
     for row in rows(history, "probes", ["seq", "ns", "node", "name", "value"], name=names):
         found[row["name"]].append(Sample(**row))
@@ -187,64 +139,50 @@ def samples(history: Path, *names: str) -> dict[str, list[Sample]]:
 
 
 def windows(history: Path, excuses: Excuses) -> tuple[Window, ...]:
-    """The faults that began, by the number of their steps, with what they excuse. Raises HistoryError."""
-    begun: dict[int, Mapping[str, Any]] = {}
-    effects: dict[int, int | None] = {}
-    ends: dict[int, int] = {}
+    """The faults that began, by the number of their steps, with what they excuse."""
+    phase: dict[str, dict[int, Mapping[str, Any]]] = {"begin": {}, "effect": {}, "end": {}}
     for row in rows(history, "faults", ["seq", "ns", "step", "phase", "kind", "targets", "effect"]):
-        match row["phase"]:
-            case "begin":
-                begun[row["step"]] = row
-            case "effect":
-                effects[row["step"]] = row["effect"]
-            case "end":
-                ends[row["step"]] = row["ns"]
-    try:
+        phase.setdefault(row["phase"], {})[row["step"]] = row
+    with reading(history / "faults.parquet", *_UNREADABLE):
         return tuple(
             Window(
                 excuse=excuses.get(row["kind"], Excuse.DELAYS),
                 targets=tuple(msgspec.json.decode(row["targets"], type=list[str])),
                 begin_seq=row["seq"],
                 begin_ns=row["ns"],
-                end_ns=ends.get(step, NEVER),
-                effect=effects.get(step),
+                end_ns=phase["end"][step]["ns"] if step in phase["end"] else NEVER,
+                effect=phase["effect"][step]["effect"] if step in phase["effect"] else None,
             )
-            for step, row in sorted(begun.items())
+            for step, row in sorted(phase["begin"].items())
         )
-    except UNREADABLE as problem:
-        raise damaged(history / "faults.parquet", problem) from problem
 
 
 def phases(history: Path) -> dict[str, Mapping[str, Any]]:
-    """The start of each phase of the run: rows with `seq` and `ns`. Raises HistoryError."""
-    return {row["phase"]: row for row in rows(history, "marks", ["seq", "ns", "phase"])}
+    """The start of each phase of the run: rows with `seq`, `ns` and `note`."""
+    return {row["phase"]: row for row in rows(history, "marks", ["seq", "ns", "phase", "note"])}
 
 
 def transactions(history: Path) -> list[Transaction]:
-    """Every operation that appended, by index. Raises HistoryError."""
+    """Every operation that appended, by index."""
     writes: dict[int, list[tuple[int, int]]] = {}
     for mop in rows(history, "mops", ["op", "key", "value"], f=[APPEND]):
         writes.setdefault(mop["op"], []).append((mop["key"], mop["value"]))
-    columns = ["index", "outcome", "node", "commit_ts", "epoch", "invoke_ns", "complete_ns", "invoke_seq"]
+    plain = ["index", "outcome", "node", "invoke_ns", "invoke_seq"]
     return [
         Transaction(
-            index=row["index"],
-            outcome=row["outcome"],
-            node=row["node"],
+            **{name: row[name] for name in plain},
             epoch=row["epoch"] if row["commit_ts"] is None else row["commit_ts"],
-            invoke_ns=row["invoke_ns"],
             complete_ns=NEVER if row["complete_ns"] is None else row["complete_ns"],
-            invoke_seq=row["invoke_seq"],
             complete_seq=NEVER if row["complete_seq"] is None else row["complete_seq"],
             writes=tuple(writes[row["index"]]),
         )
-        for row in rows(history, "ops", [*columns, "complete_seq"])
+        for row in rows(history, "ops", [*plain, "commit_ts", "epoch", "complete_ns", "complete_seq"])
         if row["index"] in writes
     ]
 
 
 def sessions(history: Path, names: Dictionary) -> tuple[Session, ...]:
-    """Every session with its marks, by subscriber and number. Raises HistoryError."""
+    """Every session with its marks, by subscriber and number."""
     columns = ["seq", "ns", "subscriber", "session", "kind", "position", "value"]
     found: dict[tuple[str, int], list[Mark]] = {}
     for row in rows(history, "events", columns, kind=["open", "watermark", "gap", "close"]):
@@ -254,20 +192,6 @@ def sessions(history: Path, names: Dictionary) -> tuple[Session, ...]:
     return tuple(
         Session(subscriber=subscriber, number=number, marks=tuple(marks))
         for (subscriber, number), marks in sorted(found.items())
-    )
-
-
-def finding(
-    checker: str, anomaly: str, sentence: str, *, facts: Iterable[object], count: int, ops: Iterable[int] = ()
-) -> Finding:
-    """A finding whose fingerprint follows from its `facts` alone."""
-    return Finding(
-        fingerprint=blake2b(repr((anomaly, *facts)).encode(), digest_size=8).hexdigest(),
-        anomaly=anomaly,
-        checker=checker,
-        sentence=sentence,
-        count=count,
-        ops=tuple(sorted(set(ops))),
     )
 
 

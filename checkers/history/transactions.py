@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.columns.arrow import flags, integers, lists, validity
+from checkers.columns.files import footer, read_group
 from harness.core.columns import APPEND, NEVER, NOTHING, OK, READ, UNKNOWN, WRITE, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
 
@@ -35,7 +35,7 @@ Source = Chunk | Transactions  # The input of a kernel.
 
 def chunks(directory: Path) -> tuple[Chunk, ...]:
     """The chunks of a history directory, in order. Raises HistoryError if its files do not match or cannot be read."""
-    ops, mops = _metadata(directory / "ops.parquet"), _metadata(directory / "mops.parquet")
+    ops, mops = footer(directory / "ops.parquet"), footer(directory / "mops.parquet")
     if ops.num_row_groups != mops.num_row_groups:
         raise HistoryError(
             f"{directory}: ops.parquet has {ops.num_row_groups} row groups, mops.parquet {mops.num_row_groups}: "
@@ -54,10 +54,10 @@ def read_chunk(chunk: Chunk) -> Transactions:
 
     Raises HistoryError if a file is damaged, or if a micro-operation belongs to no transaction of the chunk.
     """
-    ops = _row_group(chunk, "ops.parquet", _OPS)
+    ops = read_group(Path(chunk.directory, "ops.parquet"), chunk.group, _OPS)
     is_txn = flags(ops["is_txn"])
     index = integers(ops["index"])[is_txn]
-    mops = _row_group(chunk, "mops.parquet", _MOPS)
+    mops = read_group(Path(chunk.directory, "mops.parquet"), chunk.group, _MOPS)
     owner = integers(mops["op"])
     mop_start = np.searchsorted(owner, np.append(index, NEVER)).astype(np.int64)
     if mop_start[0] != 0 or not np.array_equal(np.repeat(index, np.diff(mop_start)), owner):
@@ -204,26 +204,6 @@ def _gathered(start: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
     lengths = start[rows + 1] - start[rows]
     starts = np.concatenate(([0], np.cumsum(lengths)))
     return np.arange(starts[-1]) + np.repeat(start[rows] - starts[:-1], lengths), starts
-
-
-def _metadata(path: Path) -> pq.FileMetaData:
-    try:
-        return pq.read_metadata(path)
-    except (OSError, pa.ArrowException) as problem:
-        raise HistoryError(f"{path}: cannot be read ({_first_line(problem)})") from problem
-
-
-def _row_group(chunk: Chunk, name: str, columns: list[str]) -> pa.Table:
-    path = Path(chunk.directory) / name
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read_row_group(chunk.group, columns=columns, use_threads=False)
-    except (OSError, KeyError, pa.ArrowException) as problem:
-        raise HistoryError(f"{path}, row group {chunk.group}: cannot be read ({_first_line(problem)})") from problem
-
-
-def _first_line(problem: Exception) -> str:
-    return (str(problem).splitlines() or [type(problem).__name__])[0]
 
 
 def _values(column: pa.ChunkedArray, is_read: Bools, is_empty: Bools) -> Int64s:

@@ -15,12 +15,11 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.columns import arrow
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import BLOCK_ROWS, pieces
-from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.files import opened_operations
 from checkers.columns.index import Places, codes
 from checkers.columns.parts import constant
 from checkers.columns.runs import distinct, expand, groups
@@ -72,7 +71,7 @@ def reading(
     """
     with ThreadPoolExecutor(threads) as pool:
         files, events = SourceFiles(source, has_times=has_times), EventsFile(log, names)
-        look = partial(_read_group, source, files, has_times)
+        look = partial(_read_group, files, has_times)
         groups_read = [pool.submit(look, group) for group in range(files.group_count)]
         runs = pieces(events.group_count, _GROUPS)
         events_read = [pool.submit(events.read, range(run.start, run.stop)) for run in runs]
@@ -107,30 +106,21 @@ def read_beside(
         return found.deliveries(), found.writes
 
 
-def _read_group(history: Path, files: SourceFiles, has_times: bool, number: int) -> tuple[Lists, Issued]:
+def _read_group(files: SourceFiles, has_times: bool, number: int) -> tuple[Lists, Issued]:
     """The longest lists that were read in that row group, and its operations that wrote nothing."""
-    try:
-        group = files.read(number, "read")
-        readers = readers_of(group) if has_times else NOTHING_AROUND.readers
-        return longest(_lists(group.ops, group.mops)), readers
-    except DAMAGE as problem:
-        raise damaged(history, problem) from problem
+    group = files.read(number, "read")
+    readers = readers_of(group) if has_times else NOTHING_AROUND.readers
+    return longest(_lists(group.ops, group.mops)), readers
 
 
 def read_ranked(history: Path, writes: SourceWrites) -> SourceWrites:
     """The writes with their ranks among the versions of their key. Raises HistoryError if a file is damaged."""
     parts = []
-    try:
-        with (
-            pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as ops,
-            pq.ParquetFile(history / "mops.parquet", page_checksum_verification=True) as mops,
-        ):
-            for group in range(ops.num_row_groups):
-                op_table = ops.read_row_group(group, columns=["index", "outcome"], use_threads=False)
-                mop_table = mops.read_row_group(group, columns=["op", "f", "key", "read"], use_threads=False)
-                parts.append(longest(_lists(op_table, mop_table)))
-    except DAMAGE as problem:
-        raise damaged(history, problem) from problem
+    with opened_operations(history) as (ops, mops):
+        for group in range(ops.num_row_groups):
+            op_table = ops.read_row_group(group, columns=["index", "outcome"], use_threads=False)
+            mop_table = mops.read_row_group(group, columns=["op", "f", "key", "read"], use_threads=False)
+            parts.append(longest(_lists(op_table, mop_table)))
     return ranked(writes, parts)
 
 

@@ -14,9 +14,12 @@ the sum); for the others, reads.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from checkers.invariants.operations import Op, Token, Trouble, findings, pairs, shown, token
+from checkers.engine.protocol import Check, Context
+from checkers.history.troubles import Trouble, judgement
+from checkers.invariants.operations import Op, Token, operations, pairs, shown, token
 from harness.core.columns import FAIL
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -34,26 +37,31 @@ class Read(NamedTuple):
     could_tear: bool
 
 
-def check(operations: Sequence[Op], total: int | None = None) -> Judgement:
+def check(history: Path, context: Context) -> Judgement:
+    """The judgement of all reads of a bank, whose total may be declared. Raises HistoryError if a file is damaged."""
+    return judged(operations(history, context.home(history)), context.bounds.total)
+
+
+def judged(ops: Sequence[Op], total: int | None = None) -> Judgement:
     """The judgement of all reads of a bank. `total` is the sum of all accounts; None: the sum of the first read."""
-    reads = list(_plain_reads(operations))
+    reads = list(_plain_reads(ops))
     witnesses = Counter(dict.fromkeys(ANOMALIES, 0))
     troubles: list[Trouble] = []
     if reads:
-        is_told = total is not None
+        is_declared = total is not None
         accounts = {account for account, _ in reads[0].balances}
         expected = total if total is not None else _sum(reads[0])
         for number, read in enumerate(reads):
             witnesses.update((UNEXPECTED, NIL, NEGATIVE))
-            witnesses[TOTAL] += read.could_tear and (is_told or number > 0)
-            source = "as was told" if is_told else f"as T{reads[0].number} shows"
-            troubles += _trouble(read, accounts, expected, source)
-    for read in _list_reads(operations):
+            witnesses[TOTAL] += read.could_tear and (is_declared or number > 0)
+            source = "as was told" if is_declared else f"as T{reads[0].number} shows"
+            troubles += _violation(read, accounts, expected, source)
+    for read in _list_reads(ops):
         witnesses[TOTAL] += read.could_tear
-        troubles += _trouble(read, {account for account, _ in read.balances}, 0, "as they began", may_be_negative=True)
-    return Judgement(
-        checker=CHECKER, findings=findings(CHECKER, ANOMALIES, troubles), witnesses=dict(witnesses), facts={}
-    )
+        troubles += _violation(
+            read, {account for account, _ in read.balances}, 0, "as they began", may_be_negative=True
+        )
+    return judgement(CHECKER, ANOMALIES, troubles, witnesses)
 
 
 def _plain_reads(operations: Sequence[Op]) -> Iterator[Read]:
@@ -73,7 +81,7 @@ def _is_number(balance: Json) -> bool:
     return isinstance(balance, int | float) and not isinstance(balance, bool)
 
 
-def _trouble(
+def _violation(
     read: Read, accounts: set[Token], expected: float, source: str, *, may_be_negative: bool = False
 ) -> Iterator[Trouble]:
     """The first violation of a read, if there is one."""
@@ -82,18 +90,18 @@ def _trouble(
     negative = [(account, balance) for account, balance in read.balances if _is_number(balance) and balance < 0]  # type: ignore[operator]  # Numbers only.
     who = f"T{read.number}"
     if strange:
-        yield _told(UNEXPECTED, read, f"{who} read an account {shown(strange[0])}, and there is none of that name.")
+        yield _trouble(UNEXPECTED, read, f"{who} read an account {shown(strange[0])}, and there is none of that name.")
     elif empty:
-        yield _told(NIL, read, f"{who} read account {shown(empty[0])} without a balance.")
+        yield _trouble(NIL, read, f"{who} read account {shown(empty[0])} without a balance.")
     elif _sum(read) != expected:
         text = f"{who} read accounts that come to {_sum(read)} in all; they must come to {expected}, {source}."
-        yield _told(TOTAL, read, text)
+        yield _trouble(TOTAL, read, text)
     elif negative and not may_be_negative:
         account, balance = negative[0]
-        yield _told(NEGATIVE, read, f"{who} read a balance of {balance} in account {shown(account)}, below zero.")
+        yield _trouble(NEGATIVE, read, f"{who} read a balance of {balance} in account {shown(account)}, below zero.")
 
 
-def _told(anomaly: str, read: Read, sentence: str) -> Trouble:
+def _trouble(anomaly: str, read: Read, sentence: str) -> Trouble:
     return Trouble(anomaly, sentence, (read.number,), (read.number,))
 
 
@@ -102,7 +110,7 @@ def _list_reads(operations: Sequence[Op]) -> Iterator[Read]:
     group: dict[Token, tuple[Token, ...]] = {}
     begun: dict[Token, int] = {}  # By account: the first transfer.
     for op in operations:
-        keys = [mop.key for mop in op.mops or () if mop.element is not None and _amount(mop.element) is not None]
+        keys = [key for key, element in op.appends if _amount(element) is not None]
         if len(set(keys)) == 2:
             merged = tuple(dict.fromkeys((*group.get(keys[0], (keys[0],)), *group.get(keys[1], (keys[1],)))))
             group.update(dict.fromkeys(merged, merged))
@@ -110,9 +118,7 @@ def _list_reads(operations: Sequence[Op]) -> Iterator[Read]:
                 for key in keys:
                     begun.setdefault(key, op.number)
     for op in operations:
-        if not op.is_ok or op.mops is None or any(mop.element is not None for mop in op.mops):
-            continue
-        seen = {mop.key: mop.elements for mop in op.mops if mop.elements is not None}
+        seen = {} if op.appends else dict(op.reads)
         amounts = {key: [_amount(each) for each in elements] for key, elements in seen.items()}
         is_whole = all(other in seen for key in seen for other in group.get(key, ()))
         if is_whole and any(key in group for key in seen) and all(None not in each for each in amounts.values()):
@@ -128,3 +134,6 @@ def _amount(element: Token) -> int | None:
     if not (colon and number.isdecimal() and amount[:1] in {"+", "-"} and amount[1:].isdecimal()):
         return None
     return int(amount)
+
+
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True),)

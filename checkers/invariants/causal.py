@@ -15,8 +15,9 @@ from typing import Final
 
 import numpy as np
 
+from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.members import Members, collections
-from checkers.invariants.operations import Op, Token, Trouble, collection, findings, shown, token
+from checkers.invariants.operations import Op, Token, collection, invariant, shown, token
 from harness.core.columns import NEVER
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -28,7 +29,7 @@ CAUSAL_ANOMALIES: Final = (CAUSAL,)
 SEQUENTIAL_ANOMALIES: Final = (HOLE,)
 
 
-def check_causal(operations: Sequence[Op]) -> Judgement:
+def judged_causal(operations: Sequence[Op]) -> Judgement:
     """The judgement of reads that miss a write which ended before a shown one began. O(all that was read)."""
     troubles: list[Trouble] = []
     witnesses = 0
@@ -36,8 +37,7 @@ def check_causal(operations: Sequence[Op]) -> Judgement:
         for trouble, is_witness in _reversals(name, members):
             witnesses += is_witness
             troubles += [trouble] if trouble is not None else []
-    told = findings(CAUSAL, CAUSAL_ANOMALIES, troubles)
-    return Judgement(checker=CAUSAL, findings=told, witnesses={CAUSAL: witnesses})
+    return judgement(CAUSAL, CAUSAL_ANOMALIES, troubles, {CAUSAL: witnesses})
 
 
 def _reversals(name: Token, members: Members) -> Iterator[tuple[Trouble | None, bool]]:
@@ -52,10 +52,10 @@ def _reversals(name: Token, members: Members) -> Iterator[tuple[Trouble | None, 
         latest = max((each for each in read.elements if each in began), key=began.__getitem__, default=None)
         if latest is None:
             continue
-        asked = int(np.searchsorted(ends, began[latest], side="right"))
-        missing = next((put for put in islice(done, asked) if put.element not in seen), None)
+        required = int(np.searchsorted(ends, began[latest], side="right"))
+        missing = next((put for put in islice(done, required) if put.element not in seen), None)
         if missing is None:
-            yield None, asked > 0
+            yield None, required > 0
             continue
         text = (
             f"T{read.number} read {shown(latest)} in {shown(name)}, which T{began[latest]} began to write after "
@@ -65,7 +65,7 @@ def _reversals(name: Token, members: Members) -> Iterator[tuple[Trouble | None, 
         yield Trouble(CAUSAL, text, (str(name), *ops), ops), True
 
 
-def check_sequential(operations: Sequence[Op]) -> Judgement:
+def judged_sequential(operations: Sequence[Op]) -> Judgement:
     """The judgement of reads from the newest part to the oldest: none may have a hole."""
     troubles, witnesses = [], 0
     for op in operations:
@@ -81,8 +81,7 @@ def check_sequential(operations: Sequence[Op]) -> Judgement:
                 "had written earlier."
             )
             troubles.append(Trouble(HOLE, text, (str(token(key)), op.number), (op.number,)))
-    told = findings(SEQUENTIAL, SEQUENTIAL_ANOMALIES, troubles)
-    return Judgement(checker=SEQUENTIAL, findings=told, witnesses={HOLE: witnesses})
+    return judgement(SEQUENTIAL, SEQUENTIAL_ANOMALIES, troubles, {HOLE: witnesses})
 
 
 def sequence(value: Json) -> tuple[Json, list[Json]] | None:
@@ -92,3 +91,9 @@ def sequence(value: Json) -> tuple[Json, list[Json]] | None:
         return None
     values = collection(parts[1])
     return None if values is None else (parts[0], values)
+
+
+CHECKS: Final = (
+    invariant(CAUSAL, CAUSAL_ANOMALIES, judged_causal),
+    invariant(SEQUENTIAL, SEQUENTIAL_ANOMALIES, judged_sequential),
+)

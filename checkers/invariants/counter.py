@@ -8,12 +8,14 @@ different keys are judged separately.
 Witnesses: reads before whose end some add had begun.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from checkers.invariants.operations import Op, Token, Trouble, findings, shown
+from checkers.history.troubles import Trouble, judgement
+from checkers.invariants.operations import Op, Token, invariant, shown
 from harness.core.columns import FAIL, INFO, NEVER, Int64s
 from harness.core.verdict import Judgement
 
@@ -46,7 +48,7 @@ class Counts(NamedTuple):
     reads: list[Read]
 
 
-def check(operations: Sequence[Op]) -> Judgement:
+def judged(operations: Sequence[Op]) -> Judgement:
     """The judgement of all reads of counters."""
     troubles, witnesses = [], 0
     for key, counts in counters(operations).items():
@@ -57,9 +59,7 @@ def check(operations: Sequence[Op]) -> Judgement:
         for read, low, high in zip(counts.reads, lower.tolist(), upper.tolist(), strict=True):
             if not low <= read.value <= high:
                 troubles.append(_trouble(key, read, low, high))
-    return Judgement(
-        checker=CHECKER, findings=findings(CHECKER, ANOMALIES, troubles), witnesses={OUT: witnesses}, facts={}
-    )
+    return judgement(CHECKER, ANOMALIES, troubles, {OUT: witnesses})
 
 
 def _trouble(key: Token, read: Read, low: int, high: int) -> Trouble:
@@ -94,27 +94,20 @@ def _sums(amount: Int64s, times: Int64s, until: Int64s, side: str) -> Int64s:
 
 def counters(operations: Sequence[Op]) -> Mapping[Token, Counts]:
     """All counters by name, without failed adds. A transaction's own adds count like those of others."""
-    found: dict[Token, Counts] = {}
+    found: defaultdict[Token, Counts] = defaultdict(lambda: Counts([], []))
     for op in operations:
-        for key, what in _parts(op):
-            counts = found.setdefault(key, Counts([], []))
-            if isinstance(what, Add):
-                counts.adds.append(what)
-            else:
-                counts.reads.append(what)
+        adds: list[tuple[Token, int]] = [(key, 1) for key, _ in op.appends]
+        reads: list[tuple[Token, int]] = [(key, len(elements)) for key, elements in op.reads]
+        if op.mops is None and op.f == "add" and type(op.said) is int:
+            adds = [(_PLAIN, op.said)]
+        elif op.mops is None and op.f == "read" and op.is_ok and type(op.value) is int:
+            reads = [(_PLAIN, op.value)]
+        until = NEVER if op.outcome == INFO else op.after
+        for key, amount in adds if op.outcome != FAIL else ():
+            found[key].adds.append(Add(op.number, until, amount))
+        for key, value in reads:
+            found[key].reads.append(Read(op.number, op.after, value))
     return found
 
 
-def _parts(op: Op) -> Iterator[tuple[Token, Add | Read]]:
-    until = NEVER if op.outcome == INFO else op.after
-    if op.mops is not None:
-        for mop in op.mops:
-            if mop.element is not None and op.outcome != FAIL:
-                yield mop.key, Add(op.number, until, 1)
-            elif mop.elements is not None and op.is_ok:
-                yield mop.key, Read(op.number, op.after, len(mop.elements))
-    elif op.f == "add" and op.outcome != FAIL:
-        if type(op.said) is int:
-            yield _PLAIN, Add(op.number, until, op.said)
-    elif op.f == "read" and op.is_ok and type(op.value) is int:
-        yield _PLAIN, Read(op.number, op.after, op.value)
+CHECKS: Final = (invariant(CHECKER, ANOMALIES, judged),)

@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from checkers.invariants.operations import Op, Token, Trouble, findings, listed, shown, token
+from checkers.history.troubles import Trouble, judgement
+from checkers.invariants.operations import Op, Token, invariant, listed, shown, token
 from harness.core.columns import NEVER, Int64s
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -44,7 +45,7 @@ class Skewer(NamedTuple):
     element: Token
 
 
-def check_long_fork(operations: Sequence[Op]) -> Judgement:
+def judged_long_fork(operations: Sequence[Op]) -> Judgement:
     """The judgement of read-only transactions of several keys. O(n log n)."""
     groups: dict[tuple[Token, ...], list[View]] = {}
     for op in operations:
@@ -58,8 +59,7 @@ def check_long_fork(operations: Sequence[Op]) -> Judgement:
         between = _between(views)
         witnesses += between if between > 1 else 0
         troubles += _forks(keys, views)
-    told = findings(LONG_FORK, FORK_ANOMALIES, troubles)
-    return Judgement(checker=LONG_FORK, findings=told, witnesses={LONG_FORK: witnesses})
+    return judgement(LONG_FORK, FORK_ANOMALIES, troubles, {LONG_FORK: witnesses})
 
 
 def _seen(op: Op) -> dict[Token, int]:
@@ -107,15 +107,14 @@ def _forks(keys: Sequence[Token], views: Sequence[View]) -> Iterator[Trouble]:
             yield Trouble(LONG_FORK, text, (*map(str, keys), *sorted(ops)), ops)
 
 
-def check_write_skew(operations: Sequence[Op]) -> Judgement:
+def judged_write_skew(operations: Sequence[Op]) -> Judgement:
     """The judgement of transactions that read two keys and write one. O(n log n)."""
     troubles = list(_double_inserts(operations))
     witnesses = len(_rivals(operations))
     for (key, other), (these, those) in _skewers(operations).items():
         witnesses += _overlapping(these, those) + _overlapping(those, these)
         troubles += _skews(key, other, these, those)
-    told = findings(WRITE_SKEW, SKEW_ANOMALIES, troubles)
-    return Judgement(checker=WRITE_SKEW, findings=told, witnesses={WRITE_SKEW: witnesses})
+    return judgement(WRITE_SKEW, SKEW_ANOMALIES, troubles, {WRITE_SKEW: witnesses})
 
 
 def _skewers(
@@ -124,14 +123,13 @@ def _skewers(
     """By pair of keys: the transactions that appended to the first, and those that appended to the second."""
     found: dict[tuple[Token, Token], tuple[list[Skewer], list[Skewer]]] = {}
     for op in operations:
-        reads = {mop.key: mop.elements for mop in op.mops or () if mop.elements is not None}
-        appends = [mop for mop in op.mops or () if mop.element is not None and mop.key in reads]
-        if not op.is_ok or len(appends) != 1 or len(reads) != 2:
+        reads = dict(op.reads)
+        appends = [(key, element) for key, element in op.appends if key in reads]
+        if len(appends) != 1 or len(reads) != 2:
             continue
-        target, element = appends[0].key, appends[0].element
+        ((target, element),) = appends
         first, second = sorted(reads, key=lambda key: (isinstance(key, str), key))
         other = second if target == first else first
-        assert element is not None
         skewer = Skewer(op, frozenset(reads[target]), frozenset(reads[other]), element)
         found.setdefault((first, second), ([], []))[target == second].append(skewer)
     return found
@@ -207,3 +205,9 @@ def _double_inserts(operations: Sequence[Op]) -> Iterator[Trouble]:
         if len(ops) > 1:
             text = f"T{ops[0]} and T{ops[1]} both inserted for {shown(key)}, each only if there was nothing yet."
             yield Trouble(WRITE_SKEW, text, (str(key), *ops), tuple(ops))
+
+
+CHECKS: Final = (
+    invariant(LONG_FORK, FORK_ANOMALIES, judged_long_fork),
+    invariant(WRITE_SKEW, SKEW_ANOMALIES, judged_write_skew),
+)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from checkers.invariants.operations import Op, Token, Trouble, findings, shown, token
+from checkers.history.troubles import Trouble, judgement
+from checkers.invariants.operations import Op, Token, invariant, shown, token
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "unique-ids"
@@ -11,7 +12,7 @@ DUPLICATE: Final = "duplicate-id"
 ANOMALIES: Final = (DUPLICATE,)
 
 
-def check(operations: Sequence[Op]) -> Judgement:
+def judged(operations: Sequence[Op]) -> Judgement:
     """The judgement of the answers of an id generator."""
     owners: dict[Token, list[int]] = {}
     for op in operations:
@@ -28,5 +29,7 @@ def check(operations: Sequence[Op]) -> Judgement:
         if len(ops) > 1
     ]
     given = sum(map(len, owners.values()))
-    told = findings(CHECKER, ANOMALIES, troubles)
-    return Judgement(checker=CHECKER, findings=told, witnesses={DUPLICATE: max(0, given - 1)})
+    return judgement(CHECKER, ANOMALIES, troubles, {DUPLICATE: max(0, given - 1)})
+
+
+CHECKS: Final = (invariant(CHECKER, ANOMALIES, judged),)

@@ -105,14 +105,14 @@ def _act(op: Op) -> Act | None:
     steps = collection(op.said)
     if not steps or not is_steps(steps):
         return None
-    asked = collection(op.asked) or []
+    argument = collection(op.argument) or []
     sent: list[Message] = []
     polled: list[Message] = []
     for place, step in enumerate(steps):
         if not isinstance(step, list):
             continue
         if step[0] in SEND:
-            before = asked[place] if place < len(asked) else None
+            before = argument[place] if place < len(argument) else None
             sent.append(_sent(op.number, step, before))
         elif len(step) > 1:
             polled += _polled(op.number, step[1])
@@ -130,10 +130,10 @@ def is_steps(value: Json) -> bool:
     return bool(steps) and all(is_whole) and all(head in {*SEND, *POLL} for head in heads if isinstance(head, str))
 
 
-def _sent(op: int, step: Sequence[Json], asked: Json) -> Message:
+def _sent(op: int, step: Sequence[Json], argument: Json) -> Message:
     """A sent message, with its offset if the answer has one before the value."""
     value, offset = step[2], None
-    is_same = isinstance(asked, list) and len(asked) == 3 and asked[2] == value
+    is_same = isinstance(argument, list) and len(argument) == 3 and argument[2] == value
     if isinstance(value, list) and len(value) == 2 and not is_same:
         offset, value = value
     return Message(op, _name(step[1]), token(value), offset if type(offset) is int else None)

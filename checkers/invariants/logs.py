@@ -21,10 +21,12 @@ from typing import Final
 
 import numpy as np
 
+from checkers.engine.protocol import When
 from checkers.graph.edges import OPEN_END, WR, WW, Edges
 from checkers.graph.search import residual, search
+from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.log_acts import Logs, Message, by_key, logs_of
-from checkers.invariants.operations import Op, Trouble, findings, listed, shown
+from checkers.invariants.operations import Op, invariant, listed, shown
 from harness.core.columns import INFO, OK
 from harness.core.verdict import Judgement
 
@@ -43,7 +45,7 @@ PROMISED: Final = (CONFLICT, TWICE, LOST, ABORTED, OWN, INNER_SKIP, INNER_BACK, 
 IN_ORDER: Final = (*PROMISED, SKIP, BACK)  # For consumers with assigned logs: none is taken away meanwhile.
 
 
-def check(operations: Sequence[Op]) -> Judgement:
+def judged(operations: Sequence[Op]) -> Judgement:
     """The judgement of all sends and polls."""
     logs = logs_of(operations)
     witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
@@ -56,8 +58,7 @@ def check(operations: Sequence[Op]) -> Judgement:
         *_cycles(logs, witnesses),
     ]
     unseen = sum((each.key, each.value) not in logs.polled for each in logs.committed)
-    told = findings(CHECKER, ANOMALIES, troubles)
-    return Judgement(checker=CHECKER, findings=told, witnesses=dict(witnesses), facts={"unseen": unseen})
+    return judgement(CHECKER, ANOMALIES, troubles, witnesses, facts={"unseen": unseen})
 
 
 def _offsets(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
@@ -220,3 +221,6 @@ def _cycles(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
             for op, after, kind in zip(ops, (*ops[1:], ops[0]), named.example.kinds, strict=True)
         )
         yield Trouble(named.anomaly, f"Sends and polls go round in a circle: {ring}.", (named.anomaly, *ops), ops)
+
+
+CHECKS: Final = (invariant(CHECKER, ANOMALIES, judged, When.NAMED),)

@@ -5,7 +5,8 @@ collections, as in [key, value], they are kept apart only if the reads name thei
 transactions over lists each key is a collection, an append puts in, a read reads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from checkers.invariants.operations import Op, Token, collection, token
@@ -42,15 +43,19 @@ class Members(NamedTuple):
 
 def collections(operations: Sequence[Op]) -> dict[Token, Members]:
     """The collections of a history by name."""
-    found: dict[Token, Members] = {}
+    found: defaultdict[Token, Members] = defaultdict(lambda: Members([], []))
     is_keyed = _is_keyed(operations)
     for op in operations:
-        for name, what in _parts(op, is_keyed=is_keyed):
-            members = found.setdefault(name, Members([], []))
-            if isinstance(what, Put):
-                members.puts.append(what)
-            else:
-                members.reads.append(what)
+        puts, reads = op.appends, op.reads
+        if op.mops is None and op.f in PUTS:
+            puts = [_target(op.argument if op.argument is not None else op.value, is_keyed=is_keyed)]
+        elif op.mops is None and op.f == "read" and op.is_ok:
+            reads = _plain_reads(op, is_keyed=is_keyed)
+        until = op.after if op.outcome == OK else NEVER
+        for name, element in puts:
+            found[name].puts.append(Put(op.number, until, op.outcome, element))
+        for name, elements in reads:
+            found[name].reads.append(Read(op.number, op.after, elements))
     return found
 
 
@@ -68,29 +73,17 @@ def _keyed(read: list[Json] | None) -> tuple[Json, list[Json]] | None:
     return None if values is None else (read[0], values)
 
 
-def _parts(op: Op, *, is_keyed: bool) -> Iterator[tuple[Token, Put | Read]]:
-    until = op.after if op.outcome == OK else NEVER
-    if op.mops is not None:
-        for mop in op.mops:
-            if mop.element is not None:
-                yield mop.key, Put(op.number, until, op.outcome, mop.element)
-            elif mop.elements is not None and op.is_ok:
-                yield mop.key, Read(op.number, op.after, mop.elements)
-    elif op.f in PUTS:
-        name, value = _target(op.asked if op.asked is not None else op.value, is_keyed=is_keyed)
-        yield name, Put(op.number, until, op.outcome, token(value))
-    elif op.f == "read" and op.is_ok:
-        name, values = PLAIN, collection(op.value)
-        if is_keyed and (keyed := _keyed(values)) is not None:
-            name, values = str(token(keyed[0])), keyed[1]
-        if values is not None:
-            yield name, Read(op.number, op.after, tuple(map(token, values)))
+def _plain_reads(op: Op, *, is_keyed: bool) -> list[tuple[Token, tuple[Token, ...]]]:
+    name, values = PLAIN, collection(op.value)
+    if is_keyed and (keyed := _keyed(values)) is not None:
+        name, values = str(token(keyed[0])), keyed[1]
+    return [] if values is None else [(name, tuple(map(token, values)))]
 
 
-def _target(value: Json, *, is_keyed: bool) -> tuple[str, Json]:
+def _target(value: Json, *, is_keyed: bool) -> tuple[Token, Token]:
     if is_keyed and isinstance(value, list) and len(value) == 2:
-        return str(token(value[0])), value[1]
-    return PLAIN, value
+        return str(token(value[0])), token(value[1])
+    return PLAIN, token(value)
 
 
 def is_failed(put: Put) -> bool:

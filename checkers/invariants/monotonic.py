@@ -10,7 +10,8 @@ Witnesses: reads after one by the same process that saw something.
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from checkers.invariants.operations import Op, Token, Trouble, findings, listed, shown, token
+from checkers.history.troubles import Trouble, judgement
+from checkers.invariants.operations import Op, Token, invariant, listed, shown, token
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "monotonic"
@@ -29,7 +30,7 @@ class Sight(NamedTuple):
     elements: tuple[Token, ...] | int
 
 
-def check(operations: Sequence[Op]) -> Judgement:
+def judged(operations: Sequence[Op]) -> Judgement:
     """The judgement of each process's later reads. O(all that was read)."""
     latest: dict[tuple[int, Token], Sight] = {}
     troubles: list[Trouble] = []
@@ -41,8 +42,7 @@ def check(operations: Sequence[Op]) -> Judgement:
         if before is not None:
             witnesses += bool(before.elements)
             troubles += _trouble(before, sight)
-    told = findings(CHECKER, ANOMALIES, troubles)
-    return Judgement(checker=CHECKER, findings=told, witnesses={BACK: witnesses})
+    return judgement(CHECKER, ANOMALIES, troubles, {BACK: witnesses})
 
 
 def _trouble(before: Sight, sight: Sight) -> Iterator[Trouble]:
@@ -65,14 +65,13 @@ def _trouble(before: Sight, sight: Sight) -> Iterator[Trouble]:
 def _sights(operations: Sequence[Op]) -> Iterator[Sight]:
     """All values seen, by index; if one transaction reads a key twice, both."""
     for op in operations:
-        if not op.is_ok:
-            continue
-        if op.mops is not None:
-            for mop in op.mops:
-                if mop.elements is not None:
-                    yield Sight(op.number, op.process, mop.key, mop.elements)
-        elif op.f in SHOWS:
+        for key, elements in op.reads:
+            yield Sight(op.number, op.process, key, elements)
+        if op.mops is None and op.is_ok and op.f in SHOWS:
             if type(op.value) is int:
                 yield Sight(op.number, op.process, _PLAIN, op.value)
             elif isinstance(op.value, list) and len(op.value) == 2 and type(op.value[1]) is int:
                 yield Sight(op.number, op.process, token(op.value[0]), op.value[1])
+
+
+CHECKS: Final = (invariant(CHECKER, ANOMALIES, judged),)

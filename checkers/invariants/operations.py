@@ -4,17 +4,19 @@ Real time needs no clock: u ended before v began iff `u.after <= v.number`, and 
 `u.number < v.after` (harness/core/columns.py). An operation without a certain end has `after` NEVER.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from checkers.columns.files import damaged
-from checkers.history.tables import Dictionary, finding, rows
-from harness.core.columns import APPEND, NEVER, OK, READ
+from checkers.columns.files import reading
+from checkers.engine.protocol import Check, Context, When
+from checkers.history.names import Dictionary
+from checkers.history.tables import rows
+from harness.core.columns import APPEND, OK, READ
 from harness.core.record import Json
-from harness.core.verdict import Finding
+from harness.core.verdict import Judgement
 
 _OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "after", "is_txn"]
 _MOPS: Final = ["op", "position", "f", "key", "value", "read"]
@@ -33,14 +35,14 @@ class Mop(NamedTuple):
 
 
 class Op(NamedTuple):
-    """One operation. `asked` and `value` are those of its invocation and completion; a transaction has `mops`."""
+    """One operation. `argument` and `value` are those of its invocation and completion; a transaction has `mops`."""
 
     number: int
     process: int
     outcome: int
     after: int
     f: str
-    asked: Json = None
+    argument: Json = None
     value: Json = None
     mops: tuple[Mop, ...] | None = None
 
@@ -52,7 +54,18 @@ class Op(NamedTuple):
     @property
     def said(self) -> Json:
         """The value of its completion, or of its invocation if the completion has none."""
-        return self.asked if self.value is None else self.value
+        return self.argument if self.value is None else self.value
+
+    @property
+    def appends(self) -> list[tuple[Token, Token]]:
+        """The key and the element of each append."""
+        return [(mop.key, mop.element) for mop in self.mops or () if mop.element is not None]
+
+    @property
+    def reads(self) -> list[tuple[Token, tuple[Token, ...]]]:
+        """The key and the elements of each list that it certainly read."""
+        known = self.mops if self.mops is not None and self.is_ok else ()
+        return [(mop.key, mop.elements) for mop in known if mop.elements is not None]
 
     def precedes(self, other: "Op") -> bool:
         """True if it had ended before the other began."""
@@ -69,10 +82,8 @@ def operations(history: Path, names: Path | None = None) -> tuple[Op, ...]:
     If the history is a part of another one, `names` is the whole one, which has the dictionary.
     """
     mops = _transactions(history, Dictionary(names or history))
-    try:
+    with reading(history / "ops.parquet", msgspec.DecodeError, RecursionError):
         return tuple(sorted(_operation(row, mops) for row in rows(history, "ops", _OPS)))
-    except (msgspec.DecodeError, RecursionError) as problem:
-        raise damaged(history / "ops.parquet", problem) from problem
 
 
 def _operation(row: Mapping[str, Any], mops: Mapping[int, list[Mop]]) -> Op:
@@ -82,7 +93,7 @@ def _operation(row: Mapping[str, Any], mops: Mapping[int, list[Mop]]) -> Op:
         outcome=row["outcome"],
         after=row["after"],
         f=row["f"],
-        asked=_json(row["invoke_value"]),
+        argument=_json(row["invoke_value"]),
         value=_json(row["value"]),
         mops=tuple(mops.get(row["index"], ())) if row["is_txn"] else None,
     )
@@ -148,43 +159,12 @@ def pairs(value: Json) -> list[tuple[Json, Json]] | None:
     return None if any(name.startswith("#") for name in value) else list(value.items())
 
 
-class Trouble(NamedTuple):
-    """One violation. `facts` make the fingerprint, `ops` are the operations to look at."""
+def invariant(
+    name: str, anomalies: tuple[str, ...], judged: Callable[[Sequence[Op]], Judgement], when: When = When.NEEDED
+) -> Check:
+    """The check of a simple workload, which looks at plain operations, one generation at a time."""
 
-    anomaly: str
-    sentence: str
-    facts: tuple[object, ...]
-    ops: tuple[int, ...]
+    def judge(history: Path, context: Context) -> Judgement:
+        return judged(operations(history, context.home(history)))
 
-
-def findings(checker: str, anomalies: Iterable[str], troubles: Iterable[Trouble]) -> tuple[Finding, ...]:
-    """One finding per anomaly, with the first example and the count."""
-    found: dict[str, list[Trouble]] = {name: [] for name in anomalies}
-    for trouble in troubles:
-        found[trouble.anomaly].append(trouble)
-    return tuple(_findings(checker, found))
-
-
-def _findings(checker: str, found: Mapping[str, list[Trouble]]) -> Iterator[Finding]:
-    for anomaly, troubles in found.items():
-        if troubles:
-            first = troubles[0]
-            yield finding(
-                checker, anomaly, first.sentence, facts=(checker, *first.facts), count=len(troubles), ops=first.ops
-            )
-
-
-__all__ = [
-    "NEVER",
-    "Mop",
-    "Op",
-    "Token",
-    "Trouble",
-    "collection",
-    "findings",
-    "listed",
-    "operations",
-    "pairs",
-    "shown",
-    "token",
-]
+    return Check(name=name, anomalies=anomalies, judge=judge, when=when, by_generation=True)

@@ -15,7 +15,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from checkers.invariants.operations import Op, Token, Trouble, collection, findings, listed, shown, token
+from checkers.engine.protocol import When
+from checkers.history.troubles import Trouble, judgement
+from checkers.invariants.operations import Op, Token, collection, invariant, listed, shown, token
 from harness.core.columns import FAIL, INFO
 from harness.core.verdict import Judgement
 
@@ -35,7 +37,7 @@ class Taken(NamedTuple):
     after: int
 
 
-def check_queue(operations: Sequence[Op]) -> Judgement:
+def judged_queue(operations: Sequence[Op]) -> Judgement:
     """The judgement of each value that came out: it must have been put in by then."""
     came_out = sorted(taken(operations), key=lambda each: (each.after, each.number))
     put_in: dict[Token, list[int]] = {}
@@ -52,7 +54,7 @@ def check_queue(operations: Sequence[Op]) -> Judgement:
             continue
         troubles.append(_not_there(each, begun, place))
     witnesses = dict.fromkeys(QUEUE_ANOMALIES, len(came_out))
-    return Judgement(checker=QUEUE, findings=findings(QUEUE, QUEUE_ANOMALIES, troubles), witnesses=witnesses)
+    return judgement(QUEUE, QUEUE_ANOMALIES, troubles, witnesses)
 
 
 def _not_there(each: Taken, begun: Sequence[int], place: int) -> Trouble:
@@ -67,7 +69,7 @@ def _not_there(each: Taken, begun: Sequence[int], place: int) -> Trouble:
     return Trouble(UNEXPECTED, text, facts, (begun[place], each.number))
 
 
-def check_total_queue(operations: Sequence[Op]) -> Judgement:
+def judged_total_queue(operations: Sequence[Op]) -> Judgement:
     """The judgement of the whole queue: all that was put in must come out, and nothing else."""
     attempts = Counter(token(op.said) for op in operations if op.f == "enqueue")
     acknowledged = [(token(op.said), op.number) for op in operations if op.f == "enqueue" and op.is_ok]
@@ -85,10 +87,11 @@ def check_total_queue(operations: Sequence[Op]) -> Judgement:
     else:
         # Each of them may have taken one: so many fewer are lost for certain.
         troubles += [_lost(value, index, unclear) for value, index in missing[unclear:]]
-    return Judgement(
-        checker=TOTAL,
-        findings=findings(TOTAL, TOTAL_ANOMALIES, troubles),
-        witnesses={UNEXPECTED: len(came_out), TWICE: len(came_out), LOST: len(acknowledged)},
+    return judgement(
+        TOTAL,
+        TOTAL_ANOMALIES,
+        troubles,
+        {UNEXPECTED: len(came_out), TWICE: len(came_out), LOST: len(acknowledged)},
         unknown=unknown,
         facts={"missing": listed(value for value, _ in missing)} if missing else {},
     )
@@ -136,3 +139,9 @@ def _lost(value: Token, index: int, unclear: int) -> Trouble:
     rest = f"; more is missing than the {unclear} dequeues of unclear outcome can have taken" if unclear else ""
     text = f"T{index} put {shown(value)} in with success, and it never came out{rest}."
     return Trouble(LOST, text, (str(value), index), (index,))
+
+
+CHECKS: Final = (
+    invariant(QUEUE, QUEUE_ANOMALIES, judged_queue),
+    invariant(TOTAL, TOTAL_ANOMALIES, judged_total_queue, When.NAMED),
+)

@@ -17,12 +17,15 @@ Source: the definitions of set and set-full in Jepsen's checkers.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 
+from checkers.engine.protocol import When
+from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.members import Members, Put, Read, collections, is_failed
-from checkers.invariants.operations import Op, Token, Trouble, findings, listed, shown
+from checkers.invariants.operations import Op, Token, invariant, listed, shown
 from harness.core.columns import NEVER, Bools, Int64s
 from harness.core.verdict import Judgement
 
@@ -57,7 +60,7 @@ class Lives:
         return stable
 
 
-def check(operations: Sequence[Op], *, is_last_only: bool = False) -> Judgement:
+def judged(operations: Sequence[Op], *, is_last_only: bool = False) -> Judgement:
     """The judgement of the reads of sets; with `is_last_only`, of the last read of each alone."""
     checker = SET if is_last_only else SET_FULL
     witnesses = Counter(dict.fromkeys(ANOMALIES, 0))
@@ -66,15 +69,14 @@ def check(operations: Sequence[Op], *, is_last_only: bool = False) -> Judgement:
     for name, members in collections(operations).items():
         chosen = Members(members.puts, members.reads[-1:]) if is_last_only else members
         found = lives(chosen)
-        asked = _asked(found, chosen.reads)
-        witnesses.update({LOST: asked, STALE: asked if len(chosen.reads) > 1 else 0})
+        required = _required(found, chosen.reads)
+        witnesses.update({LOST: required, STALE: required if len(chosen.reads) > 1 else 0})
         troubles += _gone(name, found)
         troubles += _strange(name, found, chosen.reads, witnesses)
         facts["elements"] += len(found.elements)
         facts["stable"] += int(np.count_nonzero(found.is_stable))
         facts["never read"] += int(np.count_nonzero(~found.is_stable & ~found.is_missed))
-    told = findings(checker, ANOMALIES, troubles)
-    return Judgement(checker=checker, findings=told, witnesses=dict(witnesses), facts={**facts})
+    return judgement(checker, ANOMALIES, troubles, witnesses, facts={**facts})
 
 
 def lives(members: Members) -> Lives:
@@ -103,7 +105,7 @@ def lives(members: Members) -> Lives:
     return Lives(list(first), list(first.values()), known_since, present, absent)
 
 
-def _asked(found: Lives, reads: Sequence[Read]) -> int:
+def _required(found: Lives, reads: Sequence[Read]) -> int:
     """The number of elements that were known when some read began."""
     last = reads[-1].number if reads else NONE
     return int(np.count_nonzero(found.known <= last))
@@ -137,7 +139,7 @@ def _was_known(name: Token, found: Lives, place: int) -> str:
 def _strange(name: Token, found: Lives, reads: Sequence[Read], witnesses: Counter[str]) -> Iterator[Trouble]:
     """Violations: elements that nobody added, or nobody with success, and elements shown twice in one read."""
     adds = dict(zip(found.elements, found.adds, strict=True))
-    told: set[Token] = set()
+    reported: set[Token] = set()
     for read in reads:
         once = dict.fromkeys(read.elements)
         witnesses.update({UNEXPECTED: len(once), TWICE: len(once)})
@@ -148,9 +150,9 @@ def _strange(name: Token, found: Lives, reads: Sequence[Read], witnesses: Counte
             yield Trouble(TWICE, text, (str(name), read.number), (read.number,))
         for element in once:
             add = adds.get(element)
-            if element in told or (add is not None and not is_failed(add)):
+            if element in reported or (add is not None and not is_failed(add)):
                 continue
-            told.add(element)
+            reported.add(element)
             if add is None:
                 text = f"T{read.number} read {shown(element)} in {shown(name)}, which nobody tried to put there."
                 yield Trouble(UNEXPECTED, text, (str(name), str(element)), (read.number,))
@@ -158,3 +160,9 @@ def _strange(name: Token, found: Lives, reads: Sequence[Read], witnesses: Counte
                 text = f"T{read.number} read {shown(element)} in {shown(name)}, but T{add.number}, its add, had failed."
                 yield Trouble(FAILED, text, (str(name), str(element)), (add.number, read.number))
     witnesses[FAILED] += sum(is_failed(add) for add in found.adds) if reads else 0
+
+
+CHECKS: Final = (
+    invariant(SET_FULL, ANOMALIES, judged),
+    invariant(SET, ANOMALIES, partial(judged, is_last_only=True), When.NAMED),
+)

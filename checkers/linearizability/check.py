@@ -21,16 +21,26 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from checkers.engine.datasets import Engine
-from checkers.history.tables import finding
+from checkers.engine.protocol import Check, Context
+from checkers.history.registers import Register
 from checkers.history.transactions import chunks
-from checkers.linearizability.deeds import Form, Life, acts_of, form_of, gathered, lives_by_key, registers_of, written
+from checkers.history.troubles import Trouble, judgement
+from checkers.linearizability.deeds import (
+    Form,
+    RegisterHistory,
+    acts_of,
+    form_of,
+    gathered,
+    lives_by_key,
+    registers_of,
+    written,
+)
 from checkers.linearizability.intervals import first_misfit, is_linearizable
-from checkers.linearizability.models import Model, OneRegister, Register, model_of
+from checkers.linearizability.models import Model, OneRegister, model_of
 from checkers.linearizability.search import Act, Answer, DeadEnd, search
 from checkers.linearizability.sentences import Problem, problem_of, sentence
 from harness.core.record import Json
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Judgement
 
 CHECKER: Final = "linearizability"
 NON_LINEARIZABLE: Final = "non-linearizable"
@@ -72,12 +82,15 @@ class Tally:
     open: tuple[Open, ...]
 
 
-def check(history: Path, engine: Engine, register: Register | None = None, limits: Limits | None = None) -> Judgement:
-    """The judgement of the registers of that history, read as `register` says.
+LIMITS: Final = Limits()
+
+
+def check(history: Path, context: Context, limits: Limits = LIMITS) -> Judgement:
+    """The judgement of the registers of that history.
 
     Raises HistoryError if the history is damaged, or if a value is not one that an operation on registers can have.
     """
-    register, limits = register or Register(), limits or Limits()
+    engine, register = context.engine, context.register
     form = form_of(history, register)
     if form is None:
         return Judgement(checker=CHECKER, findings=(), witnesses={NON_LINEARIZABLE: 0})
@@ -94,7 +107,12 @@ def check(history: Path, engine: Engine, register: Register | None = None, limit
 
 
 def judged(
-    lives: Sequence[Life], *, form: Form, register: Register, limit: int, only: frozenset[str | None] | None = None
+    lives: Sequence[RegisterHistory],
+    *,
+    form: Form,
+    register: Register,
+    limit: int,
+    only: frozenset[str | None] | None = None,
 ) -> Tally:
     """The results of those registers, or of those with keys in `only`, in at most `limit` configurations each."""
     problems: list[Problem] = []
@@ -149,7 +167,7 @@ def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
     return found
 
 
-def _start(life: Life, acts: Sequence[Act], form: Form, limit: int) -> str | None:
+def _start(life: RegisterHistory, acts: Sequence[Act], form: Form, limit: int) -> str | None:
     """A value from which the register is linearizable, seen before anybody asked to write it; None if there is none."""
     if form.model not in {"register", "cas-register"}:
         return None
@@ -174,8 +192,8 @@ def _closed(tallies: Sequence[Tally]) -> list[Tally]:
 def _judgement(tallies: Sequence[Tally], form: Form, register: Register) -> Judgement:
     problems = [tally.problem for tally in tallies if tally.problem is not None]
     left = sorted((each for tally in tallies for each in tally.open), key=lambda each: (-each.size, str(each.key)))
-    findings = () if not problems else (_finding(min(problems), sum(tally.bad for tally in tallies)),)
-    unknown = {NON_LINEARIZABLE: _reason(left)} if left and not findings else {}
+    troubles = () if not problems else (_trouble(min(problems), sum(tally.bad for tally in tallies)),)
+    unknown = {NON_LINEARIZABLE: _reason(left)} if left else {}
     facts: dict[str, Json] = {
         "model": form.model,
         "registers": sum(tally.decided for tally in tallies) + len(left),
@@ -188,13 +206,12 @@ def _judgement(tallies: Sequence[Tally], form: Form, register: Register) -> Judg
         "nil": register.nil,
     }
     witnesses = {NON_LINEARIZABLE: sum(tally.witnesses for tally in tallies)}
-    return Judgement(checker=CHECKER, findings=findings, witnesses=witnesses, unknown=unknown, facts=facts)
+    return judgement(CHECKER, ANOMALIES, troubles, witnesses, scope=(), unknown=unknown, facts=facts)
 
 
-def _finding(problem: Problem, count: int) -> Finding:
-    ops = [deed.op for deed in (problem.blocked, *problem.tail, *problem.beside[:OPS_SHOWN])]
-    facts = (problem.key, problem.blocked.op)
-    return finding(CHECKER, NON_LINEARIZABLE, sentence(problem), facts=facts, count=count, ops=ops)
+def _trouble(problem: Problem, count: int) -> Trouble:
+    ops = tuple(deed.op for deed in (problem.blocked, *problem.tail, *problem.beside[:OPS_SHOWN]))
+    return Trouble(NON_LINEARIZABLE, sentence(problem), (problem.key, problem.blocked.op), ops, count=count)
 
 
 def _reason(left: Sequence[Open]) -> str:
@@ -211,3 +228,6 @@ def _reason(left: Sequence[Open]) -> str:
         f"search-too-long: {name} has {first.operations:,} operations, of which {first.size:,} configurations were "
         f"searched{more}"
     )
+
+
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

@@ -13,23 +13,12 @@ from zlib import crc32
 
 import msgspec
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from checkers.columns.files import DAMAGE, damaged
-from checkers.history.tables import Dictionary
+from checkers.columns.files import opened, read_group, reading
+from checkers.history.names import Dictionary
+from checkers.history.registers import ModelName, Register
 from checkers.history.transactions import Chunk
-from checkers.linearizability.models import (
-    FREE,
-    HELD,
-    NOTHING,
-    OPERATIONS,
-    Access,
-    ModelName,
-    Register,
-    Step,
-    json_of,
-    named,
-)
+from checkers.linearizability.models import FREE, HELD, NOTHING, OPERATIONS, Access, Step, json_of, named
 from checkers.linearizability.search import Act
 from harness.core.columns import APPEND, FAIL, NEVER, OK, READ
 from harness.core.errors import HistoryError
@@ -50,8 +39,8 @@ class Form:
     is_keyed: bool
 
 
-class Deed(NamedTuple):
-    """An operation on one register. `asked` and `answered` are JSON, without the key; `accesses` are a transaction's.
+class RegisterOp(NamedTuple):
+    """An operation on one register. `argument` and `result` are JSON, without the key; `accesses` are a transaction's.
 
     `call` and `end` are places in the journal; `end` and `end_ns` are NEVER without an answer that decides the outcome.
     """
@@ -62,8 +51,8 @@ class Deed(NamedTuple):
     process: int
     outcome: int
     f: str
-    asked: str
-    answered: str
+    argument: str
+    result: str
     call_ns: int
     end_ns: int
     accesses: tuple[tuple[Literal["r", "w"], str, str], ...] = ()
@@ -75,11 +64,11 @@ class Deed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class RegisterHistory:
     """All operations on one register, in order. `key` is JSON; None if there is only one register."""
 
     key: str | None
-    deeds: tuple[Deed, ...]
+    deeds: tuple[RegisterOp, ...]
 
 
 def form_of(history: Path, register: Register) -> Form | None:
@@ -90,17 +79,14 @@ def form_of(history: Path, register: Register) -> Form | None:
     if register.model == "multi-register":
         return Form(register.model, is_keyed=False)
     path = history / "ops.parquet"
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            names = file.read(columns=["f", "is_txn"])
-            operations = names.filter(pc.invert(names["is_txn"]))["f"].unique().to_pylist()
-            model = register.model or named(operations)
-            if model is None or not operations or not OPERATIONS[model].issuperset(operations):
-                return None
-            batches = file.iter_batches(SAMPLE, columns=["f", "outcome", "is_txn", "invoke_value", "value"])
-            return _form(model, [row for row in next(batches).to_pylist() if not row["is_txn"]])
-    except (*DAMAGE, msgspec.DecodeError) as problem:
-        raise damaged(path, problem) from problem
+    with reading(path, msgspec.DecodeError), opened(path) as file:
+        names = file.read(columns=["f", "is_txn"])
+        operations = names.filter(pc.invert(names["is_txn"]))["f"].unique().to_pylist()
+        model = register.model or named(operations)
+        if model is None or not operations or not OPERATIONS[model].issuperset(operations):
+            return None
+        batches = file.iter_batches(SAMPLE, columns=["f", "outcome", "is_txn", "invoke_value", "value"])
+        return _form(model, [row for row in next(batches).to_pylist() if not row["is_txn"]])
 
 
 def _form(model: ModelName, sample: Sequence[Mapping[str, Any]]) -> Form | None:
@@ -114,57 +100,57 @@ def _form(model: ModelName, sample: Sequence[Mapping[str, Any]]) -> Form | None:
     return Form(model, is_keyed)
 
 
-def lives_by_key(chunk: Chunk, *, form: Form, partitions: int) -> Iterable[tuple[int, list[Life]]]:
+def lives_by_key(chunk: Chunk, *, form: Form, partitions: int) -> Iterable[tuple[int, list[RegisterHistory]]]:
     """The operations of one chunk on each register, for the partition of its key.
 
     Raises HistoryError if the chunk is damaged, or with the operation whose value does not have that form.
     """
     if form.model == "multi-register":
-        return [(0, [Life(None, tuple(_transactions(chunk)))])]
-    lives: dict[str | None, list[Deed]] = {}
+        return [(0, [RegisterHistory(None, tuple(_transactions(chunk)))])]
+    lives: dict[str | None, list[RegisterOp]] = {}
     for key, deed in _deeds(chunk, form):
         lives.setdefault(key, []).append(deed)
-    parts: dict[int, list[Life]] = {}
+    parts: dict[int, list[RegisterHistory]] = {}
     for key, deeds in lives.items():
-        parts.setdefault(crc32((key or "").encode()) % partitions, []).append(Life(key, tuple(deeds)))
+        parts.setdefault(crc32((key or "").encode()) % partitions, []).append(RegisterHistory(key, tuple(deeds)))
     return parts.items()
 
 
-def gathered(parts: Sequence[Sequence[Life]]) -> tuple[Life, ...]:
+def gathered(parts: Sequence[Sequence[RegisterHistory]]) -> tuple[RegisterHistory, ...]:
     """The registers of one partition, each with all its operations."""
-    lives: dict[str | None, list[Deed]] = {}
+    lives: dict[str | None, list[RegisterOp]] = {}
     for part in parts:
         for life in part:
             lives.setdefault(life.key, []).extend(life.deeds)
-    return tuple(Life(key, tuple(sorted(lives[key]))) for key in sorted(lives, key=str))
+    return tuple(RegisterHistory(key, tuple(sorted(lives[key]))) for key in sorted(lives, key=str))
 
 
-def acts_of(life: Life, register: Register) -> list[Act]:
+def acts_of(life: RegisterHistory, register: Register) -> list[Act]:
     """The operations that observe something or may have changed something, as steps."""
     places = {key: place for place, key in enumerate(registers_of(life))}
     steps = [(deed, _step(deed, register, places)) for deed in life.deeds if deed.outcome != FAIL]
     return [Act(deed.call, deed.end, step, deed.op) for deed, step in steps if step is not None]
 
 
-def registers_of(life: Life) -> list[str]:
+def registers_of(life: RegisterHistory) -> list[str]:
     """The registers of a multi-register, in the order of its state."""
     return sorted({key for deed in life.deeds for _, key, _ in deed.accesses})
 
 
-def written(deed: Deed) -> tuple[str, ...]:
+def written(deed: RegisterOp) -> tuple[str, ...]:
     """The values that it tried to write, as JSON."""
     match deed.f:
         case "write" | "put" | "append":
-            return (deed.asked,)
+            return (deed.argument,)
         case "cas":
-            return (_pair(deed.asked, deed.op)[1],)
+            return (_pair(deed.argument, deed.op)[1],)
         case _:
             return tuple(value for f, _, value in deed.accesses if f == "w")
 
 
-def _step(deed: Deed, register: Register, places: Mapping[str, int]) -> Step | None:
+def _step(deed: RegisterOp, register: Register, places: Mapping[str, int]) -> Step | None:
     """The effect of an operation; None if it observes and changes nothing."""
-    is_silent = deed.outcome != OK or (deed.answered == NOTHING and (register.nil == "anything" or deed.f == "get"))
+    is_silent = deed.outcome != OK or (deed.result == NOTHING and (register.nil == "anything" or deed.f == "get"))
     if deed.is_read and is_silent and not deed.accesses:
         return None
     match deed.f:
@@ -173,22 +159,22 @@ def _step(deed: Deed, register: Register, places: Mapping[str, int]) -> Step | N
         case "release":
             return Step(HELD, FREE)
         case "read":
-            return Step(needs=deed.answered)
+            return Step(needs=deed.result)
         case "write":
-            return Step(leads=deed.asked)
+            return Step(leads=deed.argument)
         case "cas":
-            return Step(*_pair(deed.asked, deed.op))
+            return Step(*_pair(deed.argument, deed.op))
         case "get":
-            return Step(needs=_text(deed.answered, deed.op))
+            return Step(needs=_text(deed.result, deed.op))
         case "put":
-            return Step(leads=_text(deed.asked, deed.op))
+            return Step(leads=_text(deed.argument, deed.op))
         case "append":
-            return Step(more=_text(deed.asked, deed.op))
+            return Step(more=_text(deed.argument, deed.op))
         case _:
             return _transaction_step(deed, register, places)
 
 
-def _transaction_step(deed: Deed, register: Register, places: Mapping[str, int]) -> Step | None:
+def _transaction_step(deed: RegisterOp, register: Register, places: Mapping[str, int]) -> Step | None:
     accesses = []
     for f, key, value in deed.accesses:
         is_silent = deed.outcome != OK or (value == NOTHING and register.nil == "anything")
@@ -197,9 +183,9 @@ def _transaction_step(deed: Deed, register: Register, places: Mapping[str, int])
     return Step(more=tuple(accesses)) if accesses else None
 
 
-def _names_key(f: str, asked: str | None) -> bool:
+def _names_key(f: str, argument: str | None) -> bool:
     """True if an operation with that value names its key."""
-    parts = _PARTS.decode(asked) if asked and _is_list(asked) else []
+    parts = _PARTS.decode(argument) if argument and _is_list(argument) else []
     if len(parts) != 2:
         return False
     second = bytes(parts[1]).decode()
@@ -215,25 +201,25 @@ def _is_list(text: str | None) -> bool:
     return text is not None and text.startswith("[")
 
 
-def _deeds(chunk: Chunk, form: Form) -> Iterator[tuple[str | None, Deed]]:
+def _deeds(chunk: Chunk, form: Form) -> Iterator[tuple[str | None, RegisterOp]]:
     """The operations of a chunk that are no transactions, each with the key that it names."""
-    for index, process, outcome, f, asked, answered, call_ns, end_ns, call, end, is_txn, _ in _rows(chunk):
+    for index, process, outcome, f, argument, result, call_ns, end_ns, call, end, is_txn, _ in _rows(chunk):
         if is_txn:
             continue
         key = None
-        asked, answered = asked or NOTHING, answered or NOTHING  # noqa: PLW2901  Null is written as no text.
+        argument, result = argument or NOTHING, result or NOTHING  # noqa: PLW2901  Null is written as no text.
         if form.is_keyed:
-            key, asked = _pair(asked, index)  # noqa: PLW2901
+            key, argument = _pair(argument, index)  # noqa: PLW2901
             if f in _READS and outcome == OK:
-                said, answered = _pair(answered, index)  # noqa: PLW2901
+                said, result = _pair(result, index)  # noqa: PLW2901
                 if said != key:
                     raise HistoryError(f"operation {index} asked about key {key} and was answered about {said}")
         is_open = outcome != OK
         times = (call_ns, NEVER if is_open else end_ns)
-        yield key, Deed(call, NEVER if is_open else end, index, process, outcome, f, asked, answered, *times)
+        yield key, RegisterOp(call, NEVER if is_open else end, index, process, outcome, f, argument, result, *times)
 
 
-def _transactions(chunk: Chunk) -> Iterator[Deed]:
+def _transactions(chunk: Chunk) -> Iterator[RegisterOp]:
     """The transactions of a chunk. Raises HistoryError for one that appends: a multi-register has no appends."""
     names = Dictionary(Path(chunk.directory))
     accesses: dict[int, list[tuple[Literal["r", "w"], str, str]]] = {}
@@ -247,7 +233,7 @@ def _transactions(chunk: Chunk) -> Iterator[Deed]:
             is_open = outcome != OK or not has_result
             times = (call_ns, NEVER if is_open else end_ns)
             ends = NEVER if is_open else end
-            yield Deed(call, ends, index, process, outcome, f, NOTHING, NOTHING, *times, tuple(accesses[index]))
+            yield RegisterOp(call, ends, index, process, outcome, f, NOTHING, NOTHING, *times, tuple(accesses[index]))
 
 
 def _rows(chunk: Chunk) -> Iterable[tuple[Any, ...]]:
@@ -255,12 +241,7 @@ def _rows(chunk: Chunk) -> Iterable[tuple[Any, ...]]:
 
 
 def _columns(chunk: Chunk, name: str, columns: list[str]) -> Iterable[tuple[Any, ...]]:
-    path = Path(chunk.directory) / name
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read_row_group(chunk.group, columns=columns, use_threads=False)
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem
+    table = read_group(Path(chunk.directory, name), chunk.group, columns)
     return zip(*(table[column].to_pylist() for column in columns), strict=True)
 
 

@@ -14,13 +14,13 @@ that are written together; a key-value store's is the text itself. So 1, 1.0 and
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, Protocol, assert_never
+from typing import Final, NamedTuple, Protocol, assert_never
 
 import msgspec
 
+from checkers.history.registers import ModelName, Register
 from harness.core.record import Json
 
-ModelName = Literal["register", "cas-register", "mutex", "key-value", "multi-register"]
 State = str | tuple[str, ...]
 
 OPERATIONS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
@@ -34,21 +34,6 @@ OPERATIONS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 NOTHING: Final = "null"
 FREE, HELD = "free", "held"
 _JSON: Final = msgspec.json.Encoder(order="sorted")
-
-
-class Register(msgspec.Struct, frozen=True, kw_only=True):
-    """Options for reading a history of registers.
-
-    `model` None: derived from the names of the operations. `initial`: the value of each register at first; null is
-    nothing, and for key-value the empty text. Unless it is declared as known, a register may have held what nobody
-    wrote. `nil`: the meaning of a read that answers null: "absent" says that nothing is there, "anything" says nothing
-    at all.
-    """
-
-    model: ModelName | None = None
-    initial: Json = None
-    is_initial_known: bool = False
-    nil: Literal["absent", "anything"] = "anything"
 
 
 class Step(NamedTuple):
@@ -157,14 +142,14 @@ def model_of(register: Register, name: ModelName, *, count: int = 1) -> Model:
 
 def named(operations: Sequence[str]) -> ModelName | None:
     """The smallest model that has all those operations; None if there is none, or if none of them observes anything."""
-    asked = frozenset(operations)
-    if asked <= OPERATIONS["mutex"] and "acquire" in asked:
+    names = frozenset(operations)
+    if names <= OPERATIONS["mutex"] and "acquire" in names:
         return "mutex"
-    if asked <= OPERATIONS["key-value"] and "get" in asked:
+    if names <= OPERATIONS["key-value"] and "get" in names:
         return "key-value"
-    if not asked <= OPERATIONS["cas-register"] or not asked & {"write", "cas"}:
+    if not names <= OPERATIONS["cas-register"] or not names & {"write", "cas"}:
         return None
-    return "cas-register" if "cas" in asked else "register"
+    return "cas-register" if "cas" in names else "register"
 
 
 def json_of(value: Json) -> str:

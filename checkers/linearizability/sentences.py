@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.history.tables import MS, seconds
-from checkers.linearizability.deeds import Deed, Life, registers_of, written
+from checkers.linearizability.deeds import RegisterHistory, RegisterOp, registers_of, written
 from checkers.linearizability.models import State
 from checkers.linearizability.search import Act, DeadEnd
 from harness.core.columns import FAIL, NEVER
@@ -25,15 +25,15 @@ class Problem:
     end: int
     key: str | None
     registers: tuple[str, ...]
-    blocked: Deed
+    blocked: RegisterOp
     states: tuple[State, ...]
-    tail: tuple[Deed, ...]
-    beside: tuple[Deed, ...]
-    sources: tuple[Deed, ...]
+    tail: tuple[RegisterOp, ...]
+    beside: tuple[RegisterOp, ...]
+    sources: tuple[RegisterOp, ...]
     needs: str | None
 
 
-def problem_of(life: Life, acts: Sequence[Act], dead_end: DeadEnd) -> Problem:
+def problem_of(life: RegisterHistory, acts: Sequence[Act], dead_end: DeadEnd) -> Problem:
     """The problem of a register, at the dead end of its search."""
     deeds = {deed.op: deed for deed in life.deeds}
     blocked = deeds[dead_end.blocked]
@@ -48,7 +48,7 @@ def problem_of(life: Life, acts: Sequence[Act], dead_end: DeadEnd) -> Problem:
         states=_possible(acts, dead_end, blocked, needs),
         tail=tuple(deeds[index] for index in dead_end.tail),
         beside=tuple(sorted(beside, key=lambda deed: (deed.end == NEVER, -deed.call))),  # Those long unclear come last.
-        sources=tuple(d for d in life.deeds if d.call < blocked.end and _asked(blocked) in written(d)),
+        sources=tuple(d for d in life.deeds if d.call < blocked.end and _claimed(blocked) in written(d)),
         needs=needs,
     )
 
@@ -56,16 +56,18 @@ def problem_of(life: Life, acts: Sequence[Act], dead_end: DeadEnd) -> Problem:
 def sentence(problem: Problem) -> str:
     """The whole explanation."""
     where = "" if problem.key is None else f"Key {_cut(problem.key)}: "
-    parts = [f"{where}{_told(problem.blocked)}, and no order of the operations allows that", _states(problem)]
+    parts = [f"{where}{_with_times(problem.blocked)}, and no order of the operations allows that", _states(problem)]
     if problem.tail:
-        parts.append(f"One order up to there ends with {_listed(map(_did, problem.tail[-_SHOWN:]))}")
+        parts.append(f"One order up to there ends with {_listed(map(_described, problem.tail[-_SHOWN:]))}")
     parts.append(_sources(problem))
     if problem.beside:
-        parts.append(f"Open at the same time: {_listed(map(_told, problem.beside[:_SHOWN]), len(problem.beside))}")
+        parts.append(
+            f"Open at the same time: {_listed(map(_with_times, problem.beside[:_SHOWN]), len(problem.beside))}"
+        )
     return " ".join(f"{part}." for part in parts if part)
 
 
-def _possible(acts: Sequence[Act], dead_end: DeadEnd, blocked: Deed, needs: str | None) -> tuple[State, ...]:
+def _possible(acts: Sequence[Act], dead_end: DeadEnd, blocked: RegisterOp, needs: str | None) -> tuple[State, ...]:
     """The states at the dead end, and those to which unclear operations may have led from there."""
     states = list(dead_end.states)
     unclear = [act.step for act in acts if act.end == NEVER and act.call < blocked.end and act.step.more is None]
@@ -76,18 +78,18 @@ def _possible(acts: Sequence[Act], dead_end: DeadEnd, blocked: Deed, needs: str 
     return tuple(sorted(states, key=str))
 
 
-def _is_idle(deed: Deed) -> bool:
+def _is_idle(deed: RegisterOp) -> bool:
     """True if it is an unanswered read: it observes nothing and changes nothing."""
     return deed.is_read and deed.end == NEVER
 
 
-def _asked(deed: Deed) -> str | None:
+def _claimed(deed: RegisterOp) -> str | None:
     """The value, as JSON, that it claims was there; None if it claims none."""
     match deed.f:
         case "read" | "get":
-            return deed.answered
+            return deed.result
         case "cas":
-            return deed.asked[1 : -len(written(deed)[0]) - 2]  # [old,new]
+            return deed.argument[1 : -len(written(deed)[0]) - 2]  # [old,new]
         case _:
             return None
 
@@ -107,7 +109,7 @@ def _state(state: State, registers: Sequence[str]) -> str:
 
 
 def _sources(problem: Problem) -> str:
-    value = _asked(problem.blocked)
+    value = _claimed(problem.blocked)
     if value is None:
         return ""
     if not problem.sources:
@@ -117,19 +119,19 @@ def _sources(problem: Problem) -> str:
     return ""
 
 
-def _told(deed: Deed) -> str:
+def _with_times(deed: RegisterOp) -> str:
     """An operation with its process and times. Histories without times have small numbers instead, which are hidden."""
     times = ""
     if deed.call_ns >= MS:
         times = f", from {seconds(deed.call_ns)}" + (f" to {seconds(deed.end_ns)}" if deed.end_ns != NEVER else "")
     unclear = ", unclear" if deed.end == NEVER else ""
-    return f"{_did(deed)} (process {deed.process}{times}{unclear})"
+    return f"{_described(deed)} (process {deed.process}{times}{unclear})"
 
 
-def _did(deed: Deed) -> str:
+def _described(deed: RegisterOp) -> str:
     if deed.accesses:
         return f"T{deed.op} " + ", ".join(f"{f} {key} {_cut(value)}" for f, key, value in deed.accesses)
-    value = deed.answered if deed.is_read else deed.asked
+    value = deed.result if deed.is_read else deed.argument
     return f"T{deed.op} {deed.f}" + (f" {_cut(value)}" if value != "null" or deed.is_read else "")
 
 

@@ -18,15 +18,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from checkers.engine.protocol import Check, Context
 from checkers.history.faults import overlaps
-from checkers.history.tables import Dictionary, State, Transaction, Window, finding, states, transactions, windows
-from checkers.transactions.sentences import Name, number
+from checkers.history.names import Dictionary
+from checkers.history.tables import State, Transaction, Window, states, transactions, windows
+from checkers.history.troubles import Trouble, judgement
 from harness.core.columns import NEVER, OK
-from harness.core.promises import Bounds, Excuse, Excuses
-from harness.core.verdict import Finding, Judgement
+from harness.core.promises import Excuse
+from harness.core.verdict import Judgement
 
 CHECKER = "authority"
 SPLIT = "split-brain"
+ANOMALIES = (SPLIT,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,32 +49,25 @@ class Reign:
         return next((write for write in self.writes if write.invoke_seq > seq), None)
 
 
-def check(
-    history: Path,
-    bounds: Bounds,
-    excuses: Excuses,
-    name: Name = number,  # noqa: ARG001  Every check takes a name.
-) -> Judgement:
+def check(history: Path, context: Context) -> Judgement:
     """The judgement of views, grants and acknowledged writes. Raises HistoryError if they are damaged."""
     found = states(history, Dictionary(history), "view", "grant", "restart")
     views = [view for view in found["view"] if isinstance(view.key, int) and isinstance(view.value, list)]
     reigns = _reigns(views, [t for t in transactions(history) if t.outcome == OK and t.node is not None])
-    faults = windows(history, excuses)
+    faults = windows(history, context.excuses)
     used = _used_grants(found["grant"], reigns)
     restarts_ns = [restart.ns for restart in found["restart"] if restart.key != 0]
-    findings = [*_both_sides(reigns), *_two_grants(used, reigns, restarts_ns, bounds.grace_ns)]
-    in_partition = [
-        grant
-        for grant in used
-        if any(
-            Excuse.LINKS in w.excuse and w.effect and overlaps(w, grant.ns, grant.ns, bounds.grace_ns) for w in faults
-        )
-    ]
-    return Judgement(
-        checker=CHECKER,
-        findings=tuple(findings),
-        witnesses={SPLIT: _writes_without_a_live_node(reigns, faults) + len(in_partition)},
+    grace_ns = context.bounds.grace_ns
+    cuts = [fault for fault in faults if Excuse.LINKS in fault.excuse and fault.effect]
+    in_partition = sum(any(overlaps(cut, grant.ns, grant.ns, grace_ns) for cut in cuts) for grant in used)
+    crashes = [fault for fault in faults if Excuse.MEMORY in fault.excuse]
+    return judgement(
+        CHECKER,
+        ANOMALIES,
+        (*_both_sides(reigns), *_two_grants(used, reigns, restarts_ns, grace_ns)),
+        {SPLIT: _writes_without_a_live_node(reigns, crashes) + in_partition},
         facts={"views": len({reign.number for reign in reigns}), "grants": len(found["grant"])},
+        scope=(),
     )
 
 
@@ -107,10 +103,8 @@ def _members(state: State) -> tuple[str, ...]:
     return tuple(map(str, state.value)) if isinstance(state.value, list) else ()
 
 
-def _both_sides(reigns: Sequence[Reign]) -> Iterator[Finding]:
-    """One finding with the first two such writes, if there are any."""
-    first: tuple[Reign, Transaction, Reign, Transaction] | None = None
-    count = 0
+def _both_sides(reigns: Sequence[Reign]) -> Iterator[Trouble]:
+    """Each two such writes."""
     acting = [reign for reign in reigns if reign.writes]
     for place, one in enumerate(acting):
         for other in acting[place + 1 :]:
@@ -118,17 +112,13 @@ def _both_sides(reigns: Sequence[Reign]) -> Iterator[Finding]:
                 continue
             left, right = one.after(other.seq), other.after(one.seq)
             if left is not None and right is not None:
-                count += 1
-                first = first or (one, left, other, right)
-    if first is not None:
-        one, left, other, right = first
-        sentence = (
-            f"{one.node} acknowledged T{left.index} in view {one.number} ({', '.join(one.members)}), and {other.node} "
-            f"T{right.index} in view {other.number} ({', '.join(other.members)}). Both began after both views had been "
-            "installed, and neither view has the other's node: two sides went on."
-        )
-        facts = (one.node, one.number, other.node, other.number)
-        yield finding(CHECKER, SPLIT, sentence, facts=facts, count=count, ops=(left.index, right.index))
+                sentence = (
+                    f"{one.node} acknowledged T{left.index} in view {one.number} ({', '.join(one.members)}), and "
+                    f"{other.node} T{right.index} in view {other.number} ({', '.join(other.members)}). Both began "
+                    "after both views had been installed, and neither view has the other's node: two sides went on."
+                )
+                facts = (one.node, one.number, other.node, other.number)
+                yield Trouble(SPLIT, sentence, facts, (left.index, right.index), group="writes")
 
 
 def _used_grants(grants: Sequence[State], reigns: Sequence[Reign]) -> list[State]:
@@ -145,8 +135,8 @@ def _used_grants(grants: Sequence[State], reigns: Sequence[Reign]) -> list[State
 
 def _two_grants(
     grants: Sequence[State], reigns: Sequence[Reign], restarts_ns: Sequence[int], grace_ns: int
-) -> Iterator[Finding]:
-    """One finding with the first two grants that exclude each other, if there are any."""
+) -> Iterator[Trouble]:
+    """The first two grants that exclude each other, if there are any."""
     for place, later in enumerate(grants):
         for earlier in grants[:place]:
             one, other = _members(earlier), _members(later)
@@ -159,27 +149,27 @@ def _two_grants(
                     f"{earlier.node} let {', '.join(one)} go on (view {earlier.key}), and then {', '.join(other)} "
                     f"(view {later.key}), though nodes of the two had not come together in between."
                 )
-                facts = ("grants", earlier.key, later.key)
-                yield finding(CHECKER, SPLIT, sentence, facts=facts, count=1)
+                yield Trouble(SPLIT, sentence, ("grants", earlier.key, later.key), group="grants")
                 return
 
 
-def _writes_without_a_live_node(reigns: Sequence[Reign], faults: Sequence[Window]) -> int:
+def _writes_without_a_live_node(reigns: Sequence[Reign], crashes: Sequence[Window]) -> int:
     """The number of writes that were acknowledged in views that lack a live node."""
     known = tuple(dict.fromkeys(reign.node for reign in reigns))
     count = 0
     for reign in reigns:
         others = [node for node in known if node not in reign.members]
-        if any(_is_alive(node, reign, reigns, faults) for node in others):
+        if any(_is_alive(node, reign, reigns, crashes) for node in others):
             count += len(reign.writes)
     return count
 
 
-def _is_alive(node: str, reign: Reign, reigns: Sequence[Reign], faults: Sequence[Window]) -> bool:
+def _is_alive(node: str, reign: Reign, reigns: Sequence[Reign], crashes: Sequence[Window]) -> bool:
     """True if it was in an earlier view, no crash struck it, and it installs a view again later."""
     has_been = any(each.node == node and each.seq < reign.seq for each in reigns)
     comes_back = any(each.node == node and each.seq > reign.seq for each in reigns)
-    was_struck = any(
-        Excuse.MEMORY in w.excuse and node in w.targets and overlaps(w, reign.ns, reign.ns, 0) for w in faults
-    )
+    was_struck = any(node in crash.targets and overlaps(crash, reign.ns, reign.ns, 0) for crash in crashes)
     return has_been and comes_back and not was_struck
+
+
+CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

@@ -19,18 +19,17 @@ disconnections, and faults that slowed a subscriber.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+from checkers.engine.protocol import Check, Context
 from checkers.history.faults import overlaps
+from checkers.history.names import Dictionary, epoch_name
 from checkers.history.tables import (
-    Dictionary,
     Mark,
     Session,
     State,
     Window,
-    finding,
     samples,
     seconds,
     sessions,
@@ -38,60 +37,39 @@ from checkers.history.tables import (
     transactions,
     windows,
 )
-from checkers.transactions.sentences import Name, epoch_name, number
+from checkers.history.troubles import Trouble, judgement
 from harness.core.columns import NEVER, OK
-from harness.core.promises import Bounds, Excuse, Excuses
+from harness.core.promises import Excuse
 from harness.core.record import Json
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Judgement
 
 CHECKER = "causes"
 FALSE_GAP, SPURIOUS = "false-gap", "spurious-disconnect"
+ANOMALIES = (FALSE_GAP, SPURIOUS)
 CAUSES = ("inconsistent", "out-of-memory", "disconnected", "cluster-failure")
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A marker or a disconnection without cause. `what` makes the fingerprint."""
-
-    anomaly: str
-    subscriber: str
-    sentence: str
-    what: tuple[object, ...]
-
-
-def check(
-    history: Path,
-    bounds: Bounds,
-    excuses: Excuses,
-    name: Name = number,  # noqa: ARG001  Every check takes a name.
-) -> Judgement:
-    """The judgement of gap markers and disconnections. Raises HistoryError if the history is damaged.
-
-    One finding per anomaly and subscriber, with the first example and the count.
-    """
-    record = _Record(history, bounds, excuses)
-    troubles = [*record.markers(), *record.disconnections()]
-    findings: list[Finding] = []
-    for anomaly, subscriber in dict.fromkeys((trouble.anomaly, trouble.subscriber) for trouble in troubles):
-        same = [each for each in troubles if (each.anomaly, each.subscriber) == (anomaly, subscriber)]
-        facts = (subscriber, *same[0].what)
-        findings.append(finding(CHECKER, anomaly, same[0].sentence, facts=facts, count=len(same)))
-    return Judgement(
-        checker=CHECKER,
-        findings=tuple(findings),
-        witnesses=record.witnesses(),
+def check(history: Path, context: Context) -> Judgement:
+    """The judgement of gap markers and disconnections. Raises HistoryError if the history is damaged."""
+    record = _Record(history, context)
+    return judgement(
+        CHECKER,
+        ANOMALIES,
+        (*record.markers(), *record.disconnections()),
+        record.witnesses(),
         facts={"gaps": len(record.gaps), "disconnections": len(record.found["disconnect"])},
+        scope=(),
     )
 
 
 class _Record:
     """The records of a history about gaps and disconnections."""
 
-    def __init__(self, history: Path, bounds: Bounds, excuses: Excuses) -> None:
+    def __init__(self, history: Path, context: Context) -> None:
         names = Dictionary(history)
-        self._bounds = bounds
-        self._nodes = tuple(node for group in bounds.groups for node in group)
-        self._faults = windows(history, excuses)
+        self._bounds = context.bounds
+        self._nodes = tuple(node for group in context.bounds.groups for node in group)
+        self._faults = windows(history, context.excuses)
         self._sessions = sessions(history, names)
         self.found = states(history, names, "missing", "disconnect", "restart", "view")
         self._probes = samples(history, "out-of-buffer", "event-buffer-full")
@@ -120,8 +98,8 @@ class _Record:
                     f"{session.subscriber} was told of a gap ({gap.cause}) at {seconds(gap.ns)} in session "
                     f"{session.number}, from {self._shown(gap.position)} on, but {reason}."
                 )
-                what = (session.number, gap.cause, gap.position)
-                yield Trouble(FALSE_GAP, session.subscriber, sentence, what)
+                facts = (session.subscriber, session.number, gap.cause, gap.position)
+                yield Trouble(FALSE_GAP, sentence, facts, group=session.subscriber)
 
     def disconnections(self) -> Iterator[Trouble]:
         """Disconnections without a cause."""
@@ -139,7 +117,7 @@ class _Record:
                     continue
             subscriber = str(state.key)
             sentence = f"{state.node} disconnected {subscriber} at {seconds(state.ns)} {reason}."
-            yield Trouble(SPURIOUS, subscriber, sentence, (state.node, state.position))
+            yield Trouble(SPURIOUS, sentence, (subscriber, state.node, state.position), group=subscriber)
 
     def witnesses(self) -> dict[str, int]:
         """The number of chances to see each of the two anomalies."""
@@ -147,9 +125,8 @@ class _Record:
         spans = [(session.marks[0].ns, self._end_ns(session)) for session in self._sessions]
         lived_through = sum(begin < ns <= end for ns in losses for begin, end in spans)
         subscribers = dict.fromkeys(session.subscriber for session in self._sessions)
-        slowed = [
-            w for w in self._faults if Excuse.SUBSCRIBERS in w.excuse and w.effect and any(map(w.touches, subscribers))
-        ]
+        slowing = [w for w in self._faults if Excuse.SUBSCRIBERS in w.excuse and w.effect]
+        slowed = [w for w in slowing if any(map(w.touches, subscribers))]
         return {
             FALSE_GAP: len(self.gaps) + lived_through,
             SPURIOUS: len(self.found["disconnect"]) + len(slowed),
@@ -189,12 +166,13 @@ class _Record:
 
     def _no_disconnection(self, session: Session, gap: Mark) -> str | None:
         # A session may be ended before it opens, as nodes learn of it one after the other.
-        before = [s.marks[0].ns for s in self._of(session.subscriber) if s.number < session.number]
+        mine = [s for s in self._sessions if s.subscriber == session.subscriber]
+        before = [s.marks[0].ns for s in mine if s.number < session.number]
         since_ns = max(before, default=0)
-        ended = any(
-            state.key == session.subscriber and since_ns <= state.ns <= gap.ns for state in self.found["disconnect"]
-        )
-        is_struck = any(self._strikes(w, session.subscriber) for w in self._faults_before(gap))
+        ends = [state.ns for state in self.found["disconnect"] if state.key == session.subscriber]
+        ended = any(since_ns <= ns <= gap.ns for ns in ends)
+        struck = (session.subscriber, *self._nodes)
+        is_struck = any(any(map(window.touches, struck)) for window in self._faults_before(gap))
         if ended or is_struck or self._is_restarting(gap):
             return None
         return "no data node had ended its subscription, and no fault had struck a node or its links"
@@ -212,15 +190,8 @@ class _Record:
     def _faults_before(self, gap: Mark) -> list[Window]:
         """Crashes, pauses and partitions between the first sign of an epoch that may be missing and the marker."""
         since_ns = min(self._first_sign_ns(gap.position), gap.ns)
-        return [
-            window
-            for window in self._faults
-            if window.excuse & (Excuse.NODES | Excuse.LINKS)
-            and overlaps(window, since_ns, gap.ns, self._bounds.grace_ns)
-        ]
-
-    def _strikes(self, window: Window, subscriber: str) -> bool:
-        return window.touches(subscriber) or any(map(window.touches, self._nodes))
+        striking = [w for w in self._faults if w.excuse & (Excuse.NODES | Excuse.LINKS)]
+        return [w for w in striking if overlaps(w, since_ns, gap.ns, self._bounds.grace_ns)]
 
     def _is_restarting(self, gap: Mark) -> bool:
         """True if the whole cluster was down at some moment of that time: from its last success to its restart."""
@@ -261,28 +232,21 @@ class _Record:
         for view in self.found["view"]:
             by_number.setdefault(view.key_id, view)
         ordered = [by_number[key] for key in sorted(by_number)]
-        return [
-            later.ns for earlier, later in pairwise(ordered) if not set(_list(earlier.value)) <= set(_list(later.value))
-        ]
+        members = [(set(_list(view.value)), view.ns) for view in ordered]
+        return [ns for (before, _), (after, ns) in pairwise(members) if before - after]
 
     def _end_ns(self, session: Session) -> int:
         """The end of a session; NEVER if no record shows it."""
         closing = session.marks[-1]
         if closing.kind == "close":
             return closing.ns
-        starts = [
-            s.marks[0].ns for s in self._sessions if s.subscriber == session.subscriber and s.number > session.number
-        ]
-        return min(starts, default=NEVER)
-
-    def _of(self, subscriber: str) -> list[Session]:
-        return [session for session in self._sessions if session.subscriber == subscriber]
+        mine = [s for s in self._sessions if s.subscriber == session.subscriber]
+        return min((s.marks[0].ns for s in mine if s.number > session.number), default=NEVER)
 
     def _views_of(self, node: str, until_ns: int) -> list[tuple[State, set[str]]]:
         """The views that a node has installed, in order, each with its members."""
-        return [
-            (view, set(_list(view.value))) for view in self.found["view"] if view.node == node and view.ns <= until_ns
-        ]
+        views = (view for view in self.found["view"] if view.node == node and view.ns <= until_ns)
+        return [(view, set(_list(view.value))) for view in views]
 
     def _has_taken_over(self, node: str, ns: int) -> bool:
         """True if a node of its group left its view lately: then it announces old epochs anew, all at once."""
@@ -321,3 +285,6 @@ class _Record:
 
 def _list(value: Json) -> list[str]:
     return [str(each) for each in value] if isinstance(value, list) else []
+
+
+CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

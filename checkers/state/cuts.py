@@ -18,21 +18,20 @@ Witnesses: ww between neighbours, wr and locked rw to the next version, between 
 checked, and not counted: nearly all of its edges lie far apart.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from checkers.columns.runs import first_of_each
+from checkers.engine.protocol import Check, Context
+from checkers.history.names import EpochName, Name, epoch_name
+from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, Writers, pairs, read_acts, versions_read
 from checkers.transactions.list_versions import Versions
-from checkers.transactions.sentences import EpochName, Name, epoch_name, number
 from harness.core.columns import Bools, Int64s
-from harness.core.promises import Bounds
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Judgement
 
 CHECKER: Final = "cuts"
 NOT_CLOSED: Final = "cut-not-closed"
@@ -65,18 +64,20 @@ class Closure:
     edges: dict[str, int]
 
 
-def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
+def check(history: Path, context: Context) -> Judgement:
     """The judgement of all epochs as cuts. Raises HistoryError if the history is damaged."""
     acts = read_acts(history)
     found = closure(acts)
     unknown = {NOT_CLOSED: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
-    findings = _findings(acts.writers, found.broken, name, epoch_name(bounds.saved_bits))
-    return Judgement(
-        checker=CHECKER,
-        findings=findings,
-        witnesses={NOT_CLOSED: sum(found.edges.values())},
-        unknown={} if findings else unknown,
+    show = epoch_name(context.bounds.saved_bits)
+    return judgement(
+        CHECKER,
+        ANOMALIES,
+        (_trouble(acts.writers, edge, context.name, show) for edge in found.broken),
+        {NOT_CLOSED: sum(found.edges.values())},
+        unknown=unknown,
         facts={"edges": dict(found.edges), "writers": len(acts.writers.index)},
+        scope=(),
     )
 
 
@@ -118,88 +119,62 @@ class _Along:
         """The element appended at that place."""
         return int(self.versions.rows.appends.value[self.versions.writer[place]])
 
-    def worst(self, kind: str, before: Int64s, after: Int64s) -> int:
-        """The row of the edge that leads back farthest; among equals, of the earliest operations."""
+    def broken(
+        self, kind: str, before: Int64s, after: Int64s, about: Int64s, behind: Int64s | None = None
+    ) -> Broken | None:
+        """The edge that leads back farthest, of edges about versions at those places; among equals, the earliest."""
+        if not len(before):
+            return None
         fall = self.epochs[self.rank_of(before)] - self.epochs[self.rank_of(after)]
-        return int(np.lexsort((before, after, -fall))[0])
+        worst = int(np.lexsort((before, after, -fall))[0])
+        return Broken(
+            kind=kind,
+            count=len(before),
+            before=int(before[worst]),
+            after=int(after[worst]),
+            key=int(self.versions.keys[self.versions.order_code[about[worst]]]),
+            element=self.element(int(about[worst])),
+            behind=NOBODY if behind is None else self.element(int(behind[worst])),
+        )
 
 
 def _ww(along: _Along) -> tuple[Broken | None, int]:
-    versions = along.versions
     if not len(along.rank):
         return None, 0
-    has_before = ~first_of_each(versions.order_code)
-    before = np.append(-1, along.highest[:-1])
-    is_known = has_before & (along.rank >= 0)
+    is_known = ~first_of_each(along.versions.order_code) & (along.rank >= 0)
     neighbour = np.append(np.int64(NOBODY), along.op[:-1])
     edges = is_known & (np.append(-1, along.rank[:-1]) >= 0) & (neighbour != along.op)
-    bad = np.flatnonzero(is_known & (before > along.rank))
-    if not len(bad):
-        return None, int(np.count_nonzero(edges))
+    bad = np.flatnonzero(is_known & (np.append(-1, along.highest[:-1]) > along.rank))
     source = along.highest_at[bad - 1]
-    worst = along.worst("ww", along.op[source], along.op[bad])
-    place, earlier = int(bad[worst]), int(source[worst])
-    broken = Broken(
-        kind="ww",
-        count=len(bad),
-        before=int(along.op[earlier]),
-        after=int(along.op[place]),
-        key=int(versions.keys[versions.order_code[place]]),
-        element=along.element(place),
-        behind=along.element(earlier),
-    )
-    return broken, int(np.count_nonzero(edges))
+    return along.broken("ww", along.op[source], along.op[bad], bad, source), int(np.count_nonzero(edges))
 
 
 def _wr(along: _Along) -> tuple[Broken | None, int]:
-    versions = along.versions
-    reader = versions.rows.reads.op.astype(np.int64)
-    rank = along.rank_of(reader)
-    last = _next_place(versions) - 1
-    usable = np.flatnonzero((rank >= 0) & versions.is_version & (versions.read_length > 0))
-    place, rank, reader = last[usable], rank[usable], reader[usable]
-    count = int(np.count_nonzero((along.rank[place] >= 0) & (along.op[place] != reader)))
+    last = _next_place(along.versions) - 1
+    place, rank, reader, count = _read(along, last, along.versions.read_length > 0)
     bad = np.flatnonzero(along.highest[place] > rank)
-    if not len(bad):
-        return None, count
     source = along.highest_at[place[bad]]
-    worst = along.worst("wr", along.op[source], reader[bad])
-    earlier = int(source[worst])
-    broken = Broken(
-        kind="wr",
-        count=len(bad),
-        before=int(along.op[earlier]),
-        after=int(reader[bad[worst]]),
-        key=int(versions.keys[versions.order_code[earlier]]),
-        element=along.element(earlier),
-    )
-    return broken, count
+    return along.broken("wr", along.op[source], reader[bad], source), count
 
 
 def _rw(along: _Along, is_locked: Bools) -> tuple[Broken | None, int]:
     versions = along.versions
-    reader = versions.rows.reads.op.astype(np.int64)
-    rank = along.rank_of(reader)
     following = _next_place(versions)
     has_next = following < versions.order_start[versions.read_code + 1]
-    usable = np.flatnonzero(is_locked & (rank >= 0) & versions.is_version & has_next)
-    place, rank, reader = following[usable], rank[usable], reader[usable]
-    count = int(np.count_nonzero((along.rank[place] >= 0) & (along.op[place] != reader)))
+    place, rank, reader, count = _read(along, following, is_locked & has_next)
     bad = np.flatnonzero(along.lowest[place] < rank)
-    if not len(bad):
-        return None, count
     target = along.lowest_at[place[bad]]
-    worst = along.worst("rw", reader[bad], along.op[target])
-    later = int(target[worst])
-    broken = Broken(
-        kind="rw",
-        count=len(bad),
-        before=int(reader[bad[worst]]),
-        after=int(along.op[later]),
-        key=int(versions.keys[versions.order_code[later]]),
-        element=along.element(later),
-    )
-    return broken, count
+    return along.broken("rw", reader[bad], along.op[target], target), count
+
+
+def _read(along: _Along, place: Int64s, is_usable: Bools) -> tuple[Int64s, Int64s, Int64s, int]:
+    """The usable reads of versions: a place for each, the reader's rank, the reader; and the number of edges there."""
+    reader = along.versions.rows.reads.op.astype(np.int64)
+    rank = along.rank_of(reader)
+    usable = np.flatnonzero(is_usable & (rank >= 0) & along.versions.is_version)
+    place, reader = place[usable], reader[usable]
+    count = int(np.count_nonzero((along.rank[place] >= 0) & (along.op[place] != reader)))
+    return place, rank[usable], reader, count
 
 
 def _next_place(versions: Versions) -> Int64s:
@@ -238,24 +213,17 @@ def _is_locked(acts: Acts) -> Bools:
     return locked
 
 
-def _findings(writers: Writers, broken: Sequence[Broken], name: Name, show: EpochName) -> tuple[Finding, ...]:
-    return tuple(_finding(writers, edge, name, show) for edge in broken)
-
-
-def _finding(writers: Writers, edge: Broken, name: Name, show: EpochName) -> Finding:
+def _trouble(writers: Writers, edge: Broken, name: Name, show: EpochName) -> Trouble:
     epochs = writers.epoch[writers.place(np.array([edge.before, edge.after], np.int64))].tolist()
-    facts = (NOT_CLOSED, edge.kind, edge.before, edge.after, edge.key, edge.element, *epochs)
-    return Finding(
-        fingerprint=blake2b(repr(facts).encode(), digest_size=8).hexdigest(),
-        anomaly=NOT_CLOSED,
-        checker=CHECKER,
-        sentence=(
-            f"{_reason(edge, name)}: T{edge.before} precedes T{edge.after}. But T{edge.before} has epoch "
-            f"{show(epochs[0])}, and T{edge.after} the earlier epoch {show(epochs[1])}, which therefore contains "
-            f"T{edge.after} without what came before it."
-        ),
+    return Trouble(
+        NOT_CLOSED,
+        f"{_reason(edge, name)}: T{edge.before} precedes T{edge.after}. But T{edge.before} has epoch "
+        f"{show(epochs[0])}, and T{edge.after} the earlier epoch {show(epochs[1])}, which therefore contains "
+        f"T{edge.after} without what came before it.",
+        (edge.kind, edge.before, edge.after, edge.key, edge.element, *epochs),
+        (edge.before, edge.after),
+        group=edge.kind,
         count=edge.count,
-        ops=tuple(sorted((edge.before, edge.after))),
     )
 
 
@@ -270,3 +238,6 @@ def _reason(edge: Broken, name: Name) -> str:
             return f"{before} read {key} under a lock until its commit, without {element}, which {after} appended"
         case _:
             return f"{before} had been answered before {after} was invoked"
+
+
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True),)

@@ -15,14 +15,16 @@ Witnesses:
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
+from checkers.engine.protocol import Check, Context
 from checkers.history.faults import disturbed
 from checkers.history.generations import Restart
 from checkers.history.intervals import Interval, outside, total
-from checkers.history.tables import Dictionary, Sample, finding, samples, seconds, states, windows
+from checkers.history.names import Dictionary, Name
+from checkers.history.tables import Sample, samples, seconds, states, windows
+from checkers.history.troubles import Trouble, findings
 from checkers.state.expected import (
     Claims,
     Content,
@@ -31,13 +33,13 @@ from checkers.state.expected import (
     Groups,
     Sight,
     is_fractured,
+    named,
     restored,
     sights,
-    told,
     wrong,
 )
-from checkers.transactions.sentences import Name, number
-from harness.core.promises import Bounds, Excuse, Excuses
+from harness.core.promises import Bounds, Excuse
+from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
 CHECKER = "durability"
@@ -46,59 +48,31 @@ PHANTOM, TWICE, BEYOND = "phantom-write", "duplicate-elements", "loss-beyond-bou
 ANOMALIES = (LOST, RESURRECTED, FRACTURED, PHANTOM, TWICE, BEYOND)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """One violation. `what` makes the fingerprint."""
-
-    anomaly: str
-    sentence: str
-    what: tuple[object, ...]
-    op: int | None = None
-
-
-def check(history: Path, bounds: Bounds, excuses: Excuses, name: Name = number) -> Judgement:
-    """The judgement of the restarts: one finding per anomaly and restart, with the first example and the count.
-
-    Raises HistoryError if the files of the history are damaged.
-    """
-    names = Dictionary(history)
+def check(history: Path, context: Context) -> Judgement:
+    """The judgement of the restarts, each by itself. Raises HistoryError if the files of the history are damaged."""
+    names, bounds = Dictionary(history), context.bounds
     claims = Claims(history, bounds)
-    found = states(history, names, "restored", "row")
-    groups = Groups(bounds, (*found["restored"], *found["row"]))
+    shown = states(history, names, "restored", "row")
+    groups = Groups(bounds, (*shown["restored"], *shown["row"]))
     saved = samples(history, "saved-gci")["saved-gci"]
-    of_servers = (w for w in windows(history, excuses) if Excuse.SUBSCRIBERS not in w.excuse)
-    quiet = disturbed(of_servers, bounds.grace_ns)
+    of_nodes = (window for window in windows(history, context.excuses) if Excuse.SUBSCRIBERS not in window.excuse)
+    quiet = disturbed(of_nodes, bounds.grace_ns)
     witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
-    findings: list[Finding] = []
-    known: dict[Element, bool] = {}  # Lost or brought back by an earlier restart.
+    found: list[Finding] = []
+    known: set[Element] = set()  # Lost or brought back by an earlier restart.
     for count, restart in enumerate(claims.restarts, 1):
-        content = Content(restored(found["restored"], restart.number), groups, names)
+        content = Content(restored(shown["restored"], restart.number), groups, names)
         seen = list(sights(claims.after(count), content))
         witnesses.update(_witnesses(seen))
-        troubles = [*_replay_troubles(seen, content, claims, restart, known, name)]
-        known.update((element, True) for sight in seen for element in wrong(sight))
-        known.update((element, True) for element in content.strangers(claims))
+        troubles = [*_replay_troubles(seen, content, claims, restart, known, context.name)]
+        known.update(element for sight in seen for element in wrong(sight))
+        known.update(content.strangers(claims))
         for trouble, is_witness in _bound_troubles(claims, count, saved, bounds, quiet):
             witnesses[BEYOND] += is_witness
             troubles += [trouble] if trouble is not None else []
-        findings += _findings(troubles, restart)
-    facts: dict[str, int] = {"restarts": len(claims.restarts), "restored rows": len(found["restored"])}
-    return Judgement(checker=CHECKER, findings=tuple(findings), witnesses=dict(witnesses), facts={**facts})
-
-
-def _findings(troubles: list[Trouble], restart: Restart) -> Iterator[Finding]:
-    for anomaly in ANOMALIES:
-        chosen = [trouble for trouble in troubles if trouble.anomaly == anomaly]
-        if chosen:
-            first = chosen[0]
-            yield finding(
-                CHECKER,
-                anomaly,
-                first.sentence,
-                facts=(CHECKER, restart.number, *first.what),
-                count=len(chosen),
-                ops=() if first.op is None else (first.op,),
-            )
+        found += findings(CHECKER, ANOMALIES, troubles, scope=(CHECKER, restart.number))
+    facts: dict[str, Json] = {"restarts": len(claims.restarts), "restored rows": len(shown["restored"])}
+    return Judgement(checker=CHECKER, findings=tuple(found), witnesses=dict(witnesses), facts=facts)
 
 
 def _witnesses(seen: list[Sight]) -> Mapping[str, int]:
@@ -119,7 +93,7 @@ def _witnesses(seen: list[Sight]) -> Mapping[str, int]:
 
 
 def _replay_troubles(
-    seen: list[Sight], content: Content, claims: Claims, restart: Restart, known: dict[Element, bool], name: Name
+    seen: list[Sight], content: Content, claims: Claims, restart: Restart, known: Set[Element], name: Name
 ) -> Iterator[Trouble]:
     """Elements that the restored state wrongly has or wrongly lacks, except those in `known`."""
     went = f"after restart {restart.number} of the whole cluster, which restored {restart.restored}"
@@ -130,26 +104,28 @@ def _replay_troubles(
         absent = tuple(each for each in sight.absent if each not in known)
         if sight.fate is Fate.KEPT and absent:
             said = "was acknowledged" if sight.claim.is_acknowledged else "was delivered to a subscriber"
-            text = f"T{op} {said} in epoch {epoch}, but {told(absent, name)} gone {went}."
-            yield Trouble(anomaly=LOST, sentence=text, what=(op,), op=op)
+            text = f"T{op} {said} in epoch {epoch}, but {named(absent, name)} gone {went}."
+            yield Trouble(LOST, text, (op,), (op,))
         if sight.fate is Fate.VOID and present:
             cause = claims.voided(sight.claim, len(claims.restarts))
             left = f", and restart {cause.number} left it out" if cause is not None and cause is not restart else ""
-            text = f"T{op} committed in epoch {epoch}{left}, but {told(present, name)} there {went}."
-            yield Trouble(anomaly=RESURRECTED, sentence=text, what=(op,), op=op)
+            text = f"T{op} committed in epoch {epoch}{left}, but {named(present, name)} there {went}."
+            yield Trouble(RESURRECTED, text, (op,), (op,))
         if sight.fate is Fate.FAILED and present:
-            text = f"T{op} certainly failed, but {told(present, name)} there {went}."
-            yield Trouble(anomaly=PHANTOM, sentence=text, what=(op,), op=op)
+            text = f"T{op} certainly failed, but {named(present, name)} there {went}."
+            yield Trouble(PHANTOM, text, (op,), (op,))
         if is_fractured(sight) and sight.fate is not Fate.FAILED and (present if sight.fate is Fate.VOID else absent):
-            text = f"Of T{op} (epoch {epoch}) {told(sight.present, name)} there {went}, {told(sight.absent, name)} not."
-            yield Trouble(anomaly=FRACTURED, sentence=text, what=(op,), op=op)
+            text = (
+                f"Of T{op} (epoch {epoch}) {named(sight.present, name)} there {went}, {named(sight.absent, name)} not."
+            )
+            yield Trouble(FRACTURED, text, (op,), (op,))
     for element in content.strangers(claims):
         if element not in known:
-            text = f"Nobody ever appended it, but {told((element,), name)} there {went}."
-            yield Trouble(anomaly=PHANTOM, sentence=text, what=(name(element[0]), name(element[1])))
+            text = f"Nobody ever appended it, but {named((element,), name)} there {went}."
+            yield Trouble(PHANTOM, text, (name(element[0]), name(element[1])))
     for node, element in content.twice:
-        text = f"On {node} {told((element,), name)} there twice {went}."
-        yield Trouble(anomaly=TWICE, sentence=text, what=(node, name(element[0]), name(element[1])))
+        text = f"On {node} {named((element,), name)} there twice {went}."
+        yield Trouble(TWICE, text, (node, name(element[0]), name(element[1])))
 
 
 def _bound_troubles(
@@ -182,7 +158,7 @@ def _bound_troubles(
                 f"cluster failed, faults not counted, yet restart {restart.number} left it out: at most "
                 f"{seconds(bounds.loss_ns)} may be lost."
             )
-            yield Trouble(anomaly=BEYOND, sentence=sentence, what=(op,), op=op), 1
+            yield Trouble(BEYOND, sentence, (op,), (op,)), 1
         elif is_void or bounds.loss_ns < age_ns <= 2 * bounds.loss_ns:
             yield None, 1
 
@@ -194,4 +170,7 @@ def _saved_trouble(restart: Restart, best: Sample) -> Trouble | None:
         f"{best.node} reported at {seconds(best.ns)} that {best.value} was saved everywhere, but restart "
         f"{restart.number} of the whole cluster went back to {restart.restored}."
     )
-    return Trouble(anomaly=BEYOND, sentence=sentence, what=("saved", best.value))
+    return Trouble(BEYOND, sentence, ("saved", best.value))
+
+
+CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from checkers.history.generations import Restart, restarts
-from checkers.history.tables import Dictionary, State, Transaction, rows, transactions
-from checkers.transactions.sentences import Name, epoch_name
+from checkers.history.names import Dictionary, Name, epoch_name
+from checkers.history.tables import State, Transaction, rows, transactions
 from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.promises import Bounds
 
@@ -143,8 +143,8 @@ class Claims:
         self._begun = [restart.seq for restart in self.restarts]
         firsts = [restart.first_epoch for restart in reversed(self.restarts)]
         self._first_epochs = list(accumulate(firsts, min))[::-1]
-        told = self._told(history) if any(t.outcome == INFO for t in wrote) else {}
-        self.all = tuple(self._claim(transaction, told) for transaction in wrote)
+        delivered = self._delivered(history) if any(t.outcome == INFO for t in wrote) else {}
+        self.all = tuple(self._claim(transaction, delivered) for transaction in wrote)
 
     def after(self, number: int) -> Iterator[tuple[Claim, Fate]]:
         """Transactions that may be in the state after `number` restarts, each with its required fate."""
@@ -171,18 +171,18 @@ class Claims:
             return Fate.UNCLEAR
         return Fate.VOID if self.voided(claim, number) is not None else Fate.KEPT
 
-    def _told(self, history: Path) -> dict[Element, tuple[int, int]]:
+    def _delivered(self, history: Path) -> dict[Element, tuple[int, int]]:
         """The epoch of each delivered element, and the position of its event in the journal."""
-        told: dict[Element, tuple[int, int]] = {}
+        delivered: dict[Element, tuple[int, int]] = {}
         for row in rows(history, "events", ["seq", "key", "value", "position"], kind=["row"]):
             if row["position"] is not None:
-                told.setdefault((row["key"], row["value"]), (row["position"], row["seq"]))
-        return told
+                delivered.setdefault((row["key"], row["value"]), (row["position"], row["seq"]))
+        return delivered
 
-    def _claim(self, transaction: Transaction, told: Mapping[Element, tuple[int, int]]) -> Claim:
+    def _claim(self, transaction: Transaction, delivered: Mapping[Element, tuple[int, int]]) -> Claim:
         epoch, end_seq = transaction.epoch, transaction.complete_seq
         if transaction.outcome == INFO:
-            epoch, end_seq = next((told[each] for each in transaction.writes if each in told), (None, NEVER))
+            epoch, end_seq = next((delivered[each] for each in transaction.writes if each in delivered), (None, NEVER))
         earliest = bisect_left(self._begun, transaction.invoke_seq)
         latest = bisect_left(self._begun, end_seq)
         if epoch is not None:
@@ -222,7 +222,7 @@ def wrong(sight: Sight) -> tuple[Element, ...]:
             return sight.present
 
 
-def told(elements: Sequence[Element], name: Name) -> str:
+def named(elements: Sequence[Element], name: Name) -> str:
     """Elements for people, followed by "is" or "are"."""
     listed = " and ".join(f"{name(key)}'s {name(element)}" for key, element in elements)
     return f"{listed} {'is' if len(elements) == 1 else 'are'}"

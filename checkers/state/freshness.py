@@ -13,17 +13,18 @@ Witnesses: reads of a key with an element that was appended, or read, before the
 """
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from checkers.columns.runs import codes, expand
+from checkers.engine.protocol import Check, Context
+from checkers.history.names import Name
+from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, read_acts, versions_read
-from checkers.transactions.sentences import Name, number
 from harness.core.columns import APPEND, NEVER, OK, READ, Int64s, Transactions
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Judgement
 
 CHECKER: Final = "freshness"
 STALE: Final = "stale-acknowledged"
@@ -52,18 +53,13 @@ class Staleness:
     witnesses: int
 
 
-def check(history: Path, name: Name = number) -> Judgement:
+def check(history: Path, context: Context) -> Judgement:
     """The judgement of all reads. Raises HistoryError if the history is damaged."""
     acts = read_acts(history)
     found = staleness(acts)
     unknown = {STALE: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
-    findings = () if found.example is None else (_finding(found.example, len(found.ops), name),)
-    return Judgement(
-        checker=CHECKER,
-        findings=findings,
-        witnesses={STALE: found.witnesses},
-        unknown={} if findings else unknown,
-    )
+    troubles = () if found.example is None else (_trouble(found.example, len(found.ops), context.name),)
+    return judgement(CHECKER, ANOMALIES, troubles, {STALE: found.witnesses}, unknown=unknown, scope=())
 
 
 def staleness(acts: Acts) -> Staleness:
@@ -200,8 +196,8 @@ def _own(transactions: Transactions) -> tuple[Int64s, list[Stale], int]:
     return ops, [example], len(read)
 
 
-def _finding(stale: Stale, count: int, name: Name) -> Finding:
-    facts = (STALE, stale.op, stale.key, stale.why, stale.by, stale.element)
+def _trouble(stale: Stale, count: int, name: Name) -> Trouble:
+    facts = (stale.op, stale.key, stale.why, stale.by, stale.element)
     shown = [name(element) for element in stale.seen[-_SHOWN:]]
     seen = f"[{', '.join(['...', *shown] if len(stale.seen) > _SHOWN else shown)}]"
     read = f"T{stale.op} read {name(stale.key)} as {seen}"
@@ -218,11 +214,7 @@ def _finding(stale: Stale, count: int, name: Name) -> Finding:
             )
         case _:
             why = f"without {name(stale.element)}, which it had itself appended before."
-    return Finding(
-        fingerprint=blake2b(repr(facts).encode(), digest_size=8).hexdigest(),
-        anomaly=STALE,
-        checker=CHECKER,
-        sentence=f"{read}, {why}",
-        count=count,
-        ops=tuple(sorted({stale.op, stale.by})),
-    )
+    return Trouble(STALE, f"{read}, {why}", facts, (stale.op, stale.by), count=count)
+
+
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True),)

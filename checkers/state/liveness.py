@@ -20,19 +20,18 @@ Witnesses:
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+from checkers.engine.protocol import Check, Context
 from checkers.history.faults import disturbed, is_among, overlaps, span
 from checkers.history.intervals import Interval, longest, merged, outside
+from checkers.history.names import Dictionary
 from checkers.history.tables import (
     MS,
-    Dictionary,
     Sample,
     Session,
     State,
-    finding,
     phases,
     rows,
     samples,
@@ -41,10 +40,10 @@ from checkers.history.tables import (
     states,
     windows,
 )
-from checkers.transactions.sentences import Name, number
+from checkers.history.troubles import Trouble, judgement
 from harness.core.columns import OK
 from harness.core.promises import Bounds, StreamContract
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Judgement
 
 CHECKER = "liveness"
 STALL, LAG, GROWTH, BLOCKS = "stall", "lag", "memory-growth", "user-blocks-acknowledgements"
@@ -52,28 +51,12 @@ ANOMALIES = (STALL, LAG, GROWTH, BLOCKS)
 NAP_REACH_NS = 250 * MS  # A nap is probed every 100 ms; the user may sleep this long around a probe.
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A wait that was too long, or memory that grew too large. `who` and `what` make the fingerprint."""
-
-    anomaly: str
-    who: str
-    sentence: str
-    what: tuple[object, ...]
-
-
-def check(
-    history: Path,
-    bounds: Bounds,
-    name: Name = number,  # noqa: ARG001  Every check takes a name.
-    contract: StreamContract | None = None,
-) -> Judgement:
+def check(history: Path, context: Context) -> Judgement:
     """The judgement of waits and of memory. Raises HistoryError if the files of the history are damaged.
 
-    One finding per anomaly and node, with the first example and the count. Undeclared bounds are not judged.
-    `contract` says whether watermarks advance without writes; without a contract, they do.
+    Undeclared bounds are not judged. Without a contract, watermarks advance without writes.
     """
-    record = _Record(history, bounds, contract)
+    record = _Record(history, context.bounds, context.contract)
     witnesses = dict.fromkeys(ANOMALIES, 0)
     troubles: list[Trouble] = []
     for who, kind, begin, end in (*record.pauses(), *record.waits()):
@@ -84,19 +67,15 @@ def check(
         witnesses[STALL] += 1
         witnesses[LAG] += any(record.is_beside_others(who, piece, is_effective=True) for piece in pieces)
         if longest(pieces) > limit_ns:
-            troubles.append(record.told(who, kind, max(pieces, key=lambda piece: piece[1] - piece[0]), limit_ns))
-    for trouble, anomaly, count in (record.growth(), record.naps()):
+            troubles.append(record.delay(who, kind, max(pieces, key=lambda piece: piece[1] - piece[0]), limit_ns))
+    for found, anomaly, count in (record.growth(), record.naps()):
         witnesses[anomaly] += count
-        troubles += trouble
-    return Judgement(checker=CHECKER, findings=tuple(_findings(troubles)), witnesses=witnesses)
+        troubles += found
+    return judgement(CHECKER, ANOMALIES, troubles, witnesses)
 
 
-def _findings(troubles: list[Trouble]) -> Iterator[Finding]:
-    for anomaly in ANOMALIES:
-        for who in dict.fromkeys(trouble.who for trouble in troubles if trouble.anomaly == anomaly):
-            same = [trouble for trouble in troubles if (trouble.anomaly, trouble.who) == (anomaly, who)]
-            facts = (CHECKER, who, *same[0].what)
-            yield finding(CHECKER, anomaly, same[0].sentence, facts=facts, count=len(same))
+def _trouble(anomaly: str, who: str, sentence: str, *facts: object) -> Trouble:
+    return Trouble(anomaly, sentence, (who, *facts), group=who)
 
 
 class _Record:
@@ -156,14 +135,14 @@ class _Record:
             for window in self._beside
         )
 
-    def told(self, who: str, kind: str, piece: Interval, limit_ns: int) -> Trouble:
+    def delay(self, who: str, kind: str, piece: Interval, limit_ns: int) -> Trouble:
         """The violation, with a sentence about the piece that took too long."""
         is_lag = self.is_beside_others(who, piece)
         length, when = seconds(piece[1] - piece[0]), f"from {seconds(piece[0])} to {seconds(piece[1])}"
         what = f"{who} got no watermark" if kind == "pause" else f"A commit on {who} waited for an epoch"
         excuse = "while only other subscribers were struck by a fault" if is_lag else "though no fault was in force"
         sentence = f"{what} for {length}, {when}, {excuse}; {seconds(limit_ns)} is the bound."
-        return Trouble(LAG if is_lag else STALL, who, sentence, (kind, *piece))
+        return _trouble(LAG if is_lag else STALL, who, sentence, kind, *piece)
 
     def growth(self) -> tuple[list[Trouble], str, int]:
         """Buffers that grew too large, and the number of probes at half of the bound or more."""
@@ -172,12 +151,13 @@ class _Record:
             return [], GROWTH, 0
         large = [sample for sample in self._probes["records"] if 2 * sample.value >= limit]
         troubles = [
-            Trouble(
+            _trouble(
                 GROWTH,
                 sample.node,
                 f"{sample.node} kept {sample.value} epochs for subscribers at {seconds(sample.ns)}; it may keep "
                 f"{limit}, and one more for a moment.",
-                (sample.ns, sample.value),
+                sample.ns,
+                sample.value,
             )
             for sample in large
             if sample.value > limit + 1
@@ -195,7 +175,7 @@ class _Record:
             f"{state.node} disconnected {state.key} as lagging at {seconds(state.ns)} while the user of {state.key} "
             "was slow, and no fault was in force: acknowledgements must not wait for the user."
         )
-        return Trouble(BLOCKS, str(state.key), sentence, (state.node, state.position))
+        return _trouble(BLOCKS, str(state.key), sentence, state.node, state.position)
 
     def _is_asleep(self, state: State) -> bool:
         """True if it was for lag, during a nap, and no fault could have held the acknowledgements up."""
@@ -222,13 +202,10 @@ class _Record:
     def _is_long_nap(self, nap: tuple[Sample, int]) -> bool:
         sample, length_ns = nap
         is_open = any(
-            session.subscriber == sample.node and session.marks[0].ns <= sample.ns <= self._last_ns(session)
+            session.subscriber == sample.node and session.marks[0].ns <= sample.ns <= session.marks[-1].ns
             for session in self._sessions
         )
         return is_open and length_ns >= (self._bounds.disconnect_ns or 0)
-
-    def _last_ns(self, session: Session) -> int:
-        return session.marks[-1].ns
 
     def _excuses(self, who: str) -> list[Interval]:
         """The intervals in which the stream of that subscriber may rest."""
@@ -271,3 +248,6 @@ class _Issued:
         search = bisect_right if self._is_inclusive else bisect_left
         place = search(self._positions, position)
         return max(ns, self._soonest_ns[place]) if place < len(self._positions) else None
+
+
+CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

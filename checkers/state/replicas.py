@@ -9,19 +9,21 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from checkers.history.tables import Dictionary, State, finding, states
+from checkers.engine.protocol import Check, Context
+from checkers.history.names import Dictionary, Name
+from checkers.history.tables import State, states
+from checkers.history.troubles import Trouble, judgement
 from checkers.state.survival import last_members
-from checkers.transactions.sentences import Name, number
-from harness.core.promises import Bounds
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Judgement
 
 CHECKER = "replicas"
 DIVERGED = "diverged-replicas"
+ANOMALIES = (DIVERGED,)
 SHOWN = 8  # A longer list is shown by its end.
 Rows = dict[int, State]
 
 
-def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
+def check(history: Path, context: Context) -> Judgement:
     """The judgement of the dumps, with one finding per pair of nodes. Raises HistoryError if they are damaged."""
     found = states(history, Dictionary(history), "row", "view", "restart")
     members = last_members(found["view"])
@@ -29,39 +31,37 @@ def check(history: Path, bounds: Bounds, name: Name = number) -> Judgement:
     for row in found["row"]:
         if members is None or row.node in members:
             dumps.setdefault(row.node, {})[row.key_id] = row
-    findings: list[Finding] = []
+    troubles: list[Trouble] = []
     witnesses = 0
-    for group in bounds.groups:
+    for group in context.bounds.groups:
         shown = [node for node in group if node in dumps]
         for one, other in pairwise(shown):
             witnesses += len(dumps[one].keys() | dumps[other].keys())
-            findings += _differences(one, other, dumps[one], dumps[other], name)
-    return Judgement(
-        checker=CHECKER,
-        findings=tuple(findings),
-        witnesses={DIVERGED: witnesses},
+            troubles += _differences(one, other, dumps[one], dumps[other], context.name)
+    return judgement(
+        CHECKER,
+        ANOMALIES,
+        troubles,
+        {DIVERGED: witnesses},
         facts={
             "nodes": len(dumps),
             "views": len({view.key for view in found["view"] if isinstance(view.key, int)}),
             "restarts": sum(restart.key != 0 for restart in found["restart"]),
         },
+        scope=(),
     )
 
 
-def _differences(one: str, other: str, left: Rows, right: Rows, name: Name) -> Iterator[Finding]:
-    """One finding with the first key on which the two nodes differ, if there is one."""
-    different = [key for key in sorted(left.keys() | right.keys()) if _of(left, key) != _of(right, key)]
-    if different:
-        key = different[0]
-        sentence = f"At rest {one} holds {name(key)} as {_told(left, key)}, and {other} as {_told(right, key)}."
-        yield finding(CHECKER, DIVERGED, sentence, facts=(one, other, name(key)), count=len(different))
+def _differences(one: str, other: str, left: Rows, right: Rows, name: Name) -> Iterator[Trouble]:
+    """Each key on which the two nodes differ."""
+    for key in sorted(left.keys() | right.keys()):
+        mine, theirs = left.get(key), right.get(key)
+        if mine is None or theirs is None or (mine.value, mine.position) != (theirs.value, theirs.position):
+            sentence = f"At rest {one} holds {name(key)} as {_shown(left, key)}, and {other} as {_shown(right, key)}."
+            yield Trouble(DIVERGED, sentence, (one, other, name(key)), group=(one, other))
 
 
-def _of(rows: Rows, key: int) -> tuple[object, int | None] | None:
-    return (rows[key].value, rows[key].position) if key in rows else None
-
-
-def _told(rows: Rows, key: int) -> str:
+def _shown(rows: Rows, key: int) -> str:
     if key not in rows:
         return "nothing"
     row = rows[key]
@@ -69,3 +69,6 @@ def _told(rows: Rows, key: int) -> str:
         last = ", ".join(map(str, row.value[-SHOWN:]))
         return f"[..., {last}] ({len(row.value)} elements) of epoch {row.position}"
     return f"{row.value} of epoch {row.position}"
+
+
+CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

@@ -13,12 +13,15 @@ effect and struck data nodes, though not all of them by a crash. Without such a 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from checkers.history.tables import Dictionary, State, Window, finding, phases, rows, states, windows
+from checkers.engine.protocol import Check, Context
+from checkers.history.names import Dictionary, Name
+from checkers.history.tables import State, Window, phases, rows, states, windows
+from checkers.history.troubles import Trouble, judgement
 from checkers.state.expected import (
     Claims,
     Content,
@@ -27,15 +30,14 @@ from checkers.state.expected import (
     Groups,
     Sight,
     is_fractured,
+    named,
     restored,
     sights,
-    told,
     wrong,
 )
-from checkers.transactions.sentences import Name, number
 from harness.core.columns import OK, READ
-from harness.core.promises import Bounds, Excuse, Excuses
-from harness.core.verdict import Finding, Judgement
+from harness.core.promises import Bounds, Excuse
+from harness.core.verdict import Judgement
 
 CHECKER = "survival"
 LOST, PHANTOM, FRACTURED = "lost-acknowledged", "phantom-write", "fractured-transaction"
@@ -44,12 +46,9 @@ ANOMALIES = (LOST, PHANTOM, FRACTURED, RESURRECTED, DOUBLE, TWICE)
 _READER: Final = "final reads"
 
 
-def check(history: Path, bounds: Bounds, excuses: Excuses, name: Name = number) -> Judgement:
-    """The judgement of the last state: one finding per anomaly, with the first example and the count.
-
-    Raises HistoryError if the files of the history are damaged.
-    """
-    names = Dictionary(history)
+def check(history: Path, context: Context) -> Judgement:
+    """The judgement of the last state. Raises HistoryError if the files of the history are damaged."""
+    names, bounds = Dictionary(history), context.bounds
     claims = Claims(history, bounds)
     found = states(history, names, "restored", "row", "view", "restart")
     groups = Groups(bounds, (*found["restored"], *found["row"]))
@@ -61,12 +60,13 @@ def check(history: Path, bounds: Bounds, excuses: Excuses, name: Name = number) 
     if not dumps:
         seen = [*_ended_before(reads, seen)]
     explained = _explained(claims, found["restored"], groups, names)
-    troubles = [*_troubles(seen, content, claims, explained, has_dumps=bool(dumps), name=name)]
-    until_ns = survived_ns(windows(history, excuses), bounds, [restart.ns for restart in found["restart"]])
-    return Judgement(
-        checker=CHECKER,
-        findings=tuple(_findings(troubles)),
-        witnesses=_witnesses(seen, until_ns, has_dumps=bool(dumps)),
+    troubles = _troubles(seen, content, claims, explained, has_dumps=bool(dumps), name=context.name)
+    until_ns = survived_ns(windows(history, context.excuses), bounds, [restart.ns for restart in found["restart"]])
+    return judgement(
+        CHECKER,
+        ANOMALIES,
+        troubles,
+        _witnesses(seen, until_ns, has_dumps=bool(dumps)),
         facts={"transactions": len(seen), "keys": len(content.elements), "nodes": len({dump.node for dump in dumps})},
     )
 
@@ -139,14 +139,13 @@ def _ended_before(reads: Sequence[State], seen: Iterable[Sight]) -> Iterator[Sig
         yield replace(sight, absent=tuple(each for each in sight.absent if sight.claim.end_seq < begun[each[0]]))
 
 
-def _explained(claims: Claims, dumps: Sequence[State], groups: Groups, names: Dictionary) -> dict[Element, bool]:
+def _explained(claims: Claims, dumps: Sequence[State], groups: Groups, names: Dictionary) -> set[Element]:
     """The elements that an earlier restart had already lost or brought back."""
-    explained: dict[Element, bool] = {}
+    explained: set[Element] = set()
     for count, restart in enumerate(claims.restarts, 1):
         content = Content(restored(dumps, restart.number), groups, names)
-        for sight in sights(claims.after(count), content):
-            explained.update(dict.fromkeys(wrong(sight), True))
-        explained.update(dict.fromkeys(content.strangers(claims), True))
+        explained.update(element for sight in sights(claims.after(count), content) for element in wrong(sight))
+        explained.update(content.strangers(claims))
     return explained
 
 
@@ -154,12 +153,11 @@ def _troubles(
     seen: list[Sight],
     content: Content,
     claims: Claims,
-    explained: dict[Element, bool],
+    explained: Set[Element],
     *,
     has_dumps: bool,
     name: Name,
-) -> Iterator[tuple[str, str, tuple[object, ...], int | None]]:
-    """Violations: the anomaly, a sentence, the facts of the fingerprint, and the operation."""
+) -> Iterator[Trouble]:
     for sight in seen:
         op, fate = sight.claim.transaction.index, sight.fate
         absent = tuple(each for each in sight.absent if each not in explained)
@@ -169,33 +167,26 @@ def _troubles(
             said = (
                 f"was acknowledged{epoch}" if sight.claim.is_acknowledged else f"was delivered to a subscriber{epoch}"
             )
-            text = f"T{op} {said}, and no restart left it out, but at the end {told(absent, name)} not there."
-            yield LOST if sight.claim.is_acknowledged else DOUBLE, text, (op,), op
+            text = f"T{op} {said}, and no restart left it out, but at the end {named(absent, name)} not there."
+            yield Trouble(LOST if sight.claim.is_acknowledged else DOUBLE, text, (op,), (op,))
         if fate is Fate.FAILED and present:
-            yield PHANTOM, f"T{op} certainly failed, but at the end {told(present, name)} there.", (op,), op
+            yield Trouble(
+                PHANTOM, f"T{op} certainly failed, but at the end {named(present, name)} there.", (op,), (op,)
+            )
         if fate is Fate.VOID and present:
-            text = f"A restart left out T{op}{epoch}, but at the end {told(present, name)} there."
-            yield RESURRECTED, text, (op,), op
+            text = f"A restart left out T{op}{epoch}, but at the end {named(present, name)} there."
+            yield Trouble(RESURRECTED, text, (op,), (op,))
         # Final reads see one key after the other, and what is unclear may happen between two of them.
         if is_fractured(sight) and absent and fate in (Fate.KEPT, Fate.UNCLEAR) and has_dumps:
-            text = f"Of T{op} {told(sight.present, name)} there at the end, and {told(absent, name)} not."
-            yield FRACTURED, text, (op,), op
+            text = f"Of T{op} {named(sight.present, name)} there at the end, and {named(absent, name)} not."
+            yield Trouble(FRACTURED, text, (op,), (op,))
     for element in content.strangers(claims):
         if element not in explained:
-            text = f"Nobody ever appended it, but at the end {told((element,), name)} there."
-            yield PHANTOM, text, (name(element[0]), name(element[1])), None
+            text = f"Nobody ever appended it, but at the end {named((element,), name)} there."
+            yield Trouble(PHANTOM, text, (name(element[0]), name(element[1])))
     for node, element in content.twice:
-        text = f"At the end {told((element,), name)} there twice ({node})."
-        yield TWICE, text, (name(element[0]), name(element[1])), None
-
-
-def _findings(troubles: list[tuple[str, str, tuple[object, ...], int | None]]) -> Iterator[Finding]:
-    for anomaly in ANOMALIES:
-        chosen = [trouble for trouble in troubles if trouble[0] == anomaly]
-        if chosen:
-            _, sentence, facts, op = chosen[0]
-            ops = () if op is None else (op,)
-            yield finding(CHECKER, anomaly, sentence, facts=(CHECKER, *facts), count=len(chosen), ops=ops)
+        text = f"At the end {named((element,), name)} there twice ({node})."
+        yield Trouble(TWICE, text, (name(element[0]), name(element[1])))
 
 
 def _witnesses(seen: list[Sight], until_ns: int | None, *, has_dumps: bool) -> dict[str, int]:
@@ -214,3 +205,6 @@ def _witnesses(seen: list[Sight], until_ns: int | None, *, has_dumps: bool) -> d
             case Fate.VOID:
                 counts[RESURRECTED] += 1
     return dict(counts)
+
+
+CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

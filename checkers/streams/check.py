@@ -32,7 +32,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from checkers.engine.datasets import Engine
+from checkers.engine.protocol import Check, Context, When
 from checkers.history.streams import merged, stream_logs
 from checkers.streams.rules.logs.split_view import splits
 from checkers.streams.sentences import CHECKER, finding, reversal_finding, split_finding
@@ -50,19 +50,20 @@ from checkers.streams.task import (
     placement_of,
     sights,
 )
-from checkers.transactions.sentences import Name, number
-from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 
 UNPLACED_PERCENT = 10  # With more writes of unknown position a missing event cannot be excluded.
 
 
-def check(history: Path, contract: StreamContract, engine: Engine, name: Name = number) -> Judgement:
-    """The judgement of the streams in that history directory. Raises HistoryError if its files are damaged.
+def check(history: Path, context: Context) -> Judgement:
+    """The judgement of the streams in that history, which have a contract. Raises HistoryError if a file is damaged.
 
-    `name` shows keys and values. The findings, and their order, are the same for every engine.
+    The findings, and their order, are the same for every engine.
     """
+    contract, engine, name = context.contract, context.engine, context.name
+    if contract is None:
+        raise AssertionError("without a contract there is no stream to judge")
     parts = stream_logs(history, contract)
     logs = engine.over(parts)
     threads = max(1, engine.parallelism // max(1, len(parts)))
@@ -114,3 +115,15 @@ def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     for each in counts:
         total.update(each)
     return dict(sorted(total.items()))
+
+
+CHECKS = (
+    Check(
+        name=CHECKER,
+        anomalies=tuple(RULES),
+        judge=check,
+        when=When.ALWAYS,
+        needs_contract=True,
+        has_kernels=True,
+    ),
+)

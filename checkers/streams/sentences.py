@@ -6,6 +6,7 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Final
 
+from checkers.history.names import Name
 from checkers.history.units import NO_KEY
 from checkers.streams.rules.logs.real_time_order import Reversal
 from checkers.streams.rules.logs.split_view import Split
@@ -28,7 +29,6 @@ from checkers.streams.task import (
     Sight,
 )
 from checkers.streams.words import after, both, shown
-from checkers.transactions.sentences import Name
 from harness.core.columns import BACKFILL, COMMIT, ROW, WATERMARK
 from harness.core.verdict import Finding
 

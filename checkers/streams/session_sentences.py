@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from checkers.history.names import Name
 from checkers.streams.task import ABOVE, ENDED, FUTURE, HANDOVER, RESUME, REWRITTEN, TAIL, ZOMBIE, Example, Sight
 from checkers.streams.words import after, both, shown
-from checkers.transactions.sentences import Name
 from harness.core.columns import BACKFILL, OPEN, WATERMARK
 
 

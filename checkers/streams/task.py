@@ -11,7 +11,6 @@ import numpy as np
 from checkers.columns.blocks import BLOCK_ROWS
 from checkers.columns.index import is_kind
 from checkers.columns.runs import distinct, first_of_each, is_ascending
-from checkers.engine.memory import kept
 from checkers.history.around import NOTHING_AROUND, Around, read_around
 from checkers.history.streams import Placement, StreamLog, told_by
 from checkers.history.version_ranks import read_beside, reading
@@ -119,13 +118,12 @@ def judge(log: StreamLog, contract: StreamContract, known: Placement | None, thr
     `known` is the placement that follows from all logs; None if this is the only one.
     """
     folder = Path(log.directory)
-    with kept():
-        with reading(log, folder, known, threads=threads) as found:
-            writes, timed = found.writes, _timed(log, found.writes, contract)
-            around = read_around(folder, found.readers, contract)
-            deliveries = found.deliveries()
-        del found
-        return replace(judged(log, deliveries, writes, contract, around, threads=threads), timed=timed)
+    with reading(log, folder, known, threads=threads) as found:
+        writes, timed = found.writes, _timed(log, found.writes, contract)
+        around = read_around(folder, found.readers, contract)
+        deliveries = found.deliveries()
+    del found
+    return replace(judged(log, deliveries, writes, contract, around, threads=threads), timed=timed)
 
 
 def _timed(log: StreamLog, writes: SourceWrites, contract: StreamContract) -> RealTime | None:

@@ -1,7 +1,7 @@
 """Phrases that sentences about streams share."""
 
+from checkers.history.names import Name
 from checkers.streams.task import Example, Missed, Sight
-from checkers.transactions.sentences import Name
 
 SECOND = 1_000_000_000
 

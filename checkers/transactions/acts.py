@@ -4,18 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
-from checkers.columns.files import DAMAGE
+from checkers.columns.files import read_columns
 from checkers.columns.runs import codes
 from checkers.history.generation_files import is_locked
 from checkers.history.transactions import chunks, read_chunk
 from checkers.transactions.list_rows import rows_by_key
 from checkers.transactions.list_versions import Versions, resolved
 from harness.core.columns import NEVER, OK, READ, Bools, Int64s, Transactions
-from harness.core.errors import HistoryError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,17 +69,8 @@ def versions_read(versions: Versions) -> Int64s:
     return result
 
 
-def whole_table(history: Path, name: str, columns: list[str]) -> pa.Table:
-    """Those columns of one of a history's files. Raises HistoryError that names the file."""
-    path = history / f"{name}.parquet"
-    try:
-        return pq.read_table(path, columns=columns, page_checksum_verification=True)
-    except DAMAGE as problem:
-        raise HistoryError(f"{path}: cannot be read ({problem}); if its run has a journal, check that") from problem
-
-
 def _writers(history: Path) -> Writers:
-    ops = whole_table(history, "ops", ["index", "outcome", "after", "epoch", "commit_ts"])
+    ops = read_columns(history / "ops.parquet", ["index", "outcome", "after", "epoch", "commit_ts"])
     index, epoch = integers(ops["index"], 0), integers(ops["epoch"], NEVER)
     has_cut = (integers(ops["outcome"], OK) == OK) & (epoch != NEVER) & (integers(ops["commit_ts"], NEVER) != NEVER)
     order = np.flatnonzero(has_cut)
@@ -92,7 +80,7 @@ def _writers(history: Path) -> Writers:
 
 def _locked(history: Path) -> tuple[Int64s, Int64s]:
     """Pairs of operation and key that were read under a lock, and never without."""
-    mops = whole_table(history, "mops", ["op", "f", "lock", "key"])
+    mops = read_columns(history / "mops.parquet", ["op", "f", "lock", "key"])
     is_read = integers(mops["f"], READ) == READ
     op, key, held = integers(mops["op"], 0)[is_read], integers(mops["key"], 0)[is_read], is_locked(mops)[is_read]
     pair = pairs(op, key, op_of=op, key_of=key)

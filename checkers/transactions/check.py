@@ -20,22 +20,28 @@ Not checked: predicates, and what info operations read.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
+from checkers.engine.protocol import Check, Context, When
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, Inference
 from checkers.graph.search import COMPONENTS, Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
-from checkers.history.transactions import Chunk, Source
+from checkers.history.names import Dictionary, Name, number
+from checkers.history.registers import ORDER, Order
+from checkers.history.transactions import Chunk, Source, chunks
 from checkers.transactions.partition import Share, infer, shares
-from checkers.transactions.register_order import ORDER, Order
-from checkers.transactions.sentences import CHECKER, Name, explainer, number
+from checkers.transactions.sentences import (
+    CHECKER,
+    explainer,
+)
 from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
@@ -43,6 +49,7 @@ from harness.core.columns import NOTHING
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
+LOCKED: Final = "serializability-locked"
 RESIDUAL_EDGES: Final = 1_000_000  # Of more only a part is brought to the driver, and the answer is unknown.
 _OPS_PER_PARTITION: Final = 500_000
 _OPS_WORTH_A_TASK: Final = 20_000
@@ -99,23 +106,37 @@ class Cycles:
     truncated: int | None
 
 
-def check(sources: Sequence[Source], engine: Engine, options: Options | None = None) -> Judgement:
+def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
+    """The judgement of the history's transactions against what the promises of the check `name` forbid.
+
+    Raises HistoryError if a file is damaged.
+    """
+    options = Options(
+        prohibited=context.prohibited.get(name, frozenset()),
+        name=context.name,
+        order=context.order,
+        nothing=Dictionary(context.home(history)).identity(None),
+    )
+    return check_sources(chunks(history), context.engine, options)
+
+
+def check_sources(sources: Sequence[Source], engine: Engine, options: Options | None = None) -> Judgement:
     """The judgement of those chunks against a model (strict-serializable if none is given).
 
     Raises ScenarioError for an unknown model, HistoryError if a chunk is damaged.
     """
     options = options or Options()
     forbidden = options.forbidden()
-    chunks = engine.over(sources)
+    parts = engine.over(sources)
     partitions = options.partitions or _partitions(_op_count(sources), engine.parallelism)
     route = partial(shares, partitions=partitions, nothing=options.nothing)
-    noted = chunks.shuffle(route, partial(_inferred, order=options.order), partitions=partitions).keep()
+    noted = parts.shuffle(route, partial(_inferred, order=options.order), partitions=partitions).keep()
     inferred, summaries = noted.items(), noted.notes()
     report = union(one.report for one in summaries)
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
-    cycles = _cycles(chunks, inferred, known, options)
-    findings = _findings(chunks, report, cycles.search, options)
+    cycles = _cycles(parts, inferred, known, options)
+    findings = _findings(parts, report, cycles.search, options)
     reported = _reported([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
     return Judgement(
         checker=CHECKER,
@@ -285,3 +306,17 @@ def _consequences(
         "allowed_anomalies": allowed,
         "restated_anomalies": restated,
     }
+
+
+_OF_BOTH: Final = Check(
+    name=CHECKER,
+    anomalies=tuple(TRANSACTIONAL),
+    judge=check,
+    when=When.ALWAYS,
+    by_generation=True,
+    has_kernels=True,
+)
+CHECKS: Final = (
+    _OF_BOTH,
+    replace(_OF_BOTH, name=LOCKED, judge=partial(check, name=LOCKED), when=When.NAMED, is_locked=True),
+)

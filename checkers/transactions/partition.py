@@ -10,11 +10,11 @@ import numpy as np
 
 from checkers.graph.edges import Inference, all_edges
 from checkers.graph.sightings import seen, union
+from checkers.history.registers import Order
 from checkers.history.transactions import Source, load
 from checkers.transactions import key_rows, list_anomalies, list_rows, register_rows
 from checkers.transactions.key_rows import KeyRows
 from checkers.transactions.register_edges import infer_registers
-from checkers.transactions.register_order import Order
 from checkers.transactions.register_rows import RegisterRows
 from harness.core.columns import NOTHING, Bools, Int64s
 

@@ -32,8 +32,9 @@ from checkers.graph.edges import (
     all_edges,
 )
 from checkers.graph.sightings import Report, union
+from checkers.history.registers import Order
 from checkers.transactions.register_anomalies import anomalies
-from checkers.transactions.register_order import Before, Order, orders
+from checkers.transactions.register_order import Before, orders
 from checkers.transactions.register_rows import RegisterRows
 from checkers.transactions.register_versions import Registers, resolved
 from harness.core.columns import OK, Bools, Int64s

@@ -18,54 +18,20 @@ Theory of operation.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from checkers.columns.runs import codes, distinct, expand, ordered
 from checkers.columns.table import concat, distinct_by, empty, ordered_by, take
 from checkers.graph.edges import OPEN_END, Int32s
 from checkers.graph.paths import components, strong_labels
+from checkers.history.registers import Order, Trust
 from checkers.transactions.register_rows import ABSENT
 from checkers.transactions.register_versions import Registers
 from harness.core.columns import NEVER, OK, Bools, Int64s
 
 _HIGH: Final = 32  # A register in the high half and an index in the low one make one ascending column.
-
-
-class Trust(Enum):
-    """Use of an order of time for versions: none, only as in theory of operation 6, or for every model."""
-
-    NONE = "not used"
-    TIMED = "timed"
-    GIVEN = "given"
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """The sources of the order of versions. The initial state is always one.
-
-    `commits`: the positions that the system itself reported for its transactions order their writes.
-    """
-
-    writes_follow_reads: bool = True
-    commits: bool = False
-    process: Trust = Trust.TIMED
-    real_time: Trust = Trust.TIMED
-
-    def described(self) -> dict[str, str]:
-        """Each source, and its use."""
-        return {
-            "initial-state": Trust.GIVEN.value,
-            "commits": (Trust.GIVEN if self.commits else Trust.NONE).value,
-            "writes-follow-reads": (Trust.GIVEN if self.writes_follow_reads else Trust.NONE).value,
-            "process": self.process.value,
-            "real-time": self.real_time.value,
-        }
-
-
-ORDER: Final = Order()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import numpy as np
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import take
 from checkers.graph.sightings import Example
+from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Load, Operation, Source, Store, load
-from checkers.transactions.register_order import Order, Trust
 from checkers.transactions.register_rows import ABSENT, Touches, register_rows
 from harness.core.columns import FAIL, NEVER, NOTHING, OK, Int64s
 

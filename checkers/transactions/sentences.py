@@ -1,6 +1,6 @@
 """Findings as sentences: the facts that show an engineer the contradiction in the operations themselves."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -14,8 +14,9 @@ from checkers.graph.classes import MISSES, WRITES, Cycle
 from checkers.graph.edges import PROCESS, REALTIME, WR
 from checkers.graph.sightings import NONE, Example, Sighting
 from checkers.history.longest import longest_rows
+from checkers.history.names import Name
+from checkers.history.registers import Order
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, load, select, to_operations
-from checkers.transactions.register_order import Order
 from checkers.transactions.register_sentences import (
     Reason,
     RegisterSentences,
@@ -25,26 +26,12 @@ from checkers.transactions.register_sentences import (
     versions_of,
 )
 from checkers.words.anomalies import TRANSACTIONAL
-from harness.core.columns import NAMED, OK, READ, Int64s, Transactions
+from harness.core.columns import OK, READ, Int64s, Transactions
 from harness.core.verdict import Finding, Step
 
 CHECKER: Final = "serializability"
 _SHOWN: Final = 4  # A longer list is shown by its end.
 Relation = Literal["ww", "wr", "rw", "process", "realtime"]
-Name = Callable[[int], str]  # Shows a key or an element.
-EpochName = Callable[[int], str]  # Shows an epoch.
-
-
-def number(identity: int) -> str:
-    """The plain form of a key or an element: its number, with a mark if that stands for another value."""
-    return str(identity) if identity < NAMED else f"#{identity - NAMED}"
-
-
-def epoch_name(saved_bits: int | None) -> EpochName:
-    """A function that shows epochs in two parts, such as 7/3, if the number of bits of the lower part is known."""
-    if saved_bits is None:
-        return str
-    return lambda epoch: f"{epoch >> saved_bits}/{epoch & ((1 << saved_bits) - 1)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ Not checked: predicates, and the timed order of registers' versions. If the cut 
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,18 +24,22 @@ import numpy as np
 
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
+from checkers.engine.protocol import Check, Context, When
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, Inference
 from checkers.graph.sightings import union
+from checkers.history.names import Dictionary, Name, number
+from checkers.history.registers import ORDER, Order
 from checkers.history.streams import merged, stream_logs
 from checkers.history.transactions import Chunk, Source, chunks
 from checkers.transactions.check import RESIDUAL_EDGES
 from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.partition import shares
-from checkers.transactions.register_order import ORDER, Order
-from checkers.transactions.sentences import Name, explainer, number
+from checkers.transactions.sentences import CHECKER as TRANSACTIONS
+from checkers.transactions.sentences import explainer
 from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
 from checkers.watermarks.components import Found, search
+from checkers.watermarks.cycles.forbidden import forbidden
 from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
 from checkers.watermarks.cycles.steps import ORDER as ORDERED
 from checkers.watermarks.numbering import Watermarks, joined, nodes_at, nodes_of, numbering
@@ -62,6 +66,7 @@ from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
+LOCKED: Final = "watermark-graph-locked"
 _OPS_PER_PARTITION: Final = 500_000
 _NO_CUT: Final = "cut: unknown: nobody knows what a watermark of this stream contains, so there is no node to judge"
 
@@ -79,7 +84,38 @@ class Options:
     residual_edges: int = RESIDUAL_EDGES
 
 
-def check(source: Path, history: Path, contract: StreamContract, engine: Engine, options: Options) -> Judgement:
+def check(history: Path, context: Context) -> Judgement:
+    """The judgement of the watermarks against what the promises of transactions, and of this check, forbid.
+
+    Raises HistoryError if a file is damaged.
+    """
+    named = _forbidden_by(context, (CHECKER, None))
+    if context.contract is not None:
+        named |= forbidden(context.contract, context.prohibited.get(TRANSACTIONS, frozenset()))
+    return _of_classes(history, context, named)
+
+
+def check_locked(history: Path, context: Context) -> Judgement:
+    """The judgement of the watermarks against what the promises that name this check forbid. Raises HistoryError."""
+    return _of_classes(history, context, _forbidden_by(context, (LOCKED,)))
+
+
+def _forbidden_by(context: Context, checks: tuple[str | None, ...]) -> frozenset[str]:
+    """The classes of cycles forbidden by promises that name one of `checks`."""
+    promises = (promise for promise in context.promises if promise.check in checks)
+    return frozenset(name for promise in promises for name in promise.forbids if name in NAMES)
+
+
+def _of_classes(history: Path, context: Context, classes: frozenset[str]) -> Judgement:
+    if context.contract is None:
+        raise AssertionError("without a contract there is no stream to judge")
+    whole = context.home(history)
+    nothing = Dictionary(whole).identity(None)
+    options = Options(forbidden=classes, name=context.name, order=context.order, nothing=nothing)
+    return check_source(history, whole, context.contract, context.engine, options)
+
+
+def check_source(source: Path, history: Path, contract: StreamContract, engine: Engine, options: Options) -> Judgement:
     """The judgement of the operations in `source` with the streams in `history`; usually they are one directory.
 
     Raises HistoryError if a file is damaged. The findings are the same for every engine.
@@ -284,3 +320,18 @@ def witnesses(marks: Watermarks, node: Int64s, tally: Counter[str]) -> dict[str,
     }
     rest = every if tally["rw"] else 0
     return {name: needed.get(name.partition("-watermark")[0], rest) for name in NAMES}
+
+
+_OF_BOTH: Final = Check(
+    name=CHECKER,
+    anomalies=NAMES,
+    judge=check,
+    when=When.ALWAYS,
+    needs_contract=True,
+    by_generation=True,
+    has_kernels=True,
+)
+CHECKS: Final = (
+    _OF_BOTH,
+    replace(_OF_BOTH, name=LOCKED, judge=check_locked, when=When.NAMED, is_locked=True),
+)

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
-from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.files import footer, read_group
 from checkers.graph.edges import Int32s
 from checkers.history.transactions import Chunk, Source
 from harness.core.columns import NEVER, OK, READ, Bools, Int64s
@@ -38,10 +36,7 @@ class Readers:
 def may_read_as_of(source: Chunk) -> bool:
     """True if operations of a chunk may have read as of positions. Reads only the footer of its file."""
     path = Path(source.directory) / "ops.parquet"
-    try:
-        group = pq.read_metadata(path).row_group(source.group)
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem
+    group = footer(path).row_group(source.group)
     columns = [group.column(number) for number in range(group.num_columns)]
     statistics = [column.statistics for column in columns if column.path_in_schema == "read_ts"]
     return not all(
@@ -53,10 +48,10 @@ def as_of(source: Source) -> tuple[Int64s, Int64s]:
     """The operations of a chunk that only read, as of a position; and these positions. By index, ascending."""
     if not isinstance(source, Chunk):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    table = _row_group(Path(source.directory) / "ops.parquet", source.group, ["index", "outcome", "read_ts"])
+    table = read_group(Path(source.directory) / "ops.parquet", source.group, ["index", "outcome", "read_ts"])
     if table["read_ts"].null_count == table.num_rows:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    steps = _row_group(Path(source.directory) / "mops.parquet", source.group, ["op", "f"])
+    steps = read_group(Path(source.directory) / "mops.parquet", source.group, ["op", "f"])
     index, position = integers(table["index"], -1), integers(table["read_ts"], NEVER)
     writing = integers(steps["op"], -1)[integers(steps["f"], READ) != READ]
     is_meant = (integers(table["outcome"], OK) == OK) & (position != NEVER) & ~np.isin(index, writing)
@@ -65,13 +60,5 @@ def as_of(source: Source) -> tuple[Int64s, Int64s]:
 
 def invoked_before(chunk: Chunk, *, seq: Int64s) -> Int64s:
     """The number of operations of a chunk invoked before each of those journal positions, which ascend."""
-    table = _row_group(Path(chunk.directory) / "ops.parquet", chunk.group, ["invoke_seq"])
+    table = read_group(Path(chunk.directory) / "ops.parquet", chunk.group, ["invoke_seq"])
     return np.searchsorted(np.sort(integers(table["invoke_seq"], NEVER)), seq)
-
-
-def _row_group(path: Path, group: int, columns: list[str]) -> pa.Table:
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read_row_group(group, columns=columns, use_threads=False)
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem

@@ -7,7 +7,8 @@ from typing import Final
 
 from checkers.graph.classes import Cycle
 from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME
-from checkers.transactions.sentences import Explainer, Name
+from checkers.history.names import Name
+from checkers.transactions.sentences import Explainer
 from checkers.watermarks.components import ShownCycle
 from checkers.watermarks.cycles.steps import THROUGH, Step
 from checkers.watermarks.numbering import Watermarks

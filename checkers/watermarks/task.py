@@ -11,25 +11,23 @@ from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import Block, by_part
-from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.files import opened
 from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import concat, take
 from checkers.engine.datasets import Noted
-from checkers.engine.memory import kept
 from checkers.engine.wire import Ints, carry, steps, sums
 from checkers.graph.edges import NO_IMPLICIT, OPEN_END, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
 from checkers.graph.sightings import Report
+from checkers.history.registers import Order
 from checkers.history.streams import Placement, StreamLog, told_by
 from checkers.history.version_ranks import read_beside
 from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.check import summary as partition_summary
 from checkers.transactions.partition import Share, infer
-from checkers.transactions.register_order import Order
 from checkers.watermarks.blocks import blocks, by_marks, edges_of, inner_edges, once, packed, repeated
 from checkers.watermarks.edges import Links, once_each
 from checkers.watermarks.nodes import marks_of, units_of
@@ -161,11 +159,6 @@ def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Rec
 
 def derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Noted[Derived, Summary]:
     """The contribution of a log and its summary, in `threads` threads."""
-    with kept():
-        return _derived(part, contract, known, threads)
-
-
-def _derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Noted[Derived, Summary]:
     deliveries, writes = _read(part, known, threads)
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
     look = partial(_condensed, deliveries, writes, contract, places(known.agreement, part.number, len(writes.op)))
@@ -327,16 +320,12 @@ def _no_kinds(like: Int32s | Int64s) -> Int8s:
 def _ends(source: Path, op: Int64s) -> Int64s:
     """The ends of those operations, the first ones of the history; OPEN_END for those without."""
     result = np.full(len(op), OPEN_END, np.int64)
-    path = source / "ops.parquet"
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=["index", "after"], use_threads=False)
-                index, after = integers(table["index"]), integers(table["after"], NEVER)
-                inside = index < len(op)
-                result[index[inside]] = np.minimum(after[inside], OPEN_END)
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem
+    with opened(source / "ops.parquet") as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=["index", "after"], use_threads=False)
+            index, after = integers(table["index"]), integers(table["after"], NEVER)
+            inside = index < len(op)
+            result[index[inside]] = np.minimum(after[inside], OPEN_END)
     return result
 
 

@@ -10,7 +10,7 @@ from checkers.words import models
 from harness.cli.output import print_report, standard_error
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
-from harness.judging.checks import looked
+from harness.judging.checks import CHECKS
 from harness.judging.engines import EngineStart
 from harness.judging.judge import Budget
 from harness.record.formats.promise_file import Promised, read_promise_file
@@ -126,4 +126,4 @@ def _command(path: Path, **options: Path | str | None) -> str:
 
 def promises_in(path: Path) -> Promised:
     """The content of a promise file, checked against the anomalies that checks look for. Raises ScenarioError."""
-    return read_promise_file(path, looked())
+    return read_promise_file(path, CHECKS)

@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from checkers.engine.datasets import Engine
-from checkers.history.tables import Dictionary
-from checkers.linearizability.models import Register
-from checkers.transactions.register_order import ORDER
+from checkers.engine.protocol import Context
+from checkers.history.names import Dictionary
+from checkers.history.registers import ORDER, Register
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.anomalies import TRANSACTIONAL
@@ -26,7 +26,7 @@ from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Promise
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
-from harness.judging.checks import Subject, anomalies_of, chosen, require_known, second_opinions
+from harness.judging.checks import anomalies_of, chosen, judgement_of, require_known, second_opinions
 from harness.record.exposure import Exposure, read_exposure
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
@@ -81,8 +81,8 @@ def judge(
     seen = _seen(loaded.history, model) if run_file is None and promised is None else ()
     promises = seen or _promises(run_file, promised, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
-    subject = _subject(loaded, engine, run_file or promised, promises)
-    judgements, failures = _judgements(subject, exposure, budget or Budget(), log)
+    context = _context(loaded.history, engine, run_file or promised, promises)
+    judgements, failures = _judgements(loaded.history, context, exposure, budget or Budget(), log)
     if run_file is not None:
         judgements.append(_settling(exposure))
     failure = "; ".join([failure, *failures] if failure else failures) or None
@@ -172,18 +172,16 @@ def _models(promises: Sequence[Promise]) -> list[str]:
     return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]
 
 
-def _subject(
-    loaded: Loaded, engine: Engine, declared: RunFile | Promised | None, promises: Sequence[Promise]
-) -> Subject:
-    """The subject of the judgement: the history, and the promises to judge it by."""
-    history = loaded.history.absolute()  # Spark's processes may have begun in another folder.
+def _context(
+    history: Path, engine: Engine, declared: RunFile | Promised | None, promises: Sequence[Promise]
+) -> Context:
+    """The context of all checks: the engine, and what is declared."""
     prohibited: dict[str, frozenset[str]] = {}
     for promise in promises:
         check = promise.check or TRANSACTIONS
         named = models.prohibited(_models((promise,)), [name for name in promise.forbids if name in TRANSACTIONAL])
         prohibited[check] = prohibited.get(check, frozenset()) | named
-    return Subject(
-        history=history,
+    return Context(
         engine=engine,
         name=Dictionary(history).text,
         promises=promises,
@@ -203,22 +201,25 @@ def _register(declared: RunFile | Promised | None) -> Register:
     return Register() if declared is None or declared.register is None else declared.register
 
 
-def _judgements(subject: Subject, exposure: Exposure, budget: Budget, log: Path) -> tuple[list[Judgement], list[str]]:
+def _judgements(
+    history: Path, context: Context, exposure: Exposure, budget: Budget, log: Path
+) -> tuple[list[Judgement], list[str]]:
     """The judgement of each check, and the reasons of those that failed.
 
     About a failed check's anomalies nothing is known.
     """
+    history = history.absolute()  # Spark's processes may have begun in another folder.
     judgements, failures = [], []
-    for check in chosen(subject):
+    for check in chosen(context):
         name = check.name
         try:
-            judgements.append(_within(name, partial(check.judge, subject), budget.check_s, exposure))
+            judgements.append(_within(name, partial(judgement_of, check, history, context), budget.check_s, exposure))
         except (HistoryError, MemoryError):
             raise  # Damaged evidence supports no finding.
         except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
             failures.append(f"the check {name} failed: {in_one_line(error, log)}")
             judgements.append(_undecided(name, failures[-1]))
-    return [*judgements, *second_opinions(subject, judgements)], failures
+    return [*judgements, *second_opinions(history, context, judgements)], failures
 
 
 def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:

@@ -6,14 +6,14 @@ Run: python -m harness.judging.spark_archive.
 from checkers.engine.datasets import Engine
 from checkers.engine.spark_classes import write_archive
 from checkers.history.transactions import Append, Operation, Read, to_transactions
-from checkers.transactions.check import check
+from checkers.transactions.check import check_sources
 from harness.core.verdict import Judgement
 
 
 def small_check(engine: Engine) -> Judgement:
     """The judgement on two transactions, for which Spark loads every class that a large check needs."""
     stale = [Operation(0, 0, 0, 1, (Append(0, 1),)), Operation(1, 0, 0, 2, (Read(0, ()),))]
-    return check([to_transactions(stale[:1]), to_transactions(stale[1:])], engine)
+    return check_sources([to_transactions(stale[:1]), to_transactions(stale[1:])], engine)
 
 
 if __name__ == "__main__":

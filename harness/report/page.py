@@ -20,7 +20,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from checkers.transactions.sentences import epoch_name
+from checkers.history.names import epoch_name
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.verdict import Verdict

@@ -18,9 +18,9 @@ from typing import Final
 
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine
+from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Chunk, chunks
-from checkers.transactions.check import Options, check
-from checkers.transactions.register_order import Order, Trust
+from checkers.transactions.check import Options, check_sources
 from harness.record.formats.load import load
 from tests.bench import formats, generated
 from tests.bench.check import check_command, spark
@@ -113,7 +113,7 @@ def warm(engine: Engine, history: tuple[Chunk, ...], options: Options | None = N
     """A check of files by an engine that is there."""
 
     def work() -> bool:
-        judgement = check(history, engine, options)
+        judgement = check_sources(history, engine, options)
         return not judgement.findings and not judgement.unknown
 
     return best(work, repeats)

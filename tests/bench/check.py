@@ -18,7 +18,7 @@ from typing import Final
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine, start_session, stop_java, warm_up
 from checkers.history.transactions import Chunk, chunks
-from checkers.transactions.check import check
+from checkers.transactions.check import check_sources
 from checkers.watermarks import task
 from tests.bench import generated
 from tests.bench.generated import Shape
@@ -62,7 +62,7 @@ def warm(engine: Engine, name: str, count: int, history: tuple[Chunk, ...]) -> R
     with Watch(getpid()) as watch:
         for _ in range(REPEATS if count < LARGE else 1):
             before, begin = watch.sample(), time.perf_counter()
-            judgement = check(history, engine)
+            judgement = check_sources(history, engine)
             took_s = time.perf_counter() - begin
             if took_s < best:
                 best, cpu_s = took_s, watch.sample() - before

@@ -20,10 +20,10 @@ import msgspec
 from checkers.engine.datasets import LocalEngine
 from checkers.state.cuts import CHECKER as CUTS
 from checkers.streams.sentences import CHECKER as STREAMS
+from checkers.watermarks.check import LOCKED as WATERMARKS_LOCKED
 from checkers.watermarks.second_opinion import CHECKER as OPINIONS
 from checkers.watermarks.sentences import CHECKER as WATERMARKS
 from harness.core.record import Footer
-from harness.judging.checks import WATERMARKS_LOCKED
 from harness.judging.judge import judge
 from harness.record.formats.load import load
 from harness.record.formats.parquet.parquet import write_history

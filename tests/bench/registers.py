@@ -9,9 +9,9 @@ from pathlib import Path
 
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine, start_session, warm_up
+from checkers.history.registers import ORDER, Order, Trust
 from checkers.history.transactions import Chunk, chunks
-from checkers.transactions.check import Options, check
-from checkers.transactions.register_order import ORDER, Order, Trust
+from checkers.transactions.check import Options, check_sources
 from checkers.watermarks import task
 from tests.bench import generated
 
@@ -30,7 +30,7 @@ def seconds(engine: Engine, history: tuple[Chunk, ...], order: Order) -> tuple[f
     best, findings = float("inf"), 0
     for _ in range(REPEATS):
         begin = time.perf_counter()
-        judgement = check(history, engine, Options(order=order))
+        judgement = check_sources(history, engine, Options(order=order))
         best = min(best, time.perf_counter() - begin)
         findings = len(judgement.findings) + len(judgement.unknown)
     return best, findings

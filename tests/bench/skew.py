@@ -12,7 +12,7 @@ import numpy as np
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Source, select
-from checkers.transactions.check import check
+from checkers.transactions.check import check_sources
 from harness.core.columns import APPEND, GROUP_ELEMENTS, GROUP_OPS, INFO, NEVER, OK, READ, Int8s, Int64s, Transactions
 from tests.bench import generated
 from tests.bench.watched import Watch
@@ -126,7 +126,7 @@ def main() -> None:
         parts = cut(whole, chunks)
         with Watch(getpid()) as watch:
             before, begin = watch.sample(), time.perf_counter()
-            judgement = check(parts, engine)
+            judgement = check_sources(parts, engine)
             took_s, cpu_s = time.perf_counter() - begin, watch.sample() - before
         figures = f"{took_s:6.2f} s {cpu_s:6.2f} CPU s {watch.peak_mb:6,.0f} MB"
         sizes = f"{len(whole.f):>9,} micro-operations, {len(whole.elements):>11,} elements read"

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from checkers.columns.runs import expand, ordered
 from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
 from checkers.streams import check as streams
 from checkers.watermarks import check as watermark_check
 from checkers.watermarks.cycles.steps import NAMES
@@ -218,10 +219,10 @@ def judge(kind: str, folder: Path) -> None:
     """Both checks of that history, each with a line of what it took and found."""
     with spark(folder.parent / "spark") if kind == "spark" else nullcontext(LocalEngine()) as engine:
         begin = time.perf_counter()
-        rules = streams.check(folder, CONTRACT, engine)
+        rules = streams.check(folder, Context(engine=engine, contract=CONTRACT))
         middle = time.perf_counter()
         options = watermark_check.Options(forbidden=frozenset(NAMES))
-        graph = watermark_check.check(folder, folder, CONTRACT, engine, options)
+        graph = watermark_check.check_source(folder, folder, CONTRACT, engine, options)
         end = time.perf_counter()
     for name, judgement, took_s in (("rules", rules, middle - begin), ("graph", graph, end - middle)):
         witnessed = sum(count > 0 for count in judgement.witnesses.values())

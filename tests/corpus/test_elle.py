@@ -11,10 +11,10 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import all_edges
+from checkers.history.registers import ORDER, Order, Trust
 from checkers.history.transactions import Append, Load, Mop, Operation, Read, Store, to_transactions
-from checkers.transactions.check import Options, check
+from checkers.transactions.check import Options, check_sources
 from checkers.transactions.partition import infer, shares
-from checkers.transactions.register_order import ORDER, Order, Trust
 from checkers.words import models
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK
 from harness.core.record import Json
@@ -140,7 +140,7 @@ def valid(judgement: Judgement) -> bool | str:
 
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
 def test_the_verdict_is_elles(case: Case) -> None:
-    judgement = check([to_transactions(history(case))], ENGINE, options(case))
+    judgement = check_sources([to_transactions(history(case))], ENGINE, options(case))
     ours = {finding.anomaly for finding in judgement.findings}
     theirs = set(case.anomaly_types) - CONVENTIONS
     assert valid(judgement) == case.valid, (ours, theirs)
@@ -217,7 +217,7 @@ def test_the_function_answers_as_elles(case: Function) -> None:
 
 
 def findings(whole: list[Operation]) -> tuple[Finding, ...]:
-    return check([to_transactions(whole)], ENGINE).findings
+    return check_sources([to_transactions(whole)], ENGINE).findings
 
 
 def edges(whole: list[Operation]) -> set[tuple[int, int]]:

@@ -3,7 +3,7 @@
 Absent files are skipped.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,13 +14,13 @@ from checkers.invariants.counter import bounds, counters
 from checkers.invariants.operations import operations
 from harness.core.record import Json
 from harness.core.verdict import Judgement
-from harness.judging.checks import CHECKS, Subject
+from harness.judging.checks import CHECKS, judgement_of
 from harness.judging.judge import judge
 from harness.record.formats.load import load
 from harness.record.formats.parquet import parquet
 from harness.record.formats.parquet.parquet import write_history
 from tests.corpus.cases import HISTORIES, Case, cases, jepsen_case
-from tests.unit.judging.test_checks import subject
+from tests.unit.judging.test_checks import context
 
 GROUP = "jepsen-unit/cases.jsonl"
 pytestmark = pytest.mark.skipif(not (HISTORIES / GROUP).is_file(), reason=f"{HISTORIES / GROUP} is absent")
@@ -52,8 +52,8 @@ def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def judged(case: Case, folder: Path) -> Judgement:
     write_history(jepsen_case(case), folder / "history")
-    judge: Callable[[Subject], Judgement] = next(each.judge for each in CHECKS if each.name == case["workload"])
-    return judge(subject(folder / "history", bits=None))
+    check = next(each for each in CHECKS if each.name == case["workload"])
+    return judgement_of(check, folder / "history", context(bits=None))
 
 
 def verdict(judgement: Judgement, forbidden: tuple[str, ...]) -> bool | str:

@@ -51,7 +51,7 @@ def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def judged(case: Case, folder: Path) -> Judgement:
     write_history(jepsen_case(case), folder / "history")
-    return logs.check(operations(folder / "history"))
+    return logs.judged(operations(folder / "history"))
 
 
 @pytest.mark.parametrize("case", every(), ids=lambda case: case["name"])

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
+from checkers.history.registers import Register
 from checkers.linearizability.check import ANOMALIES, check
-from checkers.linearizability.models import Register
 from harness.core.verdict import Judgement
 from harness.judging.judge import judge
 from harness.record.formats.load import Loaded, load
@@ -41,7 +42,7 @@ def name(path: Path) -> str:
 
 
 def judged(loaded: Loaded, register: Register) -> Judgement:
-    judgement = check(loaded.history, ENGINE, register)
+    judgement = check(loaded.history, Context(engine=ENGINE, register=register))
     assert judgement.unknown == {}
     return judgement
 

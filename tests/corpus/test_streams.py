@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
 from checkers.streams.check import check
 from harness.core.promises import StreamContract
 from harness.core.record import Evidence
@@ -100,7 +101,7 @@ def every(group: str) -> list[Case]:
 
 def judged(records: list[Evidence], contract: StreamContract, folder: Path) -> Judgement:
     write_history(records, folder / "history")
-    return check(folder / "history", contract, LocalEngine(1))
+    return check(folder / "history", Context(engine=LocalEngine(1), contract=contract))
 
 
 def found(judgement: Judgement) -> frozenset[str]:

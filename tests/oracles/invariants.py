@@ -30,7 +30,7 @@ def subsets(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
 
 
 def _amount(op: Op) -> int:
-    return _amount_of(op.asked)
+    return _amount_of(op.argument)
 
 
 def _amount_of(value: Json) -> int:
@@ -43,10 +43,10 @@ def gone(ops: Sequence[Op]) -> tuple[set[str], set[str]]:
     lost: set[str] = set()
     stale: set[str] = set()
     reads = [op for op in ops if op.f == "read" and op.is_ok]
-    for element in {str(op.asked) for op in ops if op.f == "add"}:
+    for element in {str(op.argument) for op in ops if op.f == "add"}:
         showing = [read for read in reads if element in map(str, _values(read.value))]
         lacking = [read for read in reads if read not in showing]
-        adds = [op for op in ops if op.f == "add" and op.is_ok and str(op.asked) == element]
+        adds = [op for op in ops if op.f == "add" and op.is_ok and str(op.argument) == element]
         known = (*adds, *showing)
         late = [read for read in lacking if any(op.precedes(read) for op in known)]
         if late and max(late) == max(lacking):
@@ -90,10 +90,10 @@ def reversed_reads(ops: Sequence[Op]) -> set[int]:
         if read.f == "read" and read.is_ok
         for later in writes
         for earlier in writes
-        if later.asked in _values(read.value)
+        if later.argument in _values(read.value)
         and earlier.is_ok
         and earlier.precedes(later)
-        and earlier.asked not in _values(read.value)
+        and earlier.argument not in _values(read.value)
     }
 
 
@@ -101,7 +101,7 @@ def unfounded(ops: Sequence[Op]) -> bool:
     """Is there a moment at which more of a value had come out of a queue than anybody had begun to put in?"""
     for moment in (op.after for op in ops if op.f == "dequeue" and op.is_ok):
         out = [op.value for op in ops if op.f == "dequeue" and op.is_ok and op.after <= moment]
-        into = [op.asked for op in ops if op.f == "enqueue" and op.outcome != FAIL and op.number < moment]
+        into = [op.argument for op in ops if op.f == "enqueue" and op.outcome != FAIL and op.number < moment]
         if any(out.count(value) > into.count(value) for value in out):
             return True
     return False
@@ -114,8 +114,8 @@ def surely_lost(ops: Sequence[Op]) -> int:
     missing = 0
     for op in ops:
         if op.f == "enqueue" and op.is_ok:
-            if op.asked in out:
-                out.remove(op.asked)
+            if op.argument in out:
+                out.remove(op.argument)
             else:
                 missing += 1
     return max(0, missing - unclear)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import networkx as nx
 
+from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Load, Operation, Store
-from checkers.transactions.register_order import Order, Trust
 from harness.core.columns import FAIL, NEVER, NOTHING, OK
 from tests.oracles.serializability import Labels
 

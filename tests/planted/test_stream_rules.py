@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from checkers.engine import protocol
 from checkers.engine.datasets import LocalEngine
 from checkers.streams.check import check
 from clusters.tutorial.feed import Feed
@@ -30,7 +31,7 @@ def judge(tmp_path: Path) -> Judge:
         simulated = Simulated(Scenario(cluster="tutorial", seed=SEED, time_s=8))
         footer = Footer(0, simulated.reason, simulated.unseed)
         write_history([*simulated.evidence, footer], tmp_path / "history")
-        return check(tmp_path / "history", CONTRACT, LocalEngine(1))
+        return check(tmp_path / "history", protocol.Context(engine=LocalEngine(1), contract=CONTRACT))
 
     return judged
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from checkers.engine.protocol import Context
 from checkers.state import cuts, epochs, freshness
 from checkers.transactions.acts import Acts, read_acts
 from harness.core.promises import Bounds
@@ -16,6 +17,7 @@ from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.epoch_histories import BITS, records
 from tests.oracles import epochs as oracle
+from tests.unit.checkers.epoch_cases import ENGINE
 
 seeds = st.integers(0, 2**48)
 often = settings(deadline=None, max_examples=count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -70,9 +72,9 @@ def test_a_correct_store_raises_nothing(tmp_path: Path, seed: int) -> None:
     write_history(records(draw), tmp_path / "history")
     bounds = Bounds(saved_bits=BITS)
     judgements = (
-        cuts.check(tmp_path / "history", bounds),
-        freshness.check(tmp_path / "history"),
-        epochs.check(tmp_path / "history", bounds),
+        cuts.check(tmp_path / "history", Context(engine=ENGINE, bounds=bounds)),
+        freshness.check(tmp_path / "history", Context(engine=ENGINE)),
+        epochs.check(tmp_path / "history", Context(engine=ENGINE, bounds=bounds)),
     )
     assert [finding for judgement in judgements for finding in judgement.findings] == []
     assert [judgement.unknown for judgement in judgements] == [{}, {}, {}]
@@ -87,7 +89,7 @@ def test_committed_reads_run_against_the_order_of_epochs_and_locked_ones_do_not(
         told = records(Random(seed), lock=lock, steps=200)
         backward += sum(kind == "rw" for kind in oracle.broken(told, is_any_lock=True))
         write_history(told, tmp_path / str(seed))
-        judgement = cuts.check(tmp_path / str(seed), Bounds(saved_bits=BITS))
+        judgement = cuts.check(tmp_path / str(seed), Context(engine=ENGINE, bounds=Bounds(saved_bits=BITS)))
         assert judgement.findings == ()
     assert (backward > 0) == is_legal
 

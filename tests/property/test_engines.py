@@ -11,10 +11,10 @@ import pytest
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine
 from checkers.graph.edges import Edges, Inference, all_edges
+from checkers.history.registers import ORDER
 from checkers.history.transactions import Source, chunks, select, to_transactions
-from checkers.transactions.check import Options, check
+from checkers.transactions.check import Options, check_sources
 from checkers.transactions.partition import infer, shares
-from checkers.transactions.register_order import ORDER
 from tests import histories, register_transactions
 from tests.bench import generated
 from tests.property.test_serializability import randomness
@@ -58,7 +58,7 @@ def test_spark_and_threads_find_the_same_in_spoiled_histories(spark: SparkEngine
     sources: list[Source] = [select(whole, np.arange(25)), select(whole, np.arange(25, 60))]
     options = Options(prohibited=FORBIDDEN, slice_ids=16, partitions=3)
     assert edges(sources, spark) == edges(sources, LOCAL)
-    ours, theirs = check(sources, spark, options), check(sources, LOCAL, options)
+    ours, theirs = check_sources(sources, spark, options), check_sources(sources, LOCAL, options)
     assert ours == theirs
     assert ours.findings or ours.unknown
 
@@ -70,7 +70,7 @@ def test_spark_reads_chunks_from_their_descriptors(
     whole = generated.transactions(20_000, seed=5, stale_permille=1)
     generated.write(tmp_path, generated.registers_of(whole) if is_of_registers else whole)
     sources = chunks(tmp_path)
-    ours, theirs = check(sources, spark), check(sources, LOCAL)
+    ours, theirs = check_sources(sources, spark), check_sources(sources, LOCAL)
     assert ours == theirs
     assert ours.findings
     assert len({finding.fingerprint for finding in ours.findings}) == len(ours.findings)
@@ -78,8 +78,8 @@ def test_spark_reads_chunks_from_their_descriptors(
 
 def test_a_history_that_was_written_anew_is_judged_anew(spark: SparkEngine, tmp_path: Path) -> None:
     generated.write(tmp_path, generated.transactions(5_000, seed=5))
-    assert not check(chunks(tmp_path), spark).findings
+    assert not check_sources(chunks(tmp_path), spark).findings
     generated.write(tmp_path, generated.transactions(5_000, seed=5, stale_permille=5))
-    ours = check(chunks(tmp_path), spark)
-    assert ours == check(chunks(tmp_path), LOCAL)
+    ours = check_sources(chunks(tmp_path), spark)
+    assert ours == check_sources(chunks(tmp_path), LOCAL)
     assert ours.findings

@@ -11,10 +11,9 @@ from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine
 from harness.core.record import Complete, Evidence
 from harness.core.verdict import Judgement
-from harness.judging.checks import chosen
 from harness.record.formats.parquet.parquet import write_history
 from tests.epoch_histories import records
-from tests.unit.judging.test_checks import EPOCHS, subject
+from tests.unit.judging.test_checks import EPOCHS, by_check, context
 
 pytestmark = pytest.mark.spark
 
@@ -36,8 +35,7 @@ def without_one_append(told: list[Evidence]) -> list[Evidence]:
 
 
 def judged(history: Path, engine: Engine) -> list[Judgement]:
-    what = subject(history, *EPOCHS, engine=engine)
-    return [check.judge(what) for check in chosen(what)]
+    return list(by_check(history, context(*EPOCHS, engine=engine)).values())
 
 
 @pytest.mark.parametrize("values", [tasks.VALUES_OF_A_TASK, 0], ids=["a task for each", "many tasks for each"])

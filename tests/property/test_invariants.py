@@ -52,7 +52,7 @@ def test_a_counter_s_bounds_are_the_least_and_the_greatest_sum() -> None:
     for seed in SEEDS:
         ops = history(Random(seed), {"add": (1, 2, -1), "read": (None,)}, {"read": (-1, 0, 1, 2, 3)})
         expected = oracle.impossible_counts(ops)
-        assert ops_of(counter.check(ops), "counter-out-of-bounds") == len(expected), f"seed {seed}"
+        assert ops_of(counter.judged(ops), "counter-out-of-bounds") == len(expected), f"seed {seed}"
         wrong += bool(expected)
     assert COUNT // 10 < wrong < COUNT
 
@@ -63,7 +63,7 @@ def test_a_set_loses_what_its_definition_says() -> None:
     for seed in SEEDS:
         ops = history(Random(seed), {"add": (1, 2, 3), "read": (None,)}, {"read": reads})
         lost, stale = oracle.gone(ops)
-        judgement = sets.check(ops)
+        judgement = sets.judged(ops)
         assert ops_of(judgement, "lost-element") == len(lost), f"seed {seed}"
         assert ops_of(judgement, "stale-element") == len(stale), f"seed {seed}"
         lost_count, stale_count = lost_count + bool(lost), stale_count + bool(stale)
@@ -76,11 +76,11 @@ def test_causal_reverse_is_found_where_any_pair_of_writes_shows_it() -> None:
     for seed in SEEDS:
         draw = Random(seed)
         ops = history(draw, {"write": tuple(range(1, 30)), "read": (None,)}, {"read": reads})
-        asked = [op.asked for op in ops if op.f == "write"]
+        asked = [op.argument for op in ops if op.f == "write"]
         if len(set(map(str, asked))) < len(asked):
             continue  # Each value is written once.
         expected = oracle.reversed_reads(ops)
-        assert ops_of(causal.check_causal(ops), "causal-reverse") == len(expected), f"seed {seed}"
+        assert ops_of(causal.judged_causal(ops), "causal-reverse") == len(expected), f"seed {seed}"
         wrong += bool(expected)
     assert wrong > COUNT // 50
 
@@ -90,9 +90,9 @@ def test_a_queue_is_unfounded_at_some_moment_or_it_is_not() -> None:
     for seed in SEEDS:
         ops = history(Random(seed), {"enqueue": (1, 2, 3), "dequeue": (None,)}, {"dequeue": (1, 2, 3)})
         expected = oracle.unfounded(ops)
-        assert bool(queues.check_queue(ops).findings) == expected, f"seed {seed}"
+        assert bool(queues.judged_queue(ops).findings) == expected, f"seed {seed}"
         missing = oracle.surely_lost(ops)
-        assert ops_of(queues.check_total_queue(ops), "lost-element") == missing, f"seed {seed}"
+        assert ops_of(queues.judged_total_queue(ops), "lost-element") == missing, f"seed {seed}"
         wrong, lost = wrong + expected, lost + bool(missing)
     assert COUNT // 10 < wrong < COUNT
     assert COUNT // 10 < lost < COUNT
@@ -112,7 +112,7 @@ def test_any_two_reads_fork_or_the_neighbours_do_not() -> None:
             for number in range(draw.randint(1, 4))
         )
         expected = oracle.forked(ops)
-        judgement = forks.check_long_fork(ops)
+        judgement = forks.judged_long_fork(ops)
         assert bool(judgement.findings) == expected, f"seed {seed}"
         assert judgement.witnesses["long-fork"] or not expected
         wrong += expected
@@ -129,7 +129,7 @@ def test_any_two_transactions_are_skewed_or_none_is_found(size: int) -> None:
         lists = {key: [number for number in range(size) if targets[number] == key] for key in range(2)}
         ops = tuple(txn(number, *_skewer(draw, number, targets[number], lists)) for number in range(size))
         expected = oracle.skewed(ops)
-        assert bool(forks.check_write_skew(ops).findings) == expected, f"seed {seed}"
+        assert bool(forks.judged_write_skew(ops).findings) == expected, f"seed {seed}"
         wrong += expected
     assert COUNT // 20 < wrong < COUNT
 
@@ -153,7 +153,7 @@ def test_a_process_goes_back_where_two_reads_in_a_row_say_so() -> None:
             txn(number, r(0, *draw.choice(shown)), process=draw.randrange(2)) for number in range(draw.randint(1, 6))
         )
         expected = oracle.went_back(ops)
-        assert ops_of(monotonic.check(ops), "non-monotonic-read") == len(expected), f"seed {seed}"
+        assert ops_of(monotonic.judged(ops), "non-monotonic-read") == len(expected), f"seed {seed}"
         wrong += bool(expected)
     assert COUNT // 10 < wrong < COUNT
 
@@ -175,7 +175,7 @@ def test_a_bank_is_wrong_where_a_read_splits_a_transfer() -> None:
         shown = {key: each[:-1] if key == cut else each for key, each in lists.items()}
         read = txn(len(ops), *(r(key, *each) for key, each in shown.items()))
         is_torn = cut is not None and bool(lists[cut])
-        assert ops_of(bank.check((*ops, read)), "wrong-total") == is_torn, f"seed {seed}"
+        assert ops_of(bank.judged((*ops, read)), "wrong-total") == is_torn, f"seed {seed}"
         torn_count += is_torn
     assert COUNT // 10 < torn_count < COUNT
     assert read.outcome == OK

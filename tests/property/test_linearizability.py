@@ -10,10 +10,12 @@ from random import Random
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
+from checkers.history.registers import Register
 from checkers.linearizability.check import Limits, check, judged, witness_count
-from checkers.linearizability.deeds import Deed, Form, Life, acts_of
+from checkers.linearizability.deeds import Form, RegisterHistory, RegisterOp, acts_of
 from checkers.linearizability.intervals import first_misfit, is_linearizable
-from checkers.linearizability.models import OneRegister, Register, model_of
+from checkers.linearizability.models import OneRegister, model_of
 from checkers.linearizability.search import Answer, search
 from checkers.linearizability.sentences import problem_of
 from harness.core.record import Json
@@ -34,12 +36,12 @@ def register(model: str) -> Register:
     return Register(model=model, initial=initial, is_initial_known=True, nil="absent")  # type: ignore[arg-type]  # One of its names.
 
 
-def searched(model: str, deeds: list[Deed]) -> Answer:
+def searched(model: str, deeds: list[RegisterOp]) -> Answer:
     how = register(model)
-    return search(acts_of(Life(None, tuple(deeds)), how), model_of(how, model), LIMIT)  # type: ignore[arg-type]  # One of its names.
+    return search(acts_of(RegisterHistory(None, tuple(deeds)), how), model_of(how, model), LIMIT)  # type: ignore[arg-type]  # One of its names.
 
 
-def small(seed: int, model: str) -> list[Deed]:
+def small(seed: int, model: str) -> list[RegisterOp]:
     draw = Random(seed)
     deeds = correct(draw, model, count=draw.randint(1, 7), processes=draw.randint(1, 5), is_unique=draw.random() < 0.4)
     return spoiled(draw, deeds) if draw.random() < 0.7 else deeds
@@ -72,7 +74,7 @@ def test_the_dead_end_is_where_the_history_ceases_to_be_linearizable(model: str)
         before = oracle.known_at([deed for deed in deeds if deed.op != op], end)
         possible = {str(state) for state in oracle.final_states(before, INITIAL[model])}
         assert possible.issuperset(answer.dead_end.states), f"seed {seed}: {deeds}"
-        life = Life(None, tuple(deeds))
+        life = RegisterHistory(None, tuple(deeds))
         told = problem_of(life, acts_of(life, register(model)), answer.dead_end)
         assert model == "key-value" or possible.issubset(told.states), f"seed {seed}: {deeds}"
 
@@ -81,7 +83,7 @@ def test_the_test_by_intervals_agrees_with_all_orders() -> None:
     decided = 0
     for seed in range(FIRST_SEED, FIRST_SEED + 3 * COUNT):
         deeds = small(seed, "register")
-        acts = acts_of(Life(None, tuple(deeds)), register("register"))
+        acts = acts_of(RegisterHistory(None, tuple(deeds)), register("register"))
         fits = is_linearizable(acts, "0")
         if fits is not None:
             decided += 1
@@ -97,7 +99,7 @@ def test_the_test_by_intervals_agrees_with_the_search_on_longer_histories(is_uni
         draw = Random(seed)
         deeds = correct(draw, "register", count=40, processes=draw.randint(2, 8), is_unique=is_unique)
         deeds = spoiled(draw, deeds) if draw.random() < 0.2 else deeds
-        acts = acts_of(Life(None, tuple(deeds)), register("register"))
+        acts = acts_of(RegisterHistory(None, tuple(deeds)), register("register"))
         fits = is_linearizable(acts, "0")
         assert fits in {None, search(acts, OneRegister("0"), LIMIT).verdict == "linearizable"}, f"seed {seed}"
 
@@ -115,7 +117,7 @@ def test_witnesses_are_what_could_have_shown_something(model: str) -> None:
     total = 0
     for seed in SEEDS:
         deeds = small(seed, model)
-        count = witness_count(acts_of(Life(None, tuple(deeds)), register(model)))
+        count = witness_count(acts_of(RegisterHistory(None, tuple(deeds)), register(model)))
         assert count == oracle.witnesses(deeds), f"seed {seed}: {deeds}"
         total += count
     assert total > COUNT / 2
@@ -128,7 +130,9 @@ def test_a_value_from_before_the_history_is_assumed_only_where_it_explains_all(m
     form = Form(model, is_keyed=False)  # type: ignore[arg-type]  # One of its names.
     for seed in SEEDS:
         deeds = small(seed, model)
-        tally = judged([Life(None, tuple(deeds))], form=form, register=Register(initial=7, nil="absent"), limit=LIMIT)
+        tally = judged(
+            [RegisterHistory(None, tuple(deeds))], form=form, register=Register(initial=7, nil="absent"), limit=LIMIT
+        )
         started = [value for value in range(10) if oracle.is_linearizable(deeds, value)]
         if tally.problem is not None:
             assert 7 not in started
@@ -150,9 +154,9 @@ def test_a_history_on_disk_has_the_verdict_of_its_keys(
     monkeypatch.setattr(parquet, "sync_folder", Path.exists)
     engine = LocalEngine(2)
     for seed in SEEDS[: COUNT // 20]:
-        lives: dict[Json, list[Deed]] = {f"k{key}": small(5 * seed + key, model) for key in range(3)}
+        lives: dict[Json, list[RegisterOp]] = {f"k{key}": small(5 * seed + key, model) for key in range(3)}
         write_history(records(lives), tmp_path / "history")
-        judgement = check(tmp_path / "history", engine, register(model))
+        judgement = check(tmp_path / "history", Context(engine=engine, register=register(model)))
         bad = [key for key, deeds in lives.items() if not oracle.is_linearizable(deeds, INITIAL[model])]
         told = {operation.f for deeds in lives.values() for operation in deeds}
         assert len(judgement.findings) == bool(bad), f"seed {seed}, {told}"
@@ -164,9 +168,13 @@ def test_a_larger_share_for_what_is_left_open_changes_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet, "sync_folder", Path.exists)
-    lives: dict[Json, list[Deed]] = {key: small(key, "cas-register") for key in range(30)}
+    lives: dict[Json, list[RegisterOp]] = {key: small(key, "cas-register") for key in range(30)}
     write_history(records(lives), tmp_path / "history")
-    whole = check(tmp_path / "history", LocalEngine(2), register("cas-register"))
-    halves = check(tmp_path / "history", LocalEngine(1), register("cas-register"), Limits(first=1, shared=LIMIT))
+    whole = check(tmp_path / "history", Context(engine=LocalEngine(2), register=register("cas-register")))
+    halves = check(
+        tmp_path / "history",
+        Context(engine=LocalEngine(1), register=register("cas-register")),
+        Limits(first=1, shared=LIMIT),
+    )
     assert halves.findings == whole.findings
     assert (halves.witnesses, halves.unknown) == (whole.witnesses, whole.unknown)

@@ -93,7 +93,7 @@ def operation(step: Step) -> Op:
 
 
 def counted(steps: list[Step]) -> tuple[dict[str, int], int]:
-    judgement = logs.check([operation(step) for step in steps])
+    judgement = logs.judged([operation(step) for step in steps])
     assert all(judgement.witnesses[finding.anomaly] > 0 for finding in judgement.findings)
     found = {finding.anomaly: finding.count for finding in judgement.findings}
     unseen = judgement.facts["unseen"]

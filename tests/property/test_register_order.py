@@ -9,17 +9,9 @@ import numpy as np
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Operation, Store, to_transactions
-from checkers.transactions.register_order import (
-    Before,
-    Order,
-    Trust,
-    by_commits,
-    by_process,
-    by_reads,
-    by_real_time,
-    orders,
-)
+from checkers.transactions.register_order import Before, by_commits, by_process, by_reads, by_real_time, orders
 from checkers.transactions.register_rows import ABSENT, register_rows
 from checkers.transactions.register_versions import Registers, resolved
 from harness.core.columns import FAIL, NEVER, OK, Bools

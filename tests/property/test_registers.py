@@ -6,9 +6,9 @@ from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
+from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Operation
-from checkers.transactions.check import Options, check
-from checkers.transactions.register_order import Order, Trust
+from checkers.transactions.check import Options, check_sources
 from harness.core.verdict import Judgement
 from tests import register_transactions as histories
 from tests.amount import count
@@ -30,7 +30,7 @@ def drawn_order(draw: Random) -> Order:
 
 
 def judged(draw: Random, operations: list[Operation], options: Options) -> Judgement:
-    return check(cut(draw, operations), ENGINE, options)
+    return check_sources(cut(draw, operations), ENGINE, options)
 
 
 def drawn_options(draw: Random, order: Order, prohibited: frozenset[str] = ALL) -> Options:

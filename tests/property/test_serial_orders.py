@@ -11,9 +11,9 @@ from random import Random
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.history.registers import ORDER, Order, Trust
 from checkers.history.transactions import Operation, to_transactions
-from checkers.transactions.check import Options, check
-from checkers.transactions.register_order import ORDER, Order, Trust
+from checkers.transactions.check import Options, check_sources
 from checkers.words import models
 from tests import histories, register_transactions
 from tests.amount import FIRST_SEED, count
@@ -41,7 +41,7 @@ def drawn(seed: int, correct: Make, stale: Make, spoiled: Spoil) -> list[Operati
 def is_accused(operations: list[Operation], model: str, order: Order = ORDER) -> bool | None:
     """Does the check find that the history breaks the model? None where it does not know."""
     options = Options(prohibited=FORBIDDEN[model], order=order)
-    judgement = check([to_transactions(operations)], ENGINE, options)
+    judgement = check_sources([to_transactions(operations)], ENGINE, options)
     return True if judgement.findings else None if judgement.unknown else False
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation, Source, select, to_transactions
-from checkers.transactions.check import Options, check
+from checkers.transactions.check import Options, check_sources
 from checkers.words import models
 from harness.core.verdict import Judgement
 from tests import histories
@@ -54,7 +54,7 @@ def judged(draw: Random, operations: list[Operation], prohibited: frozenset[str]
         slice_ids=draw.choice((1, 2, 3, 100)),
         partitions=draw.choice((1, 2, 5)),
     )
-    return check(cut(draw, operations), ENGINE, options)
+    return check_sources(cut(draw, operations), ENGINE, options)
 
 
 def agree(operations: list[Operation], draw: Random) -> None:

@@ -8,11 +8,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from checkers.engine.protocol import Context
 from checkers.state import authority, durability, survival
 from harness.core.record import Outcome
 from nemesis.registry import EXCUSES
 from tests.amount import FIRST_SEED, count
-from tests.unit.checkers.run_cases import BOUNDS, GROUPS, Run, anomalies, epoch
+from tests.unit.checkers.run_cases import BOUNDS, ENGINE, GROUPS, Run, anomalies, epoch
 
 KEYS = range(6)
 SEEDS = range(FIRST_SEED, FIRST_SEED + count(24))
@@ -119,7 +120,7 @@ def found(model: Model) -> list[str]:
         return [
             name
             for check in (durability.check, survival.check, authority.check)
-            for name in anomalies(check(history, BOUNDS, EXCUSES))
+            for name in anomalies(check(history, Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES)))
             if name != "loss-beyond-bound"
         ]
     return []

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
 from checkers.engine.spark import SparkEngine
 from checkers.history.streams import StreamLog
 from checkers.streams.check import check
@@ -80,9 +81,9 @@ def test_spark_and_threads_say_the_same(spark: SparkEngine, tmp_path: Path, scop
     for seed in SEEDS:
         folder = tmp_path / f"{scope}-{seed}"
         write_history(records(*damaged(seed, contract)), folder)
-        theirs = check(folder, contract, LocalEngine(2))
+        theirs = check(folder, Context(engine=LocalEngine(2), contract=contract))
         if theirs.findings and compared < ENOUGH:
-            assert check(folder, contract, spark) == theirs, f"seed {seed}"
+            assert check(folder, Context(engine=spark, contract=contract)) == theirs, f"seed {seed}"
             compared += 1
     assert compared == ENOUGH, "too few seeds have findings: the comparison says little"
 
@@ -95,9 +96,9 @@ def test_spark_and_threads_say_the_same_of_epochs(spark: SparkEngine, tmp_path: 
             continue
         folder = tmp_path / str(seed)
         write_history(records(*damaged(seed, contract)), folder)
-        theirs = check(folder, contract, LocalEngine(2))
+        theirs = check(folder, Context(engine=LocalEngine(2), contract=contract))
         if found := {finding.anomaly for finding in theirs.findings} & left:
-            assert check(folder, contract, spark) == theirs, f"seed {seed}"
+            assert check(folder, Context(engine=spark, contract=contract)) == theirs, f"seed {seed}"
             left -= found
     assert not left, "no seed has them: the comparison says little"
 
@@ -113,9 +114,9 @@ def test_spark_and_threads_say_the_same_of_sessions_and_logs(spark: SparkEngine,
         log = snapshots_spoiled(seed, logs_spoiled(seed, log))
         folder = tmp_path / str(seed)
         write_history(in_time(log, source), folder)
-        theirs = check(folder, variant, LocalEngine(2))
+        theirs = check(folder, Context(engine=LocalEngine(2), contract=variant))
         if found := {finding.anomaly for finding in theirs.findings} & left:
-            assert check(folder, variant, spark) == theirs, f"seed {seed}"
+            assert check(folder, Context(engine=spark, contract=variant)) == theirs, f"seed {seed}"
             left -= found
         if not left:
             return

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
+from checkers.history.names import number
+from checkers.history.registers import Order
 from checkers.history.streams import StreamLog, merged, placed, placement
 from checkers.streams import check as streams
 from checkers.streams.rules.logs.split_view import rows_at, splits
 from checkers.streams.sentences import finding
 from checkers.streams.task import SPLIT, TORN, judged
 from checkers.streams.view import stream_view
-from checkers.transactions.register_order import Order
-from checkers.transactions.sentences import number
-from checkers.watermarks.check import Options, check
+from checkers.watermarks.check import Options, check_source
 from checkers.watermarks.cycles.steps import NAMES
 from checkers.watermarks.disputes import SEEN, Definition, why
 from checkers.watermarks.second_opinion import second_opinion
@@ -100,8 +101,10 @@ def test_opinions_that_are_right_dispute_nothing(kind: str, tmp_path: Path) -> N
         folder = tmp_path / str(place)
         write_history(journal(one), folder)
         engine = LocalEngine(1)
-        graph = check(folder, folder, one.contract, engine, OPTIONS)
-        told = second_opinion(graph, streams.check(folder, one.contract, engine), why(folder, one.contract))
+        graph = check_source(folder, folder, one.contract, engine, OPTIONS)
+        told = second_opinion(
+            graph, streams.check(folder, Context(engine=engine, contract=one.contract)), why(folder, one.contract)
+        )
         assert told is None or not told.findings, what
         compared += told is not None
     assert compared

@@ -7,8 +7,8 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.spark import SparkEngine
-from checkers.transactions.register_order import Order
-from checkers.watermarks.check import Options, check
+from checkers.history.registers import Order
+from checkers.watermarks.check import Options, check_source
 from checkers.watermarks.cycles.steps import NAMES
 from harness.core.columns import NEVER
 from harness.record.formats.parquet.parquet import write_history
@@ -30,9 +30,9 @@ def test_they_say_the_same_where_only_subscribers_order_versions(spark: SparkEng
             continue
         folder, contract = tmp_path / str(seed), msgspec.structs.replace(bad.world.contract, is_position_unique=False)
         write_history(journal(bad.world), folder)
-        theirs = check(folder, folder, contract, LocalEngine(2), OPTIONS)
+        theirs = check_source(folder, folder, contract, LocalEngine(2), OPTIONS)
         if theirs.findings:
-            assert check(folder, folder, contract, spark, OPTIONS) == theirs, f"seed {seed}"
+            assert check_source(folder, folder, contract, spark, OPTIONS) == theirs, f"seed {seed}"
             return
     pytest.fail("nothing was found: the comparison says little")
 
@@ -46,10 +46,10 @@ def test_spark_and_threads_say_the_same(spark: SparkEngine, tmp_path: Path) -> N
             continue
         folder = tmp_path / str(seed)
         write_history(journal(bad.world), folder)
-        theirs = check(folder, folder, bad.world.contract, LocalEngine(2), OPTIONS)
+        theirs = check_source(folder, folder, bad.world.contract, LocalEngine(2), OPTIONS)
         new = {finding.anomaly for finding in theirs.findings} - compared
         if new or more < MORE:
-            assert check(folder, folder, bad.world.contract, spark, OPTIONS) == theirs, f"seed {seed}"
+            assert check_source(folder, folder, bad.world.contract, spark, OPTIONS) == theirs, f"seed {seed}"
             compared, more = compared | new, more + 1
         if len(compared) >= ENOUGH and more >= MORE:
             return

@@ -15,10 +15,10 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import Inference
-from checkers.history.tables import Dictionary
-from checkers.transactions.register_order import Order
+from checkers.history.names import Dictionary
+from checkers.history.registers import Order
 from checkers.watermarks import task as watermark_kernel
-from checkers.watermarks.check import Options, check
+from checkers.watermarks.check import Options, check_source
 from checkers.watermarks.cycles.classes import classes
 from checkers.watermarks.cycles.steps import NAMES, implies, name_of
 from checkers.watermarks.edges import node_pairs
@@ -170,7 +170,7 @@ def judged(one: World, folder: Path, forbidden: frozenset[str] = frozenset(NAMES
     write_history(journal(one), folder)
     nothing = Dictionary(folder).identity(None)
     options = Options(forbidden=forbidden, order=Order(commits=True), nothing=nothing)
-    return check(folder, folder, one.contract, LocalEngine(1), options)
+    return check_source(folder, folder, one.contract, LocalEngine(1), options)
 
 
 @pytest.mark.parametrize("kind", KINDS)

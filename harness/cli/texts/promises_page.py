@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from checkers.engine.protocol import When
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.anomalies import NAMES, TRANSACTIONAL
@@ -14,7 +15,7 @@ from harness.cli.texts.contract_fields import BOUNDS, CONTRACT, Words
 from harness.core.machine import Settings
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.seams import Cluster
-from harness.judging.checks import CHECKS, When
+from harness.judging.checks import CHECKS
 from harness.judging.judge import SETTLED
 from harness.report.markdown import code, table
 from harness.report.screen import visible

@@ -11,13 +11,13 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from checkers.engine.protocol import Check, When
+from checkers.history.registers import ORDER, Order, Register
 from checkers.linearizability import check as linearizability
-from checkers.linearizability.models import Register
-from checkers.transactions.register_order import ORDER, Order
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from harness.core.errors import ScenarioError, known
@@ -28,14 +28,6 @@ SIZE_MAX: Final = 1 << 20
 PROBLEM_MAX: Final = 500  # Characters.
 T = TypeVar("T", bound=msgspec.Struct)
 _PARTS: Final = ("model", "versions", "register", "stream", "bounds", "promise")
-
-
-class Looked(NamedTuple):
-    """A check as promises see it: the anomalies it looks for; `is_of_stream`: only in a stream with a contract."""
-
-    check: str
-    anomalies: tuple[str, ...]
-    is_of_stream: bool
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +43,7 @@ class Promised(msgspec.Struct, frozen=True, kw_only=True):
     bounds: Bounds = Bounds()
 
 
-def read_promise_file(path: Path, checks: Sequence[Looked]) -> Promised:
+def read_promise_file(path: Path, checks: Sequence[Check]) -> Promised:
     """The promises in that file; `checks` are all checks that exist.
 
     Raises ScenarioError, in one line, for any mistake.
@@ -115,7 +107,7 @@ def _register(given: object) -> Register:
     return msgspec.structs.replace(register, is_initial_known=register.is_initial_known or register.initial is not None)
 
 
-def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Looked]) -> list[Promise]:
+def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Check]) -> list[Promise]:
     given = parts.get("promise", [])
     if not isinstance(given, list):
         raise ScenarioError("promise is a list of tables: write [[promise]], with two brackets")
@@ -133,7 +125,7 @@ def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Looked]) -> li
     return result
 
 
-def require_breakable(place: str, promise: Promise, checks: Sequence[Looked]) -> None:
+def require_breakable(place: str, promise: Promise, checks: Sequence[Check]) -> None:
     """Raise ScenarioError, which names the place, unless some check looks for everything that the promise forbids.
 
     Anything else could never be broken, and its green row would be a lie.
@@ -144,22 +136,23 @@ def require_breakable(place: str, promise: Promise, checks: Sequence[Looked]) ->
     for name in promise.forbids:
         _known_at(place, name, forbidden, "anomaly or consistency model")
     if promise.check is not None:
-        _known_at(place, promise.check, tuple(each.check for each in checks), "check")
+        _known_at(place, promise.check, tuple(each.name for each in checks), "check")
 
 
-def _forbidden(checks: Sequence[Looked]) -> tuple[str, ...]:
+def _forbidden(checks: Sequence[Check]) -> tuple[str, ...]:
     """All names that a promise can forbid: the anomalies of the checks, and models."""
     anomalies = dict.fromkeys(name for each in checks for name in each.anomalies)
     return (*anomalies, *models.MODELS, *models.ALIASES)
 
 
-def _require_sense(promised: Promised, checks: Sequence[Looked]) -> None:
+def _require_sense(promised: Promised, checks: Sequence[Check]) -> None:
     """Raise ScenarioError if a promise forbids something no check looks for, or a declaration serves no promise."""
     if not promised.promises:
         raise ScenarioError('nothing is promised: add model = "serializable", or a [[promise]] with forbids')
-    of_stream = {name for each in checks if each.is_of_stream for name in each.anomalies}
+    streams = [each for each in checks if each.needs_contract and each.when is When.ALWAYS]
+    of_stream = {name for each in streams for name in each.anomalies}
     about = [(each.id, name) for each in promised.promises for name in each.forbids if name in of_stream]
-    others = {name for each in checks if not each.is_of_stream for name in each.anomalies}
+    others = {name for each in checks if each not in streams for name in each.anomalies}
     for promise, name in about:
         if promised.stream is None and name not in others:
             raise ScenarioError(f"promise {promise} forbids {name}: that needs a [stream] with its contract")

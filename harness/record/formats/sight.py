@@ -11,16 +11,15 @@ from typing import Final, NamedTuple
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.files import opened, read_columns, reading
+from checkers.history.registers import Register
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.causal import sequence
 from checkers.invariants.log_acts import is_steps
 from checkers.invariants.operations import collection, pairs
 from checkers.linearizability import check as linearizability
 from checkers.linearizability.deeds import form_of
-from checkers.linearizability.models import Register
 from harness.core.columns import OK
 from harness.core.promises import Promise
 from harness.core.record import Json
@@ -83,20 +82,18 @@ def _promise(kind: Kind) -> Promise:
 
 def _shape(history: Path) -> Shape | None:
     path = history / "ops.parquet"
-    try:
-        table = pq.read_table(path, columns=["f", "is_txn", "outcome"], page_checksum_verification=True)
+    with reading(path, msgspec.DecodeError, RecursionError):
+        table = read_columns(path, ["f", "is_txn", "outcome"])
         if table.num_rows == 0 or pc.any(table["is_txn"]).as_py():
             return None
         names = frozenset(table["f"].unique().to_pylist())
         return Shape(names, tuple(_reads(path)))
-    except (*DAMAGE, msgspec.DecodeError, RecursionError) as problem:
-        raise damaged(path, problem) from problem
 
 
 def _reads(path: Path) -> Iterator[Json]:
     """The values of the first successful reads that returned something."""
     left = SAMPLE
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with opened(path) as file:
         for group in range(file.num_row_groups):
             rows = file.read_row_group(group, columns=["f", "outcome", "value"])
             is_read = pc.and_(pc.is_in(rows["f"], pa.array(READS)), pc.equal(rows["outcome"], OK))

@@ -6,11 +6,13 @@ Keys are letters and stand as their codes; an epoch is GCI << BITS | micro, writ
 
 from pathlib import Path
 
+from checkers.engine.datasets import LocalEngine
 from harness.core.promises import Bounds
 from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp, Outcome, State, StreamEvent
 from harness.record.formats.parquet.parquet import write_history
 
 BITS = 32
+ENGINE = LocalEngine(1)
 BOUNDS = Bounds(saved_bits=BITS)
 Epoch = tuple[int, int]
 

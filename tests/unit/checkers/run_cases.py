@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from checkers.engine.datasets import LocalEngine
 from harness.core.promises import Bounds
 from harness.core.record import Complete, Fault, Invoke, Json, Mark, MicroOp, Outcome, Probe, Record, State, StreamEvent
 from harness.core.verdict import Judgement
@@ -11,6 +12,7 @@ from harness.record.formats.parquet.parquet import write_history
 MS = 1_000_000
 GROUPS = (("d1", "d2"), ("d3", "d4"))
 NODES = ("d1", "d2", "d3", "d4")
+ENGINE = LocalEngine(1)
 BOUNDS = Bounds(
     groups=GROUPS,
     saved_bits=32,

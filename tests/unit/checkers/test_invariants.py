@@ -38,7 +38,7 @@ def balances(*amounts: Json) -> Json:
     ],
 )
 def test_a_bank_s_read_is_held_against_the_first_and_the_first_fault_counts(second: Json, anomaly: str | None) -> None:
-    judgement = bank.check(flat(read(balances(5, 5)), one("transfer", TRANSFER), read(second)))
+    judgement = bank.judged(flat(read(balances(5, 5)), one("transfer", TRANSFER), read(second)))
     assert found(judgement) == ({anomaly: 1} if anomaly else {})
     assert all(finding.ops == (2,) and "T2 read" in finding.sentence for finding in judgement.findings)
     assert judgement.witnesses["wrong-total"] == 1
@@ -46,26 +46,26 @@ def test_a_bank_s_read_is_held_against_the_first_and_the_first_fault_counts(seco
 
 def test_a_total_that_is_told_binds_the_first_read_too() -> None:
     history = flat(one("transfer", TRANSFER), read(balances(5, 5)))
-    assert found(bank.check(history, total=10)) == {}
-    judgement = bank.check(history, total=11)
+    assert found(bank.judged(history, total=10)) == {}
+    judgement = bank.judged(history, total=11)
     assert found(judgement) == {"wrong-total": 1}
     assert "come to 10 in all; they must come to 11, as was told" in judgement.findings[0].sentence
-    assert bank.check(history).witnesses["wrong-total"] == 0  # It is what the total is taken from.
+    assert bank.judged(history).witnesses["wrong-total"] == 0  # It is what the total is taken from.
 
 
 def test_reads_before_any_transfer_could_not_have_been_torn() -> None:
-    judgement = bank.check(flat(read(balances(5, 5)), read(balances(5, 5)), one("transfer", TRANSFER, kind="fail")))
+    judgement = bank.judged(flat(read(balances(5, 5)), read(balances(5, 5)), one("transfer", TRANSFER, kind="fail")))
     assert (found(judgement), judgement.witnesses["wrong-total"]) == ({}, 0)
 
 
 def test_a_transfer_of_unclear_outcome_can_tear_a_read() -> None:
     unclear = one("transfer", TRANSFER, kind="info")
-    assert bank.check(flat(read(balances(5, 5)), unclear, read(balances(5, 5)))).witnesses["wrong-total"] == 1
+    assert bank.judged(flat(read(balances(5, 5)), unclear, read(balances(5, 5)))).witnesses["wrong-total"] == 1
 
 
 def test_a_transfer_that_overlaps_a_read_can_tear_it() -> None:
     overlapping = told((1, "invoke", "read", None), *one("transfer", TRANSFER), (1, "ok", "read", balances(5, 5)))
-    assert bank.check(overlapping, total=10).witnesses["wrong-total"] == 1
+    assert bank.judged(overlapping, total=10).witnesses["wrong-total"] == 1
 
 
 def transfer(number: int, source: int, target: int, amount: int, outcome: int = 0) -> Op:
@@ -78,20 +78,20 @@ def transfer(number: int, source: int, target: int, amount: int, outcome: int = 
 def test_a_bank_of_lists_shows_every_transfer_whole() -> None:
     first, second = transfer(0, 1, 2, 3), transfer(1, 2, 1, 5)
     whole = txn(2, r(1, '"0:-3"', '"1:+5"'), r(2, '"0:+3"', '"1:-5"'))
-    assert found(bank.check((first, second, whole))) == {}
+    assert found(bank.judged((first, second, whole))) == {}
     torn = txn(2, r(1, '"0:-3"', '"1:+5"'), r(2, '"0:+3"'))
-    judgement = bank.check((first, second, torn))
+    judgement = bank.judged((first, second, torn))
     assert (found(judgement), judgement.findings[0].ops) == ({"wrong-total": 1}, (2,))
     assert "accounts that come to 5 in all; they must come to 0" in judgement.findings[0].sentence
 
 
 def test_a_read_of_some_accounts_says_nothing_of_all() -> None:
-    judgement = bank.check((transfer(0, 1, 2, 3), transfer(1, 2, 3, 3), txn(2, r(1, '"0:-3"'), r(2, '"0:+3"'))))
+    judgement = bank.judged((transfer(0, 1, 2, 3), transfer(1, 2, 3, 3), txn(2, r(1, '"0:-3"'), r(2, '"0:+3"'))))
     assert (found(judgement), judgement.witnesses["wrong-total"]) == ({}, 0)
 
 
 def test_lists_of_something_else_are_no_bank() -> None:
-    judgement = bank.check((txn(0, a(1, 7), a(2, 8)), txn(1, r(1, 7), r(2)), txn(2, a(1, '"x"'), a(2, '"3:4"'))))
+    judgement = bank.judged((txn(0, a(1, 7), a(2, 8)), txn(1, r(1, 7), r(2)), txn(2, a(1, '"x"'), a(2, '"3:4"'))))
     assert (found(judgement), set(judgement.witnesses.values())) == ({}, {0})
 
 
@@ -109,7 +109,7 @@ def test_a_counter_lies_between_what_was_certain_and_what_was_possible(value: in
         (2, "ok", "add", 3),
         *one("add", 100),
     )
-    judgement = counter.check(history)
+    judgement = counter.judged(history)
     assert (not judgement.findings) == is_legal
     assert judgement.witnesses == {"counter-out-of-bounds": 1}
     if not is_legal:
@@ -121,18 +121,18 @@ def test_a_counter_lies_between_what_was_certain_and_what_was_possible(value: in
 @pytest.mark.parametrize(("value", "is_legal"), [(-3, False), (-2, True), (5, True), (6, False)])
 def test_an_unclear_add_may_or_may_not_have_happened_whatever_its_sign(value: int, is_legal: bool) -> None:
     history = flat(one("add", 5, kind="info", process=1), one("add", -2, kind="info", process=2), read(value))
-    assert (not counter.check(history).findings) == is_legal
+    assert (not counter.judged(history).findings) == is_legal
 
 
 def test_a_counter_that_nobody_added_to_shows_nothing_but_zero() -> None:
-    judgement = counter.check(flat(read(0)))
+    judgement = counter.judged(flat(read(0)))
     assert (found(judgement), judgement.witnesses) == ({}, {"counter-out-of-bounds": 0})
-    assert found(counter.check(flat(read(1)))) == {"counter-out-of-bounds": 1}
+    assert found(counter.judged(flat(read(1)))) == {"counter-out-of-bounds": 1}
 
 
 def test_a_list_counts_its_appends() -> None:
     history = (txn(0, r(1), a(1, 10)), txn(1, r(1, 10), a(1, 11)), txn(2, r(1, 11)), txn(3, r(2)))
-    judgement = counter.check(history)
+    judgement = counter.judged(history)
     assert found(judgement) == {"counter-out-of-bounds": 1}
     assert judgement.findings[0].ops == (2,)
 
@@ -147,36 +147,36 @@ def test_a_queue_may_give_out_what_is_being_put_in() -> None:
         (1, "ok", "dequeue", 7),
         (2, "info", "enqueue", 7),
     )
-    judgement = queues.check_queue(history)
+    judgement = queues.judged_queue(history)
     assert (found(judgement), judgement.witnesses["unexpected-element"]) == ({}, 1)
 
 
 def test_a_queue_gives_out_nothing_before_it_was_put_in() -> None:
-    judgement = queues.check_queue(flat(one("dequeue", None, 7), one("enqueue", 7)))
+    judgement = queues.judged_queue(flat(one("dequeue", None, 7), one("enqueue", 7)))
     assert found(judgement) == {"unexpected-element": 1}
     assert judgement.findings[0].sentence == "T0 had taken 7 out before T1 began to put it in."
 
 
 def test_a_queue_gives_out_nothing_that_failed_to_be_put_in() -> None:
-    judgement = queues.check_queue(flat(one("enqueue", 7, kind="fail"), one("dequeue", None, 7)))
+    judgement = queues.judged_queue(flat(one("enqueue", 7, kind="fail"), one("dequeue", None, 7)))
     assert found(judgement) == {"unexpected-element": 1}
 
 
 def test_a_queue_gives_out_as_many_as_were_put_in() -> None:
     twice = (*one("enqueue", 7), *one("enqueue", 7), *one("dequeue", None, 7), *one("dequeue", None, 7))
-    assert found(queues.check_queue(told(*twice))) == {}
-    judgement = queues.check_queue(told(*twice, *one("dequeue", None, 7)))
+    assert found(queues.judged_queue(told(*twice))) == {}
+    judgement = queues.judged_queue(told(*twice, *one("dequeue", None, 7)))
     assert found(judgement) == {"dequeued-twice": 1}
 
 
 def test_an_empty_answer_is_no_value() -> None:
-    judgement = queues.check_queue(flat(((0, "invoke", "dequeue", None), (0, "ok", "dequeue", None))))
+    judgement = queues.judged_queue(flat(((0, "invoke", "dequeue", None), (0, "ok", "dequeue", None))))
     assert (found(judgement), judgement.witnesses["unexpected-element"]) == ({}, 0)
 
 
 def test_what_was_put_in_and_never_comes_out_is_lost() -> None:
     history = flat(one("enqueue", 1), one("enqueue", 2), one("drain", None, [1, 3]))
-    judgement = queues.check_total_queue(history)
+    judgement = queues.judged_total_queue(history)
     assert found(judgement) == {"lost-element": 1, "unexpected-element": 1}
     assert {finding.ops for finding in judgement.findings} == {(1,), (2,)}
     assert judgement.facts == {"missing": "2"}
@@ -184,26 +184,26 @@ def test_what_was_put_in_and_never_comes_out_is_lost() -> None:
 
 def test_what_was_not_acknowledged_is_not_lost() -> None:
     history = flat(one("enqueue", 1, kind="info", process=1), one("enqueue", 2, kind="fail"), one("drain", None, []))
-    assert found(queues.check_total_queue(history)) == {}
+    assert found(queues.judged_total_queue(history)) == {}
 
 
 @pytest.mark.parametrize(("unclear", "lost"), [(0, 2), (1, 1), (2, 0), (3, 0)])
 def test_a_dequeue_of_unclear_outcome_may_have_taken_what_is_missing(unclear: int, lost: int) -> None:
     taken = [one("dequeue", None, kind="info", process=10 + number) for number in range(unclear)]
-    judgement = queues.check_total_queue(flat(one("enqueue", 1), one("enqueue", 2), *taken))
+    judgement = queues.judged_total_queue(flat(one("enqueue", 1), one("enqueue", 2), *taken))
     assert found(judgement) == ({"lost-element": lost} if lost else {})
     assert ("lost-element" in judgement.unknown) == (lost == 0)
 
 
 def test_of_a_drain_of_unclear_outcome_anything_may_be_missing() -> None:
     open_drain = one("drain", None, kind="info")
-    judgement = queues.check_total_queue(flat(one("enqueue", 1), one("enqueue", 2), open_drain))
+    judgement = queues.judged_total_queue(flat(one("enqueue", 1), one("enqueue", 2), open_drain))
     assert (found(judgement), set(judgement.unknown)) == ({}, {"lost-element"})
 
 
 def test_a_value_that_comes_out_twice_is_told_and_no_loss() -> None:
     history = flat(one("enqueue", 1), one("dequeue", None, 1), one("dequeue", None, 1))
-    assert found(queues.check_total_queue(history)) == {"dequeued-twice": 1}
+    assert found(queues.judged_total_queue(history)) == {"dequeued-twice": 1}
 
 
 # Ids
@@ -211,7 +211,7 @@ def test_a_value_that_comes_out_twice_is_told_and_no_loss() -> None:
 
 def test_an_id_is_given_out_once() -> None:
     unclear = one("generate", None, process=5, kind="info")
-    unique = ids.check(flat(one("generate", None, 1), one("generate", None, "1"), unclear))
+    unique = ids.judged(flat(one("generate", None, 1), one("generate", None, "1"), unclear))
     assert (found(unique), unique.witnesses) == ({}, {"duplicate-id": 1})
-    judgement = ids.check(flat(one("generate", None, 1), one("generate", None, 2), one("generate", None, 1)))
+    judgement = ids.judged(flat(one("generate", None, 1), one("generate", None, 2), one("generate", None, 1)))
     assert (found(judgement), judgement.findings[0].ops) == ({"duplicate-id": 1}, (0, 2))

@@ -15,7 +15,7 @@ from checkers.engine.datasets import LocalEngine
 from checkers.graph import certificate
 from checkers.graph.edges import ImplicitRw, Inference, Members, all_edges
 from checkers.graph.sightings import Report
-from checkers.transactions.check import Options, check
+from checkers.transactions.check import Options, check_sources
 from harness.core.columns import Int64s
 from harness.core.verdict import Judgement
 from tests.bench.skew import Shape, cut, endless, hot_key, long_transactions, read_once, storm, unseen_storm
@@ -61,7 +61,7 @@ def cost(work: list[int], shape: Shape, count: int) -> tuple[int, Judgement]:
     work.clear()
     parts = cut(shape(count), CHUNKS)
     work.clear()
-    judgement = check(parts, ENGINE, Options(partitions=4))
+    judgement = check_sources(parts, ENGINE, Options(partitions=4))
     return sum(work), judgement
 
 

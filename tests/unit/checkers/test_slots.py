@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import to_transactions
-from checkers.transactions.check import check
+from checkers.transactions.check import check_sources
 from checkers.transactions.list_versions import Slots
 from tests.small_language import concurrent
 
@@ -48,5 +48,5 @@ def test_far_apart_elements_take_no_table() -> None:
 @pytest.mark.parametrize("element", ["0", "1"])
 def test_the_element_zero_is_like_any_other(element: str) -> None:
     history = concurrent(f"ax{element} ay{element}", f"rx{element} ry")
-    findings = check([to_transactions(history)], LocalEngine(1)).findings
+    findings = check_sources([to_transactions(history)], LocalEngine(1)).findings
     assert [finding.anomaly for finding in findings] == ["G-single"]

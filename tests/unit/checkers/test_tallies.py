@@ -2,7 +2,7 @@
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import to_transactions
-from checkers.transactions.check import check
+from checkers.transactions.check import check_sources
 from tests.small_language import sequential
 
 HISTORY = sequential(
@@ -21,7 +21,7 @@ HISTORY = sequential(
 
 
 def test_sizes_edges_and_versions_are_counted() -> None:
-    judgement = check([to_transactions(HISTORY)], LocalEngine(1))
+    judgement = check_sources([to_transactions(HISTORY)], LocalEngine(1))
     assert not judgement.findings
     assert not judgement.unknown
     facts = judgement.facts
@@ -44,7 +44,7 @@ def test_sizes_edges_and_versions_are_counted() -> None:
 
 
 def test_witnesses_are_what_could_have_shown_the_anomaly() -> None:
-    witnesses = check([to_transactions(HISTORY)], LocalEngine(1)).witnesses
+    witnesses = check_sources([to_transactions(HISTORY)], LocalEngine(1)).witnesses
     wanted = {
         "internal": 2,  # The second reads of x in one transaction; "ry?" shows nothing.
         "future-read": 3,
@@ -63,7 +63,7 @@ def test_witnesses_are_what_could_have_shown_the_anomaly() -> None:
 
 def test_registers_are_counted_as_keys_and_by_themselves() -> None:
     history = sequential("wx1", "rx=1 wx2 wx3", "!wy4", "rx=3 ry=", "az1 rz1")
-    sizes = check([to_transactions(history)], LocalEngine(1)).facts["sizes"]
+    sizes = check_sources([to_transactions(history)], LocalEngine(1)).facts["sizes"]
     assert isinstance(sizes, dict)
     wanted = {"micro-operations": 9, "keys": 3, "registers": 2, "register-writes": 4, "registers-read": 3}
     assert {name: sizes[name] for name in wanted} == wanted

@@ -19,7 +19,7 @@ def told(*events: Event) -> tuple[Op, ...]:
     count = 0
     for process, kind, f, value in events:
         if kind == "invoke":
-            opened[process] = Op(count, process, INFO, NEVER, f, asked=value)
+            opened[process] = Op(count, process, INFO, NEVER, f, argument=value)
             count += 1
         else:
             op = opened.pop(process)

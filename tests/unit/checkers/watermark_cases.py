@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from checkers.engine.datasets import LocalEngine
-from checkers.watermarks.check import Options, check
+from checkers.watermarks.check import Options, check_source
 from checkers.watermarks.cycles.steps import NAMES
 from harness.core.columns import KINDS, NEVER
 from harness.core.promises import StreamContract
@@ -71,7 +71,7 @@ def judged(folder: Path, journal: str, forbidden: frozenset[str] = frozenset(NAM
     how: StreamContract = contract(**changes)
     if not (folder / "ops.parquet").exists():
         write_history(records(journal), folder)
-    return check(folder, folder, how, LocalEngine(1), Options(forbidden=forbidden))
+    return check_source(folder, folder, how, LocalEngine(1), Options(forbidden=forbidden))
 
 
 def found(folder: Path, journal: str, **changes: object) -> list[str]:

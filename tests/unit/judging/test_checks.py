@@ -1,19 +1,29 @@
 """Which checks a history gets, and what they judge."""
 
+import sys
 from pathlib import Path
 from random import Random
 
 import pytest
 
+import checkers
 from checkers.engine.datasets import Engine, LocalEngine
-from checkers.transactions.sentences import number
+from checkers.engine.protocol import Context
+from checkers.transactions.check import LOCKED
 from checkers.words import models
 from checkers.words.anomalies import NAMES
+from harness.cli.texts import promises_page
 from harness.core.promises import Bounds, Promise, StreamContract
-from harness.core.record import Evidence
+from harness.core.record import Evidence, Outcome
 from harness.core.verdict import Judgement
-from harness.judging.checks import CHECKS, LOCKED, Subject, anomalies_of, chosen
+from harness.judging import checks
+from harness.judging.checks import CHECKS, anomalies_of, chosen, judgement_of
+from harness.judging.judge import judge
+from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
+from harness.record.formats.promise_file import read_promise_file
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_cluster
 from nemesis.registry import EXCUSES
 from tests.epoch_histories import BITS, EpochStore, records
 from tests.unit.checkers.epoch_cases import Story
@@ -26,19 +36,13 @@ REST = Promise(id="2", text="", source="", forbids=("stale-acknowledged", "epoch
 EPOCHS = (WEAK, STRICT, REST)
 
 
-def subject(
-    history: Path,
-    *promises: Promise,
-    bits: int | None = BITS,
-    contract: StreamContract | None = None,
-    engine: Engine = ENGINE,
-) -> Subject:
+def context(
+    *promises: Promise, bits: int | None = BITS, contract: StreamContract | None = None, engine: Engine = ENGINE
+) -> Context:
     about = [each for each in promises if each.check is not None and set(each.forbids) <= set(models.MODELS)]
     prohibited = {each.check or "": models.prohibited(each.forbids) for each in about}
-    return Subject(
-        history=history,
+    return Context(
         engine=engine,
-        name=number,
         promises=promises,
         prohibited=prohibited,
         bounds=Bounds(saved_bits=bits),
@@ -47,10 +51,13 @@ def subject(
     )
 
 
+def by_check(history: Path, what: Context) -> dict[str, Judgement]:
+    return {check.name: judgement_of(check, history, what) for check in chosen(what)}
+
+
 def judged(folder: Path, told: list[Evidence], *, bits: int | None = BITS) -> dict[str, Judgement]:
     write_history(told, folder / "history")
-    what = subject(folder / "history", *EPOCHS, bits=bits)
-    return {check.name: check.judge(what) for check in chosen(what)}
+    return by_check(folder / "history", context(*EPOCHS, bits=bits))
 
 
 def found(judgements: dict[str, Judgement]) -> set[tuple[str, str]]:
@@ -59,9 +66,60 @@ def found(judgements: dict[str, Judgement]) -> set[tuple[str, str]]:
 
 def test_a_history_from_elsewhere_gets_the_transactional_check_alone() -> None:
     plain = Promise(id="MODEL", text="", source="", forbids=("serializable",), check="serializability")
-    assert [check.name for check in chosen(subject(Path(), plain))] == ["serializability"]
-    streamed = [check.name for check in chosen(subject(Path(), contract=CONTRACT))]
+    assert [check.name for check in chosen(context(plain))] == ["serializability"]
+    streamed = [check.name for check in chosen(context(contract=CONTRACT))]
     assert streamed == ["serializability", "streams", "watermark-graph"]
+
+
+FRESH = '''
+"""Ends: some operation certainly happened."""
+
+from pathlib import Path
+
+from checkers.engine.protocol import Check, Context
+from checkers.history.tables import rows
+from checkers.history.troubles import Trouble, judgement
+from harness.core.columns import OK
+from harness.core.verdict import Judgement
+
+
+def check(history: Path, context: Context) -> Judgement:
+    done = rows(history, "ops", ["index"], outcome=[OK])
+    troubles = [] if done else [Trouble("stall", "Nothing ever succeeded.", ())]
+    return judgement("ends", ("stall",), troubles, {"stall": len(done)})
+
+
+CHECKS = (Check(name="ends", anomalies=("stall",), judge=check, by_generation=True),)
+'''
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [("ok", "holds"), ("fail", "violated")])
+def test_a_check_is_one_file_and_one_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Outcome, verdict: str
+) -> None:
+    """It is judged, known to promise files, and listed where promises are documented."""
+    (tmp_path / "ends.py").write_text(FRESH, encoding="utf-8")
+    monkeypatch.setattr(checkers, "__path__", [*checkers.__path__, str(tmp_path)])
+    table = checks.checks_of((*checks.MODULES, "ends"))
+    for module in (checks, promises_page):
+        monkeypatch.setattr(module, "CHECKS", table)
+    del sys.modules["checkers.ends"]
+
+    promise_file = tmp_path / "promises.toml"
+    promise_file.write_text(
+        '[[promise]]\nid = "P"\ntext = "All ends."\nforbids = ["stall"]\ncheck = "ends"\n', encoding="utf-8"
+    )
+    promised = read_promise_file(promise_file, checks.CHECKS)
+    story = Story()
+    story.op("ax1", (7, 0), kind)
+    loaded = Loaded(history=story.write(tmp_path), format="parquet", is_foreign=True)
+    report = judge(loaded, ENGINE, promised=promised)
+    assert [(row.id, row.verdict) for row in report.promises] == [("P", verdict)]
+    assert [finding.checker for finding in report.findings] == ["ends"] * (kind == "fail")
+
+    cluster = load_cluster(installed("tutorial"))
+    cluster.promises = promised.promises
+    assert "Checked by `ends`." in promises_page.promises_page([cluster])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +132,7 @@ def test_a_history_from_elsewhere_gets_the_transactional_check_alone() -> None:
     ],
 )
 def test_a_check_is_made_for_the_promise_that_needs_it(promise: Promise, name: str) -> None:
-    assert [check.name for check in chosen(subject(Path(), promise))] == ["serializability", name]
+    assert [check.name for check in chosen(context(promise))] == ["serializability", name]
 
 
 def test_each_check_has_a_name_and_anomalies_of_its_own() -> None:
@@ -133,8 +191,7 @@ def test_what_a_restart_left_out_is_not_newer_than_what_came_after_it(
     story.op("ax2 ay3", (3, 1))
     story.op("rx2 ry3", (3, 1))
     cut = Promise(id="5", text="", source="", forbids=("G0-watermark",))
-    what = subject(story.write(tmp_path), cut, bits=32, contract=CONTRACT)
-    judgements = {check.name: check.judge(what) for check in chosen(what)}
+    judgements = by_check(story.write(tmp_path), context(cut, bits=32, contract=CONTRACT))
     assert {each for each in found(judgements) if each[0] == "watermark-graph"} == expected
 
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.transactions.check import LOCKED
 from harness.core.promises import Bounds, Promise
 from harness.core.record import Complete, Evidence, Fault, Invoke, Mark
-from harness.judging import checks
 from harness.judging.judge import judge
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
@@ -21,7 +21,7 @@ from tests.epoch_histories import BITS, records
 from tests.unit.checkers.epoch_cases import Story
 
 WEAK = Promise(id="P1", text="Weak.", source="", forbids=("read-committed",))
-STRICT = Promise(id="P3", text="Strict.", source="", forbids=("strict-serializable",), check=checks.LOCKED)
+STRICT = Promise(id="P3", text="Strict.", source="", forbids=("strict-serializable",), check=LOCKED)
 REST = Promise(id="P5", text="Closed.", source="", forbids=("cut-not-closed",), is_purpose=False)
 RUN = RunFile(
     versions={},
@@ -68,7 +68,7 @@ def test_each_population_answers_to_its_own_promise(tmp_path: Path, lock: str, l
 
 
 def test_a_model_of_the_command_line_takes_the_place_of_all(tmp_path: Path) -> None:
-    locked = f"MODEL ({checks.LOCKED})"
+    locked = f"MODEL ({LOCKED})"
     weaker = verdicts(report(tmp_path, skew("R"), model="read-committed"))
     assert (weaker["MODEL"], weaker[locked]) == ("holds", "holds")
     stricter = verdicts(report(tmp_path, skew("R"), model="serializable"))
@@ -91,7 +91,7 @@ def test_a_check_that_fails_leaves_what_it_looks_for_unknown(tmp_path: Path, mon
     def broken(*args: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr("harness.judging.checks.cuts.check", broken)
+    monkeypatch.setattr("checkers.state.cuts.read_acts", broken)
     judged = report(tmp_path, skew("r"))
     assert verdicts(judged) == {"P1": "holds", "P3": "holds", "P5": "unknown"}
     assert (judged.verdict, judged.exit_code) == ("error", 4)

@@ -14,14 +14,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
-from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.files import read_columns
 from checkers.columns.index import codes
 from checkers.engine.datasets import Engine
+from checkers.engine.protocol import Check, Context, When
 from checkers.history.streams import merged, placed, read_writes, stream_logs
-from checkers.history.tables import finding
+from checkers.history.troubles import Trouble, judgement
 from checkers.streams.task import placement_of
 from harness.core.columns import INFO, NEVER, OK, Int64s
 from harness.core.promises import StreamContract
@@ -54,8 +54,9 @@ class Forks:
     witnesses: int
 
 
-def check(history: Path, contract: StreamContract | None, engine: Engine) -> Judgement:
+def check(history: Path, context: Context) -> Judgement:
     """The judgement of acts in foreign epochs. Raises HistoryError if the history is damaged."""
+    contract, engine = context.contract, context.engine
     if contract is None or contract.owners == "unknown":
         return Judgement(checker=CHECKER, findings=(), witnesses={})
     acts, names = _acts(history)
@@ -65,16 +66,15 @@ def check(history: Path, contract: StreamContract | None, engine: Engine) -> Jud
         return Judgement(checker=CHECKER, findings=(), witnesses={FORK: found.witnesses})
     act, owner = int(found.act[0]), int(found.owner[0])
     who, whose, when = names[int(node[act])], names[int(node[owner])], int(epoch[act])
-    told = finding(
-        CHECKER,
+    trouble = Trouble(
         FORK,
         f"{who} wrote in epoch {when} (operation {op[act]}), in which {whose} had written before it (operation "
         f"{op[owner]}): an epoch has one owner.",
-        facts=(when, whose, who, int(op[owner]), int(op[act])),
-        count=len(found.act),
+        (when, whose, who, int(op[owner]), int(op[act])),
         ops=(int(op[owner]), int(op[act])),
+        count=len(found.act),
     )
-    return Judgement(checker=CHECKER, findings=(told,), witnesses={FORK: found.witnesses})
+    return judgement(CHECKER, ANOMALIES, [trouble], {FORK: found.witnesses}, scope=())
 
 
 def forks(acts: Acts, log: Int64s) -> Forks:
@@ -100,13 +100,7 @@ def forks(acts: Acts, log: Int64s) -> Forks:
 
 def _acts(history: Path) -> tuple[Acts, list[str]]:
     """The acts of a history, and the names of the nodes."""
-    path = history / "ops.parquet"
-    try:
-        table = pq.read_table(
-            path, columns=["index", "outcome", "node", "epoch"], page_checksum_verification=True, use_threads=False
-        )
-    except DAMAGE as problem:
-        raise damaged(path, problem) from problem
+    table = read_columns(history / "ops.parquet", ["index", "outcome", "node", "epoch"])
     names = sorted(name for name in pc.unique(table["node"]).to_pylist() if name is not None)
     node = integers(pc.index_in(table["node"], value_set=pa.array(names, pa.string())), -1)
     op, outcome, epoch = integers(table["index"], 0), integers(table["outcome"], INFO), integers(table["epoch"], NEVER)
@@ -131,3 +125,6 @@ def _logs(history: Path, contract: StreamContract, engine: Engine, op: Int64s) -
     np.minimum.at(least, place, writes.span[mine])
     np.maximum.at(most, place, writes.span[mine])
     return np.where(least == most, most, -1)
+
+
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, when=When.NAMED, has_kernels=True),)

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import BLOCK_ROWS
-from checkers.columns.files import DAMAGE, damaged
+from checkers.columns.files import opened
 from checkers.columns.index import Places
 from checkers.columns.runs import first_of_each, ordered
 from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
@@ -64,16 +63,13 @@ def read_placed(history: Path, writes: SourceWrites) -> Placed:
 def _processes(history: Path, op: Int64s) -> Int64s:
     """The process of each of those operations, which ascend. Reads one row group at a time, to save memory."""
     result = np.empty(len(op), np.int64)
-    try:
-        with pq.ParquetFile(history / "ops.parquet", page_checksum_verification=True) as file:
-            end = 0
-            for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=["index", "process"], use_threads=False)
-                index = integers(table["index"])
-                begin, end = end, int(np.searchsorted(op, index[-1], "right")) if len(index) else end
-                result[begin:end] = integers(table["process"])[Places(index).of(op[begin:end])]
-    except DAMAGE as problem:
-        raise damaged(history, problem) from problem
+    with opened(history / "ops.parquet") as file:
+        end = 0
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=["index", "process"], use_threads=False)
+            index = integers(table["index"])
+            begin, end = end, int(np.searchsorted(op, index[-1], "right")) if len(index) else end
+            result[begin:end] = integers(table["process"])[Places(index).of(op[begin:end])]
     return result
 
 

@@ -16,21 +16,21 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, expand, max_so_far
-from checkers.engine.datasets import Engine
+from checkers.engine.protocol import Check, Context, When
+from checkers.history.names import Name
 from checkers.history.streams import Placement, StreamLog, merged, placed, read_deliveries, read_writes, stream_logs
-from checkers.history.tables import finding, windows
+from checkers.history.tables import windows
+from checkers.history.troubles import Trouble, judgement
 from checkers.streams.rules.events.duplicate_event import acknowledgements
 from checkers.streams.rules.watermarks.missing_event import first_of_each
 from checkers.streams.task import by_subscriber, placement_of
 from checkers.streams.view import Ruling, StreamView, stream_view
-from checkers.transactions.sentences import Name, number
 from harness.core.columns import BACKFILL, NEVER, OPEN, Bools, Int64s
 from harness.core.promises import Excuse, Excuses, StreamContract
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Judgement
 
 CHECKER: Final = "acknowledgements"
 LOST: Final = "lost-acknowledged"
@@ -53,22 +53,18 @@ class Lost:
     count: int
 
 
-def check(
-    history: Path, contract: StreamContract | None, excuses: Excuses, engine: Engine, name: Name = number
-) -> Judgement:
+def check(history: Path, context: Context) -> Judgement:
     """The judgement of what subscribers kept of what they acknowledged. Raises HistoryError if damaged."""
+    contract, engine, name = context.contract, context.engine, context.name
     if contract is None or contract.acknowledged == "unknown":
         return Judgement(checker=CHECKER, findings=(), witnesses={})
     logs = engine.over(stream_logs(history, contract))
-    known = merged(told) if (told := logs.map(placement_of).collect()) else None
-    found = (
-        [] if known is None else logs.map(partial(_judged, contract=contract, excuses=excuses, known=known)).collect()
-    )
-    return Judgement(
-        checker=CHECKER,
-        findings=tuple(_finding(lost, name) for each, _ in found for lost in each),
-        witnesses={LOST: sum(count for _, count in found)},
-    )
+    found: list[tuple[list[Lost], int]] = []
+    if placements := logs.map(placement_of).collect():
+        judge = partial(_judged, contract=contract, excuses=context.excuses, known=merged(placements))
+        found = logs.map(judge).collect()
+    troubles = (_trouble(lost, name) for each, _ in found for lost in each)
+    return judgement(CHECKER, ANOMALIES, troubles, {LOST: sum(count for _, count in found)}, scope=())
 
 
 def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling:
@@ -196,17 +192,18 @@ def _crashes(history: Path, excuses: Excuses, subscribers: Sequence[str]) -> dic
     }
 
 
-def _finding(lost: Lost, name: Name) -> Finding:
+def _trouble(lost: Lost, name: Name) -> Trouble:
     what = f"{name(lost.key)}'s {name(lost.value)} at position {lost.position} (operation {lost.op})"
-    return msgspec.structs.replace(
-        finding(
-            CHECKER,
-            LOST,
-            f"{lost.subscriber} acknowledged position {lost.acknowledged}, and began session {lost.session} with what "
-            f"it holds up to {lost.begun}: {what} is gone, and the source need not send it again.",
-            facts=(lost.subscriber, lost.session, lost.acknowledged, lost.begun, name(lost.key), name(lost.value)),
-            count=lost.count,
-            ops=(lost.op,),
-        ),
+    return Trouble(
+        LOST,
+        f"{lost.subscriber} acknowledged position {lost.acknowledged}, and began session {lost.session} with what "
+        f"it holds up to {lost.begun}: {what} is gone, and the source need not send it again.",
+        (lost.subscriber, lost.session, lost.acknowledged, lost.begun, name(lost.key), name(lost.value)),
+        ops=(lost.op,),
         events=lost.told,
+        group=lost.subscriber,
+        count=lost.count,
     )
+
+
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, when=When.NAMED, has_kernels=True),)

@@ -1,13 +1,14 @@
-"""What a task frees stays with the process, and goes back to the system when the task is done."""
+"""What is freed stays with the process, and larger pieces go back to the system."""
 
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
 
-from checkers.engine.memory import kept
+from checkers.engine.memory import one_heap
 
 MB = 1 << 20
-PIECE_MB = 100
+PAGE = 4096
 
 
 def resident_mb() -> int:
@@ -16,17 +17,23 @@ def resident_mb() -> int:
     return int(line.split()[1]) * 1024 // MB
 
 
-def test_what_is_freed_stays_until_the_task_is_done() -> None:
+def new_pages(size_mb: int) -> int:
+    """The pages that the system gives for a column of that size, which is freed again."""
+    before = getrusage(RUSAGE_SELF).ru_minflt
+    np.ones(size_mb * MB, np.int8)
+    return getrusage(RUSAGE_SELF).ru_minflt - before
+
+
+def test_what_is_freed_is_used_for_the_next_column() -> None:
+    one_heap()
+    new_pages(20)
+    assert new_pages(20) < 20 * MB // PAGE / 10
+
+
+def test_a_large_piece_goes_back_to_the_system() -> None:
+    one_heap()
     before = resident_mb()
-    with kept():
-        for _ in range(3):
-            np.ones(PIECE_MB * MB, np.int8)
-        during = resident_mb()
-        assert before + PIECE_MB * 0.9 < during < before + PIECE_MB * 2
-    assert resident_mb() < during - PIECE_MB * 0.9
-
-
-def test_what_is_held_outlives_the_task() -> None:
-    with kept():
-        held = np.arange(PIECE_MB * MB // 8)
-    assert int(held.sum()) == len(held) * (len(held) - 1) // 2
+    held = np.ones(100 * MB, np.int8)
+    assert resident_mb() > before + 90
+    del held
+    assert resident_mb() < before + 20

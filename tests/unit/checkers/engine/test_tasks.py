@@ -1,26 +1,27 @@
 """Which histories are one task, and that the judges' order is kept."""
 
-from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from checkers.engine import tasks
-from checkers.engine.datasets import Engine, LocalEngine
+from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
 from harness.core.errors import HistoryError
 from harness.core.verdict import Judgement
 from tests.bench import generated
 
 
-def told(number: int, *, engine: Engine) -> Judgement:
-    return Judgement(checker="told", findings=(), witnesses={"judge": number, "threads": engine.parallelism})
+def judge(part: Path, context: Context) -> Judgement:
+    witnesses = {"part": int(part.name), "threads": context.engine.parallelism}
+    return Judgement(checker="parts", findings=(), witnesses=witnesses)
 
 
 def judged(history: Path, count: int) -> list[tuple[int, int]]:
-    judges = [partial(told, number) for number in range(count)]
-    found = [judgement.witnesses for judgement in tasks.judged(history, judges, LocalEngine(3))]
-    return [(each["judge"], each["threads"]) for each in found]
+    parts = [history / str(number) for number in range(count)]
+    found = tasks.judged(judge, parts, Context(engine=LocalEngine(3), whole=history))
+    return [(each.witnesses["part"], each.witnesses["threads"]) for each in found]
 
 
 @pytest.fixture

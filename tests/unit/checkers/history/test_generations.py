@@ -20,8 +20,8 @@ def standing(story: Story, folder: Path, generation: int) -> dict[int, str]:
     """The operations of a generation, and whether they stand as they are."""
     history = story.write(folder)
     ops = pq.read_table(history / "ops.parquet").sort_by("index")
-    told = told_of(history, STREAM)
-    found = members(ops, restarts(history), generation=generation, saved_bits=BITS, told=told)
+    reported = told_of(history, STREAM)
+    found = members(ops, restarts(history), generation=generation, saved_bits=BITS, reported=reported)
     return {
         index: "unclear" if found.unclear[index] else "as it is" for index in range(ops.num_rows) if found.kept[index]
     }

@@ -28,7 +28,7 @@ def found(*operations: Op) -> dict[str, int]:
 
 
 def judged(*operations: Op) -> Judgement:
-    return logs.check(operations)
+    return logs.judged(operations)
 
 
 FULL = op(0, send("x", "a", 0), send("x", "b", 1), send("x", "c", 2))

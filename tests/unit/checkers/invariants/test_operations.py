@@ -5,17 +5,17 @@ from random import Random
 
 import pytest
 
-from checkers.invariants.operations import NEVER, Mop, collection, listed, operations, pairs, shown, token
-from harness.core.columns import FAIL, INFO, OK
+from checkers.invariants.operations import Mop, collection, listed, operations, pairs, shown, token
+from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.errors import HistoryError
 from harness.core.promises import Promise
 from harness.core.record import Evidence, Json
 from harness.core.verdict import Judgement
-from harness.judging.checks import CHECKS
+from harness.judging.checks import CHECKS, judgement_of
 from harness.record.formats.edn.jepsen import records_of_maps
 from harness.record.formats.parquet.parquet import write_history
-from tests.epoch_histories import BITS, records
-from tests.unit.judging.test_checks import subject
+from tests.epoch_histories import records
+from tests.unit.judging.test_checks import context
 
 
 def history(folder: Path, *maps: dict[str, Json]) -> Path:
@@ -38,9 +38,9 @@ def test_what_was_asked_and_answered_is_there_with_its_end(tmp_path: Path) -> No
         event("invoke", "add", 7, 2),
     )
     first, second, third = operations(path)
-    assert (first.outcome, first.after, first.asked, first.f) == (FAIL, 2, {"a": 1}, "add")
+    assert (first.outcome, first.after, first.argument, first.f) == (FAIL, 2, {"a": 1}, "add")
     assert (second.outcome, second.after, second.value, second.is_ok) == (OK, 2, [1, "x"], True)
-    assert (third.outcome, third.after, third.asked, third.said) == (INFO, NEVER, 7, 7)
+    assert (third.outcome, third.after, third.argument, third.said) == (INFO, NEVER, 7, 7)
     assert first.overlaps(second)
     assert second.precedes(third)
     assert not third.precedes(first)
@@ -85,7 +85,8 @@ def test_collections_and_maps_have_several_forms() -> None:
 
 def judged(folder: Path, name: str) -> Judgement:
     promise = Promise(id="P", text="", source="", forbids=("lost-element",), check=name)
-    return next(check.judge for check in CHECKS if check.name == name)(subject(folder, promise, bits=BITS))
+    check = next(each for each in CHECKS if each.name == name)
+    return judgement_of(check, folder, context(promise))
 
 
 def test_a_restart_that_voids_what_was_not_saved_loses_nothing_and_takes_nothing_back(tmp_path: Path) -> None:

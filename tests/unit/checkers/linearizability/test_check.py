@@ -6,9 +6,10 @@ from typing import Literal
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.linearizability.check import NON_LINEARIZABLE, Limits, check
+from checkers.engine.protocol import Context
+from checkers.history.registers import Register
+from checkers.linearizability.check import LIMITS, NON_LINEARIZABLE, Limits, check
 from checkers.linearizability.deeds import Form, form_of
-from checkers.linearizability.models import Register
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Invoke, MicroOp, Outcome
 from harness.core.verdict import Judgement
@@ -26,11 +27,9 @@ def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "sync_folder", Path.exists)
 
 
-def judged(
-    folder: Path, told: str | list[Evidence], register: Register = EMPTY, limits: Limits | None = None
-) -> Judgement:
+def judged(folder: Path, told: str | list[Evidence], register: Register = EMPTY, limits: Limits = LIMITS) -> Judgement:
     write_history(register_history(told) if isinstance(told, str) else told, folder / "history")
-    return check(folder / "history", ENGINE, register, limits)
+    return check(folder / "history", Context(engine=ENGINE, register=register), limits)
 
 
 ALLOWED = {
@@ -243,7 +242,7 @@ def test_reads_of_lists_beside_writes_of_numbers_are_no_register(tmp_path: Path)
     told[0], told[1] = Invoke(0, 0, 0, 0, "write", [1]), Complete(0, 1, "ok", [1])
     write_history(told, tmp_path / "history")
     assert form_of(tmp_path / "history", Register()) == Form("register", is_keyed=False)
-    judgement = check(tmp_path / "history", ENGINE, EMPTY)
+    judgement = check(tmp_path / "history", Context(engine=ENGINE, register=EMPTY))
     assert (judgement.findings, judgement.witnesses) == ((), {NON_LINEARIZABLE: 1})
 
 

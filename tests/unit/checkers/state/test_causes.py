@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from checkers.engine.protocol import Context
 from checkers.state import causes
 from harness.core.verdict import Judgement
 from nemesis.registry import EXCUSES
-from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies, epoch
+from tests.unit.checkers.run_cases import BOUNDS, ENGINE, Run, anomalies, epoch
 
 
 def judged(run: Run, folder: Path) -> Judgement:
-    return causes.check(run.write(folder), BOUNDS, EXCUSES)
+    return causes.check(run.write(folder), Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES))
 
 
 def found(run: Run, folder: Path) -> list[str]:

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from checkers.engine.protocol import Context
 from checkers.state import cuts
 from checkers.state.cuts import NOT_CLOSED
 from harness.core.verdict import Judgement
-from tests.unit.checkers.epoch_cases import BOUNDS, Story, name
+from tests.unit.checkers.epoch_cases import BOUNDS, ENGINE, Story, name
 
 
 def judged(story: Story, folder: Path) -> Judgement:
-    return cuts.check(story.write(folder), BOUNDS, name)
+    return cuts.check(story.write(folder), Context(engine=ENGINE, bounds=BOUNDS, name=name))
 
 
 def overlapping(*told: tuple[str, tuple[int, int]]) -> Story:

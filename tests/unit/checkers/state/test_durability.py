@@ -5,15 +5,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from checkers.engine.protocol import Context
 from checkers.state import durability
 from harness.core.errors import HistoryError
 from harness.core.verdict import Judgement
 from nemesis.registry import EXCUSES
-from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies, counts, epoch
+from tests.unit.checkers.run_cases import BOUNDS, ENGINE, Run, anomalies, counts, epoch
 
 
 def judged(run: Run, folder: Path, **changes: object) -> Judgement:
-    return durability.check(run.write(folder), replace(BOUNDS, **changes), EXCUSES)
+    return durability.check(
+        run.write(folder), Context(engine=ENGINE, bounds=replace(BOUNDS, **changes), excuses=EXCUSES)
+    )
 
 
 def restarted() -> Run:
@@ -229,7 +232,10 @@ def test_keys_and_elements_that_are_no_numbers_are_found_by_their_names(tmp_path
     run.append(20, {"x": 2}, at=epoch(1))
     run.restart(100, 1, 1, 9)
     run.dump(100, "d1 d2", {"x": [1]}, restart=1)
-    judgement = durability.check(run.write(tmp_path), BOUNDS, EXCUSES, lambda identity: f"<{identity}>")
+    judgement = durability.check(
+        run.write(tmp_path),
+        Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES, name=lambda identity: f"<{identity}>"),
+    )
     assert anomalies(judgement) == ["lost-acknowledged"]
     assert judgement.findings[0].ops == (1,)
 
@@ -245,4 +251,4 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     history = restarted().write(tmp_path)
     (history / "states.parquet").write_bytes(b"nothing")
     with pytest.raises(HistoryError, match=r"states\.parquet"):
-        durability.check(history, BOUNDS, EXCUSES)
+        durability.check(history, Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES))

@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from checkers.engine.protocol import Context
 from checkers.state import epochs
 from checkers.state.epochs import DOUBLE, SHAPE
 from harness.core.promises import Bounds
 from harness.core.verdict import Judgement
-from tests.unit.checkers.epoch_cases import BOUNDS, Epoch, Story, name
+from tests.unit.checkers.epoch_cases import BOUNDS, ENGINE, Epoch, Story, name
 
 
 def judged(story: Story, folder: Path, bounds: Bounds = BOUNDS) -> Judgement:
-    return epochs.check(story.write(folder), bounds, name)
+    return epochs.check(story.write(folder), Context(engine=ENGINE, bounds=bounds, name=name))
 
 
 def anomalies(judgement: Judgement) -> list[str]:

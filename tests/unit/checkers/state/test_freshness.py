@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
+from checkers.engine.protocol import Context
 from checkers.state import freshness
 from checkers.state.freshness import STALE
 from harness.core.verdict import Judgement
-from tests.unit.checkers.epoch_cases import Story, name
+from tests.unit.checkers.epoch_cases import ENGINE, Story, name
 
 
 def judged(story: Story, folder: Path) -> Judgement:
-    return freshness.check(story.write(folder), name)
+    return freshness.check(story.write(folder), Context(engine=ENGINE, name=name))
 
 
 def test_a_read_without_an_answered_append_is_found(tmp_path: Path) -> None:

@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from checkers.engine.protocol import Context
 from checkers.history.intervals import longest, merged, outside, total
 from checkers.state import liveness
 from harness.core.promises import StreamContract
 from harness.core.verdict import Judgement
-from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies
+from tests.unit.checkers.run_cases import BOUNDS, ENGINE, Run, anomalies
 
 
 def judged(run: Run, folder: Path, **changes: object) -> Judgement:
-    return liveness.check(run.write(folder), replace(BOUNDS, **changes))
+    return liveness.check(run.write(folder), Context(engine=ENGINE, bounds=replace(BOUNDS, **changes)))
 
 
 def streamed(*subscribers: str, pause: tuple[int, int] = (0, 0), until: int = 3000) -> Run:
@@ -64,9 +65,11 @@ def test_a_watermark_that_rests_is_due_when_something_is_above_it(
     run.mark(2000, "end")
     history = run.write(tmp_path)
     rests = StreamContract(closed=closed, cut="position", position="offset", wm_idle="rests")  # type: ignore[arg-type]  # One of its two values.
-    judgement = liveness.check(history, BOUNDS, contract=rests)
+    judgement = liveness.check(history, Context(engine=ENGINE, bounds=BOUNDS, contract=rests))
     assert anomalies(judgement) == expected
-    assert anomalies(liveness.check(history, BOUNDS, contract=replace(rests, wm_idle="moves"))) == ["stall"]
+    assert anomalies(
+        liveness.check(history, Context(engine=ENGINE, bounds=BOUNDS, contract=replace(rests, wm_idle="moves")))
+    ) == ["stall"]
     assert judgement.witnesses["stall"] == (position > 100 or (position == 100 and closed == "<"))
 
 
@@ -78,7 +81,7 @@ def test_a_source_without_writes_leaves_a_watermark_at_rest(tmp_path: Path) -> N
     run.append(300, {1: 2}, "fail")
     run.mark(2000, "end")
     rests = StreamContract(closed="<=", cut="position", position="offset", wm_idle="rests")
-    judgement = liveness.check(run.write(tmp_path), BOUNDS, contract=rests)
+    judgement = liveness.check(run.write(tmp_path), Context(engine=ENGINE, bounds=BOUNDS, contract=rests))
     assert (anomalies(judgement), judgement.witnesses["stall"]) == ([], 0)
 
 

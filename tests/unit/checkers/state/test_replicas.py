@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+from checkers.engine.protocol import Context
 from checkers.state import replicas
 from harness.core.verdict import Judgement
-from tests.unit.checkers.run_cases import BOUNDS, Run, anomalies, epoch
+from tests.unit.checkers.run_cases import BOUNDS, ENGINE, Run, anomalies, epoch
 
 
 def judged(run: Run, folder: Path) -> Judgement:
-    return replicas.check(run.write(folder), BOUNDS)
+    return replicas.check(run.write(folder), Context(engine=ENGINE, bounds=BOUNDS))
 
 
 def test_equal_replicas_are_witnesses_key_by_key(tmp_path: Path) -> None:

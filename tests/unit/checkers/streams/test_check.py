@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
+from checkers.history.names import Dictionary
 from checkers.history.streams import read_deliveries, read_writes, stream_logs
-from checkers.history.tables import Dictionary
 from checkers.streams.check import check
 from checkers.streams.task import RULES
 from harness.core.columns import KINDS, NEVER
@@ -71,7 +72,7 @@ def history(folder: Path) -> Path:
 
 
 def judged(folder: Path, **changes: object) -> Judgement:
-    return check(folder, contract(**changes), LocalEngine(2), Dictionary(folder).text)
+    return check(folder, Context(engine=LocalEngine(2), contract=contract(**changes), name=Dictionary(folder).text))
 
 
 def test_each_finding_is_a_sentence_with_the_facts(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.history.tables import Dictionary
+from checkers.engine.protocol import Context
+from checkers.history.names import Dictionary
 from checkers.streams.check import check
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent
 from harness.core.verdict import Finding
@@ -51,7 +52,9 @@ def told(folder: Path, log: str, source: str, reads: str = "", **changes: object
         written.append(Complete(index, index, "ok", None, read))
     write_history(written, folder / "history")
     name = Dictionary(folder / "history").text
-    judgement = check(folder / "history", contract(**(EPOCHS | changes)), LocalEngine(2), name)
+    judgement = check(
+        folder / "history", Context(engine=LocalEngine(2), contract=contract(**(EPOCHS | changes)), name=name)
+    )
     return {finding.anomaly: finding for finding in judgement.findings}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation, to_transactions
-from checkers.transactions.check import Options, check
+from checkers.transactions.check import Options, check_sources
 from harness.core.columns import NEVER
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement
@@ -22,7 +22,7 @@ def shown(identity: int) -> str:
 
 
 def judged(operations: list[Operation], options: Options | None = None) -> Judgement:
-    return check([to_transactions(operations)], ENGINE, options or Options(name=shown))
+    return check_sources([to_transactions(operations)], ENGINE, options or Options(name=shown))
 
 
 def only(operations: list[Operation]) -> Finding:
@@ -227,7 +227,7 @@ def test_element_zero_has_its_name() -> None:
 
 def test_a_residual_graph_that_is_too_large_is_searched_in_part_and_says_so() -> None:
     whole = generated.transactions(2_000, seed=4, stale_permille=1000)
-    part = check([whole], ENGINE, Options(residual_edges=500))
+    part = check_sources([whole], ENGINE, Options(residual_edges=500))
     assert part.findings
     edges = part.facts["residual_edges"]
     assert isinstance(edges, int)
@@ -235,15 +235,15 @@ def test_a_residual_graph_that_is_too_large_is_searched_in_part_and_says_so() ->
     assert {reason.split(":")[0] for reason in part.unknown.values()} == {"residual-too-large"}
     found = {finding.anomaly for finding in part.findings}
     assert not found & set(part.unknown)
-    assert check([whole], ENGINE).unknown == {}
+    assert check_sources([whole], ENGINE).unknown == {}
 
 
 def test_a_residual_graph_of_just_so_many_edges_as_may_be_searched_is_searched_whole() -> None:
     whole = [to_transactions(concurrent("rx ay1", "ry ax1"))]
-    edges = check(whole, ENGINE).facts["residual_edges"]
+    edges = check_sources(whole, ENGINE).facts["residual_edges"]
     assert isinstance(edges, int)
-    assert check(whole, ENGINE, Options(residual_edges=edges)).unknown == {}
-    assert check(whole, ENGINE, Options(residual_edges=edges - 1)).unknown != {}
+    assert check_sources(whole, ENGINE, Options(residual_edges=edges)).unknown == {}
+    assert check_sources(whole, ENGINE, Options(residual_edges=edges - 1)).unknown != {}
 
 
 def test_a_weaker_model_allows_what_it_allows_and_says_what_it_saw() -> None:
@@ -286,11 +286,11 @@ def test_a_fingerprint_tells_one_anomaly_from_another() -> None:
 def test_an_index_that_is_too_large_is_refused() -> None:
     whole = to_transactions(sequential("ax1"))
     with pytest.raises(HistoryError, match=r"index must lie between 0 and 2147483645$"):
-        check([replace(whole, index=np.array([2**31]))], ENGINE)
+        check_sources([replace(whole, index=np.array([2**31]))], ENGINE)
     far = 2**31 - 3  # The last that has room for an end.
-    assert not check([replace(whole, index=np.array([far]), after=np.array([far + 1]))], ENGINE).findings
+    assert not check_sources([replace(whole, index=np.array([far]), after=np.array([far + 1]))], ENGINE).findings
     with pytest.raises(HistoryError, match="index must lie between"):
-        check([replace(whole, index=np.array([far + 1]), after=np.array([far + 2]))], ENGINE)
+        check_sources([replace(whole, index=np.array([far + 1]), after=np.array([far + 2]))], ENGINE)
 
 
 @pytest.mark.parametrize("texts", [("ry12", "ry9 rx1", "ay0 ax1"), ("ry12", "ry9 rx", "ay2 ax1")])
@@ -316,11 +316,11 @@ def test_an_end_that_needs_more_than_31_bits_is_still_an_end_and_later_than_any_
 def test_an_ok_operation_without_a_proper_end_is_refused(after: int) -> None:
     whole = to_transactions(sequential("ax1"))
     with pytest.raises(HistoryError, match="did not end after it began"):
-        check([replace(whole, after=np.array([after]))], ENGINE)
+        check_sources([replace(whole, after=np.array([after]))], ENGINE)
 
 
 def test_a_large_correct_history_is_strictly_serializable() -> None:
-    judgement = check(generated.halves(generated.transactions(30_000, seed=11)), ENGINE)
+    judgement = check_sources(generated.halves(generated.transactions(30_000, seed=11)), ENGINE)
     assert judgement.findings == ()
     assert judgement.unknown == {}
     assert judgement.facts["windows"] == 0

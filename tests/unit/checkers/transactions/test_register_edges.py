@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.history.registers import ORDER, Order, Trust
 from checkers.history.transactions import Load, Operation, Store, to_transactions
-from checkers.transactions.check import Options, check
-from checkers.transactions.register_order import ORDER, Order, Trust
+from checkers.transactions.check import Options, check_sources
 from harness.core.columns import NOTHING, OK
 from harness.core.verdict import Finding, Judgement
 from tests.bench import generated
@@ -27,7 +27,7 @@ OPTIONS = Options(name=shown, prohibited=EVERYTHING)
 
 
 def judged(operations: list[Operation], order: Order = ORDER, options: Options = OPTIONS) -> Judgement:
-    return check([to_transactions(operations)], ENGINE, replace(options, order=order))
+    return check_sources([to_transactions(operations)], ENGINE, replace(options, order=order))
 
 
 def only(operations: list[Operation], order: Order = ORDER) -> Finding:
@@ -287,7 +287,7 @@ def test_many_lost_updates_of_one_version_need_no_edge_for_each_pair() -> None:
 @pytest.mark.parametrize("order", [ORDER, GIVEN, UNTIMED])
 def test_a_large_correct_history_is_strictly_serializable(order: Order) -> None:
     whole = generated.registers_of(generated.transactions(30_000, seed=11))
-    judgement = check(generated.halves(whole), ENGINE, Options(order=order))
+    judgement = check_sources(generated.halves(whole), ENGINE, Options(order=order))
     assert judgement.findings == ()
     assert judgement.unknown == {}
     assert judgement.facts["windows"] == 0
@@ -295,5 +295,5 @@ def test_a_large_correct_history_is_strictly_serializable(order: Order) -> None:
 
 def test_a_large_history_with_stale_reads_is_not() -> None:
     whole = generated.registers_of(generated.transactions(30_000, seed=11, stale_permille=1))
-    judgement = check(generated.halves(whole), ENGINE)
+    judgement = check_sources(generated.halves(whole), ENGINE)
     assert {finding.anomaly for finding in judgement.findings} & {"G-single-realtime", "G-single-process", "G-single"}

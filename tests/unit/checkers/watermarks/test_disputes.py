@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
 from checkers.history.streams import merged, placed, placement
 from checkers.streams import check as streams
 from checkers.watermarks.cycles.steps import NAMES
@@ -37,7 +38,11 @@ def reasons(folder: Path, journal: str, anomaly: str, **changes: object) -> list
     write_history(records(journal), folder)
     how = contract(**changes)
     ask = why(folder, how)
-    found = [finding for finding in streams.check(folder, how, LocalEngine(1)).findings if finding.anomaly == anomaly]
+    found = [
+        finding
+        for finding in streams.check(folder, Context(engine=LocalEngine(1), contract=how)).findings
+        if finding.anomaly == anomaly
+    ]
     assert found, "the rules find nothing to ask about"
     return [ask(finding) for finding in found]
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
+from checkers.engine.protocol import Context
 from checkers.streams.rules.logs.epoch_fork import CHECKER, FORK, Acts, check, forks
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
@@ -40,7 +41,7 @@ def judged(folder: Path, *acts: str, rows: str = "", **changes: object) -> Judge
         for n, word in enumerate(rows.split())
     ]
     write_history([*history(*acts), *events], folder)
-    return check(folder, contract(**({"owners": "nodes"} | changes)), LocalEngine(1))
+    return check(folder, Context(engine=LocalEngine(1), contract=contract(**({"owners": "nodes"} | changes))))
 
 
 def test_two_nodes_that_write_in_one_epoch_are_found(tmp_path: Path) -> None:
@@ -103,14 +104,14 @@ def test_partitions_have_owners_of_their_own(tmp_path: Path) -> None:
 def test_without_the_declaration_nothing_is_judged(tmp_path: Path) -> None:
     told = judged(tmp_path, "x n1 3", "x n2 3", owners="unknown")
     assert (told.findings, told.witnesses) == ((), {})
-    assert check(tmp_path, None, LocalEngine(1)).witnesses == {}
+    assert check(tmp_path, Context(engine=LocalEngine(1), contract=None)).witnesses == {}
 
 
 def test_a_flipped_bit_in_a_page_is_damage(tmp_path: Path) -> None:
     write_history(history("x n1 3", "x n2 4"), tmp_path)
     flip_bit(tmp_path / "ops.parquet", "node")
     with pytest.raises(HistoryError, match="cannot be read"):
-        check(tmp_path, contract(owners="nodes"), LocalEngine(1))
+        check(tmp_path, Context(engine=LocalEngine(1), contract=contract(owners="nodes")))
 
 
 @settings(deadline=None, max_examples=200)

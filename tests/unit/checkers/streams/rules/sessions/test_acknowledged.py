@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.history.tables import Dictionary
+from checkers.engine.protocol import Context
+from checkers.history.names import Dictionary, number
 from checkers.streams.rules.sessions.acknowledged import CHECKER, LOST, check, lost_acknowledged
 from checkers.streams.view import Ruling
-from checkers.transactions.sentences import number
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
 from harness.record.formats.parquet.parquet import write_history
 from nemesis.registry import EXCUSES
@@ -139,7 +139,7 @@ def records(begun: int, *, effect: int | None = 1) -> list[Record]:
 
 def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
     write_history(records(begun=1), tmp_path)
-    told = check(tmp_path, contract(acknowledged="held"), EXCUSES, LocalEngine(1))
+    told = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
     [finding] = told.findings
     what = f"{number(Dictionary(tmp_path).identity('y'))}'s 2 at position 2 (operation 1)"
     assert finding.sentence == (
@@ -154,18 +154,18 @@ def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("begun", "effect", "witnesses"), [(2, 1, 1), (2, None, 0), (2, 0, 0)])
 def test_a_crash_without_effect_is_no_witness(begun: int, effect: int | None, witnesses: int, tmp_path: Path) -> None:
     write_history(records(begun, effect=effect), tmp_path)
-    told = check(tmp_path, contract(acknowledged="held"), EXCUSES, LocalEngine(1))
+    told = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
     assert (told.findings, told.witnesses) == ((), {LOST: witnesses})
 
 
 def test_without_the_declaration_nothing_is_judged(tmp_path: Path) -> None:
     write_history(records(begun=1), tmp_path)
-    told = check(tmp_path, contract(), EXCUSES, LocalEngine(1))
+    told = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract()))
     assert (told.findings, told.witnesses) == ((), {})
-    assert check(tmp_path, None, EXCUSES, LocalEngine(1)).witnesses == {}
+    assert check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=None)).witnesses == {}
 
 
 def test_a_history_without_events_has_no_witness(tmp_path: Path) -> None:
     write_history(records(begun=1)[:4], tmp_path)
-    told = check(tmp_path, contract(acknowledged="held"), EXCUSES, LocalEngine(1))
+    told = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
     assert (told.findings, told.witnesses) == ((), {LOST: 0})

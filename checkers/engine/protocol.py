@@ -1,0 +1,76 @@
+"""The protocol of checks: `check(history, context) -> Judgement`, and a row of the table of checks.
+
+A module of checks exports its rows as `CHECKS`. `harness/judging/checks.py` names the module; all else follows from the
+row: which histories get the check, which of its anomalies a promise can forbid, and how a history is cut for it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from checkers.engine.datasets import Engine
+from checkers.history.names import Name, number
+from checkers.history.registers import ORDER, Order, Register
+from harness.core.promises import Bounds, Excuses, Promise, StreamContract
+from harness.core.verdict import Judgement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a check may need besides the history: the engine for its kernels, and what is declared.
+
+    `prohibited` holds the anomalies that count, for each check whose promises name models. `whole` is the folder of the
+    whole history if a check judges a part: only that has the streams and the dictionary.
+    """
+
+    engine: Engine
+    name: Name = number
+    promises: Sequence[Promise] = ()
+    prohibited: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    bounds: Bounds = Bounds()  # noqa: RUF009  It is immutable.
+    contract: StreamContract | None = None
+    register: Register = Register()  # noqa: RUF009  It is immutable.
+    order: Order = ORDER  # The sources of the version order of registers in transactions.
+    excuses: Excuses = field(default_factory=dict)
+    whole: Path | None = None
+
+    def home(self, history: Path) -> Path:
+        """The folder of the whole history to which that one belongs."""
+        return self.whole or history
+
+
+class When(Enum):
+    """The histories that get a check."""
+
+    ALWAYS = "every one"
+    NAMED = "one with a promise that names the check"
+    NEEDED = "one with a promise that names the check, or anything that it looks for"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A check as data.
+
+    `needs_contract`: it is only made of a history with the contract of a stream. `by_generation`: it judges the
+    operations between two restarts of the whole cluster by themselves, and with `is_locked` only their reads under a
+    lock. `has_kernels`: it runs on the engine, so for a small history it is one task.
+    """
+
+    name: str
+    anomalies: tuple[str, ...]
+    judge: Callable[[Path, Context], Judgement]
+    when: When = When.NEEDED
+    needs_contract: bool = False
+    by_generation: bool = False
+    is_locked: bool = False
+    has_kernels: bool = False
+
+    def is_wanted(self, context: Context) -> bool:
+        """True if a history with those promises gets the check."""
+        if self.needs_contract and context.contract is None:
+            return False
+        if self.when is When.ALWAYS or any(promise.check == self.name for promise in context.promises):
+            return True
+        forbidden = (name for promise in context.promises if promise.check is None for name in promise.forbids)
+        return self.when is When.NEEDED and not set(self.anomalies).isdisjoint(forbidden)

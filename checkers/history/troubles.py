@@ -1,0 +1,74 @@
+"""Violations as findings: those of one anomaly become one finding, with the first as its example, and their number."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from harness.core.record import Json
+from harness.core.verdict import Finding, Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A violation. `facts` make the fingerprint.
+
+    `ops` are the operations to look at, and `events` the journal positions. Violations of one anomaly are reported
+    together, unless they are of different groups. `count`: it stands for so many.
+    """
+
+    anomaly: str
+    sentence: str
+    facts: tuple[object, ...]
+    ops: tuple[int, ...] = ()
+    events: tuple[int, ...] = ()
+    group: object = None
+    count: int = 1
+
+
+def findings(
+    checker: str, anomalies: Sequence[str], troubles: Iterable[Trouble], *, scope: tuple[object, ...] | None = None
+) -> tuple[Finding, ...]:
+    """One finding for each anomaly and group, in the order of `anomalies`, then of the first violation.
+
+    `scope` are facts of all fingerprints: the checker if it is not given, so that two checks do not share a finding.
+    """
+    scope = (checker,) if scope is None else scope
+    alike: dict[tuple[str, object], list[Trouble]] = {}
+    for trouble in troubles:
+        alike.setdefault((trouble.anomaly, trouble.group), []).append(trouble)
+    ordered = sorted(alike.values(), key=lambda same: anomalies.index(same[0].anomaly))
+    return tuple(_finding(checker, scope, same[0], sum(trouble.count for trouble in same)) for same in ordered)
+
+
+def judgement(
+    checker: str,
+    anomalies: Sequence[str],
+    troubles: Iterable[Trouble],
+    witnesses: Mapping[str, int],
+    *,
+    scope: tuple[object, ...] | None = None,
+    unknown: Mapping[str, str] | None = None,
+    facts: Mapping[str, Json] | None = None,
+) -> Judgement:
+    """The judgement of a check, with findings as by `findings`. What was found is not unknown."""
+    found = findings(checker, anomalies, troubles, scope=scope)
+    shown = {finding.anomaly for finding in found}
+    return Judgement(
+        checker=checker,
+        findings=found,
+        witnesses=dict.fromkeys(anomalies, 0) | dict(witnesses),
+        unknown={name: reason for name, reason in (unknown or {}).items() if name not in shown},
+        facts=dict(facts or {}),
+    )
+
+
+def _finding(checker: str, scope: tuple[object, ...], example: Trouble, count: int) -> Finding:
+    return Finding(
+        fingerprint=blake2b(repr((example.anomaly, *scope, *example.facts)).encode(), digest_size=8).hexdigest(),
+        anomaly=example.anomaly,
+        checker=checker,
+        sentence=example.sentence,
+        count=count,
+        ops=tuple(sorted(set(example.ops))),
+        events=example.events,
+    )
