@@ -158,12 +158,8 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
     ): "how many threads read a file, changes nothing of what they read",
     (
         "checkers/streams/rules/sessions/hand_over_hole.py",
-        "if len(rows) == 0 and len(holes.backfills.watermark) == 0:\n    return Ruling.nothing()  ->  pass",
+        "if len(rows) == 0 and len(behind.watermark) == 0:\n    return Ruling.nothing()  ->  pass",
     ): "without rows of snapshots and holes behind them there is nothing to put together, and the same comes of it",
-    (
-        "checkers/streams/rules/sessions/hand_over_hole.py",
-        "int(what.max(initial=-1)) + 1  ->  int(what.max(initial=-1)) + 2",
-    ): "there is room for one value more, which nobody has",
     (
         "checkers/streams/rules/sessions/hand_over_hole.py",
         "int(part.max()) + 1  ->  int(part.max()) + 2",
@@ -189,27 +185,23 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "int(self._known.max(initial=-1)) + 1  ->  int(self._known.max(initial=-1)) + 2",
     ): "there is room for one key more, and no row has the name NEVER",
     (
-        "checkers/streams/rules/sessions/resume_hole.py",
-        "int(what.max(initial=-1)) + 1  ->  int(what.max(initial=-1)) + 2",
-    ): "there is room for one value more, which nobody has",
-    (
-        "checkers/streams/rules/logs/epoch_fork.py",
+        "checkers/streams/epoch_fork.py",
         "False  ->  True",
     ): "how many threads read a file, changes nothing of what they read",
     (
-        "checkers/streams/rules/sessions/acknowledged.py",
+        "checkers/streams/acknowledged.py",
         "reached[opens] > d.position[opens]  ->  reached[opens] >= d.position[opens]",
     ): "between an opening and an acknowledgement of its own position lies no write: only the cost differs",
     (
-        "checkers/streams/rules/sessions/acknowledged.py",
+        "checkers/streams/acknowledged.py",
         "d.position[opened] < d.position[ack]  ->  d.position[opened] <= d.position[ack]",
     ): "between an opening and an acknowledgement of its own position lies no write: only the cost differs",
     (
-        "checkers/streams/rules/sessions/acknowledged.py",
+        "checkers/streams/acknowledged.py",
         "is_apart & (d.position[opened] < d.position[ack])  ->  is_apart | (d.position[opened] < d.position[ack])",
     ): "what opens a session is its first event, so that acknowledgements before it are all of others",
     (
-        "checkers/streams/rules/sessions/acknowledged.py",
+        "checkers/streams/acknowledged.py",
         "d.seq < crash  ->  d.seq <= crash",
     ): "a crash and an acknowledgement are two records of the journal",
     ("checkers/watermarks/disputes.py", "row.at > mark.at  ->  row.at >= mark.at"): "a watermark is no row",
@@ -231,25 +223,6 @@ ARGUED: Final[dict[tuple[str, str], str]] = {
         "checkers/watermarks/disputes.py",
         "shown & (deliveries.key != NEVER)  ->  shown | (deliveries.key != NEVER)",
     ): "events of other keys are looked at as well, and tell nothing: only the cost differs",
-    ("checkers/streams/online.py", "if len(writes.op) == 0:\n    return set()  ->  pass"): COST,
-    (
-        "checkers/streams/online.py",
-        "if contract.epochs != 'owners' or contract.position == 'epoch':\n    return set()  ->  pass",
-    ): COST,
-    (
-        "checkers/streams/online.py",
-        "contract.epochs != 'owners' or contract.position == 'epoch'  ->  "
-        "contract.epochs != 'owners' and contract.position == 'epoch'",
-    ): COST,
-    (
-        "checkers/streams/online.py",
-        "d.position[rows] > floor  ->  d.position[rows] >= floor",
-    ): "what is held at the floor was judged when it came, and is not told again",
-    (
-        "checkers/streams/online_state.py",
-        "int(d.subscriber.max(initial=0)) + 1  ->  int(d.subscriber.max(initial=0)) + 2",
-    ): "there is room for one subscriber more, which nobody is",
-    ("checkers/streams/online_state.py", "later >= 0  ->  later > 0"): "what comes later is never the first event",
     (
         "checkers/engine/wire.py",
         "int(length.min(initial=0, where=~is_open)) - 1  ->  int(length.min(initial=0, where=~is_open)) - 2",

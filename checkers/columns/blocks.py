@@ -6,7 +6,9 @@ That bounds the memory, lets several threads work, and keeps sorts and searches 
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -14,13 +16,15 @@ from numpy.typing import NDArray
 
 from checkers.columns.index import is_kind
 from checkers.columns.parts import constant
-from checkers.columns.runs import Scalar, distinct, groups
+from checkers.columns.runs import distinct, groups
+from checkers.columns.table import take
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 BLOCK_ROWS: Final = 1 << 19  # About this many events and writes per block: temporary arrays stay in the cache.
+_THREADS: Final[ContextVar[int]] = ContextVar("threads", default=1)
 _SPARSITY: Final = 4  # A table with this many slots for each key is still faster than a search.
 
 
@@ -33,14 +37,14 @@ class Block:
 
 
 def blocks(
-    deliveries: Deliveries, writes: SourceWrites, block_rows: int = BLOCK_ROWS, *, also: Int64s | None = None
+    deliveries: Deliveries, writes: SourceWrites, block_rows: int | None = None, *, also: Int64s | None = None
 ) -> list[Block]:
     """The blocks of a log, with the rows `also` in each. O(n).
 
     Each has writes, if there are any: events of a key that the source does not have join those of the nearest key.
     """
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL)) & (deliveries.key != NEVER)
-    count = (int(np.count_nonzero(is_event)) + len(writes.op)) // block_rows + 1
+    count = (int(np.count_nonzero(is_event)) + len(writes.op)) // (block_rows or BLOCK_ROWS) + 1
     if count == 1:
         return [Block(np.arange(len(deliveries.kind)), np.arange(len(writes.op)))]
     keys = distinct(writes.key if len(writes.op) else deliveries.key[is_event])
@@ -92,24 +96,31 @@ def _parted(key: Int64s, numbers: _Numbers, count: int, is_meant: Bools | None =
 def events_of(deliveries: Deliveries, rows: Int64s) -> Deliveries:
     """Those rows of a log, without their times: rules about single keys use the order of receipt."""
     never = constant(NEVER, len(deliveries.kind))
-    untimed = replace(deliveries, seq=never, ns=never)
-    return Deliveries(**{field.name: taken(getattr(untimed, field.name), rows) for field in fields(Deliveries)})
+    return take(replace(deliveries, seq=never, ns=never), rows)
 
 
 def writes_of(writes: SourceWrites, rows: Int64s) -> SourceWrites:
     """Those rows of a source, without their times."""
     never = constant(NEVER, len(writes.op))
-    untimed = replace(writes, invoke_seq=never, complete_seq=never)
-    return SourceWrites(**{field.name: taken(getattr(untimed, field.name), rows) for field in fields(SourceWrites)})
+    return take(replace(writes, invoke_seq=never, complete_seq=never), rows)
 
 
-def taken(column: NDArray[Scalar], rows: Int64s) -> NDArray[Scalar]:
-    """Those rows of a column; a column of one number takes no memory, and neither does the result."""
-    return np.broadcast_to(column[0], len(rows)) if column.strides == (0,) and len(column) else column[rows]
+@contextmanager
+def in_threads(count: int) -> Iterator[None]:
+    """Inside, `by_part` works in so many threads: whoever runs a task decides, and no rule needs to know."""
+    before = _THREADS.set(count)
+    try:
+        yield
+    finally:
+        _THREADS.reset(before)
 
 
-def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int) -> Iterator[R]:
-    """The results of the work on each part, in their order, in `threads` threads."""
+def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int | None = None) -> Iterator[R]:
+    """The results of the work on each part, in their order, in `threads` threads; without them, as `in_threads` says.
+
+    In one of these threads, or in any other that the task starts, there are no more.
+    """
+    threads = _THREADS.get() if threads is None else threads
     if threads == 1 or len(parts) == 1:
         yield from map(work, parts)
         return
@@ -117,7 +128,18 @@ def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int) -> Iter
         yield from pool.map(work, parts)
 
 
-def pieces(count: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
-    """The rows from 0 to `count` - 1, `block_rows` at a time: temporary arrays need less memory than a whole log."""
-    for begin in range(0, count, block_rows):
-        yield slice(begin, min(begin + block_rows, count))
+def part_count(rows: int) -> int:
+    """The number of parts, of `BLOCK_ROWS` rows each, that so many rows need; at least one."""
+    return rows // BLOCK_ROWS + 1
+
+
+def pieces(count: int, block_rows: int | None = None) -> Iterator[slice]:
+    """The rows from 0 to `count` - 1, a block at a time: temporary arrays need less memory than a whole log."""
+    size = block_rows or BLOCK_ROWS
+    for begin in range(0, count, size):
+        yield slice(begin, min(begin + size, count))
+
+
+def piece_from(begin: int, count: int, *, least: int) -> slice:
+    """The next of `count` rows from `begin` on: a block, or `least` rows if these are more."""
+    return slice(begin, min(begin + max(BLOCK_ROWS, least), count))

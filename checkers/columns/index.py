@@ -63,6 +63,12 @@ def first_rows(*columns: Int64s) -> Int64s:
     return np.sort(first)
 
 
+def earliest_of_each(group: Int64s, time: Int64s) -> Int64s:
+    """The row of the earliest time of each group; these rows are sorted by time."""
+    order = ascending(time, group)
+    return order[first_rows(group[order])]
+
+
 def _words(columns: tuple[Int64s, ...]) -> Iterator[Int64s]:
     """Packed int64 columns, as few as possible, that sort rows like `columns`; least significant first.
 

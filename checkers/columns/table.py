@@ -67,7 +67,10 @@ def taken(column: NDArray[Scalar], rows: Bools | Int64s | slice) -> NDArray[Scal
     """Those rows of one column. A column of one number takes no memory, and neither does the result."""
     if column.strides != (0,) or not len(column):
         return column[rows]
-    count = len(np.arange(len(column))[rows])
+    if isinstance(rows, slice):
+        count = len(range(len(column))[rows])
+    else:
+        count = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
     return np.broadcast_to(column[0], count)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.arrow import integers
+from checkers.columns.table import concat, empty
 from checkers.history.streams import SourceGroup
 from checkers.history.tables import phases, rows
 from harness.core.columns import INFO, NEVER, Int64s
@@ -38,8 +39,7 @@ class Around:
     healed_seq: int = NOT_AT_REST
 
 
-_NONE: Final = np.zeros(0, np.int64)
-NOTHING_AROUND: Final = Around(readers=Issued(invoke_seq=_NONE, complete_seq=_NONE, position=_NONE))
+NOTHING_AROUND: Final = Around(readers=empty(Issued))
 
 
 def read_around(history: Path, readers: Issued, contract: StreamContract) -> Around:
@@ -79,11 +79,7 @@ def all_readers(parts: Sequence[Issued]) -> Issued:
     """The readers of all row groups; none of them if no such operation has a position."""
     if not any(np.any(part.position != NEVER) for part in parts):
         return NOTHING_AROUND.readers
-    return Issued(
-        invoke_seq=np.concatenate([part.invoke_seq for part in parts]),
-        complete_seq=np.concatenate([part.complete_seq for part in parts]),
-        position=np.concatenate([part.position for part in parts]),
-    )
+    return concat(parts)
 
 
 def issues_by_writes(contract: StreamContract) -> bool:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from checkers.columns.files import opened_operations
 from checkers.history.generations import Members, Restart, members
-from checkers.history.streams import NOTHING_TOLD, Placement
+from checkers.history.streams import NOTHING_DERIVED, Placement
 from harness.core.columns import INFO, NEVER, READ, Bools
 
 LOCKED: Final = ("shared", "exclusive")  # The locks of reads that are held until commit.
@@ -32,12 +32,16 @@ class Part:
     restarts: tuple[Restart, ...] = ()
     generation: int = 0
     saved_bits: int = 0
-    reported: Placement = NOTHING_TOLD
+    reported: Placement = NOTHING_DERIVED
     is_locked: bool = False
 
 
 def parts(
-    restarts: Sequence[Restart], saved_bits: int | None, *, reported: Placement = NOTHING_TOLD, is_locked: bool = False
+    restarts: Sequence[Restart],
+    saved_bits: int | None,
+    *,
+    reported: Placement = NOTHING_DERIVED,
+    is_locked: bool = False,
 ) -> tuple[Part, ...]:
     """One part for each generation; a single one if it is not declared what a restart restores."""
     if saved_bits is None or not restarts:

@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.columns.arrow import integers
-from checkers.history.streams import NOTHING_TOLD, Placement, stream_logs, told_by
+from checkers.history.streams import NOTHING_DERIVED, Placement, placement_by, stream_logs
 from checkers.history.streams import merged as merged_placements
 from checkers.history.tables import rows
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
@@ -69,10 +69,10 @@ def restarts(history: Path) -> tuple[Restart, ...]:
         raise HistoryError(f"{path}: a restart that cannot be read ({problem}); mend what recorded it") from problem
 
 
-def told_of(history: Path, contract: StreamContract | None) -> Placement:
+def placement_of_streams(history: Path, contract: StreamContract | None) -> Placement:
     """The positions that streams report for unclear operations; none without a contract. Raises HistoryError."""
     logs = stream_logs(history, contract) if contract is not None else ()
-    return merged_placements(told_by(log, history) for log in logs) if logs else NOTHING_TOLD
+    return merged_placements(placement_by(log, history) for log in logs) if logs else NOTHING_DERIVED
 
 
 def _restarts(reported: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
@@ -94,7 +94,7 @@ def _restarts(reported: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
 
 
 def members(
-    ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int, reported: Placement = NOTHING_TOLD
+    ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int, reported: Placement = NOTHING_DERIVED
 ) -> Members:
     """The operations (rows of ops.parquet) that belong to that generation, from 0 to len(known).
 

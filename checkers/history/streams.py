@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
-from checkers.columns.blocks import by_part, taken
+from checkers.columns.blocks import by_part
 from checkers.columns.files import footer, opened, opened_operations
 from checkers.columns.index import Places, ascending, codes, count_so_far, is_kind
 from checkers.columns.parts import Columns, constant
 from checkers.columns.runs import distinct, first_of_each, is_ascending, ordered
+from checkers.columns.table import Join, taken
 from harness.core.columns import (
     BACKFILL,
     FAIL,
@@ -68,11 +69,11 @@ class Placement:
     span: Int64s
 
     def positions(self, op: Int64s) -> Int64s:
-        """The least position of each of those operations, NEVER if nothing tells it."""
+        """The least position of each of those operations, NEVER if none is known."""
         return _lookup(self.op, self.position, op, NEVER)
 
 
-NOTHING_TOLD: Final = Placement(*(np.empty(0, np.int64) for _ in range(4)))
+NOTHING_DERIVED: Final = Placement(*(np.empty(0, np.int64) for _ in range(4)))
 
 
 def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...]:
@@ -185,31 +186,33 @@ class SourceFiles:
 NO_WRITES: Final = SourceWrites(**Columns(_WRITTEN, 0).whole())
 
 
-def told_by(log: StreamLog, source: Path, *, threads: int = 1) -> Placement:
-    """The placement that one log gives to the operations in `source`. Raises HistoryError if a file is damaged.
+def placement_by(log: StreamLog, source: Path | None = None, *, threads: int = 1) -> Placement:
+    """The placement that one log gives to the operations in `source`, or else of its own history.
 
-    Most histories need none: then only as much is read as shows that. `threads` read at the same time.
+    Raises HistoryError if a file is damaged. Most histories need none: then only as much is read as shows that.
+    `threads` read at the same time.
     """
-    if not log.spans and not _needs_deliveries(source, threads):
-        return NOTHING_TOLD
+    source = source or Path(log.directory)
+    if not log.spans and not _needs_placement(source, threads):
+        return NOTHING_DERIVED
     writes = read_writes(source, has_times=False)
     return placement(read_deliveries(log, ("seq", "kind", "span", "key", "value", "position")), writes)
 
 
-def told_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:
+def placement_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:
     """The placement that a history's only log gives to these writes. Waits for its events only if one is needed."""
     is_needed = bool(log.spans) or bool(_is_unplaced(writes).any())
-    return placement(deliveries(), writes) if is_needed else NOTHING_TOLD
+    return placement(deliveries(), writes) if is_needed else NOTHING_DERIVED
 
 
-def _needs_deliveries(source: Path, threads: int) -> bool:
+def _needs_placement(source: Path, threads: int) -> bool:
     """True if the position of some write must come from deliveries."""
     count = footer(source / "ops.parquet").num_row_groups
     parts = [range(number, count, threads) for number in range(threads)]
-    return any(by_part(partial(_needs_any, source), parts, threads=threads))
+    return any(by_part(partial(_any_needs_placement, source), parts, threads=threads))
 
 
-def _needs_any(source: Path, groups: Iterable[int]) -> bool:
+def _any_needs_placement(source: Path, groups: Iterable[int]) -> bool:
     """True if the position of some write in those row groups must come from deliveries."""
     with opened_operations(source) as (ops, mops):
         for group in groups:
@@ -231,20 +234,14 @@ def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL))
     rows = np.flatnonzero(is_event & (Places(unplaced).of(deliveries.key) >= 0))
     possible = np.flatnonzero((writes.outcome != FAIL) & (Places(unplaced).of(writes.key) >= 0))
-    what = codes(
-        np.append(deliveries.key[rows], writes.key[possible]),
-        np.append(deliveries.value[rows], writes.value[possible]),
-    )
-    shown, written = what[: len(rows)], what[len(rows) :]
-    owner = np.full(int(what.max(initial=-1)) + 1, -1, np.int64)
-    owner[written] = possible
-    owner[np.bincount(written, minlength=len(owner)) > 1] = -1
-    write, position = owner[shown], deliveries.position[rows]
-    is_telling = (write >= 0) & (position != NEVER) & (deliveries.value[rows] != NEVER)
-    is_telling &= deliveries.kind[rows] == ROW
-    write, position = write[is_telling], position[is_telling]
-    is_needed = _is_unplaced(writes)[write]
-    op, least = _least(writes.op[write[is_needed]], position[is_needed])
+    shown = [deliveries.key[rows], deliveries.value[rows]]
+    sole = Join(shown, [writes.key[possible], writes.value[possible]]).only
+    write, position = np.append(possible, -1)[sole], deliveries.position[rows]
+    is_shown = (write >= 0) & (position != NEVER) & (deliveries.value[rows] != NEVER)
+    is_shown &= deliveries.kind[rows] == ROW
+    write, position = write[is_shown], position[is_shown]
+    is_unplaced = _is_unplaced(writes)[write]
+    op, least = _least(writes.op[write[is_unplaced]], position[is_unplaced])
     has_span = is_event & (deliveries.span >= 0)
     key, span = _homes(deliveries.key[has_span], deliveries.span[has_span])
     return Placement(op, least, key, span)
@@ -272,9 +269,9 @@ def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
     """The writes with positions and partitions from deliveries; unobserved unclear writes get no position."""
     position = writes.position
     if len(known.op) or np.any(writes.outcome == INFO):
-        told = known.positions(writes.op)
-        is_unobserved: Bools = (writes.outcome == INFO) & (told == NEVER)
-        position = np.where(is_unobserved, NEVER, np.where(position == NEVER, told, position))
+        shown = known.positions(writes.op)
+        is_unobserved: Bools = (writes.outcome == INFO) & (shown == NEVER)
+        position = np.where(is_unobserved, NEVER, np.where(position == NEVER, shown, position))
     return replace(writes, position=position, span=_lookup(known.key, known.span, writes.key, -1))
 
 
@@ -288,7 +285,7 @@ def _writes(ops: pa.Table, mops: pa.Table) -> tuple[SourceWrites, Int64s]:
         raise HistoryError("mops.parquet has a row without its operation: write the history again from its journal")
     never = constant(NEVER, len(op))
 
-    def column(name: str, missing: int = NEVER) -> Int64s:
+    def of_op(name: str, missing: int = NEVER) -> Int64s:
         if name not in ops.column_names or ops[name].null_count == len(index):
             return never
         column: Int64s = integers(ops[name], missing)[row]
@@ -299,13 +296,13 @@ def _writes(ops: pa.Table, mops: pa.Table) -> tuple[SourceWrites, Int64s]:
         outcome=integers(ops["outcome"], INFO)[row].astype(np.int8),
         key=integers(mops["key"])[is_write],
         value=integers(mops["value"], NEVER)[is_write],
-        position=column("commit_ts"),
+        position=of_op("commit_ts"),
         ordinal=count_so_far(codes(op), np.ones(len(op), np.bool_)) - 1,
-        epoch=column("epoch"),
+        epoch=of_op("epoch"),
         span=constant(-1, len(op)),
-        invoke_seq=column("invoke_seq", 0),
-        complete_seq=column("complete_seq"),
-        txn=column("txn"),
+        invoke_seq=of_op("invoke_seq", 0),
+        complete_seq=of_op("complete_seq"),
+        txn=of_op("txn"),
         version=never,
     )
     return writes, row

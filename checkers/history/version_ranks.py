@@ -18,14 +18,14 @@ import pyarrow as pa
 
 from checkers.columns import arrow
 from checkers.columns.arrow import integers
-from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.blocks import part_count, pieces
 from checkers.columns.files import opened_operations
 from checkers.columns.index import Places, codes
 from checkers.columns.parts import constant
 from checkers.columns.runs import distinct, expand, groups
 from checkers.history.around import NOTHING_AROUND, Issued, all_readers, readers_of
 from checkers.history.longest import longest_lists
-from checkers.history.streams import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, told_alone
+from checkers.history.streams import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, placement_alone
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
 _GROUPS: Final = 4  # Row groups of events read at a time: opening a file takes as long as reading a column.
@@ -85,7 +85,7 @@ def reading(
             return events.deliveries()
 
         unplaced = files.writes()
-        known = told_alone(log, unplaced, deliveries) if known is None else known
+        known = placement_alone(log, unplaced, deliveries) if known is None else known
         writes = ranked(placed(unplaced, known), [lists for lists, _ in parts])
         readers = all_readers([readers for _, readers in parts])
         del parts, unplaced
@@ -124,7 +124,7 @@ def read_ranked(history: Path, writes: SourceWrites) -> SourceWrites:
     return ranked(writes, parts)
 
 
-def ranked(writes: SourceWrites, parts: Sequence[Lists], *, block_rows: int = BLOCK_ROWS) -> SourceWrites:
+def ranked(writes: SourceWrites, parts: Sequence[Lists]) -> SourceWrites:
     """The writes with their ranks in the certain parts of lists; `parts` come from `longest`. O(n log n).
 
     A value that several operations may have written to one key has no rank.
@@ -134,26 +134,25 @@ def ranked(writes: SourceWrites, parts: Sequence[Lists], *, block_rows: int = BL
         return replace(writes, version=constant(NEVER, len(writes.op)))
     version = np.full(len(writes.op), NEVER, np.int64)
     # A block of keys at a time: each sort stays in the cache, and temporary arrays stay small.
-    count = min(len(version) // block_rows + 1, len(keys))
-    for block, rows in enumerate(_rows_of_blocks(writes, keys, count, block_rows)):
+    count = min(part_count(len(version)), len(keys))
+    for block, rows in enumerate(_rows_of_blocks(writes, keys, count)):
         begin, end = (len(keys) * at // count for at in (block, block + 1))
         lists = longest(joined([_between(part, keys[begin], keys[end - 1]) for part in parts]))
         _rank(writes, rows, lists, version)
     return replace(writes, version=version)
 
 
-def _rows_of_blocks(writes: SourceWrites, keys: Int64s, count: int, block_rows: int) -> list[Int64s]:
+def _rows_of_blocks(writes: SourceWrites, keys: Int64s, count: int) -> list[Int64s]:
     """For each of `count` blocks of keys the rows of writes that may have happened, ascending."""
     places = Places(keys)
     # Block b has the places from len(keys) * b // count on.
     owner = np.repeat(np.arange(count), np.diff([len(keys) * at // count for at in range(count + 1)]))
     found: list[list[Int64s]] = [[] for _ in range(count)]
-    for begin in range(0, len(writes.op), block_rows):
-        piece = slice(begin, begin + block_rows)
+    for piece in pieces(len(writes.op)):
         place = places.of(writes.key[piece])
         rows = np.flatnonzero((writes.outcome[piece] != FAIL) & (place >= 0))
         for rows_so_far, own in zip(found, groups(owner[place[rows]], count), strict=True):
-            rows_so_far.append(rows[own] + begin)
+            rows_so_far.append(rows[own] + piece.start)
     return [np.concatenate([_NONE, *each]) for each in found]
 
 

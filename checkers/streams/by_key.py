@@ -1,71 +1,25 @@
-"""The rules about one key at a time, block by block of keys; and the view of the whole log that results.
+"""The view of a long log, judged block by block of keys as far as rulings depend on one key at a time.
 
-The findings of a block are renumbered to the rows of the whole log. Violations are sorted as over the whole log: by
-time, and at one time by the column that each rule names.
+The rulings of a block are renumbered to the rows of the whole log, and become facts of its view. Violations are sorted
+as over the whole log: by time, and at one time by the column that each ruling names.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from checkers.columns.blocks import BLOCK_ROWS, Block, blocks, by_part, events_of, writes_of
+from checkers.columns.blocks import Block, blocks, by_part, events_of, writes_of
 from checkers.columns.index import ascending, is_kind
 from checkers.columns.parts import constant
 from checkers.columns.runs import distinct
 from checkers.history.units import unit_names
 from checkers.streams.matches import Matches, matches_of
-from checkers.streams.rules.events.order_inversion import tied_inversions
-from checkers.streams.rules.sessions.outside_filter import Extent, outside_events
-from checkers.streams.rules.sessions.resume_hole import Holes, holes
-from checkers.streams.rules.watermarks.late_event import late_events
-from checkers.streams.rules.watermarks.missing_event import Closings, missing_events
-from checkers.streams.rules.watermarks.state_mismatch import state_mismatches
-from checkers.streams.view import Ruling, StreamView, stream_view, view_of
-from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
+from checkers.streams.rule import PerKey
+from checkers.streams.view import Log, Ruling, StreamView, stream_view, view_of
+from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Int64s
 from harness.core.promises import StreamContract
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfKeys:
-    """The rulings of the rules about single keys."""
-
-    late: Ruling
-    boundary: Ruling
-    missing: Ruling
-    mismatches: Ruling
-    ties: Ruling
-    outside: Ruling
-    holes: Holes
-
-    @classmethod
-    def of(cls, view: StreamView, extent: Extent) -> "OfKeys":
-        """The rulings for all keys of a view; `extent` is that of the whole log."""
-        late, boundary = late_events(view)
-        closings = Closings.of(view)
-        missing = missing_events(view, closings)
-        return cls(
-            late=late,
-            boundary=boundary,
-            missing=missing,
-            mismatches=state_mismatches(view, closings),
-            ties=tied_inversions(view),
-            outside=outside_events(view, extent),
-            holes=holes(view, missing, closings),
-        )
-
-    def moved(self, to: Callable[[Ruling], Ruling]) -> "OfKeys":
-        """The same rulings, each converted by `to`."""
-        return OfKeys(
-            late=to(self.late),
-            boundary=to(self.boundary),
-            missing=to(self.missing),
-            mismatches=to(self.mismatches),
-            ties=to(self.ties),
-            outside=to(self.outside),
-            holes=Holes(resumes=to(self.holes.resumes), backfills=to(self.holes.backfills)),
-        )
 
 
 class _Whole:
@@ -100,97 +54,76 @@ class _Whole:
         )
 
 
-def judged_by_key(
-    deliveries: Deliveries,
-    writes: SourceWrites,
-    contract: StreamContract,
-    *,
-    threads: int = 1,
-    block_rows: int = BLOCK_ROWS,
-) -> tuple[StreamView, OfKeys]:
-    """The view of a log, and the rulings of the rules about single keys; in `threads` threads. O(n log n)."""
-    parts, extent = blocks(deliveries, writes, block_rows), Extent.of(deliveries, writes)
+def view_by_key(log: Log, contract: StreamContract, rulings: Sequence[PerKey]) -> StreamView:
+    """The view of a log, with those rulings among its facts. O(n log n)."""
+    deliveries, writes = log.deliveries, log.writes
+    parts = blocks(deliveries, writes)
     if len(parts) == 1:
-        view = stream_view(deliveries, writes, contract)
-        return view, OfKeys.of(view, extent)
+        view = stream_view(deliveries, writes, contract, log)
+        for ruling in rulings:
+            ruling(view)
+        return view
     # Operations that share a name may have different keys. If each row of a unit is sent, names are not needed.
     is_named = contract.unit_rows == "final"
     events = deliveries if is_named else replace(deliveries, unit=constant(NEVER, len(deliveries.kind)))
     named = replace(writes, txn=unit_names(writes) if is_named else constant(NEVER, len(writes.op)))
     whole = _Whole(len(deliveries.kind), len(writes.op))
     bases = np.cumsum([0, *(len(part.events) + len(part.writes) for part in parts)]).tolist()
-    look = partial(_of_block, events, named, contract, extent, whole)
-    told = list(by_part(look, list(zip(bases, parts, strict=False)), threads=threads))
-    view = view_of(deliveries, writes, contract, whole.matches())
-    return view, _of_all(view, told)
+    source = Log(deliveries=events, writes=named)
+    look = partial(_of_block, source, contract, rulings, whole)
+    found = list(by_part(look, list(zip(bases, parts, strict=False))))
+    view = view_of(deliveries, writes, contract, whole.matches(), log)
+    for ruling, of_parts in zip(rulings, zip(*found, strict=True), strict=True):
+        view.facts.put(ruling.judge, _together(view, ruling, of_parts))
+    return view
 
 
 def _of_block(
-    deliveries: Deliveries,
-    writes: SourceWrites,
-    contract: StreamContract,
-    extent: Extent,
-    whole: _Whole,
-    part: tuple[int, Block],
-) -> OfKeys:
+    log: Log, contract: StreamContract, rulings: Sequence[PerKey], whole: _Whole, part: tuple[int, Block]
+) -> list[Ruling]:
     """The rulings of one block, renumbered to the rows of the whole log; its matches go into `whole`."""
     base, block = part
-    d, w = events_of(deliveries, block.events), writes_of(writes, block.writes)
-    matches = matches_of(d, w, contract, has_source=len(writes.op) > 0)
+    d, w = events_of(log.deliveries, block.events), writes_of(log.writes, block.writes)
+    matches = matches_of(d, w, contract, has_source=len(log.writes.op) > 0)
     whole.put(block, base, is_kind(d.kind, (ROW, BACKFILL)), matches)
-    return OfKeys.of(view_of(d, w, contract, matches), extent).moved(partial(_moved, block=block))
+    view = view_of(d, w, contract, matches, log)
+    return [_renumbered(ruling(view), block) for ruling in rulings]
 
 
-def _moved(ruling: Ruling, block: Block) -> Ruling:
-    """A block's ruling, renumbered to the rows of the whole log."""
+def _renumbered(ruling: Ruling, block: Block) -> Ruling:
+    """A block's ruling with the rows of the whole log."""
     return replace(
         ruling,
         watermark=block.events[ruling.watermark],
         row=np.append(block.events, -1)[ruling.row],
         write=np.append(block.writes, -1)[ruling.write],
-        told=None if ruling.told is None else block.events[ruling.told],
+        witness_rows=None if ruling.witness_rows is None else block.events[ruling.witness_rows],
     )
 
 
-def _of_all(view: StreamView, parts: Sequence[OfKeys]) -> OfKeys:
-    """The rulings of all blocks as one."""
-
-    def key(ruling: Ruling) -> Int64s:
-        return view.writes.key[ruling.write]
-
-    return OfKeys(
-        late=_together([part.late for part in parts], _row),
-        boundary=_together([part.boundary for part in parts], _row),
-        missing=_together([part.missing for part in parts], _write),
-        mismatches=_together([part.mismatches for part in parts], key),
-        ties=_together([part.ties for part in parts], _row),
-        outside=_together([part.outside for part in parts], _row),
-        holes=Holes(
-            resumes=_together([part.holes.resumes for part in parts], _write),
-            backfills=_together([part.holes.backfills for part in parts], _write),
-        ),
-    )
-
-
-def _row(ruling: Ruling) -> Int64s:
-    return ruling.row
-
-
-def _write(ruling: Ruling) -> Int64s:
-    return ruling.write
-
-
-def _together(parts: Sequence[Ruling], tie: Callable[[Ruling], Int64s]) -> Ruling:
-    """All violations, by time, and at one time by `tie`; and all witnesses, each once."""
-    told = [part.told for part in parts if part.told is not None]
-    rows = distinct(np.concatenate(told)) if told else None
-    every = Ruling(
-        watermark=np.concatenate([part.watermark for part in parts]),
-        row=np.concatenate([part.row for part in parts]),
-        write=np.concatenate([part.write for part in parts]),
+def _together(view: StreamView, ruling: PerKey, parts: Sequence[Ruling]) -> Ruling:
+    """All violations, by time, and at one time by the ruling's tie; and all witnesses, each once."""
+    watermark = np.concatenate([part.watermark for part in parts])
+    row, write = np.concatenate([part.row for part in parts]), np.concatenate([part.write for part in parts])
+    witnesses = [part.witness_rows for part in parts if part.witness_rows is not None]
+    rows = distinct(np.concatenate(witnesses)) if witnesses else None
+    order = ascending(watermark, _tie(view, ruling, row, write))
+    return Ruling(
+        watermark=watermark[order],
+        row=row[order],
+        write=write[order],
         witnesses=sum(part.witnesses for part in parts) if rows is None else len(rows),
         legal=sum(part.legal for part in parts),
-        told=rows,
+        witness_rows=rows,
     )
-    order = ascending(every.watermark, tie(every))
-    return replace(every, watermark=every.watermark[order], row=every.row[order], write=every.write[order])
+
+
+def _tie(view: StreamView, ruling: PerKey, row: Int64s, write: Int64s) -> Int64s:
+    """The column that sorts the violations of one time."""
+    match ruling.tie:
+        case "row":
+            return row
+        case "write":
+            return write
+        case "key":
+            return view.writes.key[write]

@@ -1,57 +1,26 @@
-"""Contract of a change stream: the rules of task.RULES, from a history to findings.
+"""Contract of a change stream: all stream rules (checkers.streams.catalogue), from a history to findings.
 
 Each subscriber is one task, for threads and for Spark alike. If there are several, every task first derives facts about
 the source from its deliveries (positions that no operation reported); then each judges its own log with the facts of
-all. The driver holds those facts, one example for each anomaly and subscriber, and two numbers for each session and
-position, by which it compares sessions: never the stream.
-
-Witnesses, by anomaly:
-- late-event: first deliveries after a watermark that covers their key;
-- late-event-boundary: those of them whose position is that of a watermark;
-- watermark-regress: pairs of watermarks in one scope;
-- missing-event and torn-unit: watermarks that newly close a committed write, or a unit of two events, in live coverage;
-- order-inversion: first deliveries compared with one before them;
-- duplicate-event: first deliveries after which more events came;
-- phantom-event: events of a key of which a write failed; wrong-value: events compared with their write;
-- split-view: positions that two sessions completed; silent-gap: gap markers and losses;
-- state-mismatch: watermarks that newly close a version of a key after another;
-- divergent-duplicate: events that came twice with a value;
-- outside-filter: rows of sessions that do not cover everything;
-- moved-key: rows compared with the one before on one of several partitions;
-- resume-hole: starts after which a key was written, if it can be known that the write was sent;
-- lost-tail: live subscribers for which something was written after the last fault;
-- hand-over-hole: keys in snapshots that were written after them;
-- watermark-from-future: watermarks compared with the operations begun so far;
-- watermark-above-partitions: watermarks of the whole while two partitions differ;
-- rewritten-offset: offsets read in two sessions; event-after-end: markers that end something;
-- zombie: changes of owners; real-time-order: operations before which one of another process had ended.
+all. The driver holds those facts, one example for each anomaly and subscriber, and what rules that compare logs need
+(two numbers for each session and position): never the stream.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from checkers.engine.protocol import Check, Context, When
-from checkers.history.streams import merged, stream_logs
-from checkers.streams.rules.logs.split_view import splits
-from checkers.streams.sentences import CHECKER, finding, reversal_finding, split_finding
-from checkers.streams.task import (
-    HANDOVER,
-    MISSING,
-    REAL_TIME,
-    RESUME,
-    RULES,
-    SILENT,
-    SPLIT,
-    TAIL,
-    Outcome,
-    judge,
-    placement_of,
-    sights,
-)
+from checkers.history.names import Name
+from checkers.history.streams import merged, placement_by, stream_logs
+from checkers.streams.catalogue import RULES, names_that_need
+from checkers.streams.examples import Example
+from checkers.streams.findings import CHECKER, example_finding
+from checkers.streams.rule import Conclusion, Need, OfAllLogs, OfSource, Seen, Sighted
+from checkers.streams.task import Outcome, judge, sights
 from harness.core.record import Json
-from harness.core.verdict import Judgement
+from harness.core.verdict import Finding, Judgement
 
 UNPLACED_PERCENT = 10  # With more writes of unknown position a missing event cannot be excluded.
 
@@ -69,33 +38,59 @@ def check(history: Path, context: Context) -> Judgement:
     threads = max(1, engine.parallelism // max(1, len(parts)))
     if not parts:
         return Judgement(checker=CHECKER, findings=(), witnesses=dict.fromkeys(RULES, 0), facts={"subscribers": 0})
-    tell = partial(placement_of, threads=threads)
-    known = merged(logs.map(tell).collect()) if len(parts) > 1 else None
+    derive = partial(placement_by, threads=threads)
+    known = merged(logs.map(derive).collect()) if len(parts) > 1 else None
     outcomes = logs.map(partial(judge, contract=contract, known=known, threads=threads)).collect()
     source = outcomes[0].source
+    order = {name: place for place, name in enumerate(RULES)}
     examples = sorted(
         (example for outcome in outcomes for example in outcome.examples),
-        key=lambda example: (RULES.index(example.anomaly), example.watermark.seq),
+        key=lambda example: (order[example.anomaly], example.watermark.seq),
     )
+
+    def look(rule: str, wanted: Sequence[Sighted]) -> Seen:
+        fetch = partial(sights, rule=rule, contract=contract, known=known, wanted=wanted)
+        return {who: seen for part in logs.map(fetch).collect() for who, seen in part.items()}
+
+    conclusions = dict(_conclusions(outcomes, look, parts[0].subscribers, name))
     facts: dict[str, Json] = {"subscribers": len(parts), **_sum(outcome.facts for outcome in outcomes), **source}
-    found, compared = splits([outcome.views for outcome in outcomes if outcome.views is not None])
-    wanted = tuple(dict.fromkeys(sighted for split in found for sighted in (split.one, split.other)))
-    look = partial(sights, contract=contract, known=known, wanted=wanted)
-    seen = {who: shown for part in logs.map(look).collect() for who, shown in part.items()} if found else {}
-    apart = (split_finding(split, seen, parts[0].subscribers, name) for split in found)
-    witnesses = _sum(outcome.witnesses for outcome in outcomes) | {SPLIT: compared}
-    reversals = []
-    if contract.realtime != "none":
-        timed = [outcome.timed for outcome in outcomes if outcome.timed is not None]
-        witnesses[REAL_TIME] = timed[0].witnesses
-        reversals = [reversal_finding(each.first) for each in timed if each.first is not None]
+    witnesses = dict.fromkeys(RULES, 0) | _sum(outcome.witnesses for outcome in outcomes)
     return Judgement(
         checker=CHECKER,
-        findings=(*(finding(example, name) for example in examples), *apart, *reversals),
-        witnesses=dict.fromkeys(RULES, 0) | witnesses,
+        findings=(
+            *(finding(example, name) for example in examples),
+            *(each for conclusion in conclusions.values() for each in conclusion.findings),
+        ),
+        witnesses=witnesses | {name: conclusion.witnesses for name, conclusion in conclusions.items()},
         unknown=_unknown(outcomes, source),
         facts=facts,
     )
+
+
+def finding(example: Example, name: Name) -> Finding:
+    """The finding of an example, with the sentence of its rule."""
+    scope = RULES[example.anomaly].scope
+    if isinstance(scope, OfAllLogs | OfSource):
+        raise AssertionError(f"{example.anomaly} has no examples")
+    return example_finding(example, scope.sentence(example, name), name)
+
+
+def _conclusions(
+    outcomes: Sequence[Outcome],
+    look: Callable[[str, Sequence[Sighted]], Seen],
+    subscribers: Sequence[str],
+    name: Name,
+) -> Iterator[tuple[str, Conclusion]]:
+    """The conclusions of the rules about all logs together, and of those about the source."""
+    for rule in RULES.values():
+        match rule.scope:
+            case OfAllLogs(conclude=conclude):
+                summaries = [outcome.summaries[rule.name] for outcome in outcomes if rule.name in outcome.summaries]
+                yield rule.name, conclude(summaries, partial(look, rule.name), subscribers, name)
+            case OfSource():
+                yield rule.name, next(each.conclusions[rule.name] for each in outcomes if rule.name in each.conclusions)
+            case _:
+                pass
 
 
 def _unknown(outcomes: list[Outcome], source: dict[str, int]) -> dict[str, str]:
@@ -105,8 +100,8 @@ def _unknown(outcomes: list[Outcome], source: dict[str, int]) -> dict[str, str]:
         return dict.fromkeys(RULES, defects[0])
     unplaced, writing = source["unplaced-operations"], source["writing-operations"]
     if unplaced * 100 > writing * UNPLACED_PERCENT:
-        untold = (MISSING, SILENT, RESUME, TAIL, HANDOVER)
-        return dict.fromkeys(untold, f"{unplaced} of {writing} operations that wrote have no known position")
+        reason = f"{unplaced} of {writing} operations that wrote have no known position"
+        return dict.fromkeys(names_that_need(Need.POSITIONS), reason)
     return {}
 
 

@@ -1,41 +1,33 @@
-"""The stream rules while a run goes on: the same kernels, fed in batches, over the events that are still open.
+"""The stream rules while a run goes on: those that need no source, judged again over all events so far.
 
-S02 by position, S03, S05, S06, S07, S10 and S17: what a stream shows of itself, without its source. Each batch is
-judged together with the events held from before. A violation is reported with the event that made it certain: the same
-one however the stream is cut into batches, so that a run which stops there can be repeated.
+A violation is reported with the event that made it certain: the same one however the stream is cut into batches, so
+that a run which stops there can be repeated. docs/decisions/online-checking.md says why the whole stream is judged
+again, and what that costs.
 
-Events that are not yet closed are held (`checkers.streams.online_state`). When an event comes back that was closed and
-released, as happens after a subscriber resumed below its last watermark, all events before the batch are fetched again
-(`recall`): only they decide if a row is late or a repetition. So each resume costs a look back, and a stream that
-repeats rows inside its sessions costs one for each such batch.
-
-Not seen here: everything that needs the source (events whose write failed are taken for events), S27 by the source's
-order, and torn units of several positions, as these may still grow.
+Not seen here: everything that needs the source (events whose write failed are taken for events), the source's own order
+of versions, and torn units of several positions, as these may still grow.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from heapq import merge
+from typing import Final
 
 import numpy as np
 
 from checkers.columns.index import is_kind
+from checkers.columns.table import concat, empty, take
 from checkers.history.streams import NO_WRITES
 from checkers.history.units import unit_of
-from checkers.streams.online_state import NOTHING_CLOSED, closed_up_to, joined, open_part, reopened, taken
-from checkers.streams.rules.events.duplicate_event import duplicate_events
-from checkers.streams.rules.events.order_inversion import order_inversions
-from checkers.streams.rules.logs.zombie import zombie_events
-from checkers.streams.rules.watermarks.late_event import late_events, regressions
-from checkers.streams.rules.watermarks.missing_event import torn_units
-from checkers.streams.task import BOUNDARY, DUPLICATE, INVERTED, LATE, REGRESS, TORN, ZOMBIE
-from checkers.streams.view import StreamView, announced_view, defect, stream_view
-from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s
+from checkers.streams.catalogue import RULES
+from checkers.streams.rule import OfKeys, OfLog, OfUnits, Rule
+from checkers.streams.view import Ruling, StreamView, defect, stream_view
+from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries
 from harness.core.promises import StreamContract
 
-ONLINE = (LATE, BOUNDARY, REGRESS, INVERTED, DUPLICATE, TORN, ZOMBIE)
+ONLINE: Final[Mapping[str, Rule]] = {name: rule for name, rule in RULES.items() if rule.is_online}
 
-Recall = Callable[[int | None, int], Deliveries]
-Breach = tuple[int, ...]  # A violation, as numbers that mean the same in every batch.
+Breach = tuple[str, tuple[int, ...]]  # The rule, and numbers that mean the same while the stream grows.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,110 +41,102 @@ class Violation:
 
 
 class Online:
-    """Follows the streams of one run.
+    """Follows the streams of one run, and holds all their events; `wanted` are the rules that count."""
 
-    `recall(subscriber, seq)` returns the events of that subscriber (None: of all) before that place of the journal, by
-    time. It is called rarely, and returns all of them: nothing else that is held grows with the stream.
-    """
-
-    def __init__(self, contract: StreamContract, recall: Recall) -> None:
-        self._contract = contract
-        self._recall = recall
+    def __init__(self, contract: StreamContract, wanted: frozenset[str] = frozenset(ONLINE)) -> None:
+        self._contract, self._wanted = contract, tuple(name for name in ONLINE if name in wanted)
         self._is_apart = contract.wm_scope in ("session", "subscriber")
         self._logs: dict[int | None, _Log] = {}
 
-    @property
-    def held(self) -> int:
-        """The number of events held."""
-        return sum(len(log.state.kind) for log in self._logs.values())
+    def feed(self, batch: Deliveries) -> Iterator[Violation]:
+        """The violations in the next events, by time; `batch` continues the last one, subscribers mixed.
 
-    def feed(self, batch: Deliveries) -> tuple[Violation, ...]:
-        """The violations of the next events, by time; `batch` continues the last one, subscribers mixed. O(n log n)."""
-        found: list[Violation] = []
+        O(n log n) for the n events so far; and for each event that makes violations certain as much again, times the
+        logarithm of the batch. So take no more of them than are needed: the next batch reports the rest.
+        """
         if self._is_apart:
             for who in np.unique(batch.subscriber).tolist():
-                found += self._log(who).feed(taken(batch, np.flatnonzero(batch.subscriber == who)))
-        elif len(batch.kind):
-            found += self._log(None).feed(batch)
-        return tuple(sorted(found, key=lambda each: (each.seq, ONLINE.index(each.anomaly))))
+                self._log(who).add(take(batch, batch.subscriber == who))
+        else:
+            self._log(None).add(batch)
+        found = [log.new() for log in self._logs.values()]
+        return merge(*found, key=lambda each: (each.seq, self._wanted.index(each.anomaly)))
 
     def _log(self, who: int | None) -> "_Log":
-        if who not in self._logs:
-            self._logs[who] = _Log(self._contract, lambda seq: self._recall(who, seq))
-        return self._logs[who]
+        return self._logs.setdefault(who, _Log(self._contract, self._wanted))
 
 
 class _Log:
     """The events that are judged together: those of one subscriber, or of all."""
 
-    def __init__(self, contract: StreamContract, recall: Callable[[int], Deliveries]) -> None:
-        self._contract = contract
-        self._recall = recall
-        self._floor = NOTHING_CLOSED
-        self._told: set[tuple[str, Breach]] = set()
+    def __init__(self, contract: StreamContract, wanted: tuple[str, ...]) -> None:
+        self._contract, self._wanted = contract, wanted
+        self._whole = empty(Deliveries)
+        self._judged = 0  # So many events are known to show nothing else than
+        self._known: set[Breach] = set()
         self._is_defect = False
-        self.state = joined()
 
-    def feed(self, batch: Deliveries) -> list[Violation]:
-        """The violations in the batch. A stream that cannot be judged has none: the end of the run reports that."""
+    def add(self, batch: Deliveries) -> None:
+        """Add the next events. A stream that cannot be judged has no violations: the end of the run reports that."""
         self._is_defect = self._is_defect or defect(batch, self._contract) is not None
-        if self._is_defect:
-            self.state = joined()
-            return []
-        came = batch.position[is_kind(batch.kind, (ROW, BACKFILL))]
-        if np.any(came <= self._floor):
-            self.state, self._floor = reopened(self._recall(int(batch.seq[0])), int(came.min()), self._contract)
-        held = len(self.state.kind)
-        whole = joined(self.state, batch)
-        view = stream_view(whole, NO_WRITES, self._contract)
-        result = [_violation(name, whole, row) for name, rows in _broken(view) for row in rows[rows >= held].tolist()]
-        result += self._new(whole, held)
-        self._floor = max(self._floor, closed_up_to(view))
-        self.state = open_part(view, self._floor)
-        return result
+        self._whole = empty(Deliveries) if self._is_defect else concat([self._whole, batch])
 
-    def _new(self, whole: Deliveries, held: int) -> Iterator[Violation]:
-        """Violations of an earlier event by a later one, each with the event that made it certain."""
-        for anomaly, breach in sorted(self._breaches(whole) - self._told):
-            low, high = held, len(whole.kind)  # It shows with the first `high` events, and not with the first `low`.
+    def new(self) -> Iterator[Violation]:
+        """The violations in events that were not judged before."""
+        count = len(self._whole.kind)
+        while count > self._judged and (new := self._shown(count)):
+            low, high = (
+                self._judged,
+                count,
+            )  # Something shows with the first `high` events, and not with those of `low`.
             while high - low > 1:
                 middle = (low + high) // 2
-                is_there = (anomaly, breach) in self._breaches(taken(whole, np.arange(middle)))
-                low, high = (low, middle) if is_there else (middle, high)
-            self._told.add((anomaly, breach))
-            yield _violation(anomaly, whole, high - 1)
+                if shown := self._shown(middle):
+                    high, new = middle, shown
+                else:
+                    low = middle
+            self._judged = high
+            self._known |= new
+            yield from (self._violation(anomaly, high - 1) for anomaly, _ in sorted(new, key=self._order))
+        self._judged = count
 
-    def _breaches(self, deliveries: Deliveries) -> set[tuple[str, Breach]]:
-        torn, acts = torn_in(deliveries, self._contract), zombies_in(deliveries, self._contract, self._floor)
-        return {(TORN, unit) for unit in torn} | {(ZOMBIE, act) for act in acts}
+    def _order(self, breach: Breach) -> tuple[int, tuple[int, ...]]:
+        return self._wanted.index(breach[0]), breach[1]
 
+    def _shown(self, count: int) -> set[Breach]:
+        """The breaches that the first `count` events show, apart from those that are known."""
+        return set(breaches(take(self._whole, slice(count)), self._contract, self._wanted)) - self._known
 
-def torn_in(deliveries: Deliveries, contract: StreamContract) -> set[Breach]:
-    """The torn units of a stream that the rule finds without a source: their scope, and their own number."""
-    if contract.atomic_unit == "none" or (contract.atomic_unit == "epoch" and contract.position != "epoch"):
-        return set()
-    deliveries = _narrow(deliveries)
-    view = announced_view(deliveries, contract)
-    writes = view.writes
-    if len(writes.op) == 0:
-        return set()
-    ruling = torn_units(view)
-    span = writes.span if contract.unit_scope == "partition" else np.zeros(len(writes.op), np.int64)
-    unit = unit_of(writes, contract)
-    return {
-        (*_scope(deliveries, mark, contract), int(unit[write]), int(span[write]))
-        for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
-    }
+    def _violation(self, anomaly: str, row: int) -> Violation:
+        d = self._whole
+        return Violation(anomaly=anomaly, subscriber=int(d.subscriber[row]), seq=int(d.seq[row]), ns=int(d.ns[row]))
 
 
-def zombies_in(deliveries: Deliveries, contract: StreamContract, floor: int = NOTHING_CLOSED) -> set[Breach]:
-    """The rows above the floor that an owner added to a log which it no longer owned."""
-    if contract.epochs != "owners" or contract.position == "epoch":
-        return set()
-    d = deliveries
-    rows = zombie_events(stream_view(d, NO_WRITES, contract)).watermark
-    columns = (d.span, d.position, d.epoch, d.key, d.ordinal, d.value)
-    return {tuple(int(column[row]) for column in columns) for row in rows[d.position[rows] > floor].tolist()}
+def breaches(deliveries: Deliveries, contract: StreamContract, wanted: tuple[str, ...]) -> Iterator[Breach]:
+    """All breaches of those rules that the events show. Once shown, a breach stays while events are added."""
+    view = stream_view(deliveries, NO_WRITES, contract)
+    for name in wanted:
+        match ONLINE[name].scope:
+            case OfKeys(judge=judge):
+                yield from ((name, (row,)) for row in judge(view).row.tolist())
+            case OfLog(judge=judge):
+                yield from ((name, (row,)) for row in judge(view).watermark.tolist())
+            case OfUnits(judge=judge, units=units) if contract.atomic_unit != "epoch" or contract.position == "epoch":
+                of = units(stream_view(_narrow(deliveries), NO_WRITES, contract))
+                yield from ((name, unit) for unit in _units(of, judge(of)))
+            case _:
+                pass
+
+
+def _units(view: StreamView, ruling: Ruling) -> Iterator[tuple[int, ...]]:
+    """The torn units: their scope, number and partition."""
+    writes, contract = view.writes, view.contract
+    unit, d = unit_of(writes, contract), view.deliveries
+    names = {"session": ("subscriber", "session"), "subscriber": ("subscriber",), "partition": ("span",), "global": ()}
+    scope = [getattr(d, name) for name in names[contract.wm_scope]]
+    for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True):
+        span = int(writes.span[write]) if contract.unit_scope == "partition" else 0
+        yield *(int(column[mark]) for column in scope), int(unit[write]), span
 
 
 def _narrow(deliveries: Deliveries) -> Deliveries:
@@ -163,28 +147,3 @@ def _narrow(deliveries: Deliveries) -> Deliveries:
     is_other = deliveries.position[rows] != deliveries.position[rows[first]][name]
     unit[rows[np.bincount(name[is_other], minlength=len(first))[name] > 0]] = NEVER
     return replace(deliveries, unit=unit)
-
-
-def _broken(view: StreamView) -> Iterator[tuple[str, Int64s]]:
-    """The rules that judge each event as it comes, and the events that broke them."""
-    late, boundary = late_events(view)
-    yield LATE, late.row
-    yield BOUNDARY, boundary.row
-    yield REGRESS, regressions(view).watermark
-    yield INVERTED, order_inversions(view).watermark
-    yield DUPLICATE, duplicate_events(view).watermark
-
-
-def _scope(deliveries: Deliveries, row: int, contract: StreamContract) -> Breach:
-    """The identity of a scope in all batches."""
-    names = {"session": ("subscriber", "session"), "subscriber": ("subscriber",), "partition": ("span",), "global": ()}
-    return tuple(int(getattr(deliveries, name)[row]) for name in names[contract.wm_scope])
-
-
-def _violation(anomaly: str, deliveries: Deliveries, row: int) -> Violation:
-    return Violation(
-        anomaly=anomaly,
-        subscriber=int(deliveries.subscriber[row]),
-        seq=int(deliveries.seq[row]),
-        ns=int(deliveries.ns[row]),
-    )

@@ -6,14 +6,16 @@ partition between two markers of the session: inside it coverage changes only by
 fall, because watermarks that went back are left out. Times are row numbers of the log: the order of receipt.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec.structs import replace
 
 from checkers.columns.blocks import pieces
+from checkers.columns.facts import Facts
 from checkers.columns.index import FirstTimes, GroupIndex, codes, expand, first_rows, is_kind, max_so_far, segments
 from checkers.columns.runs import ordered
+from checkers.history.around import NOTHING_AROUND, Around
 from checkers.history.units import announced_writes, is_final_only
 from checkers.streams.coverage import Coverage, is_marker, is_session_marker
 from checkers.streams.matches import Matches, matches_of
@@ -22,9 +24,21 @@ from harness.core.promises import StreamContract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamView:
-    """The input of every rule: n rows of the log and e expected writes."""
+class Log:
+    """A whole log beside its source. `is_alone`: there is no other log of the history."""
 
+    deliveries: Deliveries
+    writes: SourceWrites
+    around: Around = NOTHING_AROUND
+    is_alone: bool = False
+    facts: Facts = field(default_factory=Facts, init=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamView:
+    """The input of every rule: n rows of the log and e expected writes. It may show some keys of its `log` only."""
+
+    log: Log
     deliveries: Deliveries
     writes: SourceWrites
     contract: StreamContract
@@ -39,6 +53,7 @@ class StreamView:
     expected: Int64s  # (e,) rows of `writes` for which the stream owes an event
     match: Int64s  # (n,) the place in `expected` of the write that an event shows, -1: none
     lanes: "Lanes"
+    facts: Facts = field(default_factory=Facts, init=False, compare=False)
 
     def first_times(self, group: Int64s, rows: Int64s | None = None) -> FirstTimes:
         """The first delivery of each expected write in each group (n,), found by `of_write`.
@@ -63,18 +78,22 @@ class StreamView:
         return group * (len(self.expected) + 1) + place
 
 
-def stream_view(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> StreamView:
-    """The view of one log, in order of receipt, beside its source.
+def stream_view(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, log: Log | None = None
+) -> StreamView:
+    """The view of one log, in order of receipt, beside its source; `log` says more about it than these.
 
     `writes` have the positions that `checkers.history.streams.placed` gives them: those still without a position are
     left out, and an operation of unclear outcome has one only if it was observed. O(n log n). See also `defect`.
     """
     matches = matches_of(deliveries, writes, contract, has_source=len(writes.op) > 0)
-    return view_of(deliveries, writes, contract, matches)
+    return view_of(deliveries, writes, contract, matches, log or Log(deliveries=deliveries, writes=writes))
 
 
-def view_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, matches: Matches) -> StreamView:
-    """The view of a log whose matches are known. O(n), plus a sort of the repeated events."""
+def view_of(
+    deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, matches: Matches, log: Log
+) -> StreamView:
+    """The view of a log, or of some of its keys, whose matches are known. O(n), plus a sort of the repeated events."""
     session = codes(deliveries.subscriber, deliveries.session)
     scope = _scopes(deliveries, session, contract)
     identity, is_repeated = matches.identity, matches.is_repeated
@@ -84,6 +103,7 @@ def view_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContra
     is_regress = _regressions(deliveries, scope)
     is_used = (deliveries.kind == WATERMARK) & ~is_regress
     return StreamView(
+        log=log,
         deliveries=deliveries,
         writes=writes,
         contract=contract,
@@ -139,8 +159,8 @@ class Ruling:
     (v,) is the event that shows it, -1 without one: the late event, the earlier watermark, an event of the torn unit
     that had arrived, the event before this one. `write` (v,) is the row of the source that is missing, or with which
     the event was compared; -1 for rules about the stream alone. `witnesses` counts the chances to see a violation, and
-    `legal` the cases that look like one and are allowed. If several keys may have one witness, `told` has those that
-    `witnesses` counts, as rows of the log.
+    `legal` the cases that look like one and are allowed. If several keys may have one witness, `witness_rows` has those
+    that `witnesses` counts, as rows of the log.
     """
 
     watermark: Int64s
@@ -148,7 +168,7 @@ class Ruling:
     write: Int64s
     witnesses: int
     legal: int = 0
-    told: Int64s | None = None
+    witness_rows: Int64s | None = None
 
     @classmethod
     def of_events(
@@ -158,12 +178,26 @@ class Ruling:
         *,
         witnesses: int,
         legal: int = 0,
-        told: Int64s | None = None,
+        witness_rows: Int64s | None = None,
     ) -> "Ruling":
         """Violations that events show, beside other events if there are any; without writes."""
         none = np.full(len(event), -1, np.int64)
         row = none if other is None else other
-        return cls(watermark=event, row=row, write=none, witnesses=witnesses, legal=legal, told=told)
+        return cls(watermark=event, row=row, write=none, witnesses=witnesses, legal=legal, witness_rows=witness_rows)
+
+    @classmethod
+    def by_time(cls, event: Int64s, other: Int64s, *, witnesses: int, legal: int = 0) -> "Ruling":
+        """Violations that events show beside other events, in any order."""
+        order = np.lexsort((other, event))
+        return cls.of_events(event[order], other[order], witnesses=witnesses, legal=legal)
+
+    @classmethod
+    def of_writes(
+        cls, watermark: Int64s, write: Int64s, *, witnesses: int, witness_rows: Int64s | None = None
+    ) -> "Ruling":
+        """Violations that only a watermark and a write show."""
+        row = np.full(len(watermark), -1, np.int64)
+        return cls(watermark=watermark, row=row, write=write, witnesses=witnesses, witness_rows=witness_rows)
 
     @classmethod
     def nothing(cls) -> "Ruling":
@@ -220,14 +254,6 @@ class Pairs:
     candidate: Int64s
     opens: Int64s  # The first place of the lane at which the candidate's key was covered; always before `end`.
     end: Int64s  # The place after the lane's last.
-
-    def only(self, which: Bools) -> "Pairs":
-        """The pairs of those rows."""
-        if which.all():
-            return self
-        return Pairs(
-            lane=self.lane[which], candidate=self.candidate[which], opens=self.opens[which], end=self.end[which]
-        )
 
 
 def pairs_of(

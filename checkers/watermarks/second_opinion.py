@@ -11,6 +11,17 @@ positions are. It breaks no promise, so it makes no run red. Without a finding o
 from hashlib import blake2b
 from typing import Final
 
+from checkers.streams.rules.events.order_inversion import ORDER_INVERSION
+from checkers.streams.rules.logs.split_view import SPLIT_VIEW
+from checkers.streams.rules.sessions.hand_over_hole import HAND_OVER_HOLE
+from checkers.streams.rules.sessions.lost_tail import LOST_TAIL
+from checkers.streams.rules.sessions.resume_hole import RESUME_HOLE
+from checkers.streams.rules.watermarks.late_event import LATE_EVENT, LATE_EVENT_BOUNDARY
+from checkers.streams.rules.watermarks.missing_event import MISSING_EVENT
+from checkers.streams.rules.watermarks.silent_gap import SILENT_GAP
+from checkers.streams.rules.watermarks.state_mismatch import STATE_MISMATCH
+from checkers.streams.rules.watermarks.torn_unit import TORN_UNIT
+from checkers.streams.rules.watermarks.watermark_regress import WATERMARK_REGRESS
 from checkers.watermarks.components import COMPONENTS
 from checkers.watermarks.cycles.steps import INTERMEDIATE, SPLIT, TORN
 from checkers.watermarks.disputes import Why
@@ -20,9 +31,14 @@ from harness.core.verdict import Finding, Judgement
 CHECKER: Final = "second-opinion"
 DISPUTED: Final = "disputed-cut"
 _OF_GRAPH: Final = tuple(f"{name}-watermark" for name in (INTERMEDIATE, TORN, SPLIT))
-_OF_RULES: Final = ("torn-unit", "split-view")
-_ROWS: Final = ("late-event", "late-event-boundary", "missing-event", "silent-gap", "order-inversion", *_OF_RULES)
-_STATES: Final = ("state-mismatch", "watermark-regress", "hand-over-hole", "resume-hole", "lost-tail")
+_OF_RULES: Final = (TORN_UNIT.name, SPLIT_VIEW.name)
+_ROWS: Final = (
+    *(rule.name for rule in (LATE_EVENT, LATE_EVENT_BOUNDARY, MISSING_EVENT, SILENT_GAP, ORDER_INVERSION)),
+    *_OF_RULES,
+)
+_STATES: Final = tuple(
+    rule.name for rule in (STATE_MISMATCH, WATERMARK_REGRESS, HAND_OVER_HOLE, RESUME_HOLE, LOST_TAIL)
+)
 _DISPUTED: Final = "disagreement"
 _EXPECTED: Final = "expected: no dependency contradicts it"
 _BY_POSITION: Final = "expected: the stream keeps its positions, and these contradict what transactions saw"
@@ -48,7 +64,7 @@ def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | 
     return Judgement(
         checker=CHECKER,
         findings=tuple(_finding(one) for one in disputed),
-        witnesses={DISPUTED: min(graph.witnesses.get(f"{TORN}-watermark", 0), rules.witnesses.get("torn-unit", 0))},
+        witnesses={DISPUTED: min(graph.witnesses.get(f"{TORN}-watermark", 0), rules.witnesses.get(TORN_UNIT.name, 0))},
         facts={
             "only_graph": _by_name(graph.findings, by_graph),
             "only_rules": _by_name(seen, by_rules),

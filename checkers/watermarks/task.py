@@ -23,7 +23,7 @@ from checkers.engine.wire import Ints, carry, steps, sums
 from checkers.graph.edges import NO_IMPLICIT, OPEN_END, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
 from checkers.graph.sightings import Report
 from checkers.history.registers import Order
-from checkers.history.streams import Placement, StreamLog, told_by
+from checkers.history.streams import Placement, StreamLog, placement_by
 from checkers.history.version_ranks import read_beside
 from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.check import summary as partition_summary
@@ -149,7 +149,7 @@ class _Condensed:
 
 def placement_of(part: StreamPart, threads: int = 1) -> Placement:
     """The placement that the deliveries of one log give to the source's writes, in `threads` threads."""
-    return told_by(part.log, Path(part.source), threads=threads)
+    return placement_by(part.log, Path(part.source), threads=threads)
 
 
 def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Received:

@@ -1,4 +1,6 @@
-"""The one list of anomaly names, each with its meaning in a line. Reports, JSON and code spell them the same.
+"""Names of anomalies, each with its meaning in a line. Reports, JSON and code spell them the same.
+
+Those of stream rules stand with the rules; `checkers.catalogue` has all names.
 
 Transactional names are Adya's and Elle's. A cycle is named by its edges: ww (one transaction's write follows the
 other's), wr (one reads what the other wrote), rw (one does not see what the other writes next). The suffix -process or
@@ -37,35 +39,13 @@ TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-STREAM: Final[Mapping[str, str]] = MappingProxyType(
+SYSTEM: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "late-event": "An event below a watermark arrived for the first time after it.",
-        "late-event-boundary": "An event exactly at a watermark that includes its position arrived after it.",
-        "missing-event": "A committed write below a watermark never arrived.",
-        "torn-unit": "A watermark was announced when part of a unit had arrived, and part had not.",
-        "watermark-regress": "A watermark went back.",
-        "watermark-from-future": "A watermark passed positions that the source had not yet reached.",
-        "watermark-above-partitions": "A watermark of the whole stream is above that of a partition.",
-        "duplicate-event": "An event came again where the stream promises that it does not.",
-        "divergent-duplicate": "An event came twice, with two values.",
-        "outside-filter": "An event that its session never asked for: by key, by partition, or from before its start.",
-        "rewritten-offset": "One offset of a log was read twice, and showed two events.",
-        "event-after-end": "An event, or a watermark, came after the marker that ended its stream.",
-        "moved-key": "Events of one key came on two partitions, and no move was declared between.",
-        "phantom-event": "An event whose write was never attempted, or certainly failed.",
-        "wrong-value": "An event with the right key and position, and another value than was written.",
-        "order-inversion": "An event arrived after one that it precedes in the stream's order.",
-        "resume-hole": "After a resume the first event of a key is not the next one.",
-        "lost-tail": "A committed write never reached a live subscriber, although all was healed and quiet.",
-        "hand-over-hole": "Between a backfill and the stream behind it an event is missing.",
-        "silent-gap": "Events were lost, and no gap marker said so.",
         "false-gap": "A gap marker, though nothing was lost.",
         "cut-not-closed": "What a watermark contains depends on something that it does not contain.",
         "stall": "Nothing went on for longer than the system's declared bound.",
         "lag": "The stream was further behind than is promised.",
-        "split-view": "Two views of the same position differ.",
         "disputed-cut": "Watermarks and positions, two opinions on one stream, differ on what both had to see.",
-        "state-mismatch": "The state built from the stream is not the source's at that position.",
         "lost-acknowledged": "What was acknowledged is gone.",
         "resurrected": "What was certainly undone has come back.",
         "double-status": "One transaction is both committed and aborted.",
@@ -73,9 +53,7 @@ STREAM: Final[Mapping[str, str]] = MappingProxyType(
         "split-brain": "Two nodes act as the only one at once.",
         "epoch-shape": "An epoch does not consist of what its declaration says.",
         "double-epoch": "One transaction appears in two epochs.",
-        "zombie": "An act of a fenced owner took effect.",
         "epoch-fork": "Two owners act in one epoch.",
-        "real-time-order": "A write has a lower position than one that ended before it began.",
         "timestamp-order": "Dependent transactions have timestamps in the wrong order.",
         "stale-acknowledged": "A read misses a write that was acknowledged before it began.",
         "spurious-abort": "An operation was refused without any of the reasons that are declared.",
@@ -143,5 +121,3 @@ WATERMARK: Final[Mapping[str, str]] = MappingProxyType(
         },
     }
 )
-
-NAMES: Final[Mapping[str, str]] = MappingProxyType({**TRANSACTIONAL, **STREAM, **WATERMARK, **INVARIANT})

@@ -17,8 +17,8 @@ import msgspec
 from checkers.engine import tasks
 from checkers.engine.protocol import Check, Context
 from checkers.history.generation_files import is_whole, parts, write_part
-from checkers.history.generations import merged, restarts, told_of
-from checkers.streams.sentences import CHECKER as STREAMS
+from checkers.history.generations import merged, placement_of_streams, restarts
+from checkers.streams.findings import CHECKER as STREAMS
 from checkers.watermarks.disputes import why
 from checkers.watermarks.second_opinion import second_opinion
 from checkers.watermarks.sentences import CHECKER as WATERMARKS
@@ -33,8 +33,8 @@ MODULES: Final = (
     "transactions.check",
     "streams.check",
     "watermarks.check",
-    "streams.rules.sessions.acknowledged",
-    "streams.rules.logs.epoch_fork",
+    "streams.acknowledged",
+    "streams.epoch_fork",
     "state.freshness",
     "state.cuts",
     "state.epochs",
@@ -91,7 +91,7 @@ def judgement_of(check: Check, history: Path, context: Context) -> Judgement:
         return merged(_of_parts(check, [history], context))
     bits = context.bounds.saved_bits
     known = restarts(history) if bits is not None else ()
-    reported = told_of(history, context.contract if known else None)
+    reported = placement_of_streams(history, context.contract if known else None)
     selected = parts(known, bits, reported=reported, is_locked=check.is_locked)
     if all(map(is_whole, selected)):
         return merged(_of_parts(check, [history], context))

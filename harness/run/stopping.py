@@ -6,24 +6,26 @@ not depend on how the stream was read. A replay makes the cut part again. In con
 records are kept.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from checkers.streams.findings import CHECKER
 from checkers.streams.online import ONLINE, Online, Violation
-from checkers.streams.sentences import CHECKER
 from harness.core.columns import KINDS, NEVER, Deliveries
 from harness.core.promises import Promise, StreamContract
-from harness.core.record import Evidence, Footer, Header, Mark, Record, StreamEvent
+from harness.core.record import Evidence, Footer, Header, Mark, StreamEvent
 from harness.record.formats.parquet.names import Names
-from harness.record.journal import JournalTail, end_after, read_journal
+from harness.record.journal import JournalTail, end_after
 from harness.record.store import RunFile
 
 SECOND: Final = 1_000_000_000
 STOPPED: Final = "stopped at the first violation: "  # The beginning of the footer's reason for such a run.
 _END: Final = "end"
+_GROWTH: Final = 8
+_SHORT: Final = 20_000  # Events: shorter streams are judged at each look.
 _NUMBERS: Final = ("position", "ordinal", "epoch", "unit", "unit_rows")
 
 
@@ -33,7 +35,7 @@ class FirstViolation:
     def __init__(self, journal: Path, run_file: RunFile) -> None:
         self._journal = journal
         self._is_repeatable = run_file.runtime == "sim"
-        self._watch = _Watch(journal, run_file.stream, forbidden(run_file.promises)) if run_file.stream else None
+        self._watch = _Watch(run_file.stream, forbidden(run_file.promises)) if run_file.stream else None
         self._tail = JournalTail(journal)
         self._count = 0  # Pieces of evidence read.
         self._found: Violation | None = None
@@ -41,15 +43,15 @@ class FirstViolation:
         self._end_count = 0
         self._is_over = False
 
-    def look(self) -> bool:
-        """Read the new records; returns True once the run may stop."""
+    def look(self, *, is_last: bool = False) -> bool:
+        """Read the new records; returns True once the run may stop. The last look judges all of them."""
         if self._watch is None:
             return False
         records = list(self._tail.read())
         self._is_over = self._is_over or any(isinstance(record, Footer) for record in records)
         new = [record for record in records if not isinstance(record, Header | Footer)]
         if self._found is None:
-            self._found = self._watch.first(new, self._count)
+            self._found = self._watch.first(new, self._count, is_last=is_last)
         if self._found is not None and self._end is None:
             for seq, record in enumerate(new, self._count):
                 if seq > self._found.seq and isinstance(record, Mark):
@@ -63,7 +65,7 @@ class FirstViolation:
 
         None if there was no violation, or the run had already completed.
         """
-        self.look()
+        self.look(is_last=True)
         found, end = self._found, self._end
         if self._watch is None or found is None:
             return None
@@ -80,28 +82,31 @@ class FirstViolation:
 class _Watch:
     """The online check, fed with events in journal order."""
 
-    def __init__(self, journal: Path, contract: StreamContract, wanted: frozenset[str]) -> None:
-        self._journal = journal
-        self._wanted = wanted
+    def __init__(self, contract: StreamContract, wanted: frozenset[str]) -> None:
         self._names, self._spans = Names(), dict[str, int]()
         self._subscribers = dict[str, int]()
-        self._online = Online(contract, self._before)
+        self._waiting: list[tuple[int, StreamEvent]] = []
+        self._judged = 0
+        self._online = Online(contract, wanted)
 
     @property
     def subscribers(self) -> tuple[str, ...]:
         """The subscribers' names, by number."""
         return tuple(self._subscribers)
 
-    def first(self, new: Sequence[Evidence], seq: int) -> Violation | None:
-        """The first violation that those records show, or None; the first record has position `seq`."""
-        found = self._online.feed(self._columns(_events(new, seq)))
-        return next((each for each in found if each.anomaly in self._wanted), None)
+    def first(self, new: Sequence[Evidence], seq: int, *, is_last: bool) -> Violation | None:
+        """The first violation that those records show, or None; the first record has position `seq`.
 
-    def _before(self, subscriber: int | None, seq: int) -> Deliveries:
-        """The events before that journal position, of one subscriber or all."""
-        wanted = None if subscriber is None else self.subscribers[subscriber]
-        events = _events(_until(read_journal(self._journal), seq), 0)
-        return self._columns((place, event) for place, event in events if wanted in {None, event.subscriber})
+        A long stream is judged again only once it has grown by an eighth, or `is_last`: whenever that is, the first
+        violation is the same.
+        """
+        self._waiting += ((place, event) for place, event in enumerate(new, seq) if isinstance(event, StreamEvent))
+        if not self._waiting or (not is_last and len(self._waiting) * _GROWTH < self._judged - _SHORT):
+            return None
+        batch = self._columns(self._waiting)
+        self._judged += len(self._waiting)
+        self._waiting = []
+        return next(self._online.feed(batch), None)
 
     def _columns(self, events: Iterable[tuple[int, StreamEvent]]) -> Deliveries:
         rows = [self._cells(seq, event) for seq, event in events]
@@ -143,14 +148,3 @@ def forbidden(promises: Iterable[Promise]) -> frozenset[str]:
 def is_stopped(footer: Footer | None) -> bool:
     """True if the footer is of a run that was stopped at its first violation."""
     return footer is not None and footer.reason.startswith(STOPPED)
-
-
-def _events(records: Iterable[Evidence], seq: int) -> Iterator[tuple[int, StreamEvent]]:
-    return ((place, record) for place, record in enumerate(records, seq) if isinstance(record, StreamEvent))
-
-
-def _until(records: Iterable[Record], count: int) -> Iterator[Evidence]:
-    """The first `count` pieces of evidence."""
-    evidence = (record for record in records if not isinstance(record, Header | Footer))
-    for _, record in zip(range(count), evidence, strict=False):
-        yield record

@@ -19,7 +19,6 @@ from types import ModuleType
 from typing import Any
 
 from checkers.words import models
-from checkers.words.anomalies import NAMES
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError, SeamarkError, known
 from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
@@ -204,6 +203,8 @@ def _problems(cluster: Cluster) -> Iterator[str]:
         yield "it needs at least one node and one workload"
     if len({node.id for node in cluster.nodes}) < len(cluster.nodes):
         yield "two of its nodes have the same name"
+    from checkers.catalogue import NAMES  # noqa: PLC0415  A node's process needs no rules, and no numpy.
+
     for promise in cluster.promises:
         for name in promise.forbids:
             yield from _unknown(name, (*NAMES, *models.MODELS, *models.ALIASES), f"what {promise.id} forbids")

@@ -19,7 +19,7 @@ import msgspec
 
 from checkers.engine.datasets import LocalEngine
 from checkers.state.cuts import CHECKER as CUTS
-from checkers.streams.sentences import CHECKER as STREAMS
+from checkers.streams.findings import CHECKER as STREAMS
 from checkers.watermarks.check import LOCKED as WATERMARKS_LOCKED
 from checkers.watermarks.second_opinion import CHECKER as OPINIONS
 from checkers.watermarks.sentences import CHECKER as WATERMARKS

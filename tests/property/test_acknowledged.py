@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import assume, given, settings
 
-from checkers.streams.rules.sessions.acknowledged import lost_acknowledged
+from checkers.streams.acknowledged import lost_acknowledged
 from harness.core.columns import CHECKPOINT, NEVER, OPEN, WATERMARK
 from harness.core.draw import Draw
 from harness.core.promises import StreamContract

@@ -7,12 +7,13 @@ import numpy as np
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from checkers.columns.table import take
 from checkers.history.streams import NO_WRITES
-from checkers.streams.online import ONLINE, Online, Violation, torn_in, zombies_in
-from checkers.streams.online_state import taken
-from checkers.streams.rules.events.duplicate_event import duplicate_events
+from checkers.streams.online import ONLINE, Online, Violation, breaches
+from checkers.streams.rules.events.duplicate_event import repetitions
 from checkers.streams.rules.events.order_inversion import order_inversions
-from checkers.streams.rules.watermarks.late_event import late_events, regressions
+from checkers.streams.rules.watermarks.late_event import late_events
+from checkers.streams.rules.watermarks.watermark_regress import regressions
 from checkers.streams.view import defect, stream_view
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries
 from harness.core.promises import StreamContract
@@ -51,19 +52,15 @@ def of(deliveries: Deliveries, subscriber: int | None) -> Deliveries:
     """The events of that subscriber, or of all."""
     if subscriber is None:
         return deliveries
-    return taken(deliveries, np.flatnonzero(deliveries.subscriber == subscriber))
+    return take(deliveries, deliveries.subscriber == subscriber)
 
 
 def in_batches(deliveries: Deliveries, contract: StreamContract, cuts: list[int]) -> list[Violation]:
     """What the online check tells of the stream, cut there."""
-
-    def recall(who: int | None, seq: int) -> Deliveries:
-        return of(taken(deliveries, np.flatnonzero(deliveries.seq < seq)), who)
-
-    online = Online(contract, recall)
+    online = Online(contract)
     found: list[Violation] = []
     for batch in np.split(np.arange(len(deliveries.kind)), sorted(cuts)):
-        found += online.feed(taken(deliveries, batch))
+        found += online.feed(take(deliveries, batch))
     return found
 
 
@@ -80,13 +77,13 @@ def whole(deliveries: Deliveries, contract: StreamContract) -> Counter[Found]:
             "late-event-boundary": boundary.row,
             "watermark-regress": regressions(view).watermark,
             "order-inversion": order_inversions(view).watermark,
-            "duplicate-event": duplicate_events(view).watermark,
+            "duplicate-event": repetitions(view).watermark,
         }
         result.update((name, int(log.seq[row])) for name, rows in shown.items() for row in rows)
-        for name, breaches_in in (("torn-unit", torn_in), ("zombie", zombies_in)):
-            for breach in breaches_in(log, contract):
+        for name in ("torn-unit", "zombie"):
+            for breach in set(breaches(log, contract, (name,))):
                 counts = (
-                    n for n in range(len(log.kind) + 1) if breach in breaches_in(taken(log, np.arange(n)), contract)
+                    n for n in range(len(log.kind) + 1) if breach in breaches(take(log, slice(n)), contract, (name,))
                 )
                 result[name, int(log.seq[next(counts) - 1])] += 1
     return result

@@ -19,7 +19,7 @@ from tests.property.test_watermark_graph import broken as damaged_world
 from tests.property.test_watermark_graph import observed, spoiled
 from tests.stream_language import Event, Write, deliveries_of, source_of
 from tests.stream_sources import KINDS
-from tests.unit.checkers.stream_cases import LOG
+from tests.unit.checkers.stream_cases import LOG, in_blocks_of, views
 
 MANY = settings(deadline=None, max_examples=count(40))
 SPOILERS: tuple[Callable[[int, list[Event]], list[Event]], ...] = (
@@ -35,14 +35,16 @@ def assert_alike(log: list[Event], source: list[Write], contract: StreamContract
     deliveries, writes = deliveries_of(log), source_of(source)
     whole = judged(LOG, deliveries, writes, contract)
     for block_rows in BLOCK_ROWS:
-        parts = judged(LOG, deliveries, writes, contract, threads=2, block_rows=block_rows)
+        with in_blocks_of(block_rows):
+            parts = judged(LOG, deliveries, writes, contract, threads=2)
         assert parts.examples == whole.examples
         assert (parts.witnesses, parts.facts, parts.source) == (whole.witnesses, whole.facts, whole.source)
         assert parts.defect == whole.defect
-        assert (parts.views is None) == (whole.views is None)
-        if parts.views is not None and whole.views is not None:
-            for name in parts.views.__slots__:
-                np.testing.assert_array_equal(getattr(parts.views, name), getattr(whole.views, name))
+        assert parts.summaries.keys() == whole.summaries.keys()
+        for one, other in zip(views(parts), views(whole), strict=True):
+            for name in one.__slots__:
+                for column in getattr(one, name).__slots__:
+                    np.testing.assert_array_equal(*(getattr(getattr(each, name), column) for each in (one, other)))
     return whole
 
 

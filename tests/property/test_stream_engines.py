@@ -12,8 +12,7 @@ from checkers.engine.protocol import Context
 from checkers.engine.spark import SparkEngine
 from checkers.history.streams import StreamLog
 from checkers.streams.check import check
-from checkers.streams.rules.logs.split_view import splits
-from checkers.streams.task import SPLIT, judged
+from checkers.streams.task import judged
 from harness.core.columns import FAIL, KINDS, NEVER, OK
 from harness.core.promises import StreamContract
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
@@ -23,7 +22,7 @@ from tests.property.test_stream_logs import spoiled as logs_spoiled
 from tests.property.test_stream_sessions import spoiled as snapshots_spoiled
 from tests.stream_generator import damaged
 from tests.stream_language import Event, Write, deliveries_of, source_of
-from tests.unit.checkers.stream_cases import EPOCHS
+from tests.unit.checkers.stream_cases import EPOCHS, anomalies_of
 from tests.unit.checkers.stream_cases import contract as case_contract
 
 ENOUGH = count(3)  # Comparisons for each scope of watermarks.
@@ -158,5 +157,4 @@ def likely(seed: int, contract: StreamContract) -> frozenset[str]:
     if not log:
         return frozenset()
     outcome = judged(StreamLog("", (), ("s0", "s1"), ()), deliveries_of(log), source_of(source), contract)
-    found = {example.anomaly for example in outcome.examples}
-    return frozenset(found | ({SPLIT} if outcome.views and splits([outcome.views])[0] else set())) & NEW
+    return frozenset(anomalies_of(outcome)) & NEW

@@ -7,7 +7,8 @@ from msgspec import structs
 
 from checkers.streams.rules.events.duplicate_event import confirmed_again, duplicate_events, repetitions
 from checkers.streams.rules.events.order_inversion import order_inversions
-from checkers.streams.rules.events.wrong_value import phantom_events, wrong_values
+from checkers.streams.rules.events.phantom_event import phantom_events
+from checkers.streams.rules.events.wrong_value import wrong_values
 from checkers.streams.view import defect
 from harness.core.columns import NEVER, OPEN
 from harness.core.draw import Draw

@@ -7,13 +7,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.history.around import Issued
+from checkers.history.around import Around, Issued
+from checkers.streams.catalogue import RULES
 from checkers.streams.rules.logs.real_time_order import Placed, real_time_order
 from checkers.streams.rules.logs.rewritten_offset import rewritten_offsets
 from checkers.streams.rules.logs.zombie import zombie_events
 from checkers.streams.rules.watermarks.watermark_above_partitions import watermarks_above_partitions
 from checkers.streams.rules.watermarks.watermark_from_future import watermarks_from_future
-from checkers.streams.task import RULES, judged
+from checkers.streams.task import judged
 from harness.core.columns import INFO, NEVER, ROW, WATERMARK
 from harness.core.promises import StreamContract
 from tests.amount import count
@@ -22,7 +23,7 @@ from tests.oracles.streams import Oracle
 from tests.property.test_streams import SEEDS, broken, contracts, view_of
 from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, Write, deliveries_of, source_of
-from tests.unit.checkers.stream_cases import LOG
+from tests.unit.checkers.stream_cases import LOG, beside, in_blocks_of
 
 MANY = settings(deadline=None, max_examples=count(120))
 SECOND = 1_000_000_000
@@ -56,13 +57,13 @@ def test_watermarks_from_the_future_are_those_of_the_oracle(
     contract = msgspec.structs.replace(contract, **changes)
     log, source = broken(seed, contract, spoiled)
     readers = source[-1:] if has_readers else []  # Let the last one be told as an operation that wrote nothing.
-    around = Issued(
+    readers_of = Issued(
         invoke_seq=np.array([w.invoke_seq for w in readers], np.int64),
         complete_seq=np.array([NEVER if w.outcome == INFO else w.complete_seq for w in readers], np.int64),
         position=np.array([w.position for w in readers], np.int64),
     )
     view = view_of(log, source[: len(source) - len(readers)], contract)
-    ruling = watermarks_from_future(view, around)
+    ruling = watermarks_from_future(beside(view, Around(readers=readers_of)))
     assert (set(ruling.watermark.tolist()), ruling.witnesses) == stream_logs.from_future(Oracle(log, source, contract))
     for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True):
         shown = source[write] if write >= 0 else None
@@ -111,7 +112,8 @@ def test_positions_against_real_time_are_those_of_the_oracle(seed: int, contract
     contract = msgspec.structs.replace(contract, realtime="follows", is_position_global=True)
     _, source = broken(seed, contract, spoiled)
     found = real_time_order(placed_of(source), contract)
-    assert real_time_order(placed_of(source), contract, block_rows=1 + seed % 5) == found
+    with in_blocks_of(1 + seed % 5):
+        assert real_time_order(placed_of(source), contract) == found
     is_sole = contract.is_position_unique and contract.atomic_unit == "transaction"
     expected = stream_logs.reversals(source, is_sole=is_sole)
     assert (found.first.count if found.first else 0) == len(expected)

@@ -7,12 +7,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from checkers.history.around import NOTHING_AROUND
+from checkers.streams.catalogue import RULES
 from checkers.streams.rules.sessions.event_after_end import events_after_end
 from checkers.streams.rules.sessions.hand_over_hole import hand_over_holes
 from checkers.streams.rules.sessions.lost_tail import lost_tails
 from checkers.streams.rules.sessions.resume_hole import holes
-from checkers.streams.rules.watermarks.missing_event import missing_events
-from checkers.streams.task import RULES, judged
+from checkers.streams.task import judged
 from harness.core.columns import BACKFILL, ROW
 from harness.core.promises import StreamContract
 from tests.amount import count
@@ -21,7 +21,7 @@ from tests.oracles.streams import Oracle
 from tests.property.test_streams import SEEDS, broken, contracts, view_of
 from tests.stream_generator import correct, damaged
 from tests.stream_language import Event, deliveries_of, source_of
-from tests.unit.checkers.stream_cases import LOG
+from tests.unit.checkers.stream_cases import LOG, beside
 
 MANY = settings(deadline=None, max_examples=count(120))
 
@@ -51,7 +51,7 @@ def spoiled(seed: int, log: list[Event]) -> list[Event]:
 def test_holes_behind_a_start_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
     stream = broken(seed, contract, spoiled)
     view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
-    found = holes(view, missing_events(view))
+    found = holes(view)
     told = {
         (oracle.session(oracle.log[mark]), oracle.source[write]): (mark, row)
         for part in (found.resumes, found.backfills)
@@ -68,7 +68,7 @@ def test_holes_behind_a_start_are_those_of_the_oracle(seed: int, contract: Strea
 def test_faults_of_snapshots_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
     stream = broken(seed, contract, spoiled)
     view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
-    ruling = hand_over_holes(view, holes(view, missing_events(view)))
+    ruling = hand_over_holes(view)
     expected = stream_sessions.hand_over(oracle)
     keys = [
         oracle.source[write].key if write >= 0 else oracle.log[mark].key
@@ -86,7 +86,7 @@ def test_lost_tails_are_those_of_the_oracle(seed: int, contract: StreamContract,
     stream = broken(seed, contract, spoiled)
     view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
     around = replace(NOTHING_AROUND, settled_seq=settled, healed_seq=healed)
-    ruling = lost_tails(view, missing_events(view), around)
+    ruling = lost_tails(beside(view, around))
     told = {
         (oracle.log[mark].subscriber, oracle.source[write])
         for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)

@@ -4,7 +4,8 @@ import msgspec
 from hypothesis import assume, example, given, settings
 
 from checkers.streams.rules.events.divergent_duplicate import divergent_duplicates
-from checkers.streams.rules.sessions.outside_filter import moved_keys, outside_events
+from checkers.streams.rules.sessions.moved_key import moved_keys
+from checkers.streams.rules.sessions.outside_filter import outside_events
 from checkers.streams.view import defect
 from harness.core.promises import StreamContract
 from tests.amount import count

@@ -5,26 +5,10 @@ from collections import Counter
 from hypothesis import assume, given
 
 from checkers.history.streams import StreamLog
-from checkers.streams.rules.logs.split_view import splits, views_of
-from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.rules.logs.split_view import SPLIT_VIEW, splits, views_of
 from checkers.streams.rules.watermarks.silent_gap import silent_gaps
 from checkers.streams.rules.watermarks.state_mismatch import state_mismatches
-from checkers.streams.task import (
-    BOUNDARY,
-    DUPLICATE,
-    INVERTED,
-    LATE,
-    MISMATCH,
-    MISSING,
-    OUTSIDE,
-    PHANTOM,
-    REGRESS,
-    SILENT,
-    SPLIT,
-    TORN,
-    WRONG,
-    judged,
-)
+from checkers.streams.task import judged
 from checkers.streams.view import defect
 from harness.core.promises import StreamContract
 from tests.amount import FIRST_SEED, count
@@ -33,7 +17,7 @@ from tests.oracles.streams import Oracle
 from tests.property.test_streams import MANY, SEEDS, contracts, view_of
 from tests.stream_generator import correct, damaged
 from tests.stream_language import deliveries_of, source_of
-from tests.unit.checkers.stream_cases import EPOCHS
+from tests.unit.checkers.stream_cases import EPOCHS, WATERMARK_RULES, views
 from tests.unit.checkers.stream_cases import contract as case_contract
 
 COUNT = count(500)
@@ -56,7 +40,7 @@ def test_silent_gaps_are_those_of_the_oracle(seed: int, contract: StreamContract
     stream = damaged(seed, contract)
     assume(defect(deliveries_of(stream[0]), contract) is None)
     view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
-    ruling = silent_gaps(view, missing_events(view))
+    ruling = silent_gaps(view)
     found = {
         (oracle.session(oracle.log[mark]), oracle.source[write].position): mark
         for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
@@ -99,7 +83,7 @@ def test_sessions_of_logs_apart_differ_as_those_of_one_log(seed: int, contract: 
 def test_a_correct_stream_agrees_with_itself_and_its_source(seed: int, contract: StreamContract) -> None:
     view = view_of(*correct(seed, contract), contract)
     assert splits([views_of(view)])[0] == []
-    rulings = (silent_gaps(view, missing_events(view)), state_mismatches(view))
+    rulings = (silent_gaps(view), state_mismatches(view))
     assert [ruling.watermark.tolist() for ruling in rulings] == [[], []]
 
 
@@ -113,11 +97,11 @@ def test_rules_of_every_stream_are_broken_and_witnessed_by_some_damage() -> None
             outcome = judged(StreamLog("", names, names, ()), deliveries_of(log), source_of(source), contract)
             broken.update({example.anomaly for example in outcome.examples})
             witnessed.update(name for name, count in outcome.witnesses.items() if count)
-            found, count = splits([outcome.views] if outcome.views is not None else [])
-            broken[SPLIT] += bool(found)
-            witnessed[SPLIT] += bool(count)
+            found, count = splits(views(outcome))
+            broken[SPLIT_VIEW.name] += bool(found)
+            witnessed[SPLIT_VIEW.name] += bool(count)
     # The rules about shapes, sessions and logs have files of their own.
-    watermarks = (LATE, BOUNDARY, REGRESS, MISSING, TORN)
-    others = (*watermarks, INVERTED, DUPLICATE, PHANTOM, WRONG, SILENT, MISMATCH, SPLIT, OUTSIDE)
+    events = ("order-inversion", "duplicate-event", "phantom-event", "wrong-value")
+    others = (*WATERMARK_RULES, *events, "silent-gap", "state-mismatch", "split-view", "outside-filter")
     assert [name for name in others if broken[name] < 3] == []
     assert [name for name in others if witnessed[name] < 20] == []

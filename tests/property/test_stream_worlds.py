@@ -10,7 +10,6 @@ from functools import lru_cache
 import pytest
 
 from checkers.history.streams import StreamLog, merged, placed, placement
-from checkers.streams.rules.logs.split_view import splits
 from checkers.streams.task import judged
 from harness.core.columns import BACKFILL, CLOSE, GAP, INFO, NEVER, OPEN, ROW, WATERMARK
 from tests.amount import FIRST_SEED, count
@@ -20,6 +19,7 @@ from tests.oracles.watermark_source import Using, World
 from tests.stream_sources import KINDS
 from tests.stream_spoilers import SPOILERS, Spoiled, columns_of, journal
 from tests.stream_worlds import world
+from tests.unit.checkers.stream_cases import anomalies_of
 
 COUNT = count(40)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
@@ -74,8 +74,7 @@ def accused(one: World) -> set[str]:
     writes = placed(told, merged([placement(deliveries, told)]))
     outcome = judged(StreamLog("", ("s1", "s2"), ("s0", "s1", "s2"), ()), deliveries, writes, one.contract)
     assert outcome.defect is None
-    assert outcome.views is not None
-    return {example.anomaly for example in outcome.examples} | ({"split-view"} if splits([outcome.views])[0] else set())
+    return anomalies_of(outcome)
 
 
 @pytest.mark.parametrize("kind", KINDS)

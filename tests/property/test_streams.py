@@ -5,8 +5,10 @@ from collections.abc import Callable
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from checkers.streams.rules.watermarks.late_event import late_events, regressions
-from checkers.streams.rules.watermarks.missing_event import missing_events, torn_units
+from checkers.streams.rules.watermarks.late_event import late_events
+from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.rules.watermarks.torn_unit import torn_units
+from checkers.streams.rules.watermarks.watermark_regress import regressions
 from checkers.streams.view import StreamView, defect, stream_view
 from harness.core.promises import StreamContract
 from tests.amount import count

@@ -16,9 +16,10 @@ from checkers.history.names import number
 from checkers.history.registers import Order
 from checkers.history.streams import StreamLog, merged, placed, placement
 from checkers.streams import check as streams
-from checkers.streams.rules.logs.split_view import rows_at, splits
-from checkers.streams.sentences import finding
-from checkers.streams.task import SPLIT, TORN, judged
+from checkers.streams.check import finding
+from checkers.streams.rules.logs.split_view import SPLIT_VIEW, rows_at, splits
+from checkers.streams.rules.watermarks.torn_unit import TORN_UNIT
+from checkers.streams.task import judged
 from checkers.streams.view import stream_view
 from checkers.watermarks.check import Options, check_source
 from checkers.watermarks.cycles.steps import NAMES
@@ -34,6 +35,7 @@ from tests.oracles.watermark_source import World
 from tests.stream_sources import KINDS
 from tests.stream_spoilers import SPOILERS, columns_of, journal
 from tests.stream_worlds import world
+from tests.unit.checkers.stream_cases import views
 
 COUNT = count(2)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
@@ -56,14 +58,13 @@ def asked(one: World) -> Iterator[tuple[Finding, str]]:
     writes = placed(told, merged([placement(deliveries, told)]))
     outcome = judged(StreamLog("", ("s1", "s2"), ("s0", "s1", "s2"), ()), deliveries, writes, one.contract)
     definition = Definition(deliveries, writes, one.contract)
-    for torn in (finding(example, number) for example in outcome.examples if example.anomaly == TORN):
+    for torn in (finding(example, number) for example in outcome.examples if example.anomaly == TORN_UNIT.name):
         yield torn, definition.torn(torn)
-    assert outcome.views is not None
     view = stream_view(deliveries, writes, one.contract)
-    for split in splits([outcome.views])[0]:
+    for split in splits(views(outcome))[0]:
         rows = [row for each in rows_at(view, (split.one, split.other)).values() for row in each.tolist()]
         events = tuple(int(deliveries.seq[row]) for row in sorted(rows))
-        apart = Finding(fingerprint="", anomaly=SPLIT, checker="", sentence="", events=events)
+        apart = Finding(fingerprint="", anomaly=SPLIT_VIEW.name, checker="", sentence="", events=events)
         yield apart, definition.split(apart)
 
 
@@ -88,9 +89,9 @@ def test_most_of_what_is_torn_had_to_be_seen() -> None:
         for _, one in worlds(kind, seed)
         for told, reason in asked(one)
     )
-    assert met[TORN, True] > met[TORN, False] > 0
-    assert met[SPLIT, True] > 0
-    assert met[SPLIT, False] > 0
+    assert met[TORN_UNIT.name, True] > met[TORN_UNIT.name, False] > 0
+    assert met[SPLIT_VIEW.name, True] > 0
+    assert met[SPLIT_VIEW.name, False] > 0
 
 
 @pytest.mark.parametrize("kind", ("locks", "epochs", "keys") if COUNT < MANY else KINDS)

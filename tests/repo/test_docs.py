@@ -14,7 +14,7 @@ import msgspec
 import pytest
 import typer.main
 
-from checkers.words.anomalies import NAMES
+from checkers.catalogue import NAMES
 from harness.cli.main import app
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT
 from harness.cli.texts.promises_page import promises_page

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.words.anomalies import NAMES
+from checkers.catalogue import NAMES
 from clusters.ndb import planted as ndb
 from clusters.postgres import planted as postgres
 from clusters.tutorial import planted as tutorial

@@ -6,10 +6,13 @@ from typing import Final
 
 import msgspec
 
+from checkers.catalogue import NAMES
 from checkers.engine.protocol import When
+from checkers.streams.catalogue import RULES
+from checkers.streams.rule import Need, Rule
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
-from checkers.words.anomalies import NAMES, TRANSACTIONAL
+from checkers.words.anomalies import TRANSACTIONAL
 from checkers.words.compose import Thresholds
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT, Words
 from harness.core.machine import Settings
@@ -21,6 +24,7 @@ from harness.report.markdown import code, table
 from harness.report.screen import visible
 
 MODELS_HEADING: Final = "Consistency models"
+RULES_HEADING: Final = "What the rules of streams look for"
 _SECOND: Final = 1_000_000_000
 _MARKUP: Final = re.compile(r"([|<*`])")
 _OUR_README: Final = re.compile(r"clusters/\w+/README\.md")
@@ -32,7 +36,7 @@ def promises_page(clusters: Sequence[Cluster]) -> str:
     for cluster in clusters:
         lines += _cluster(cluster)
     promises = [promise for cluster in clusters for promise in cluster.promises]
-    lines += [*_models(promises), *_contract_fields(), *_bound_fields()]
+    lines += [*_models(promises), *_contract_fields(), *_bound_fields(), *_stream_rules()]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -62,7 +66,7 @@ def _contents(clusters: Iterable[Cluster]) -> list[str]:
         f"- [{cluster.name}](#{cluster.name}): {len(cluster.promises)} promises, {len(cluster.bugs)} planted bugs"
         for cluster in clusters
     ]
-    others = (MODELS_HEADING, "What a stream contract means", "What bounds mean")
+    others = (MODELS_HEADING, "What a stream contract means", "What bounds mean", RULES_HEADING)
     return [*lines, *(f"- [{each}](#{each.lower().replace(' ', '-')})" for each in others), ""]
 
 
@@ -166,6 +170,20 @@ def _field(name: str, words: Words) -> tuple[str, str, str]:
 def _bound_fields() -> Iterator[str]:
     yield from ("## What bounds mean", "", "A bound that a cluster does not give is not promised.", "")
     yield from table(("bound", "meaning"), ((code(name), _prose(words.about)) for name, words in BOUNDS.items()))
+
+
+def _stream_rules() -> Iterator[str]:
+    yield from (f"## {RULES_HEADING}", "")
+    yield from ("A witness is a chance to see the anomaly; without what a rule needs, it is not exercised.", "")
+    yield from table(
+        ("rule", "anomaly", "meaning", "a witness is", "needs"),
+        map(_stream_rule, sorted(RULES.values(), key=lambda rule: rule.id)),
+    )
+
+
+def _stream_rule(rule: Rule) -> tuple[str, ...]:
+    needs = ", ".join(need.value for need in Need if need in rule.needs)
+    return rule.id, code(rule.name), _prose(rule.meaning), _prose(rule.witness), needs or "the events alone"
 
 
 def _ruled_out(model: str) -> tuple[str, ...]:

@@ -1,12 +1,18 @@
 """What the stream rules say about a log in the small language."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest import mock
 
 import msgspec
 
+from checkers.columns import blocks
+from checkers.history.around import Around
 from checkers.history.streams import StreamLog, merged, placed, placement
-from checkers.streams.rules.logs.split_view import splits
-from checkers.streams.task import BOUNDARY, LATE, MISSING, REGRESS, RULES, SPLIT, TORN, Outcome, judged
+from checkers.streams.catalogue import RULES
+from checkers.streams.rules.logs.split_view import SPLIT_VIEW, Views, splits
+from checkers.streams.task import Outcome, judged
 from checkers.streams.view import Ruling, StreamView, stream_view
 from harness.core.promises import StreamContract
 from tests.stream_language import deliveries_of, events, source_of, writes
@@ -25,7 +31,7 @@ EPOCHS: dict[
     "has_gap_marker": True,
 }
 LOG = StreamLog("", (), tuple(f"s{n}" for n in range(9)), ())
-WATERMARK_RULES = (LATE, BOUNDARY, REGRESS, MISSING, TORN)
+WATERMARK_RULES = ("late-event", "late-event-boundary", "watermark-regress", "missing-event", "torn-unit")
 TRANSACTIONS = "ok@1 x=1; ok@2 x=2 y=3; ok@3 y=4"
 WHOLE = "open@0 x=1@1 x=2@2.0 y=3@2.1 y=4@3"
 
@@ -39,6 +45,18 @@ def view(log: str, source: str = "", **changes: object) -> StreamView:
     """The view of a log beside its source, which deliveries help to place."""
     deliveries, written = deliveries_of(events(log)), source_of(writes(source))
     return stream_view(deliveries, placed(written, merged([placement(deliveries, written)])), contract(**changes))
+
+
+def beside(of: StreamView, around: Around) -> StreamView:
+    """The same view, of a log in those surroundings."""
+    return replace(of, log=replace(of.log, around=around))
+
+
+@contextmanager
+def in_blocks_of(rows: int) -> Iterator[None]:
+    """Inside, long logs are judged in blocks of so many rows."""
+    with mock.patch.object(blocks, "BLOCK_ROWS", rows):
+        yield
 
 
 def outcome(log: str, source: str = "", **changes: object) -> Outcome:
@@ -58,10 +76,19 @@ def accused(log: str, source: str = "", **changes: object) -> list[str]:
     """All anomalies of a log, in the order of the rules."""
     result = outcome(log, source, **changes)
     assert result.defect is None, result.defect
-    assert result.views is not None
-    anomalies = {example.anomaly for example in result.examples}
-    anomalies |= {SPLIT} if splits([result.views])[0] else set()
+    anomalies = anomalies_of(result)
     return [name for name in RULES if name in anomalies]
+
+
+def anomalies_of(result: Outcome) -> set[str]:
+    """The anomalies of an only log."""
+    found = {example.anomaly for example in result.examples}
+    return found | ({SPLIT_VIEW.name} if splits(views(result))[0] else set())
+
+
+def views(result: Outcome) -> list[Views]:
+    """What the sessions of a log saw; none if it could not be judged."""
+    return [each for each in result.summaries.values() if isinstance(each, Views)]
 
 
 def words(log: str, rows: Sequence[int]) -> list[str]:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.history.around import NOTHING_AROUND, read_around
-from checkers.history.streams import merged, placed, read_deliveries, read_writes, stream_logs, told_by
+from checkers.history.streams import merged, placed, placement_by, read_deliveries, read_writes, stream_logs
 from checkers.history.version_ranks import read_ranked, reading
 from harness.core.columns import NEVER, Deliveries, SourceWrites
 from harness.core.errors import HistoryError
@@ -72,7 +72,7 @@ def regrouped(folder: Path, ops_a_group: int) -> None:
 def test_row_groups_read_side_by_side_are_the_whole(tmp_path: Path, ops_a_group: int, threads: int) -> None:
     folder = history(tmp_path / "history")
     log = stream_logs(folder, contract())[0]
-    known = merged([told_by(log, folder)])
+    known = merged([placement_by(log, folder)])
     writes = read_ranked(folder, placed(read_writes(folder), known))
     assert writes.version.tolist() == [0, 0, 1, NEVER]
     assert writes.position.tolist() == [1, 1, 2, 3]
@@ -90,7 +90,7 @@ def test_the_only_log_tells_of_which_partition_keys_are_though_no_position_is_as
         records.append(StreamEvent(100 + number, "s1", 1, number, "row", key=key, value=1, position=1, span=span))
     write_history(records, tmp_path / "history")
     log = stream_logs(tmp_path / "history", contract())[0]
-    for told in (merged([told_by(log, tmp_path / "history")]), None):
+    for told in (merged([placement_by(log, tmp_path / "history")]), None):
         with reading(log, tmp_path / "history", told) as found:
             assert found.writes.span.tolist() == [0, 1]
 
@@ -102,7 +102,7 @@ def columns_of(table: Deliveries | SourceWrites) -> dict[str, list[int]]:
 def test_readers_are_the_operations_that_wrote_nothing_and_an_unclear_one_has_no_end(tmp_path: Path) -> None:
     folder = history(tmp_path / "history")
     log = stream_logs(folder, contract())[0]
-    with reading(log, folder, told_by(log, folder)) as found:
+    with reading(log, folder, placement_by(log, folder)) as found:
         readers = found.readers
     assert readers.position.tolist() == [5, NEVER]
     assert readers.invoke_seq.tolist() == [2, 8]
@@ -116,9 +116,9 @@ def test_readers_are_the_operations_that_wrote_nothing_and_an_unclear_one_has_no
 def test_operations_that_wrote_nothing_do_not_count_where_they_are_given_no_positions(tmp_path: Path) -> None:
     folder = history(tmp_path / "history", read_at=None)
     log = stream_logs(folder, contract())[0]
-    with reading(log, folder, told_by(log, folder)) as found:
+    with reading(log, folder, placement_by(log, folder)) as found:
         assert found.readers is NOTHING_AROUND.readers
-    with reading(log, folder, told_by(log, folder), has_times=False) as found:
+    with reading(log, folder, placement_by(log, folder), has_times=False) as found:
         assert found.readers is NOTHING_AROUND.readers
 
 
@@ -126,7 +126,7 @@ def test_operations_that_wrote_nothing_do_not_count_where_they_are_given_no_posi
 def test_a_flipped_bit_in_any_file_is_damage(tmp_path: Path, name: str, column: str) -> None:
     folder = history(tmp_path / "history")
     log = stream_logs(folder, contract())[0]
-    known = told_by(log, folder)
+    known = placement_by(log, folder)
     flip_bit(folder / f"{name}.parquet", column)
     with pytest.raises(HistoryError, match="cannot be read"), reading(log, folder, known) as found:
         found.deliveries()

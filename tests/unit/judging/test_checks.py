@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 import checkers
+from checkers.catalogue import NAMES
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.protocol import Context
 from checkers.transactions.check import LOCKED
 from checkers.words import models
-from checkers.words.anomalies import NAMES
 from harness.cli.texts import promises_page
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Evidence, Outcome

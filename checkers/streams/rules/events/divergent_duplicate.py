@@ -1,10 +1,16 @@
-"""S04: two events that are the same have the same value."""
+"""S04 divergent-duplicate: two events that are the same have the same value."""
+
+from typing import Final
 
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes
 from checkers.columns.runs import distinct
+from checkers.history.names import Name
 from checkers.history.units import is_final_only
+from checkers.streams.examples import Example
+from checkers.streams.findings import after, both, shown
+from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, ROW, Bools, Int64s
 
@@ -28,10 +34,9 @@ def divergent_duplicates(view: StreamView) -> Ruling:
     differs = np.flatnonzero(is_later & (d.value[earliest] != d.value[rows]))
     is_claimed_apart = _are_two_writes(view, rows[differs], earliest[differs])
     broken = differs[~is_claimed_apart]
-    return Ruling(
-        watermark=rows[broken],
-        row=earliest[broken],
-        write=np.full(len(broken), -1, np.int64),
+    return Ruling.of_events(
+        rows[broken],
+        earliest[broken],
         witnesses=len(distinct(identity[is_later])),
         legal=len(differs) - len(broken),
     )
@@ -42,3 +47,19 @@ def _are_two_writes(view: StreamView, rows: Int64s, others: Int64s) -> Bools:
     one, other = view.match[rows], view.match[others]
     result: Bools = (one >= 0) & (other >= 0) & (one != other)
     return result
+
+
+def _sentence(example: Example, name: Name) -> str:
+    mark, event = both(example)
+    when = f"{after(event, mark)} after {name(event.value)} had come as the same event"
+    return f"{shown(mark, name)} at position {mark.position} reached {example.subscriber} {when}."
+
+
+DIVERGENT_DUPLICATE: Final = Rule(
+    name="divergent-duplicate",
+    id="S04",
+    rank=130,
+    meaning="An event came twice, with two values.",
+    witness="an event that came twice with a value",
+    scope=OfLog(divergent_duplicates, _sentence),
+)

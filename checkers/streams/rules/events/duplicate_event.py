@@ -1,17 +1,22 @@
-"""S03: an event comes once if the stream promises that, and never again once the source knows that it was kept."""
+"""S03 duplicate-event: an event comes once if that is promised, and never again once it is known to be kept."""
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
-from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.blocks import pieces
 from checkers.columns.index import GroupIndex, codes, is_kind, max_so_far
+from checkers.history.names import Name
 from checkers.streams.coverage import Coverage
+from checkers.streams.examples import Example
+from checkers.streams.findings import after, both, shown
+from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import CHECKPOINT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 
-def duplicate_events(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
+def duplicate_events(view: StreamView) -> Ruling:
     """Rows that came before, by identity and value, although `delivery` and `replay` do not allow that.
 
     At least once: a session repeats nothing, unless `replay` is session, and a later one only what was not confirmed
@@ -27,35 +32,33 @@ def duplicate_events(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Rulin
     is_joint = contract.delivery != "at-least-once" and contract.wm_scope != "session"
     group = d.subscriber if is_joint else view.session
 
-    rows, last, once = _repeated_rows(view), _last_heard(view, group, block_rows), 0
+    rows, last, once = _repeated_rows(view), _last_heard(view, group), 0
     goes_on = rows < last[group[rows]]
-    for piece in pieces(len(d.kind), block_rows):
+    for piece in pieces(len(d.kind)):
         alone = np.flatnonzero((d.kind[piece] == ROW) & ~view.is_phantom[piece] & ~view.is_repeated[piece])
         once += int(np.count_nonzero(alone + piece.start < last[group[piece][alone]]))
 
     own = _previous(codes(view.session[rows], view.identity[rows], d.value[rows]), rows)
     other = _previous(codes(group[rows], view.identity[rows], d.value[rows]), rows)
     repeated = np.flatnonzero(other >= 0)
-    is_broken = ~_is_asked(view, rows[repeated], own[repeated])
+    is_broken = ~_is_requested(view, rows[repeated], own[repeated])
     broken = repeated[is_broken]
-    return Ruling(
-        watermark=rows[broken],
-        row=np.where(own[broken] >= 0, own[broken], other[broken]),
-        write=np.full(len(broken), -1, np.int64),
+    return Ruling.of_events(
+        rows[broken],
+        np.where(own[broken] >= 0, own[broken], other[broken]),
         witnesses=once + int(np.count_nonzero(goes_on[other < 0])),
         legal=len(repeated) - len(broken),
     )
 
 
-def repetitions(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
+def repetitions(view: StreamView) -> Ruling:
     """All of S03: the violations of `duplicate_events` and `confirmed_again`, by time."""
-    found, more = duplicate_events(view, block_rows=block_rows), confirmed_again(view)
+    found, more = duplicate_events(view), confirmed_again(view)
     watermark = np.append(found.watermark, more.watermark)
     order = np.argsort(watermark, kind="stable")
-    return Ruling(
-        watermark=watermark[order],
-        row=np.append(found.row, more.row)[order],
-        write=np.append(found.write, more.write)[order],
+    return Ruling.of_events(
+        watermark[order],
+        np.append(found.row, more.row)[order],
         witnesses=found.witnesses + more.witnesses,
         legal=found.legal,
     )
@@ -77,7 +80,7 @@ def confirmed_again(view: StreamView) -> Ruling:
     opened = _since_open(view)
     again = np.flatnonzero((own < 0) & (other >= 0) & (opened[rows] >= 0))
     again = again[_is_confirmed(view, rows[again], opened[rows[again]])]
-    again = again[~_is_asked(view, rows[again], own[again])]
+    again = again[~_is_requested(view, rows[again], own[again])]
 
     last = _last_open(view, opened)[d.subscriber[rows]]
     first = np.flatnonzero((other < 0) & (rows < last))
@@ -124,18 +127,18 @@ def _last_open(view: StreamView, opened: Int64s) -> Int64s:
     return result
 
 
-def _is_asked(view: StreamView, rows: Int64s, previous: Int64s) -> Bools:
+def _is_requested(view: StreamView, rows: Int64s, previous: Int64s) -> Bools:
     """True for rows below whose position their session opened, since its row `previous` (-1: none).
 
     A gap cancels nothing that was requested, nor does the end of one partition for a row that names none.
     """
     d = view.deliveries
     without_gaps = replace(d, kind=np.where(d.kind == GAP, CHECKPOINT, d.kind).astype(np.int8))
-    asked = Coverage(without_gaps, view.session, np.zeros(len(d.kind), np.bool_), view.contract)
+    requested = Coverage(without_gaps, view.session, np.zeros(len(d.kind), np.bool_), view.contract)
     # For `Coverage`, a row without a partition may be in any of them, which would report uncertain violations.
     # So such rows get a partition here that no event names.
     span = np.where(d.span[rows] < 0, d.span.max(initial=0) + 1, d.span[rows])
-    covered = asked.at(view.session[rows], d.key[rows], span, rows)
+    covered = requested.at(view.session[rows], d.key[rows], span, rows)
     return covered.reaches(d.position[rows]) & (covered.since > previous)
 
 
@@ -149,11 +152,29 @@ def _repeated_rows(view: StreamView) -> Int64s:
     return np.flatnonzero((view.deliveries.kind == ROW) & view.is_repeated & ~view.is_phantom)
 
 
-def _last_heard(view: StreamView, group: Int64s, block_rows: int) -> Int64s:
+def _last_heard(view: StreamView, group: Int64s) -> Int64s:
     """The last row or watermark that each group received; -1 without one."""
     d = view.deliveries
     last = np.full(int(group.max(initial=-1)) + 1, -1, np.int64)
-    for piece in pieces(len(group), block_rows):
+    for piece in pieces(len(group)):
         heard = np.flatnonzero(is_kind(d.kind[piece], (ROW, WATERMARK)))
         last[group[piece][heard]] = heard + piece.start  # Ascending: the last one remains.
     return last
+
+
+def _sentence(example: Example, name: Name) -> str:
+    mark, event = both(example)
+    what = f"{shown(mark, name)} at position {mark.position}"
+    where = "" if mark.session == event.session else f" in session {mark.session}, having come in {event.session}"
+    return f"{what} reached {example.subscriber} again{where}, {after(event, mark)} after the delivery before."
+
+
+DUPLICATE_EVENT: Final = Rule(
+    name="duplicate-event",
+    id="S03",
+    rank=70,
+    meaning="An event came again where the stream promises that it does not.",
+    witness="a first delivery after which more events came",
+    is_online=True,
+    scope=OfLog(repetitions, _sentence),
+)

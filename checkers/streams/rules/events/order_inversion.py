@@ -1,18 +1,23 @@
-"""Rules about the order of arrival: S02, positions do not fall; S27, one key's events come in the source's order."""
+"""S02 order-inversion, with S27: S02, positions do not fall; S27, one key's events come in the source's order."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
-from checkers.columns.blocks import BLOCK_ROWS
+from checkers.columns.blocks import piece_from
 from checkers.columns.index import GroupIndex, codes, first_rows, max_so_far, segments
 from checkers.columns.runs import distinct, first_of_each, ordered
+from checkers.history.names import Name
+from checkers.streams.examples import Example
+from checkers.streams.findings import after, both, shown
+from checkers.streams.rule import OfLog, Rule, per_key
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, Int64s
 
 
-def order_inversions(view: StreamView, ties: Ruling | None = None, *, block_rows: int = BLOCK_ROWS) -> Ruling:
-    """S02 and S27: first deliveries in their session after one that they precede; `ties` may be known already.
+def order_inversions(view: StreamView) -> Ruling:
+    """S02 and S27: first deliveries in their session after one that they precede.
 
     S02: its position is below one before it, in one order scope (`order_key`). S27: at one position, where a key may
     have several events, it shows an older version than one before it, by the source's order of that key's versions, or
@@ -21,12 +26,10 @@ def order_inversions(view: StreamView, ties: Ruling | None = None, *, block_rows
     the session requested what follows. If a session may repeat what it had skipped (`versions`), an old position proves
     nothing. A witness is an event compared with one before it. O(n log n).
     """
-    ties = tied_inversions(view) if ties is None else ties
-    parts = list(_inverted_by_position(view, _compared(view), block_rows))
-    return _first([*parts, ties])
+    return _first([*_inverted_by_position(view, _compared(view)), tied_inversions(view)])
 
 
-def _inverted_by_position(view: StreamView, rows: Int64s, block_rows: int) -> Iterator[Ruling]:
+def _inverted_by_position(view: StreamView, rows: Int64s) -> Iterator[Ruling]:
     """S02 for those rows, block by block, each after the highest of each order scope so far."""
     d = view.deliveries
     opened = np.flatnonzero(d.kind == OPEN)
@@ -34,15 +37,16 @@ def _inverted_by_position(view: StreamView, rows: Int64s, block_rows: int) -> It
     highest, begin = rows[:0], 0
     while begin < len(rows):
         # At least as many rows as order scopes, so that the scopes do not cost more than the rows.
-        end = begin + max(block_rows, len(highest))
-        part = np.append(highest, rows[begin:end])
+        piece = piece_from(begin, len(rows), least=len(highest))
+        part = np.append(highest, rows[piece])
         session = view.session[part]
         scope = codes(session, openings.place(session, part, above=True), _order_scope(view, part))
         ruling, highest = _inverted(scope, d.position[part], part)
         yield ruling
-        begin = end
+        begin = piece.stop
 
 
+@per_key("row")
 def tied_inversions(view: StreamView) -> Ruling:
     """S27, for events of one key at one position: first by version, then by the place in one operation."""
     d, w, rows = view.deliveries, view.writes, _compared(view)
@@ -94,16 +98,37 @@ def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> tuple[Ruling, Int6
     raised = np.flatnonzero(is_raised)
     highest = rows[raised[np.searchsorted(raised, inverted) - 1]]
     ends = np.append(np.flatnonzero(is_first[raised]), len(raised))[1:] - 1
-    is_told = is_raised & ~is_first
-    is_told[inverted] = True
-    told = distinct(rows[is_told])  # Part by part this costs less than at the end.
-    return Ruling.of_events(rows[inverted], highest, witnesses=len(told), told=told), rows[raised[ends]]
+    is_witness = is_raised & ~is_first
+    is_witness[inverted] = True
+    witnesses = distinct(rows[is_witness])  # Part by part this costs less than at the end.
+    return Ruling.of_events(rows[inverted], highest, witnesses=len(witnesses), witness_rows=witnesses), rows[
+        raised[ends]
+    ]
 
 
 def _first(parts: list[Ruling]) -> Ruling:
     """Each violation once, by time, as the first part reports it; and all rows that were compared."""
     row, earlier = (np.concatenate([getattr(part, name) for part in parts]) for name in ("watermark", "row"))
-    told = distinct(np.concatenate([part.told for part in parts if part.told is not None]))
+    witnesses = distinct(np.concatenate([part.witness_rows for part in parts if part.witness_rows is not None]))
     chosen = first_rows(row)
     chosen = chosen[ordered(row[chosen])[0]]
-    return Ruling.of_events(row[chosen], earlier[chosen], witnesses=len(told), told=told)
+    return Ruling.of_events(row[chosen], earlier[chosen], witnesses=len(witnesses), witness_rows=witnesses)
+
+
+def _sentence(example: Example, name: Name) -> str:
+    mark, event = both(example)
+    arrived = f"{shown(mark, name)} reached {example.subscriber} {after(event, mark)} after {shown(event, name)}"
+    if event.position == mark.position:
+        return f"{arrived}: both are at position {mark.position}, where the source wrote them the other way round."
+    return f"{arrived}, but its position {mark.position} is below {event.position}: they came in the wrong order."
+
+
+ORDER_INVERSION: Final = Rule(
+    name="order-inversion",
+    id="S02",
+    rank=60,
+    meaning="An event arrived after one that it precedes in the stream's order.",
+    witness="a first delivery compared with one before it",
+    is_online=True,
+    scope=OfLog(order_inversions, _sentence, after=(tied_inversions,)),
+)

@@ -1,38 +1,25 @@
-"""Events show what was written: S11 phantom-event, S12 wrong-value."""
+"""S12 wrong-value: an event shows the value of its write."""
 
 from functools import partial
+from typing import Final
 
 import numpy as np
 
-from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.blocks import pieces
 from checkers.columns.index import ascending, codes
+from checkers.columns.table import Join
+from checkers.history.names import Name
 from checkers.history.units import is_final_only, unit_names
+from checkers.streams.examples import Example
+from checkers.streams.findings import arrived, lost
+from checkers.streams.rule import Need, OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import FAIL, NEVER, ROW, Bools, Int64s
 
 WITH_NUMBER = ["key", "value", "ordinal"]
 
 
-def phantom_events(view: StreamView) -> Ruling:
-    """S11: events of values that nobody wrote to their key, or only operations that certainly failed.
-
-    A value that an operation of unclear outcome wrote is no phantom. Nothing is judged without a source, or if the
-    system makes events of its own (`system_events`). A witness is an event of a key of which the source refused a
-    write.
-    """
-    d, w = view.deliveries, view.writes
-    rows = np.flatnonzero(view.is_phantom)
-    failed = np.flatnonzero(w.outcome == FAIL)
-    what = codes(np.append(d.key[rows], w.key[failed]), np.append(d.value[rows], w.value[failed]))
-    place = _last_place(what[len(rows) :], what[: len(rows)])
-    write = np.where(place >= 0, np.append(failed, -1)[place], -1)
-    is_event = np.zeros(len(d.kind), np.bool_)
-    is_event[view.first] = np.isin(d.key[view.first], w.key[failed]) & (not view.contract.system_events)
-    is_event[rows] = True
-    return Ruling(watermark=rows, row=np.full(len(rows), -1, np.int64), write=write, witnesses=int(is_event.sum()))
-
-
-def wrong_values(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
+def wrong_values(view: StreamView) -> Ruling:
     """S12: rows whose write is known by other means than its value, and which show a value that it did not write.
 
     The write of a row is found by the unit that it names, if the source knows it; else by its identity, unless that
@@ -45,7 +32,7 @@ def wrong_values(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
         return Ruling.nothing()
     name, is_final = _names(view), _are_final(view)
     counts, parts = [], []
-    for piece in pieces(len(d.kind), block_rows):
+    for piece in pieces(len(d.kind)):
         is_meant = (d.kind[piece] == ROW) & ~view.is_phantom[piece] & (d.value[piece] != NEVER)
         rows = piece.start + np.flatnonzero(is_meant)
         is_right = _are_right(view, rows, name, is_final)
@@ -58,10 +45,7 @@ def wrong_values(view: StreamView, *, block_rows: int = BLOCK_ROWS) -> Ruling:
         for judge in (partial(_by_unit, name=name), _by_identity, _by_value):
             rest = np.flatnonzero(~is_compared)
             write[rest], is_compared[rest], is_wrong[rest] = judge(view, rows[rest], finals)
-    wrong = rows[is_wrong]
-    none = np.full(len(wrong), -1, np.int64)
-    witnesses = sum(counts) + int(is_compared.sum())
-    return Ruling(watermark=wrong, row=none, write=write[is_wrong], witnesses=witnesses)
+    return Ruling.of_writes(rows[is_wrong], write[is_wrong], witnesses=sum(counts) + int(is_compared.sum()))
 
 
 def _names(view: StreamView) -> Int64s | None:
@@ -136,11 +120,11 @@ def _by_identity(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
     is_wrong = is_compared & (np.append(w.value, NEVER)[write] != d.value[rows])
     if not is_wrong.any():
         return write, is_compared, is_wrong
-    asked, unplaced = rows[is_wrong], finals[w.position[finals] == NEVER]
+    checked, unplaced = rows[is_wrong], finals[w.position[finals] == NEVER]
     names = ["key", "value"] if is_final_only(contract) or contract.identity == "position+key" else WITH_NUMBER
 
     def matching(names: list[str], source: Int64s) -> Int64s:
-        return _matching([getattr(d, n)[asked] for n in names], [getattr(w, n)[source] for n in names], source)
+        return _matching([getattr(d, n)[checked] for n in names], [getattr(w, n)[source] for n in names], source)
 
     is_wrong[is_wrong] = (matching([*names, "position"], finals) < 0) & (matching(names, unplaced) < 0)
     return write, is_compared, is_wrong
@@ -171,14 +155,21 @@ def _nothing(rows: Int64s) -> Compared:
 
 def _matching(wanted: list[Int64s], columns: list[Int64s], source: Int64s) -> Int64s:
     """For each wanted row of columns the last of `source` with the same columns; -1 if there is none."""
-    n = len(wanted[0])
-    what = codes(*(np.append(left, right) for left, right in zip(wanted, columns, strict=True)))
-    place = _last_place(what[n:], what[:n])
-    return np.where(place >= 0, np.append(source, -1)[place], -1)
+    return np.append(source, -1)[Join(wanted, columns).last]
 
 
-def _last_place(code: Int64s, wanted: Int64s) -> Int64s:
-    """For each wanted code its last place in `code`; -1 if it is not there."""
-    places = np.full(int(max(code.max(initial=-1), wanted.max(initial=-1))) + 1, -1, np.int64)
-    places[code] = np.arange(len(code))
-    return places[wanted]
+def _sentence(example: Example, name: Name) -> str:
+    mark, write = example.watermark, lost(example)
+    what = f"wrote {name(write.value)}" if write.key == mark.key else f"wrote nothing to {name(mark.key)}"
+    return f"{arrived(example, name)}, but operation {write.op}, whose row it is, {what}."
+
+
+WRONG_VALUE: Final = Rule(
+    name="wrong-value",
+    id="S12",
+    rank=90,
+    meaning="An event with the right key and position, and another value than was written.",
+    witness="an event compared with its write",
+    needs=frozenset({Need.SOURCE}),
+    scope=OfLog(wrong_values, _sentence),
+)

@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from checkers.columns.arrow import integers
-from checkers.columns.blocks import BLOCK_ROWS
+from checkers.columns.blocks import pieces
 from checkers.columns.files import opened
 from checkers.columns.index import Places
 from checkers.columns.runs import first_of_each, ordered
+from checkers.streams.findings import stream_finding
+from checkers.streams.rule import Conclusion, Need, OfSource, Rule
 from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
 from harness.core.promises import StreamContract
+from harness.core.verdict import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +77,11 @@ def _processes(history: Path, op: Int64s) -> Int64s:
     return result
 
 
-def real_time_order(ops: Placed, contract: StreamContract, *, block_rows: int = BLOCK_ROWS) -> RealTime:
+def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
     """S23: writes below one that had been answered before they were invoked; or at it, if positions are unique.
 
     Nothing is judged if it is not promised (`realtime`), or if positions of partitions are not comparable. A witness is
-    an operation before which one of another process had been answered. O(n log n), `block_rows` rows at a time.
+    an operation before which one of another process had been answered. O(n log n).
     """
     if contract.realtime == "none" or not contract.is_position_global or len(ops.op) == 0:
         return RealTime(first=None, witnesses=0)
@@ -85,10 +89,7 @@ def real_time_order(ops: Placed, contract: StreamContract, *, block_rows: int = 
     reached = np.maximum.accumulate(ops.position[by_end])
     is_sole = contract.is_position_unique and contract.atomic_unit == "transaction"
     broken = np.concatenate(
-        [
-            begin + _broken(ops, ended, reached, rows=slice(begin, begin + block_rows), is_sole=is_sole)
-            for begin in range(0, len(ops.op), block_rows)
-        ]
+        [piece.start + _broken(ops, ended, reached, rows=piece, is_sole=is_sole) for piece in pieces(len(ops.op))]
     )
     witnesses = _ended_before(ops)
     if len(broken) == 0:
@@ -124,3 +125,33 @@ def _ended_before(ops: Placed) -> int:
     other = int(ops.complete_seq.min(initial=NEVER, where=~is_own))
     is_behind_own, is_behind_other = ops.invoke_seq > ops.complete_seq[first], ops.invoke_seq > other
     return int(np.count_nonzero(np.where(is_own, is_behind_other, is_behind_own)))
+
+
+def reversal_finding(reversal: Reversal) -> Finding:
+    """The finding that positions do not obey real time, by its first example."""
+    one = f"Operation {reversal.op} was invoked after operation {reversal.before} had ended"
+    return stream_finding(
+        REAL_TIME_ORDER.name,
+        f"{one}, but its position {reversal.position} is not above {reversal.before_position}.",
+        facts=(reversal.op, reversal.position, reversal.before, reversal.before_position),
+        count=reversal.count,
+        ops=tuple(sorted((reversal.before, reversal.op))),
+    )
+
+
+def _judged(history: Path, writes: SourceWrites, contract: StreamContract) -> Conclusion:
+    if contract.realtime == "none":
+        return Conclusion()
+    found = real_time_order(read_placed(history, writes), contract)
+    return Conclusion((reversal_finding(found.first),) if found.first else (), found.witnesses)
+
+
+REAL_TIME_ORDER: Final = Rule(
+    name="real-time-order",
+    id="S23",
+    rank=240,
+    meaning="A write has a lower position than one that ended before it began.",
+    witness="an operation before which one of another process had ended",
+    needs=frozenset({Need.SOURCE}),
+    scope=OfSource(_judged),
+)

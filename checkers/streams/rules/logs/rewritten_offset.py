@@ -1,9 +1,15 @@
 """S24 rewritten-offset: an offset of a log shows the same event whenever it is read."""
 
+from typing import Final
+
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, count_so_far
 from checkers.columns.runs import distinct
+from checkers.history.names import Name
+from checkers.streams.examples import Example
+from checkers.streams.findings import after, both, shown
+from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import END, NEVER, ROW, Bools, Int64s
 
@@ -45,3 +51,19 @@ def _is_alike(view: StreamView, rows: Int64s, others: Int64s) -> Bools:
     if view.contract.identity == "position+key+value":
         result &= d.value[rows] == d.value[others]
     return result
+
+
+def _sentence(example: Example, name: Name) -> str:
+    mark, event = both(example)
+    again = f"{example.subscriber} read {shown(mark, name)} at offset {mark.position}"
+    return f"{again}, where {after(event, mark)} before {shown(event, name)} had been read."
+
+
+REWRITTEN_OFFSET: Final = Rule(
+    name="rewritten-offset",
+    id="S24",
+    rank=210,
+    meaning="One offset of a log was read twice, and showed two events.",
+    witness="an offset that was read in two sessions",
+    scope=OfLog(rewritten_offsets, _sentence),
+)

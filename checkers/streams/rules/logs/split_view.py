@@ -1,55 +1,68 @@
-"""S20: sessions that completed the same position saw the same there.
+"""S20 split-view: sessions that completed the same position saw the same there.
 
 Each task computes one hash of what a session saw at a position, and the positions that it completed. The driver holds
 these hashes, two for each session and position with events, and never an event. The event of a finding is fetched
 afterwards.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.blocks import pieces
 from checkers.columns.index import GroupIndex, Places, ascending, codes, count_so_far, expand
 from checkers.columns.runs import distinct
+from checkers.columns.table import concat, empty, take
+from checkers.history.names import Name
 from checkers.streams.coverage import is_marker
+from checkers.streams.findings import stream_finding
+from checkers.streams.rule import Conclusion, Need, OfAllLogs, Rule, Seen, Sighted
 from checkers.streams.view import StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
+from harness.core.verdict import Finding
+
+EVENTS_SHOWN: Final = 8  # Of a position where two sessions differ: it may have very many.
 
 _MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Views:
-    """The views of a log's sessions: s sessions, i intervals, e pairs of a session and a position with events.
+class Sessions:
+    """The sessions of some logs, by their subscribers and own numbers."""
 
-    `owner` (i,) and `session` (e,) are places in the first two columns. An interval is low < position <= high.
-    """
+    subscriber: Int64s
+    number: Int64s
 
-    subscriber: Int64s  # (s,)
-    number: Int64s  # (s,) the session's own
-    owner: Int64s
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals:
+    """Positions that sessions completed: low < position <= high."""
+
+    session: Int64s  # A row of Sessions.
     low: Int64s
     high: Int64s
-    session: Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What sessions saw at positions with events."""
+
+    session: Int64s  # A row of Sessions.
     position: Int64s
-    content: Int64s  # (e,) the same for the same events, in any order
-    order: Int64s  # (e,) the same for the same events, in the same order of each key; 0 without an order
-
-    def only(self, which: Bools) -> "Views":
-        """The views with only those pairs."""
-        columns = {name: getattr(self, name)[which] for name in ("session", "position", "content", "order")}
-        return replace(self, **columns)
+    content: Int64s  # The same for the same events, in any order.
+    order: Int64s  # The same for the same events, in the same order of each key; 0 without an order.
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Sighted:
-    """A session at a position."""
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The views of sessions."""
 
-    subscriber: int
-    number: int
-    position: int
+    sessions: Sessions
+    intervals: Intervals
+    contents: Contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,46 +74,39 @@ class Split:
     count: int
 
 
-def views_of(view: StreamView, *, is_alone: bool = False, block_rows: int = BLOCK_ROWS) -> Views:
+def views_of(view: StreamView) -> Views:
     """The views of sessions that follow the whole stream from a known position, without a snapshot. O(n log n).
 
-    If there is no other log (`is_alone`), only at positions that several of its sessions completed. Empty if sessions
-    may legally differ: versions may be skipped, or positions are not global.
+    If there is no other log, only at positions that several of its sessions completed. Empty if sessions may legally
+    differ: versions may be skipped, or positions are not global.
     """
-    d = view.deliveries
+    d, contract = view.deliveries, view.contract
     first = np.zeros(int(view.session.max(initial=-1)) + 1, np.int64)
-    for piece in reversed(list(pieces(len(view.session), block_rows))):
+    for piece in reversed(list(pieces(len(view.session)))):
         first[view.session[piece][::-1]] = np.arange(piece.start, piece.stop)[::-1]  # The last write remains.
-    owner, low, high = _completed(view)
-    if view.contract.versions != "every" or not view.contract.is_position_global:
-        owner, low, high = owner[:0], low[:0], high[:0]
-    least = 2 if is_alone else 0
-    rows = _rows_of(view, owner, lambda position: _times_completed(position, low, high) >= least, block_rows)
+    is_meant = contract.versions == "every" and contract.is_position_global
+    completed = _completed(view) if is_meant else empty(Intervals)
+    least = 2 if view.log.is_alone else 0
+    rows = _rows_of(view, completed.session, lambda position: _times_completed(position, completed) >= least)
     place = codes(view.session[rows], d.position[rows])
     content, order = _hashes(view, rows, place)
     shown = np.zeros(len(content), np.int64)
     shown[place] = rows
     return Views(
-        subscriber=d.subscriber[first],
-        number=d.session[first],
-        owner=owner,
-        low=low,
-        high=high,
-        session=view.session[shown],
-        position=d.position[shown],
-        content=content,
-        order=order,
+        Sessions(subscriber=d.subscriber[first], number=d.session[first]),
+        completed,
+        Contents(session=view.session[shown], position=d.position[shown], content=content, order=order),
     )
 
 
-def _rows_of(view: StreamView, owner: Int64s, is_meant: Callable[[Int64s], Bools], block_rows: int) -> Int64s:
+def _rows_of(view: StreamView, owner: Int64s, is_meant: Callable[[Int64s], Bools]) -> Int64s:
     """The rows that are first deliveries to one of those sessions, at positions for which `is_meant` is true."""
     d = view.deliveries
     is_owner = np.zeros(int(view.session.max(initial=-1)) + 1, np.bool_)
     is_owner[owner] = True
     every = view.firsts(view.session) if len(owner) else owner
     parts = [every[:0]]
-    for piece in pieces(len(every), block_rows):
+    for piece in pieces(len(every)):
         rows = every[piece]
         parts.append(rows[(d.kind[rows] == ROW) & is_owner[view.session[rows]] & is_meant(d.position[rows])])
     return np.concatenate(parts)
@@ -108,30 +114,30 @@ def _rows_of(view: StreamView, owner: Int64s, is_meant: Callable[[Int64s], Bools
 
 def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
     """Differences between sessions of all logs, by pairs of subscribers; and the number of positions two completed."""
-    views = _joined(parts)
-    if len(views.position) == 0:
+    views = _together(parts)
+    if len(views.contents.position) == 0:
         return [], 0
-    positions = distinct(views.position)
-    positions = positions[_times_completed(positions, views.low, views.high) > 1]
-    begin, end = (np.searchsorted(positions, bound, "right") for bound in (views.low, views.high))
+    sessions, completed = views.sessions, views.intervals
+    positions = distinct(views.contents.position)
+    positions = positions[_times_completed(positions, completed) > 1]
+    begin, end = (np.searchsorted(positions, bound, "right") for bound in (completed.low, completed.high))
     interval, place = expand(begin, end)
-    pair = distinct(views.owner[interval] * len(positions) + place)
+    pair = distinct(completed.session[interval] * len(positions) + place)
     session, place = pair // len(positions), pair % len(positions)
-    order = ascending(place, views.subscriber[session], views.number[session])
+    order = ascending(place, sessions.subscriber[session], sessions.number[session])
     session, place = session[order], place[order]
-    known = Places(positions).of(views.position)
-    views, known = views.only(known >= 0), known[known >= 0]
-    what = views.session * len(positions) + known
-    index = GroupIndex(what, np.zeros_like(what))
-    seen = index.first(session * len(positions) + place, np.zeros_like(session))
-    content, ordered = (np.where(seen >= 0, column[seen], 0) for column in (views.content, views.order))
+    known = Places(positions).of(views.contents.position)
+    contents, known = take(views.contents, known >= 0), known[known >= 0]
+    what = contents.session * len(positions) + known
+    seen = GroupIndex(what, np.zeros_like(what)).first(session * len(positions) + place, np.zeros_like(session))
+    content, ordered = (np.where(seen >= 0, column[seen], 0) for column in (contents.content, contents.order))
     reference = np.flatnonzero(np.diff(place, prepend=-1))[codes(place)]
     differs = np.flatnonzero((content != content[reference]) | (ordered != ordered[reference]))
     found: dict[tuple[int, int], Split] = {}
     for row in differs.tolist():
         at = int(positions[place[row]])
         one, other = (
-            Sighted(int(views.subscriber[session[each]]), int(views.number[session[each]]), at)
+            Sighted(int(sessions.subscriber[session[each]]), int(sessions.number[session[each]]), at)
             for each in (reference[row], row)
         )
         who = (one.subscriber, other.subscriber)
@@ -140,9 +146,9 @@ def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
     return [found[who] for who in sorted(found)], int(np.count_nonzero(np.bincount(place) > 1))
 
 
-def _times_completed(positions: Int64s, low: Int64s, high: Int64s) -> Int64s:
+def _times_completed(positions: Int64s, completed: Intervals) -> Int64s:
     """The number of intervals that hold each of the positions."""
-    return np.searchsorted(np.sort(low), positions) - np.searchsorted(np.sort(high), positions)
+    return np.searchsorted(np.sort(completed.low), positions) - np.searchsorted(np.sort(completed.high), positions)
 
 
 def rows_at(view: StreamView, wanted: Sequence[Sighted]) -> dict[Sighted, Int64s]:
@@ -158,8 +164,8 @@ def rows_at(view: StreamView, wanted: Sequence[Sighted]) -> dict[Sighted, Int64s
     return result
 
 
-def _completed(view: StreamView) -> tuple[Int64s, Int64s, Int64s]:
-    """The intervals that sessions completed: the session, low and high.
+def _completed(view: StreamView) -> Intervals:
+    """The intervals that sessions completed.
 
     From the position where a session opened the whole stream up to its last watermark before the next marker; if that
     marker says that positions may be missing, up to the first of these.
@@ -177,7 +183,7 @@ def _completed(view: StreamView) -> tuple[Int64s, Int64s, Int64s]:
     high = np.where(limits, np.minimum(high, d.position[behind] - 1), high)
     low = d.position[opening] - (contract.resume == "at")
     is_whole &= low < high
-    return lanes.session[is_whole], low[is_whole], high[is_whole]
+    return take(Intervals(session=lanes.session, low=low, high=high), is_whole)
 
 
 def _hashes(view: StreamView, rows: Int64s, place: Int64s) -> tuple[Int64s, Int64s]:
@@ -203,13 +209,66 @@ def _mixed(
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _joined(parts: Sequence[Views]) -> Views:
-    base = np.cumsum([0, *(len(part.number) for part in parts)])[:-1].tolist()
+def _together(parts: Sequence[Views]) -> Views:
+    """The views of all logs."""
+    sessions, intervals, contents = [empty(Sessions)], [empty(Intervals)], [empty(Contents)]
+    base = 0
+    for part in parts:
+        sessions.append(part.sessions)
+        intervals.append(replace(part.intervals, session=part.intervals.session + base))
+        contents.append(replace(part.contents, session=part.contents.session + base))
+        base += len(part.sessions.number)
+    return Views(concat(sessions), concat(intervals), concat(contents))
 
-    def all_of(name: str, *, is_place: bool = False) -> Int64s:
-        columns = [getattr(part, name) + is_place * offset for part, offset in zip(parts, base, strict=True)]
-        return np.concatenate([np.zeros(0, np.int64), *columns])
 
-    places = {name: all_of(name, is_place=True) for name in ("owner", "session")}
-    names = ("subscriber", "number", "low", "high", "position", "content", "order")
-    return Views(**places, **{name: all_of(name) for name in names})
+def _conclude(
+    parts: Sequence[Views], look: Callable[[Sequence[Sighted]], Seen], subscribers: Sequence[str], name: Name
+) -> Conclusion:
+    found, compared = splits(parts)
+    seen = look(tuple(dict.fromkeys(side for split in found for side in (split.one, split.other)))) if found else {}
+    return Conclusion(tuple(split_finding(split, seen, subscribers, name) for split in found), compared)
+
+
+def split_finding(split: Split, seen: Seen, subscribers: Sequence[str], name: Name) -> Finding:
+    """The finding that two subscribers differ, with an event that shows it."""
+    one, other = split.one, split.other
+    whose = [f"{subscribers[each.subscriber]} (session {each.number})" for each in (one, other)]
+    sides = [[(event.key, event.value) for event in seen[each]] for each in (one, other)]
+    for side, who in ((0, whose[0]), (1, whose[1])):
+        if only := Counter(sides[side]) - Counter(sides[1 - side]):
+            what = f"only {who} received {_pair(next(iter(only)), name)} there"
+            break
+    else:
+        turn = next(turn for key in sides[0] if (turn := _swapped(sides, key[0])))
+        what = f"{whose[0]} received {_pair(turn[0], name)} there before {_pair(turn[1], name)}, the other behind it"
+    return stream_finding(
+        SPLIT_VIEW.name,
+        f"{whose[0]} and {whose[1]} completed position {one.position}, but {what}.",
+        facts=(*whose, one.position, what),
+        count=split.count,
+        events=tuple(sorted(event.seq for each in (one, other) for event in seen[each]))[:EVENTS_SHOWN],
+    )
+
+
+_Shown = tuple[int, int]  # Key and value.
+
+
+def _swapped(sides: list[list[_Shown]], key: int) -> tuple[_Shown, _Shown] | None:
+    """The first two events of that key that are in different orders on the two sides; None if there are none."""
+    one, other = ([event for event in side if event[0] == key] for side in sides)
+    return next(((mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine != theirs), None)
+
+
+def _pair(event: _Shown, name: Name) -> str:
+    return f"{name(event[0])}'s {name(event[1])}"
+
+
+SPLIT_VIEW: Final = Rule(
+    name="split-view",
+    id="S20",
+    rank=120,
+    meaning="Two views of the same position differ.",
+    witness="a position that two sessions completed",
+    needs=frozenset({Need.OPENS}),
+    scope=OfAllLogs(views_of, _conclude, rows_at),
+)

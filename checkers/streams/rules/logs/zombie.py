@@ -1,8 +1,14 @@
 """S17 zombie: a node that no longer owns a log adds nothing to it."""
 
+from typing import Final
+
 import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
+from checkers.history.names import Name
+from checkers.streams.examples import Example
+from checkers.streams.findings import both, shown
+from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, ROW
 
@@ -29,3 +35,20 @@ def zombie_events(view: StreamView) -> Ruling:
     order = np.argsort(rows[broken], kind="stable")
     changes = int(codes(log, epoch).max(initial=-1)) - int(log.max(initial=-1))
     return Ruling.of_events(rows[broken][order], newer[order], witnesses=changes)
+
+
+def _sentence(example: Example, name: Name) -> str:
+    mark, newer = both(example)
+    old = f"{shown(mark, name)} stands at position {mark.position}, put there by an older owner"
+    return f"{old} than {shown(newer, name)} at {newer.position}: who had been replaced still wrote."
+
+
+ZOMBIE: Final = Rule(
+    name="zombie",
+    id="S17",
+    rank=230,
+    meaning="An act of a fenced owner took effect.",
+    witness="a change of a log's owner",
+    is_online=True,
+    scope=OfLog(zombie_events, _sentence),
+)

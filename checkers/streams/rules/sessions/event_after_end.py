@@ -1,8 +1,14 @@
 """S28 event-after-end: nothing follows the marker that ends a stream."""
 
+from typing import Final
+
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, is_kind
+from checkers.history.names import Name
+from checkers.streams.examples import Example
+from checkers.streams.findings import after, arrived, both
+from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import BACKFILL, END, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
@@ -36,3 +42,21 @@ def _latest(view: StreamView, rows: Int64s, is_marker: Bools) -> Int64s:
 def _last(view: StreamView, rows: Int64s, marks: Int64s, name: Int64s) -> Int64s:
     group = codes(np.append(view.session[rows], view.session[marks]), np.append(name[rows], name[marks]))
     return GroupIndex(group[len(rows) :], marks, marks).last_before(group[: len(rows)], rows)
+
+
+def _sentence(example: Example, name: Name) -> str:
+    mark, end = both(example)
+    what = (
+        f"Watermark {mark.position} reached {example.subscriber}" if mark.kind == WATERMARK else arrived(example, name)
+    )
+    return f"{what} {after(end, mark)} after the end of what it belongs to."
+
+
+EVENT_AFTER_END: Final = Rule(
+    name="event-after-end",
+    id="S28",
+    rank=220,
+    meaning="An event, or a watermark, came after the marker that ended its stream.",
+    witness="a marker that ends something",
+    scope=OfLog(events_after_end, _sentence),
+)

@@ -1,18 +1,25 @@
 """S25 hand-over-hole: errors of a snapshot. The holes after it are found together with those of S13."""
 
+from typing import Final
+
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, count_so_far, is_kind
+from checkers.columns.table import Join
+from checkers.history.names import Name
 from checkers.streams.coverage import is_session_marker
-from checkers.streams.rules.sessions.resume_hole import Holes
+from checkers.streams.examples import Example
+from checkers.streams.findings import after, lost, shown
+from checkers.streams.rule import Need, OfLog, Rule
+from checkers.streams.rules.sessions.resume_hole import left_out_sentence, snapshot_holes
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 
-def hand_over_holes(view: StreamView, holes: Holes) -> Ruling:
+def hand_over_holes(view: StreamView) -> Ruling:
     """S25: errors of a snapshot at p (the position of its rows), and of the stream after it.
 
-    1. A write after p that never came (`holes`).
+    1. A write after p that never came (`snapshot_holes`).
     2. A row that shows an older version than the newest at or below p; if watermarks are exclusive, below p.
     3. A key that was there at p, and is not in a snapshot that holds every key (`backfill`), once a watermark closes p.
        A key whose newest value is null is deleted. Keys with a write of unknown position are not judged.
@@ -22,12 +29,12 @@ def hand_over_holes(view: StreamView, holes: Holes) -> Ruling:
     """
     d, w = view.deliveries, view.writes
     rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER) & ~view.is_phantom)
-    if len(rows) == 0 and len(holes.backfills.watermark) == 0:
+    behind = snapshot_holes(view)
+    if len(rows) == 0 and len(behind.watermark) == 0:
         return Ruling.nothing()
     stale, newest = _stale(view, rows)
-    lacking_mark, lacking_write, asked = _lacking(view, rows)
+    lacking_mark, lacking_write, checked = _lacking(view, rows)
     overwriting, newer = _overwriting(view, rows)
-    behind = holes.backfills
     mark = np.concatenate((behind.watermark, stale, lacking_mark, overwriting))
     row = np.concatenate((behind.row, stale, np.full(len(lacking_mark), -1), newer))
     write = np.concatenate((behind.write, newest, lacking_write, np.full(len(overwriting), -1)))
@@ -40,7 +47,7 @@ def hand_over_holes(view: StreamView, holes: Holes) -> Ruling:
         watermark=mark[chosen],
         row=row[chosen],
         write=write[chosen],
-        witnesses=len(np.unique(codes(view.session[rows[written]], d.key[rows[written]]))) + asked,
+        witnesses=len(np.unique(codes(view.session[rows[written]], d.key[rows[written]]))) + checked,
     )
 
 
@@ -48,12 +55,8 @@ def _stale(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
     """Rows with an older version than the newest at their position, and that newest write."""
     d, w, e = view.deliveries, view.writes, view.expected
     possible = np.flatnonzero(w.outcome != FAIL)
-    what = codes(np.append(d.key[rows], w.key[possible]), np.append(d.value[rows], w.value[possible]))
-    shown, written = what[: len(rows)], what[len(rows) :]
-    owner = np.full(int(what.max(initial=-1)) + 1, -1, np.int64)
-    owner[written] = possible
-    owner[np.bincount(written, minlength=len(owner)) > 1] = -1
-    write = owner[shown]
+    sole = Join([d.key[rows], d.value[rows]], [w.key[possible], w.value[possible]]).only
+    write = np.append(possible, -1)[sole]
     is_known = (write >= 0) & (d.value[rows] != NEVER)
     is_known &= np.append(w.position, NEVER)[write] != NEVER
     rows, write = rows[is_known], write[is_known]
@@ -84,7 +87,7 @@ def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
     begins[part[(d.kind == OPEN) & is_session_marker(d)]] = True
     keys = np.setdiff1d(w.key[e], w.key[(w.outcome != FAIL) & (w.position == NEVER)])
     found: list[tuple[int, int]] = []
-    asked = 0
+    checked = 0
     for each in np.unique(part[rows]).tolist():
         own = rows[part[rows] == each]
         position = int(d.position[own[0]])
@@ -95,10 +98,10 @@ def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
         was_there = newest[(newest >= 0) & (np.append(w.value[e], NEVER)[newest] != NEVER)]
         is_row = is_kind(d.kind, (ROW, BACKFILL)) & (part == each) & (np.arange(len(part)) < mark)
         lacks = was_there[~np.isin(w.key[e[was_there]], d.key[is_row])]
-        asked += len(was_there)
+        checked += len(was_there)
         found += [(mark, write) for write in e[lacks].tolist()]
     pairs = np.array(found, np.int64).reshape(-1, 2)
-    return pairs[:, 0], pairs[:, 1], asked
+    return pairs[:, 0], pairs[:, 1], checked
 
 
 def _closing(view: StreamView, is_meant: Bools, position: int) -> int:
@@ -136,3 +139,31 @@ def _written_behind(view: StreamView, rows: Int64s) -> Bools:
     index = GroupIndex(line[: len(e)], w.position[e])
     result: Bools = index.first(line[len(e) :], d.position[rows], above=True) >= 0
     return result
+
+
+def _sentence(example: Example, name: Name) -> str:
+    mark, event, missed = example.watermark, example.event, example.missed
+    if mark.kind == BACKFILL and missed is not None:
+        older = f"A snapshot at {mark.position} showed {example.subscriber} {shown(mark, name)}"
+        newer = f"operation {missed.op} had written {name(missed.value)} at position {missed.position}"
+        return f"{older}, where the source had something newer: {newer}."
+    if mark.kind == BACKFILL and event is not None:
+        late = f"A snapshot's row, {shown(mark, name)} at position {mark.position}, reached {example.subscriber}"
+        return f"{late} {after(event, mark)} behind {shown(event, name)} at {event.position}, which it overwrites."
+    if event is None:
+        write = lost(example)
+        what = f"{shown(write, name)} from position {write.position} on (operation {write.op})"
+        got = f"{example.subscriber} got a whole snapshot in session {mark.session}, and then watermark {mark.position}"
+        return f"{got}, but the snapshot lacks {what}."
+    return left_out_sentence(example, name)
+
+
+HAND_OVER_HOLE: Final = Rule(
+    name="hand-over-hole",
+    id="S25",
+    rank=180,
+    meaning="Between a backfill and the stream behind it an event is missing.",
+    witness="a key of a snapshot that was written after it",
+    needs=frozenset({Need.POSITIONS}),
+    scope=OfLog(hand_over_holes, _sentence, after=(snapshot_holes,)),
+)

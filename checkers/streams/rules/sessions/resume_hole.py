@@ -6,16 +6,24 @@ in order. Writes that the rules for watermarks report already are left to them.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from checkers.columns import runs
-from checkers.columns.index import FirstTimes, GroupIndex, Places, codes, expand
+from checkers.columns.facts import fact
+from checkers.columns.index import FirstTimes, GroupIndex, Places, codes, earliest_of_each, expand
 from checkers.columns.runs import distinct
-from checkers.streams.rules.watermarks.missing_event import ALL_CLOSED, Closings, first_of_each
+from checkers.columns.table import Join, concat, take
+from checkers.history.names import Name
+from checkers.streams.closings import ALL_CLOSED, closings
+from checkers.streams.examples import Example
+from checkers.streams.findings import lost, shown, written
+from checkers.streams.rule import Need, OfKeys, Rule, per_key
+from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Ruling, StreamView
-from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, Bools, Int64s
+from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, WATERMARK, Bools, Int64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +34,9 @@ class Holes:
     backfills: Ruling
 
 
-def holes(view: StreamView, missing: Ruling, closings: Closings | None = None) -> Holes:
-    """S13 and a part of S25: expected writes after a session's start that it left out; `missing` are those of S09.
+@fact
+def holes(view: StreamView) -> Holes:
+    """S13 and a part of S25: expected writes after a session's start that it left out.
 
     A start is an `open` with a position, of a subscriber that had been open before; or the snapshot's row of the key.
     If a watermark binds several subscribers, what another one received is not owed again. Not promised if events come
@@ -38,27 +47,28 @@ def holes(view: StreamView, missing: Ruling, closings: Closings | None = None) -
     if view.contract.delivery == "at-most-once" or len(view.expected) == 0:
         return Holes(resumes=Ruling.nothing(), backfills=Ruling.nothing())
     own = _Own.of(view)
-    by_mark, by_row = _by_watermarks(view, closings or Closings.of(view)), _by_order(view, missing, own)
-    found = _Passed.joined([by_mark.chosen(_left_out(view, missing, by_mark, own)), by_row.left_out])
-    first = first_of_each(codes(view.session[found.mark], found.candidate), found.mark)
-    found = found.chosen(first)
+    by_mark, by_row = _by_watermarks(view), _by_order(view, own)
+    found = concat([take(by_mark, _left_out(view, by_mark, own)), by_row.left_out])
+    found = take(found, earliest_of_each(codes(view.session[found.mark], found.candidate), found.mark))
     resumed = _is_resume(view, found.since)
-    witnesses = np.append(by_mark.chosen(_has_earlier(view, by_mark)).since, by_row.witnesses)
-    told = distinct(np.append(witnesses, found.since))
-    resumes, backfills = (
-        Ruling(
-            watermark=part.mark,
-            row=part.since,
-            write=view.expected[part.candidate],
-            witnesses=len(starts),
-            told=starts,
-        )
-        for part, starts in (
-            (found.chosen(resumed), told[_is_resume(view, told)]),
-            (found.chosen(~resumed), told[~_is_resume(view, told)]),
-        )
+    starts = distinct(np.concatenate((by_mark.since[_has_earlier(view, by_mark)], by_row.witnesses, found.since)))
+    is_resume = _is_resume(view, starts)
+    return Holes(
+        resumes=_ruling(view, take(found, resumed), starts[is_resume]),
+        backfills=_ruling(view, take(found, ~resumed), starts[~is_resume]),
     )
-    return Holes(resumes=resumes, backfills=backfills)
+
+
+@per_key("write")
+def resume_holes(view: StreamView) -> Ruling:
+    """S13 alone."""
+    return holes(view).resumes
+
+
+@per_key("write")
+def snapshot_holes(view: StreamView) -> Ruling:
+    """The holes of S25 alone."""
+    return holes(view).backfills
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +80,21 @@ class _Passed:
     since: Int64s
     height: Int64s  # A newer version below this height can replace it.
 
-    @classmethod
-    def joined(cls, parts: list["_Passed"]) -> "_Passed":
-        names = ("mark", "candidate", "since", "height")
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-    def chosen(self, which: Int64s | Bools) -> "_Passed":
-        return _Passed(self.mark[which], self.candidate[which], self.since[which], self.height[which])
-
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
     left_out: _Passed
     witnesses: Int64s  # Starts for which a newer event shows something.
+
+
+def _ruling(view: StreamView, found: _Passed, starts: Int64s) -> Ruling:
+    return Ruling(
+        watermark=found.mark,
+        row=found.since,
+        write=view.expected[found.candidate],
+        witnesses=len(starts),
+        witness_rows=starts,
+    )
 
 
 def _is_resume(view: StreamView, since: Int64s) -> Bools:
@@ -116,16 +128,16 @@ class _Own:
         return cls(group, view.first_times(group))
 
 
-def _by_watermarks(view: StreamView, closed: Closings) -> _Passed:
+def _by_watermarks(view: StreamView) -> _Passed:
     """Writes that watermarks close, since such a start."""
-    w, lanes = view.writes, view.lanes
+    w, lanes, closed = view.writes, view.lanes, closings(view)
     write, mark = view.expected[closed.candidate], lanes.rows[closed.place]
     since = view.coverage.at(lanes.session[closed.lane], w.key[write], w.span[write], mark).since
     judged = np.flatnonzero(_starts(view)[since])
     return _Passed(mark[judged], closed.candidate[judged], since[judged], lanes.height[closed.place[judged]])
 
 
-def _by_order(view: StreamView, missing: Ruling, own: _Own) -> _Ordered:
+def _by_order(view: StreamView, own: _Own) -> _Ordered:
     """Writes that newer events of the key passed, since such a start. A later gap may still name those left out."""
     d, contract = view.deliveries, view.contract
     none = np.zeros(0, np.int64)
@@ -147,9 +159,9 @@ def _by_order(view: StreamView, missing: Ruling, own: _Own) -> _Ordered:
     top = np.full(len(one), -1, np.int64)
     np.maximum.at(top, pair, d.position[rows])
     begin, end = source.index.place(group[one], low[one]), source.index.place(group[one], top)
-    is_told = begin < end
-    is_told &= (d.kind[since[one]] == BACKFILL) | (source.index.place(group[one], np.full(len(one), -1)) < begin)
-    told = since[one[is_told]]
+    is_witness = begin < end
+    is_witness &= (d.kind[since[one]] == BACKFILL) | (source.index.place(group[one], np.full(len(one), -1)) < begin)
+    witnesses = since[one[is_witness]]
 
     line = codes(view.session[rows[one]], group[one])
     first = np.full(int(line.max(initial=-1)) + 1, NEVER, np.int64)
@@ -160,9 +172,9 @@ def _by_order(view: StreamView, missing: Ruling, own: _Own) -> _Ordered:
     owner, place = expand(first, last)
     candidate = source.index.rows[place]
     few = _Passed(rows[shown[owner]], candidate, since[shown[owner]], np.full(len(owner), ALL_CLOSED))
-    kept = _left_out(view, missing, few, own)
+    kept = _left_out(view, few, own)
     if len(kept) == 0:
-        return _Ordered(few.chosen(kept), told)
+        return _Ordered(take(few, kept), witnesses)
     owner, candidate = owner[kept], candidate[kept]
 
     by_height = GroupIndex(line[pair], d.position[rows])
@@ -173,7 +185,7 @@ def _by_order(view: StreamView, missing: Ruling, own: _Own) -> _Ordered:
     shows = (low[newer] <= position[again]) & ~_has_later_gap(view)[rows[newer]]
     again, newer = again[shows], newer[shows]
     height = np.full(len(again), ALL_CLOSED)
-    return _Ordered(_Passed(rows[newer], candidate[again], since[newer], height), told)
+    return _Ordered(_Passed(rows[newer], candidate[again], since[newer], height), witnesses)
 
 
 class _Source:
@@ -196,19 +208,17 @@ class _Source:
         keys, spans = self._names
         if not self._is_apart:
             return Places(keys).of(key)
-        what = codes(np.append(keys, key), np.append(spans, span))
-        number = np.full(int(what.max(initial=-1)) + 1, -1, np.int64)
-        number[what[: len(keys)]] = np.arange(len(keys))
-        return number[what[len(keys) :]]
+        return Join([key, span], [keys, spans]).last
 
 
-def _left_out(view: StreamView, missing: Ruling, passed: _Passed, own: _Own) -> Int64s:
+def _left_out(view: StreamView, passed: _Passed, own: _Own) -> Int64s:
     """The writes that never came, were not replaced, and are not reported as missing already."""
+    missing = missing_events(view)
     blamed = view.of_write(view.scope[missing.watermark], np.searchsorted(view.expected, missing.write))
     absent = own.times.at(view.of_write(own.group[passed.mark], passed.candidate)) == NEVER
     absent &= ~np.isin(view.of_write(view.scope[passed.mark], passed.candidate), blamed)
     left = np.flatnonzero(absent)
-    left = left[~_is_in_snapshot(view, own.group, passed.chosen(left))]
+    left = left[~_is_in_snapshot(view, own.group, take(passed, left))]
     is_replaced = superseded(
         view,
         Versions.of_expected(view, passed.candidate[left]),
@@ -248,3 +258,26 @@ def _has_later_gap(view: StreamView) -> Bools:
     last[view.session[gaps]] = gaps
     result: Bools = np.arange(len(view.session)) < last[view.session]
     return result
+
+
+def left_out_sentence(example: Example, name: Name) -> str:
+    """The sentence about a write that a session left out after its start."""
+    mark, start = example.watermark, example.event
+    if start is None:
+        raise AssertionError(f"{example} began nowhere")
+    began = f"resumed at {start.position}" if start.kind == OPEN else f"began with a snapshot at {start.position}"
+    event = f"{shown(mark, name)} at position {mark.position}"
+    passed = f"watermark {mark.position}" if mark.kind == WATERMARK else event
+    session = f"{example.subscriber} {began} in session {mark.session}"
+    return f"{session}, but {written(lost(example), name)} was left out: {passed} came."
+
+
+RESUME_HOLE: Final = Rule(
+    name="resume-hole",
+    id="S13",
+    rank=160,
+    meaning="After a resume the first event of a key is not the next one.",
+    witness="a start after which a key was written, if it can be known that the write was sent",
+    needs=frozenset({Need.SOURCE, Need.POSITIONS}),
+    scope=OfKeys(resume_holes, left_out_sentence),
+)

@@ -1,20 +1,27 @@
-"""Rules about the stream alone: nothing new arrives after a watermark, and watermarks do not go back.
+"""S05 late-event, S06 late-event-boundary: nothing new arrives after a watermark that covers it.
 
-S05 late-event, S06 late-event-boundary, S07 watermark-regress. The contract declares what a position is compared with;
-nothing is assumed. An event is judged by one of S05, S06 and (in
-`checkers.streams.rules.watermarks.missing_event`) S09, never by two.
+The contract declares what a position is compared with; nothing is assumed. An event is judged by one of S05, S06 and
+S09 (missing-event), never by two.
 """
+
+from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, max_so_far
+from checkers.columns.facts import fact
+from checkers.columns.index import GroupIndex, max_so_far
+from checkers.history.names import Name
+from checkers.streams.examples import Example
+from checkers.streams.findings import after, announced, both, shown
+from checkers.streams.rule import OfKeys, Rule, per_key
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Pairs, Ruling, StreamView, pairs_of
-from harness.core.columns import NEVER, ROW, WATERMARK, Bools, Int64s
+from harness.core.columns import NEVER, ROW, Bools, Int64s
 
 _SPARSITY = 64  # A table with this many slots for each row is still faster than a sort.
 
 
+@fact
 def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     """S05 and S06: first deliveries in their scope, below or exactly at a watermark that came before them.
 
@@ -27,9 +34,9 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     rows = view.first[view.deliveries.kind[view.first] == ROW]
     follows = _follows_watermark(view, rows)
     # Most rows follow a watermark, and are above all before them: these need no more checks.
-    asked = np.flatnonzero(~follows | _are_reached(view, rows))
+    checked = np.flatnonzero(~follows | _are_reached(view, rows))
     witnesses = int(np.count_nonzero(follows))
-    rows, follows = rows[asked], follows[asked]
+    rows, follows = rows[checked], follows[checked]
     position = view.deliveries.position[rows]
     pairs = pairs_of(
         view,
@@ -54,22 +61,10 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     is_met = np.zeros(len(rows), np.bool_)
     is_met[pairs.candidate[meets]] = True
 
-    late = _ruling(rows[is_late], passed[is_late], witnesses=witnesses)
+    late = Ruling.by_time(passed[is_late], rows[is_late], witnesses=witnesses)
     if view.contract.closed == "<":
-        return late, _ruling(rows[:0], rows[:0], witnesses=0, legal=int(is_boundary.sum()))
-    return late, _ruling(rows[is_boundary], reached[is_boundary], witnesses=int((is_witness & is_met).sum()))
-
-
-def regressions(view: StreamView) -> Ruling:
-    """S07: watermarks below an earlier one of their scope and partition. Equal is legal. Witnesses are the pairs."""
-    rows = np.flatnonzero(view.deliveries.kind == WATERMARK)
-    group = codes(view.scope[rows], view.deliveries.span[rows])
-    height = view.deliveries.position[rows]
-    is_regress = view.is_regress[rows]
-    reached = max_so_far(group, height)[is_regress]
-    earlier = GroupIndex(group, height, rows).first(group[is_regress], reached)
-    witnesses = len(rows) - int(group.max(initial=-1)) - 1
-    return _ruling(earlier, rows[is_regress], witnesses=witnesses)
+        return late, Ruling.by_time(rows[:0], rows[:0], witnesses=0, legal=int(is_boundary.sum()))
+    return late, Ruling.by_time(reached[is_boundary], rows[is_boundary], witnesses=int((is_witness & is_met).sum()))
 
 
 def _earliest(view: StreamView, pairs: Pairs, place: Int64s, count: int) -> Int64s:
@@ -88,19 +83,19 @@ def _unless_replayed(view: StreamView, pairs: Pairs, rows: Int64s, place: Int64s
     """
     if view.contract.versions == "every":
         return place
-    asked = np.flatnonzero(place < pairs.end)
-    asked = asked[view.lanes.rows[place[asked]] < rows[pairs.candidate[asked]]]
-    watermark = view.lanes.rows[place[asked]]
+    checked = np.flatnonzero(place < pairs.end)
+    checked = checked[view.lanes.rows[place[checked]] < rows[pairs.candidate[checked]]]
+    watermark = view.lanes.rows[place[checked]]
     is_replayed = superseded(
         view,
-        Versions.of_events(view, rows[pairs.candidate[asked]]),
+        Versions.of_events(view, rows[pairs.candidate[checked]]),
         group=view.scope,
         watermark=watermark,
-        height=view.lanes.height[place[asked]],
+        height=view.lanes.height[place[checked]],
         before=watermark,
     )
     result = place.copy()
-    result[asked[is_replayed]] = pairs.end[asked[is_replayed]]
+    result[checked[is_replayed]] = pairs.end[checked[is_replayed]]
     return result
 
 
@@ -131,7 +126,40 @@ def _follows_watermark(view: StreamView, rows: Int64s) -> Bools:
     return result
 
 
-def _ruling(row: Int64s, watermark: Int64s, *, witnesses: int, legal: int = 0) -> Ruling:
-    order = np.lexsort((row, watermark))
-    write = np.full(len(row), -1, np.int64)
-    return Ruling(watermark=watermark[order], row=row[order], write=write, witnesses=witnesses, legal=legal)
+@per_key("row")
+def _below(view: StreamView) -> Ruling:
+    return late_events(view)[0]
+
+
+@per_key("row")
+def _at(view: StreamView) -> Ruling:
+    return late_events(view)[1]
+
+
+def _sentence(example: Example, name: Name) -> str:
+    mark, event = both(example)
+    where = (
+        "that very position, which it includes," if event.position == mark.position else f"position {event.position}"
+    )
+    return f"{announced(example)}, but {shown(event, name)} at {where} first arrived {after(mark, event)} later."
+
+
+LATE_EVENT: Final = Rule(
+    name="late-event",
+    id="S05",
+    rank=10,
+    meaning="An event below a watermark arrived for the first time after it.",
+    witness="a first delivery after a watermark that covers its key",
+    is_online=True,
+    scope=OfKeys(_below, _sentence),
+)
+LATE_EVENT_BOUNDARY: Final = Rule(
+    name="late-event-boundary",
+    id="S06",
+    rank=20,
+    meaning="An event exactly at a watermark that includes its position arrived after it.",
+    witness="a first delivery after a watermark that covers its key, at the position of a watermark",
+    is_online=True,
+    legal="events-at-exclusive-watermarks",
+    scope=OfKeys(_at, _sentence),
+)

@@ -1,34 +1,35 @@
-"""S22: a stream with gap markers reports what it lost."""
+"""S22 silent-gap: a stream with gap markers reports what it lost."""
+
+from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, expand
-from checkers.streams.rules.watermarks.missing_event import first_of_each
+from checkers.columns.index import GroupIndex, codes, earliest_of_each, expand
+from checkers.history.names import Name
+from checkers.streams.examples import Example
+from checkers.streams.findings import lost, written
+from checkers.streams.rule import Need, OfLog, Rule
+from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import GAP, NEVER, Int64s
 
 
-def silent_gaps(view: StreamView, missing: Ruling) -> Ruling:
+def silent_gaps(view: StreamView) -> Ruling:
     """Positions of lost events that no marker named before a watermark of the session closed them.
 
-    `missing` are the violations of S09, which excludes what a marker covers. A marker that names its first position
-    covers nothing below it: writes lost between the last watermark before the marker and that position are silent gaps
+    Those are the violations of S09, which excludes what a marker covers. A marker that names its first position covers
+    nothing below it: writes lost between the last watermark before the marker and that position are silent gaps
     too. Each position is reported once per session. Witnesses are the gap markers, and these losses.
     """
     if not view.contract.has_gap_marker:
-        none = np.zeros(0, np.int64)
-        return Ruling(watermark=none, row=none, write=none, witnesses=0)
-    jumped = _jumped(view)
+        return Ruling.nothing()
+    missing, jumped = missing_events(view), _jumped(view)
     watermark = np.concatenate((missing.watermark, jumped[0]))
     write = np.concatenate((missing.write, jumped[1]))
-    chosen = first_of_each(codes(view.session[watermark], view.writes.position[write]), watermark)
-    return Ruling(
-        watermark=watermark[chosen],
-        row=np.full(len(chosen), -1, np.int64),
-        write=write[chosen],
-        witnesses=int(np.count_nonzero(view.deliveries.kind == GAP)) + len(chosen),
-    )
+    chosen = earliest_of_each(codes(view.session[watermark], view.writes.position[write]), watermark)
+    markers = int(np.count_nonzero(view.deliveries.kind == GAP))
+    return Ruling.of_writes(watermark[chosen], write[chosen], witnesses=markers + len(chosen))
 
 
 def _jumped(view: StreamView) -> tuple[Int64s, Int64s]:
@@ -69,3 +70,19 @@ def _jumped(view: StreamView) -> tuple[Int64s, Int64s]:
         before=np.full(len(watermark), NEVER),
     )
     return watermark[~is_replaced], write[~is_replaced]
+
+
+def _sentence(example: Example, name: Name) -> str:
+    what, mark = written(lost(example), name), example.watermark
+    return f"{what} never reached {example.subscriber}, and no gap marker said so before watermark {mark.position}."
+
+
+SILENT_GAP: Final = Rule(
+    name="silent-gap",
+    id="S22",
+    rank=100,
+    meaning="Events were lost, and no gap marker said so.",
+    witness="a gap marker, or a loss that no marker named",
+    needs=frozenset({Need.SOURCE, Need.POSITIONS}),
+    scope=OfLog(silent_gaps, _sentence, after=(missing_events,)),
+)

@@ -1,17 +1,24 @@
-"""S19: the state that a subscriber has built at a watermark equals the source's there."""
+"""S19 state-mismatch: the state that a subscriber has built at a watermark equals the source's there."""
+
+from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, ascending, codes, count_so_far, max_so_far
+from checkers.columns.index import GroupIndex, ascending, codes, count_so_far, earliest_of_each, max_so_far
 from checkers.columns.runs import distinct, ordered
-from checkers.streams.rules.watermarks.missing_event import Closings, first_of_each
+from checkers.history.names import Name
+from checkers.streams.closings import closings
+from checkers.streams.examples import Example
+from checkers.streams.findings import both, lost, shown
+from checkers.streams.rule import Need, OfKeys, Rule, per_key
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, Bools, Int64s
 
 UNKNOWN = -1  # Below every version.
 
 
-def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruling:
+@per_key("key")
+def state_mismatches(view: StreamView) -> Ruling:
     """S19, by fold: at a watermark the newest row of a key shows an older version than the source had closed by then.
 
     The newest row has the highest position that the watermark closes; of several there, the one that came last for the
@@ -21,7 +28,7 @@ def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruli
     reported once per session. A witness is a watermark that newly closes a version of a key after another, in one live
     coverage, if the ranks of all are known. O(n log n).
     """
-    lanes, w, closed = view.lanes, view.writes, closings or Closings.of(view)
+    lanes, w, closed = view.lanes, view.writes, closings(view)
     position = w.position[view.expected]
     candidate, place, arrival = closed.candidate, closed.place, closed.arrival
     group = codes(closed.lane, w.key[view.expected[candidate]])
@@ -46,8 +53,8 @@ def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruli
 
     stale = np.flatnonzero(is_stale)
     watermark = lanes.rows[place[stale]]
-    stale = stale[first_of_each(codes(view.session[watermark], w.key[view.expected[candidate[stale]]]), watermark)]
-    told = lanes.rows[distinct(place[is_witness])]
+    stale = stale[earliest_of_each(codes(view.session[watermark], w.key[view.expected[candidate[stale]]]), watermark)]
+    witnesses = lanes.rows[distinct(place[is_witness])]
     of_stale = np.flatnonzero(np.isin(group, group[stale])) if len(stale) else stale
     index = GroupIndex(group[of_stale], rank[of_stale], candidate[of_stale])
     missed = index.first(group[stale], newest[stale])
@@ -55,8 +62,8 @@ def state_mismatches(view: StreamView, closings: Closings | None = None) -> Ruli
         watermark=lanes.rows[place[stale]],
         row=arrival[stale],
         write=view.expected[missed],
-        witnesses=len(told),
-        told=told,
+        witnesses=len(witnesses),
+        witness_rows=witnesses,
     )
 
 
@@ -80,3 +87,21 @@ def _are_of_two_sessions(view: StreamView, tie: Int64s, arrival: Int64s) -> Bool
     np.maximum.at(high, tie, session)
     result: Bools = (low < high)[tie]
     return result
+
+
+def _sentence(example: Example, name: Name) -> str:
+    (mark, event), newest = both(example), lost(example)
+    had = f"{name(newest.value)} from position {newest.position} on (operation {newest.op}), which is newer"
+    built = f"{example.subscriber} has built {shown(event, name)} from its stream"
+    return f"At watermark {mark.position} {built}, where the source had {had}."
+
+
+STATE_MISMATCH: Final = Rule(
+    name="state-mismatch",
+    id="S19",
+    rank=110,
+    meaning="The state built from the stream is not the source's at that position.",
+    witness="a watermark that newly closes a version of a key after another",
+    needs=frozenset({Need.SOURCE}),
+    scope=OfKeys(state_mismatches, _sentence),
+)

@@ -1,9 +1,15 @@
 """S15 watermark-above-partitions: the watermark of the whole stream is not above that of a partition."""
 
+from typing import Final
+
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, count_so_far, expand, is_kind, max_so_far
+from checkers.history.names import Name
 from checkers.streams.coverage import ENDS, is_marker, is_session_marker
+from checkers.streams.examples import Example
+from checkers.streams.findings import both
+from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, WATERMARK, Int64s
 
@@ -63,3 +69,20 @@ def _heights(view: StreamView, rows: Int64s, segment: Int64s) -> Int64s:
     _, first = np.unique(segment, return_index=True)
     is_over = is_kind(d.kind[rows[first]], ENDS)
     return np.where(is_over[segment], NOT_COUNTED, height)
+
+
+def _sentence(example: Example, name: Name) -> str:  # noqa: ARG001  Every sentence takes a name.
+    mark, part = both(example)
+    said = "had been opened at" if part.kind == OPEN else "was at"
+    whole = f"Watermark {mark.position} of the whole stream was announced to {example.subscriber}"
+    return f"{whole}, when a partition of it {said} {part.position}, as the session had been told."
+
+
+WATERMARK_ABOVE_PARTITIONS: Final = Rule(
+    name="watermark-above-partitions",
+    id="S15",
+    rank=200,
+    meaning="A watermark of the whole stream is above that of a partition.",
+    witness="a watermark of the whole stream while two partitions differ",
+    scope=OfLog(watermarks_above_partitions, _sentence),
+)

@@ -1,20 +1,26 @@
 """S08 watermark-from-future: a watermark is not above everything that can have been there."""
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
-from checkers.columns.blocks import BLOCK_ROWS, pieces
+from checkers.columns.blocks import pieces
 from checkers.columns.index import is_kind
 from checkers.columns.runs import is_ascending, ordered
+from checkers.columns.table import concat, take
 from checkers.history.around import Issued, issues_by_writes
+from checkers.history.names import Name
+from checkers.streams.examples import Example
+from checkers.streams.findings import announced
+from checkers.streams.rule import Need, OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import BACKFILL, INFO, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 COUNTED = ("offset", "revision", "epoch")  # Positions that increase by one.
 
 
-def watermarks_from_future(view: StreamView, readers: Issued, *, block_rows: int = BLOCK_ROWS) -> Ruling:
+def watermarks_from_future(view: StreamView) -> Ruling:
     """S08: watermarks above everything that can have been there when they were received.
 
     If positions follow a clock that is comparable to the harness's (`clock_error_ns`), a watermark may be ahead of it
@@ -31,7 +37,7 @@ def watermarks_from_future(view: StreamView, readers: Issued, *, block_rows: int
     is_exclusive = view.contract.closed == "<"
     if not issues_by_writes(view.contract) or (is_exclusive and view.contract.position not in COUNTED):
         return Ruling.nothing()
-    return _ahead_of_writes(view, readers, int(is_exclusive), block_rows)
+    return _ahead_of_writes(view, int(is_exclusive))
 
 
 def _ahead_of_clock(view: StreamView) -> Ruling:
@@ -42,53 +48,41 @@ def _ahead_of_clock(view: StreamView) -> Ruling:
     return Ruling.of_events(marks[d.position[marks] > d.ns[marks] + error_ns], witnesses=len(marks))
 
 
-def _ahead_of_writes(view: StreamView, readers: Issued, step: int, block_rows: int) -> Ruling:
+def _ahead_of_writes(view: StreamView, step: int) -> Ruling:
     d, marks = view.deliveries, _marks(view)
-    issued, order = _by_start(_all_issued(view, readers))
+    issued, order = _by_start(_all_issued(view))
     before = np.searchsorted(issued.invoke_seq, d.seq[marks])
 
     def received(piece: slice) -> Int64s:
-        is_told = is_kind(d.kind[piece], (ROW, BACKFILL, OPEN)) & (d.position[piece] != NEVER)
-        return np.where(is_told, d.position[piece], -1)
+        is_known = is_kind(d.kind[piece], (ROW, BACKFILL, OPEN)) & (d.position[piece] != NEVER)
+        return np.where(is_known, d.position[piece], -1)
 
-    top = _highest_of_first(lambda piece: _heights(issued.position[piece]), before, block_rows)
-    top = np.maximum(top, _highest_of_first(received, marks + 1, block_rows))
+    top = _highest_of_first(lambda piece: _heights(issued.position[piece]), before)
+    top = np.maximum(top, _highest_of_first(received, marks + 1))
     first_end = issued.complete_seq.min(initial=NEVER, where=issued.position != NEVER)
     is_known = (d.seq[marks] > first_end) & ~_may_be_more(view, issued, d.seq[marks])
     broken = np.flatnonzero(is_known & (d.position[marks] > top + step))
-    return Ruling(
-        watermark=marks[broken],
-        row=np.full(len(broken), -1, np.int64),
-        write=_highest(issued, order, before[broken], len(view.writes.op)),
-        witnesses=int(is_known.sum()),
-    )
+    highest = _highest(issued, order, before[broken], len(view.writes.op))
+    return Ruling.of_writes(marks[broken], highest, witnesses=int(is_known.sum()))
 
 
 def _marks(view: StreamView) -> Int64s:
     return np.flatnonzero((view.deliveries.kind == WATERMARK) & ~view.is_regress)
 
 
-def _all_issued(view: StreamView, readers: Issued) -> Issued:
+def _all_issued(view: StreamView) -> Issued:
     """The operations of all writes, a row for each write, followed by those that wrote nothing."""
-    w = view.writes
+    w, readers = view.writes, view.log.around.readers
     ended = np.where(w.outcome == INFO, NEVER, w.complete_seq) if np.any(w.outcome == INFO) else w.complete_seq
-    if len(readers.position) == 0:
-        return Issued(invoke_seq=w.invoke_seq, complete_seq=ended, position=w.position)
-    return Issued(
-        invoke_seq=np.append(w.invoke_seq, readers.invoke_seq),
-        complete_seq=np.append(ended, readers.complete_seq),
-        position=np.append(w.position, readers.position),
-    )
+    return concat([Issued(invoke_seq=w.invoke_seq, complete_seq=ended, position=w.position), readers])
 
 
 def _by_start(issued: Issued) -> tuple[Issued, Int64s | None]:
     """The operations by invocation, and their rows; None if they are already in order, which takes no memory."""
     if is_ascending(issued.invoke_seq):
         return issued, None
-    order, invoke_seq = ordered(issued.invoke_seq)
-    return Issued(
-        invoke_seq=invoke_seq, complete_seq=issued.complete_seq[order], position=issued.position[order]
-    ), order
+    order, _ = ordered(issued.invoke_seq)
+    return take(issued, order), order
 
 
 def _heights(position: Int64s) -> Int64s:
@@ -96,16 +90,16 @@ def _heights(position: Int64s) -> Int64s:
     return np.where(position == NEVER, -1, position)
 
 
-def _highest_of_first(heights: Callable[[slice], Int64s], counts: Int64s, block_rows: int) -> Int64s:
+def _highest_of_first(heights: Callable[[slice], Int64s], counts: Int64s) -> Int64s:
     """The highest of the first `count` heights, for each of these `counts`, which ascend; -1 for none."""
     result = np.full(len(counts), -1, np.int64)
     reached = -1
-    for piece in pieces(int(counts.max(initial=0)), block_rows):
+    for piece in pieces(int(counts.max(initial=0))):
         height = heights(piece)
         height[0] = max(reached, int(height[0]))
         np.maximum.accumulate(height, out=height)
-        asked = slice(*np.searchsorted(counts, (piece.start, piece.stop), "right"))
-        result[asked] = height[counts[asked] - piece.start - 1]
+        wanted = slice(*np.searchsorted(counts, (piece.start, piece.stop), "right"))
+        result[wanted] = height[counts[wanted] - piece.start - 1]
         reached = int(height[-1])
     return result
 
@@ -132,3 +126,21 @@ def _highest(issued: Issued, order: Int64s | None, before: Int64s, writes: int) 
     chosen = np.maximum.accumulate(np.where(height == reached, np.arange(len(height)), 0))[before - 1]
     row = chosen if order is None else order[chosen]
     return np.where(row < writes, row, -1)
+
+
+def _sentence(example: Example, name: Name) -> str:  # noqa: ARG001  Every sentence takes a name.
+    highest = example.missed
+    if highest is None:
+        return f"{announced(example)}, which nothing had reached by then."
+    return f"{announced(example)}, when {highest.position}, of operation {highest.op}, was the highest that had begun."
+
+
+WATERMARK_FROM_FUTURE: Final = Rule(
+    name="watermark-from-future",
+    id="S08",
+    rank=190,
+    meaning="A watermark passed positions that the source had not yet reached.",
+    witness="a watermark compared with the operations begun so far",
+    needs=frozenset({Need.SOURCE}),
+    scope=OfLog(watermarks_from_future, _sentence),
+)

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from checkers.streams import task as rules
-from checkers.streams.sentences import CHECKER
-from checkers.words.anomalies import NAMES
+from checkers.streams.catalogue import RULES, names_that_need
+from checkers.streams.findings import CHECKER
+from checkers.streams.rule import Need
 from harness.core.errors import HistoryError
 from harness.core.promises import Promise
 from harness.core.record import Footer, Json, Record, StreamEvent
@@ -28,37 +28,8 @@ from harness.record.formats.streams.line import Content, StreamFormat
 from harness.record.formats.streams.positions import Positions
 from harness.record.store import HISTORY
 
-NEED_OPENS: Final = (rules.OUTSIDE, rules.SPLIT)
-NEED_SOURCE: Final = (
-    *(rules.MISSING, rules.PHANTOM, rules.WRONG, rules.SILENT, rules.MISMATCH),
-    *(rules.FUTURE, rules.RESUME, rules.TAIL, rules.REAL_TIME),
-)
-RULE_IDS: Final = {
-    rules.OUTSIDE: "S01",
-    rules.INVERTED: "S02",
-    rules.DUPLICATE: "S03",
-    rules.DIVERGENT: "S04",
-    rules.LATE: "S05",
-    rules.BOUNDARY: "S06",
-    rules.REGRESS: "S07",
-    rules.FUTURE: "S08",
-    rules.MISSING: "S09",
-    rules.TORN: "S10",
-    rules.PHANTOM: "S11",
-    rules.WRONG: "S12",
-    rules.RESUME: "S13",
-    rules.TAIL: "S14",
-    rules.ABOVE: "S15",
-    rules.ZOMBIE: "S17",
-    rules.MISMATCH: "S19",
-    rules.SPLIT: "S20",
-    rules.SILENT: "S22",
-    rules.REAL_TIME: "S23",
-    rules.REWRITTEN: "S24",
-    rules.HANDOVER: "S25",
-    rules.MOVED: "S26",
-    rules.ENDED: "S28",
-}
+NEED_OPENS: Final = names_that_need(Need.OPENS)
+NEED_SOURCE: Final = names_that_need(Need.SOURCE)
 _EVENTS: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
 _PARQUET: Final = b"PAR1"
 UNIT_MAX: Final = 10_000_000  # Rows; the rows that a unit announces and lacks are tracked in memory.
@@ -82,16 +53,15 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
 
 def _promises(form: StreamFormat) -> Iterator[Promise]:
     """One promise for each rule; rules that need data the file lacks are bound to no check."""
-    for rule, number in sorted(RULE_IDS.items(), key=lambda each: each[1]):
-        text = NAMES[rule]
-        if rule in NEED_SOURCE:
+    for rule in sorted(RULES.values(), key=lambda rule: rule.id):
+        text, check = rule.meaning, "source"
+        if Need.SOURCE in rule.needs:
             text = f"{text} Cannot be judged without the operations of the source."
-        elif rule in NEED_OPENS and not form.has_opens:
+        elif Need.OPENS in rule.needs and not form.has_opens:
             text = f"{text} Cannot be judged where sessions do not say where they begin."
         else:
-            yield Promise(id=number, text=text, source=form.name, forbids=(rule,), is_purpose=False, check=CHECKER)
-            continue
-        yield Promise(id=number, text=text, source=form.name, forbids=(rule,), is_purpose=False, check="source")
+            check = CHECKER
+        yield Promise(id=rule.id, text=text, source=form.name, forbids=(rule.name,), is_purpose=False, check=check)
 
 
 def _notes(form: StreamFormat, survey: "Survey") -> Iterator[str]:

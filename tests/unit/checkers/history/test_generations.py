@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.history.generations import members, merged, restarts, told_of
-from checkers.history.streams import NOTHING_TOLD
+from checkers.history.generations import members, merged, placement_of_streams, restarts
+from checkers.history.streams import NOTHING_DERIVED
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 from harness.core.record import State
@@ -20,7 +20,7 @@ def standing(story: Story, folder: Path, generation: int) -> dict[int, str]:
     """The operations of a generation, and whether they stand as they are."""
     history = story.write(folder)
     ops = pq.read_table(history / "ops.parquet").sort_by("index")
-    reported = told_of(history, STREAM)
+    reported = placement_of_streams(history, STREAM)
     found = members(ops, restarts(history), generation=generation, saved_bits=BITS, reported=reported)
     return {
         index: "unclear" if found.unclear[index] else "as it is" for index in range(ops.num_rows) if found.kept[index]
@@ -113,10 +113,10 @@ def test_an_unclear_operation_that_committed_after_a_restart_is_not_what_it_left
 def test_without_a_contract_or_events_nothing_is_told(tmp_path: Path) -> None:
     story = Story()
     story.op("ax1", None, "info")
-    assert told_of(story.write(tmp_path), STREAM) is NOTHING_TOLD
+    assert placement_of_streams(story.write(tmp_path), STREAM) is NOTHING_DERIVED
     story.told("row", (8, 0))
-    assert told_of(story.write(tmp_path), None) is NOTHING_TOLD
-    assert told_of(story.write(tmp_path), STREAM).op.tolist() == [0]
+    assert placement_of_streams(story.write(tmp_path), None) is NOTHING_DERIVED
+    assert placement_of_streams(story.write(tmp_path), STREAM).op.tolist() == [0]
 
 
 def test_a_generation_begins_where_the_first_node_installs_its_view(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from harness.core.columns import NEVER
 from harness.core.record import Complete, Invoke, Json, MicroOp, Outcome, Record
 from harness.record.formats.parquet.parquet import write_history
 from tests.stream_language import key_of, source_of, writes
+from tests.unit.checkers.stream_cases import in_blocks_of
 
 
 def lists(*texts: str) -> Lists:
@@ -23,7 +24,10 @@ def lists(*texts: str) -> Lists:
 def ranks(source: str, *parts: Lists) -> list[int | None]:
     """The rank of each write of the source, None where it is not known: the same for blocks of any size."""
     written = source_of(writes(source))
-    found = [ranked(written, parts, block_rows=rows).version.tolist() for rows in (1, 2, 100)]
+    found = []
+    for rows in (1, 2, 100):
+        with in_blocks_of(rows):
+            found.append(ranked(written, parts).version.tolist())
     assert found[0] == found[1] == found[2]
     return [None if rank == NEVER else rank for rank in found[0]]
 

@@ -9,8 +9,8 @@ from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
 from checkers.history.names import Dictionary
 from checkers.history.streams import read_deliveries, read_writes, stream_logs
+from checkers.streams.catalogue import RULES
 from checkers.streams.check import check
-from checkers.streams.task import RULES
 from harness.core.columns import KINDS, NEVER
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent

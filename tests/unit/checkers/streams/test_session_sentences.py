@@ -1,10 +1,13 @@
 """What findings about starts, ends, logs and wholes say."""
 
+from pathlib import Path
+
 import pytest
 
-from checkers.streams.rules.logs.real_time_order import Reversal
-from checkers.streams.sentences import finding, reversal_finding
-from checkers.streams.session_sentences import SENTENCES
+from checkers.streams.catalogue import RULES
+from checkers.streams.check import finding
+from checkers.streams.rule import OfKeys, OfLog
+from checkers.streams.rules.logs.real_time_order import Reversal, reversal_finding
 from harness.core.verdict import Finding
 from tests.stream_language import key_of
 from tests.unit.checkers.stream_cases import outcome
@@ -80,6 +83,34 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             {"tail": "settled"},
             "All had come to rest, and s1 was connected, but y's 2 at position 4, written by operation 1, never "
             "reached it.",
+        ),
+        (
+            "divergent-duplicate",
+            "open@0 x=1@2 x=9@2",
+            "",
+            {},
+            "x's 9 at position 2 reached s1 1.0 s after 1 had come as the same event.",
+        ),
+        (
+            "outside-filter",
+            "open:x@0 x=1@2 y=2@3",
+            "",
+            {},
+            "y's 2 at position 3 reached s1, but session 1 never asked for that.",
+        ),
+        (
+            "outside-filter",
+            "open@5 x=1@2",
+            "",
+            {},
+            "x's 1 at position 2 reached s1, but session 1 had asked to begin at 5.",
+        ),
+        (
+            "moved-key",
+            "open@0 x[0]=1@2 x[1]=2@3",
+            "",
+            {},
+            "x's 2 at position 3 reached s1 on another partition than x's 1 1.0 s before it, and no move was declared.",
         ),
         (
             "watermark-from-future",
@@ -165,4 +196,5 @@ def test_fingerprints_tell_snapshots_apart() -> None:
 
 
 def test_every_sentence_is_tried() -> None:
-    assert len(SENTENCES) == 8
+    tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    assert [name for name, rule in RULES.items() if isinstance(rule.scope, OfKeys | OfLog) and name not in tests] == []

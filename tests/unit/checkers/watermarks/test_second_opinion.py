@@ -2,10 +2,10 @@
 
 import pytest
 
+from checkers.catalogue import NAMES
 from checkers.watermarks.components import COMPONENTS
 from checkers.watermarks.disputes import SEEN
 from checkers.watermarks.second_opinion import DISPUTED, second_opinion
-from checkers.words.anomalies import NAMES
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from checkers.catalogue import NAMES
 from checkers.words import models
-from checkers.words.anomalies import NAMES
 from clusters.postgres import Cluster, FailoverCluster
 from clusters.postgres.service import PRIMARY, STANDBY, service
 from harness.core.machine import Settings

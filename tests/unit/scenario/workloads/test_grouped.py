@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from checkers.words.anomalies import NAMES
+from checkers.catalogue import NAMES
 from harness.core.generators.generator import Context, Planned
 from harness.core.record import MicroOp
 from harness.judging.checks import CHECKS

@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.streams.rules.events.duplicate_event import confirmed_again, duplicate_events
-from tests.unit.checkers.stream_cases import EPOCHS, accused, shown, view
+from tests.unit.checkers.stream_cases import EPOCHS, accused, in_blocks_of, shown, view
 
 DUPLICATE = ["duplicate-event"]
 EXACT: dict[str, object] = {"delivery": "exactly-once", "wm_scope": "subscriber"}
@@ -165,5 +165,6 @@ def test_witnesses_are_confirmed_rows_behind_which_a_session_began_that_received
 
 @pytest.mark.parametrize("block_rows", [1, 2, 100])
 def test_repetitions_and_their_witnesses_do_not_depend_on_how_the_log_is_parted(block_rows: int) -> None:
-    ruling = duplicate_events(view("open@0 x=1@1 y=2@2 y=2@2 z=3@3", "", **EXACT), block_rows=block_rows)
+    with in_blocks_of(block_rows):
+        ruling = duplicate_events(view("open@0 x=1@1 y=2@2 y=2@2 z=3@3", "", **EXACT))
     assert (ruling.watermark.tolist(), ruling.witnesses) == ([3], 2)  # Behind the last row nothing came.

@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.streams.rules.events.order_inversion import order_inversions
-from tests.unit.checkers.stream_cases import EPOCHS, accused, shown, view
+from tests.unit.checkers.stream_cases import EPOCHS, accused, in_blocks_of, shown, view
 
 INVERTED = ["order-inversion"]
 OVERWRITTEN = "ok@4t1 x=1#0; ok@4t2 x=2#1; ok@4t3 x=3"
@@ -33,7 +33,8 @@ def test_positions_of_partitions_do_not_compare_where_each_has_its_own() -> None
 
 @pytest.mark.parametrize("block_rows", [1, 2, 9])
 def test_a_row_is_compared_with_all_before_it_however_the_log_is_parted(block_rows: int) -> None:
-    ruling = order_inversions(view("open@0 x=1@5 y=2@6 z=3@6 x=4@4 y=5@7"), block_rows=block_rows)
+    with in_blocks_of(block_rows):
+        ruling = order_inversions(view("open@0 x=1@5 y=2@6 z=3@6 x=4@4 y=5@7"))
     assert (ruling.watermark.tolist(), ruling.row.tolist(), ruling.witnesses) == ([4], [2], 3)
 
 

@@ -5,8 +5,6 @@ from dataclasses import replace
 import pytest
 
 from checkers.streams.rules.sessions.hand_over_hole import hand_over_holes
-from checkers.streams.rules.sessions.resume_hole import holes
-from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.view import Ruling, stream_view
 from harness.core.columns import NEVER
 from tests.stream_language import deliveries_of, events, source_of, writes
@@ -17,8 +15,7 @@ TWO = "ok@2 x=1; ok@4 x=2"
 
 
 def ruling(log: str, source: str = TWO, **changes: object) -> Ruling:
-    of = view(log, source, **changes)
-    return hand_over_holes(of, holes(of, missing_events(of)))
+    return hand_over_holes(view(log, source, **changes))
 
 
 @pytest.mark.parametrize(("position", "inclusive", "exclusive"), [(3, [], []), (4, HOLE, []), (5, HOLE, HOLE)])
@@ -145,8 +142,7 @@ def test_what_came_elsewhere_is_not_in_a_whole_snapshot(log: str) -> None:
 def deleting(log: str, source: str, value: int, **changes: object) -> Ruling:
     """Where the write of that value was a delete."""
     written = [replace(w, value=NEVER) if w.value == value else w for w in writes(source)]
-    of = stream_view(deliveries_of(events(log)), source_of(written), contract(**changes))
-    return hand_over_holes(of, holes(of, missing_events(of)))
+    return hand_over_holes(stream_view(deliveries_of(events(log)), source_of(written), contract(**changes)))
 
 
 def test_a_key_that_was_deleted_is_not_lacking_and_one_that_is_shown_as_deleted_not_stale() -> None:

@@ -6,9 +6,8 @@ import pytest
 
 from checkers.history.around import NOTHING_AROUND
 from checkers.streams.rules.sessions.lost_tail import lost_tails
-from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.view import Ruling
-from tests.unit.checkers.stream_cases import accused, view
+from tests.unit.checkers.stream_cases import accused, beside, view
 
 LOST = ["lost-tail"]
 SETTLED: dict[str, object] = {"tail": "settled"}
@@ -16,9 +15,8 @@ TWO = "ok@2 x=1; ok@4 x=2"
 
 
 def ruling(log: str, source: str, *, settled_seq: int, healed_seq: int = -1, **changes: object) -> Ruling:
-    of = view(log, source, **changes)
     around = replace(NOTHING_AROUND, settled_seq=settled_seq, healed_seq=healed_seq)
-    return lost_tails(of, missing_events(of), around)
+    return lost_tails(beside(view(log, source, **changes), around))
 
 
 def test_what_had_not_come_when_all_was_quiet_is_lost() -> None:

@@ -3,7 +3,6 @@
 import pytest
 
 from checkers.streams.rules.sessions.resume_hole import holes
-from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.view import Ruling
 from tests.unit.checkers.stream_cases import accused, shown, view
 
@@ -13,8 +12,7 @@ SUBSCRIBER: dict[str, object] = {"wm_scope": "subscriber"}
 
 
 def resumes(log: str, source: str = THREE, **changes: object) -> Ruling:
-    of = view(log, source, **changes)
-    return holes(of, missing_events(of)).resumes
+    return holes(view(log, source, **changes)).resumes
 
 
 @pytest.mark.parametrize(("start", "after", "at"), [(3, HOLE, HOLE), (4, [], HOLE), (5, [], [])])
@@ -124,8 +122,7 @@ def test_witnesses_are_resumes_of_which_something_tells() -> None:
 
 def test_witnesses_of_resumes_and_of_snapshots_are_counted_apart() -> None:
     def counts(log: str) -> tuple[int, int]:
-        of = view(log, THREE)
-        found = holes(of, missing_events(of))
+        found = holes(view(log, THREE))
         return found.resumes.witnesses, found.backfills.witnesses
 
     assert counts("s1/1 open@0 x=1@2 s1/2 open@2 x=2@4 x=3@6") == (1, 0)

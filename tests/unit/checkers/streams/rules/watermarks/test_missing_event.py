@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.streams.rules.watermarks.missing_event import missing_events, torn_units
+from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.rules.watermarks.torn_unit import torn_units
 from checkers.streams.view import defect, stream_view
 from harness.core.columns import NEVER
 from tests.stream_language import deliveries_of, events, source_of, writes

@@ -2,7 +2,6 @@
 
 import pytest
 
-from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.rules.watermarks.silent_gap import silent_gaps
 from tests.unit.checkers.stream_cases import EPOCHS, accused, view
 
@@ -68,16 +67,14 @@ def test_a_version_that_a_newer_one_replaced_is_not_lost() -> None:
 def test_each_position_is_reported_once_a_session() -> None:
     log = "s1/1 open@0 w@5 w@6 s1/2 open@0 w@9"
     source = "ok@4 x=1 y=2; ok@5 x=3"
-    source_view = view(log, source, **EPOCHS)
-    ruling = silent_gaps(source_view, missing_events(source_view))
+    ruling = silent_gaps(view(log, source, **EPOCHS))
     assert ruling.watermark.tolist() == [1, 1, 4, 4]
     assert ruling.witnesses == 4
 
 
 def test_witnesses_are_markers_and_losses() -> None:
     def witnesses(log: str) -> int:
-        of = view(log, ONE, **EPOCHS)
-        return silent_gaps(of, missing_events(of)).witnesses
+        return silent_gaps(view(log, ONE, **EPOCHS)).witnesses
 
     assert witnesses("open@0 x=1@4 w@4") == 0
     assert witnesses("open@0 x=1@4 w@4 gap@5 open@6 gap close") == 2

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from checkers.history.around import NOTHING_AROUND, Issued
+from checkers.history.around import NOTHING_AROUND, Around, Issued
 from checkers.streams.rules.watermarks.watermark_from_future import watermarks_from_future
 from checkers.streams.view import Ruling
 from harness.core.columns import NEVER
-from tests.unit.checkers.stream_cases import accused, view
+from tests.unit.checkers.stream_cases import accused, beside, in_blocks_of, view
 
 FUTURE = ["watermark-from-future"]
 RESTS: dict[str, object] = {"wm_idle": "rests"}
@@ -19,7 +19,7 @@ def ruling(log: str, source: str, readers: tuple[int, int, int] | None = None, *
     told = NOTHING_AROUND.readers
     if readers is not None:
         told = Issued(**{n: np.array([each]) for n, each in zip(Issued.__slots__, readers, strict=True)})
-    return watermarks_from_future(view(log, source, **(RESTS | changes)), told)
+    return watermarks_from_future(beside(view(log, source, **(RESTS | changes)), Around(readers=told)))
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,15 @@ def test_a_watermark_that_rests_without_writes_is_not_above_the_last(
 )
 def test_where_watermarks_may_run_ahead_nothing_is_said(changes: dict[str, object]) -> None:
     of = view("open@0 x=1@4 w@9", ONE, **changes)
-    found = watermarks_from_future(of, NOTHING_AROUND.readers)
+    found = watermarks_from_future(of)
     assert (found.watermark.tolist(), found.witnesses) == ([], 0)
 
 
 @pytest.mark.parametrize("block_rows", [1, 2, 9])
 def test_what_was_there_stays_however_the_log_is_parted(block_rows: int) -> None:
     of = view("open@0 x=1@4 y=3@6 z=4@1 w@6 w@7", f"{ONE}; ok@2~98~99 x=2", **RESTS)
-    found = watermarks_from_future(of, NOTHING_AROUND.readers, block_rows=block_rows)
+    with in_blocks_of(block_rows):
+        found = watermarks_from_future(of)
     assert (found.watermark.tolist(), found.write.tolist(), found.witnesses) == ([5], [0], 2)
 
 

@@ -20,9 +20,8 @@ from checkers.columns.files import read_columns
 from checkers.columns.index import codes
 from checkers.engine.datasets import Engine
 from checkers.engine.protocol import Check, Context, When
-from checkers.history.streams import merged, placed, read_writes, stream_logs
+from checkers.history.streams import merged, placed, placement_by, read_writes, stream_logs
 from checkers.history.troubles import Trouble, judgement
-from checkers.streams.task import placement_of
 from harness.core.columns import INFO, NEVER, OK, Int64s
 from harness.core.promises import StreamContract
 from harness.core.verdict import Judgement
@@ -115,10 +114,10 @@ def _logs(history: Path, contract: StreamContract, engine: Engine, op: Int64s) -
     """The log that each operation wrote to: 0, or its partition; -1 if it wrote to several, or it is not known."""
     if contract.is_position_global:
         return np.zeros(len(op), np.int64)
-    told = engine.over(stream_logs(history, contract)).map(placement_of).collect()
-    if not told:
+    placements = engine.over(stream_logs(history, contract)).map(placement_by).collect()
+    if not placements:
         return np.full(len(op), -1, np.int64)
-    writes = placed(read_writes(history), merged(told))
+    writes = placed(read_writes(history), merged(placements))
     least, most = np.full(len(op), NEVER, np.int64), np.full(len(op), -1, np.int64)
     mine = np.flatnonzero(np.isin(writes.op, op))
     place = np.searchsorted(op, writes.op[mine])

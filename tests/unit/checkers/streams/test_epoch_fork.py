@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
-from checkers.streams.rules.logs.epoch_fork import CHECKER, FORK, Acts, check, forks
+from checkers.streams.epoch_fork import CHECKER, FORK, Acts, check, forks
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Judgement

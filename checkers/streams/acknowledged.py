@@ -18,15 +18,23 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, expand, max_so_far
+from checkers.columns.index import GroupIndex, codes, earliest_of_each, expand, max_so_far
 from checkers.engine.protocol import Check, Context, When
 from checkers.history.names import Name
-from checkers.history.streams import Placement, StreamLog, merged, placed, read_deliveries, read_writes, stream_logs
+from checkers.history.streams import (
+    Placement,
+    StreamLog,
+    merged,
+    placed,
+    placement_by,
+    read_deliveries,
+    read_writes,
+    stream_logs,
+)
 from checkers.history.tables import windows
 from checkers.history.troubles import Trouble, judgement
+from checkers.streams.examples import by_subscriber
 from checkers.streams.rules.events.duplicate_event import acknowledgements
-from checkers.streams.rules.watermarks.missing_event import first_of_each
-from checkers.streams.task import by_subscriber, placement_of
 from checkers.streams.view import Ruling, StreamView, stream_view
 from harness.core.columns import BACKFILL, NEVER, OPEN, Bools, Int64s
 from harness.core.promises import Excuse, Excuses, StreamContract
@@ -39,7 +47,7 @@ ANOMALIES: Final = (LOST,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """The first write that a subscriber no longer holds, and the number of them. `told` are journal positions."""
+    """The first write that a subscriber no longer holds, and the number of them. `events` are journal positions."""
 
     subscriber: str
     session: int
@@ -49,7 +57,7 @@ class Lost:
     key: int
     value: int
     position: int
-    told: tuple[int, int]
+    events: tuple[int, int]
     count: int
 
 
@@ -60,7 +68,7 @@ def check(history: Path, context: Context) -> Judgement:
         return Judgement(checker=CHECKER, findings=(), witnesses={})
     logs = engine.over(stream_logs(history, contract))
     found: list[tuple[list[Lost], int]] = []
-    if placements := logs.map(placement_of).collect():
+    if placements := logs.map(placement_by).collect():
         judge = partial(_judged, contract=contract, excuses=context.excuses, known=merged(placements))
         found = logs.map(judge).collect()
     troubles = (_trouble(lost, name) for each, _ in found for lost in each)
@@ -84,7 +92,7 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
     candidate = index.rows[place]
     kept = np.flatnonzero(_is_meant(view, opens[pair], acks[pair], candidate))
     pair, candidate = pair[kept], candidate[kept]
-    chosen = first_of_each(codes(d.subscriber[opens[pair]], candidate), opens[pair])
+    chosen = earliest_of_each(codes(d.subscriber[opens[pair]], candidate), opens[pair])
     pair, candidate = pair[chosen], candidate[chosen]
     return Ruling(
         watermark=opens[pair],
@@ -174,7 +182,7 @@ def _losses(view: StreamView, ruling: Ruling, subscribers: Sequence[str]) -> Ite
             key=int(w.key[write]),
             value=int(w.value[write]),
             position=int(w.position[write]),
-            told=(int(d.seq[ack]), int(d.seq[opened])),
+            events=(int(d.seq[ack]), int(d.seq[opened])),
             count=len(mine),
         )
 
@@ -200,7 +208,7 @@ def _trouble(lost: Lost, name: Name) -> Trouble:
         f"it holds up to {lost.begun}: {what} is gone, and the source need not send it again.",
         (lost.subscriber, lost.session, lost.acknowledged, lost.begun, name(lost.key), name(lost.value)),
         ops=(lost.op,),
-        events=lost.told,
+        events=lost.events,
         group=lost.subscriber,
         count=lost.count,
     )

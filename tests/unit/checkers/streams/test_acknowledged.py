@@ -7,7 +7,7 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
 from checkers.history.names import Dictionary, number
-from checkers.streams.rules.sessions.acknowledged import CHECKER, LOST, check, lost_acknowledged
+from checkers.streams.acknowledged import CHECKER, LOST, check, lost_acknowledged
 from checkers.streams.view import Ruling
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
 from harness.record.formats.parquet.parquet import write_history

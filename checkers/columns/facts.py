@@ -1,0 +1,58 @@
+"""Facts of a subject, such as a view: each is computed once, by the first who needs it, and then kept with the subject.
+
+    @fact
+    def closings(view: StreamView) -> Closings: ...
+
+A fact may need other facts, but never itself. Threads that need one which another thread computes wait for it.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import wraps
+from typing import Any, Protocol, TypeVar
+
+F = TypeVar("F")
+
+
+class Facts:
+    """The facts of one subject that are known so far."""
+
+    def __init__(self) -> None:
+        self._known: dict[Callable[..., object], Future[Any]] = {}
+
+    def of(self, make: Callable[["S"], F], subject: "S") -> F:
+        """The result of `make` for the subject."""
+        mine: Future[F] = Future()
+        known: Future[F] = self._known.setdefault(make, mine)  # One step for all threads.
+        if known is mine:
+            try:
+                mine.set_result(make(subject))
+            except BaseException as problem:
+                mine.set_exception(problem)
+                raise
+        return known.result()
+
+    def put(self, make: Callable[["S"], F], value: F) -> None:
+        """Make the result of `make` known, so that it is not computed."""
+        self._known[make] = known = Future[F]()
+        known.set_result(value)
+
+
+class HasFacts(Protocol):
+    """A subject that keeps facts."""
+
+    @property
+    def facts(self) -> Facts: ...
+
+
+S = TypeVar("S", bound=HasFacts)
+
+
+def fact(make: Callable[[S], F]) -> Callable[[S], F]:
+    """The function, computed once for each subject."""
+
+    @wraps(make)
+    def known(subject: S) -> F:
+        return subject.facts.of(make, subject)
+
+    return known

@@ -1,0 +1,101 @@
+"""An example for each rule that a log breaks, with the facts of its sentence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.columns.runs import distinct
+from checkers.history.streams import StreamLog
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """An event of a log, in plain numbers; NEVER for a missing one."""
+
+    kind: int
+    seq: int
+    ns: int
+    session: int
+    key: int
+    value: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """A write that had not arrived, or that an event should show.
+
+    `came` is its first delivery after the watermark, in the watermark's scope, if there was one.
+    """
+
+    op: int
+    key: int
+    value: int
+    position: int
+    came: Sight | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """The first violation of a rule by one subscriber, and the number of violations."""
+
+    anomaly: str
+    subscriber: str
+    count: int
+    watermark: Sight  # For a rule without watermarks, the event that broke it.
+    event: Sight | None
+    missed: Missed | None
+
+
+def examples_of(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling) -> list[Example]:
+    """One example for each subscriber that a ruling is about."""
+    return [_example(anomaly, log, view, ruling, places) for places in by_subscriber(view, ruling)]
+
+
+def by_subscriber(view: StreamView, ruling: Ruling) -> list[Int64s]:
+    """The violations of each subscriber, as places in the ruling, earliest first."""
+    who = view.deliveries.subscriber[ruling.watermark]
+    return [np.flatnonzero(who == each) for each in distinct(who).tolist()]
+
+
+def sight_of(view: StreamView, row: int) -> Sight:
+    """The event at that row of the log."""
+    d = view.deliveries
+    return Sight(
+        kind=int(d.kind[row]),
+        seq=int(d.seq[row]),
+        ns=int(d.ns[row]),
+        session=int(d.session[row]),
+        key=int(d.key[row]),
+        value=int(d.value[row]),
+        position=int(d.position[row]),
+    )
+
+
+def _example(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling, places: Int64s) -> Example:
+    first = int(places[0])
+    watermark, row, write = (int(column[first]) for column in (ruling.watermark, ruling.row, ruling.write))
+    return Example(
+        anomaly=anomaly,
+        subscriber=log.subscribers[int(view.deliveries.subscriber[watermark])],
+        count=len(places),
+        watermark=sight_of(view, watermark),
+        event=sight_of(view, row) if row >= 0 else None,
+        missed=_missed(view, watermark, write) if write >= 0 else None,
+    )
+
+
+def _missed(view: StreamView, watermark: int, write: int) -> Missed:
+    w = view.writes
+    shown = view.match == int(np.searchsorted(view.expected, write))
+    is_expected = write in view.expected
+    came = np.flatnonzero(shown & is_expected & (view.scope == view.scope[watermark]))
+    return Missed(
+        op=int(w.op[write]),
+        key=int(w.key[write]),
+        value=int(w.value[write]),
+        position=int(w.position[write]),
+        came=sight_of(view, int(came[0])) if len(came) and came[0] > watermark else None,
+    )

@@ -1,0 +1,151 @@
+"""Rules of change streams as data: one file of `checkers.streams.rules` declares each, beside its judgement.
+
+`checkers.streams.catalogue` finds them; everything else about a rule (its name in promises, its place in reports, its
+line in the docs) follows from what its `Rule` says.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from checkers.history.names import Name
+from checkers.streams.examples import Example, Sight
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import Int64s, SourceWrites
+from harness.core.promises import StreamContract
+from harness.core.verdict import Finding
+
+S = TypeVar("S")
+Tie = Literal["row", "write", "key"]
+Sentence = Callable[[Example, Name], str]
+
+
+class Need(Enum):
+    """What a rule needs beyond the events of a stream; without it, the rule is not exercised."""
+
+    SOURCE = "the operations of the source"
+    POSITIONS = "the positions of nearly all writes"
+    OPENS = "sessions that report where they begin"
+
+
+class PerKey:
+    """A ruling that depends on one key at a time, as a fact of a view: a long log is judged by blocks of keys.
+
+    Violations are sorted by time; `tie` is the column that sorts those of one time, `key` being that of the write.
+    """
+
+    def __init__(self, judge: Callable[[StreamView], Ruling], tie: Tie) -> None:
+        self.judge, self.tie = judge, tie
+        self.__doc__ = judge.__doc__
+
+    def __call__(self, view: StreamView) -> Ruling:
+        """The ruling for all keys of the view."""
+        return view.facts.of(self.judge, view)
+
+
+def per_key(tie: Tie) -> Callable[[Callable[[StreamView], Ruling]], PerKey]:
+    """The decorator of a function whose ruling depends on one key at a time."""
+    return lambda judge: PerKey(judge, tie)
+
+
+@dataclass(frozen=True, slots=True)
+class OfKeys:
+    """A rule about single keys."""
+
+    judge: PerKey
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class OfUnits:
+    """A rule about units of writes. It works by parts (`by_part`) in all threads of the task, alone.
+
+    `units` is the view to which its rulings refer.
+    """
+
+    judge: Callable[[StreamView], Ruling]
+    sentence: Sentence
+    units: Callable[[StreamView], StreamView]
+
+
+@dataclass(frozen=True, slots=True)
+class OfLog:
+    """A rule about a whole log. `after` are rulings about single keys that it needs."""
+
+    judge: Callable[[StreamView], Ruling]
+    sentence: Sentence
+    after: tuple[PerKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The findings of a rule about more or less than single logs, and its witnesses."""
+
+    findings: tuple[Finding, ...] = ()
+    witnesses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OfSource:
+    """A rule about the source alone, which is judged once, from the history and its placed writes."""
+
+    judge: Callable[[Path, SourceWrites, StreamContract], Conclusion]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Sighted:
+    """A session at a position."""
+
+    subscriber: int
+    number: int
+    position: int
+
+
+Seen = Mapping[Sighted, tuple[Sight, ...]]  # The events that sessions saw at positions, by time.
+
+
+@dataclass(frozen=True, slots=True)
+class OfAllLogs(Generic[S]):
+    """A rule that compares logs: each is summarized where it is, and only the summaries are brought together.
+
+    `conclude` takes these, a function that fetches the events of a few sessions at positions, the subscribers' names,
+    and the names of values. `rows` finds those events in a log.
+    """
+
+    summarize: Callable[[StreamView], S]
+    conclude: Callable[[Sequence[S], Callable[[Sequence[Sighted]], Seen], Sequence[str], Name], Conclusion]
+    rows: Callable[[StreamView, Sequence[Sighted]], Mapping[Sighted, Int64s]]
+
+
+Scope = OfKeys | OfUnits | OfLog | OfSource | OfAllLogs[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule of change streams, under the id that it has in stream-guarantees.md.
+
+    Findings are in the order of `rank`. `legal` names the fact that counts the cases which look like a violation and
+    are allowed, if it is reported.
+    """
+
+    name: str  # Of the anomaly.
+    id: str
+    rank: int
+    meaning: str
+    witness: str  # What counts as a chance to see a violation.
+    scope: Scope
+    needs: frozenset[Need] = frozenset()
+    is_online: bool = False  # True if it is judged while a run goes on.
+    legal: str | None = None
+
+    def per_key(self) -> tuple[PerKey, ...]:
+        """The rulings about single keys that it needs."""
+        match self.scope:
+            case OfKeys(judge=judge):
+                return (judge,)
+            case OfLog(after=after):
+                return after
+            case _:
+                return ()

@@ -1,0 +1,41 @@
+"""S07 watermark-regress: watermarks do not go back."""
+
+from typing import Final
+
+import numpy as np
+
+from checkers.columns.index import GroupIndex, codes, max_so_far
+from checkers.history.names import Name
+from checkers.streams.examples import Example
+from checkers.streams.findings import after, announced, both
+from checkers.streams.rule import OfLog, Rule
+from checkers.streams.view import Ruling, StreamView
+from harness.core.columns import WATERMARK
+
+
+def regressions(view: StreamView) -> Ruling:
+    """S07: watermarks below an earlier one of their scope and partition. Equal is legal. Witnesses are the pairs."""
+    rows = np.flatnonzero(view.deliveries.kind == WATERMARK)
+    group = codes(view.scope[rows], view.deliveries.span[rows])
+    height = view.deliveries.position[rows]
+    is_regress = view.is_regress[rows]
+    reached = max_so_far(group, height)[is_regress]
+    earlier = GroupIndex(group, height, rows).first(group[is_regress], reached)
+    witnesses = len(rows) - int(group.max(initial=-1)) - 1
+    return Ruling.by_time(rows[is_regress], earlier, witnesses=witnesses)
+
+
+def _sentence(example: Example, name: Name) -> str:  # noqa: ARG001  Every sentence takes a name.
+    mark, earlier = both(example)
+    return f"{announced(example)} {after(earlier, mark)} after watermark {earlier.position}: it went back."
+
+
+WATERMARK_REGRESS: Final = Rule(
+    name="watermark-regress",
+    id="S07",
+    rank=30,
+    meaning="A watermark went back.",
+    witness="a watermark after another one in its scope and partition",
+    is_online=True,
+    scope=OfLog(regressions, _sentence),
+)
