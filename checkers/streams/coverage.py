@@ -74,9 +74,9 @@ class Coverage:
         d = self._deliveries
         since, start = marker, d.position[marker]
         is_declared = (marker >= 0) & (d.kind[marker] == OPEN) & (start != NEVER)
-        asked = np.flatnonzero(~is_declared)
-        if len(asked):
-            since[asked], start[asked] = self._since_rows(session[asked], key[asked], time[asked], marker[asked])
+        rest = np.flatnonzero(~is_declared)
+        if len(rest):
+            since[rest], start[rest] = self._since_rows(session[rest], key[rest], time[rest], marker[rest])
         return Covered(since=since, start=start, is_inclusive=is_declared & self._resumes_at)
 
     def _since_rows(self, session: Int64s, key: Int64s, time: Int64s, marker: Int64s) -> tuple[Int64s, Int64s]:

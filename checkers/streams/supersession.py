@@ -63,9 +63,9 @@ def superseded(
     index = GroupIndex(line[: len(rows)], shown.position)
     wanted = line[len(rows) :]
     end = index.place(wanted, height, above=view.contract.closed == "<=")
-    asked, place = expand(index.place(wanted, versions.position), end)
+    of, place = expand(index.place(wanted, versions.position), end)
     newer = index.rows[place]
-    is_newer = shown.position[newer] > versions.position[asked]
-    is_newer |= (shown.ordinal[newer] > versions.ordinal[asked]) & (shown.ordinal[newer] != NEVER)
-    result[asked[is_newer & (rows[newer] < before[asked])]] = True
+    is_newer = shown.position[newer] > versions.position[of]
+    is_newer |= (shown.ordinal[newer] > versions.ordinal[of]) & (shown.ordinal[newer] != NEVER)
+    result[of[is_newer & (rows[newer] < before[of])]] = True
     return result
