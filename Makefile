@@ -42,7 +42,7 @@ fuzz: $(READY) ## the long mode of the fuzz tests: 10,000 inputs of each kind
 	@SEAMARK_FUZZ_COUNT=10000 $(BIN)/pytest -q tests/fuzz tests/property/test_serial_orders.py
 
 mutants: $(READY) ## broken rules of the checks, and which of them no test notices (PART=1/5: a fifth of them)
-	@$(BIN)/python -m tests.mutants $(PART)
+	@$(BIN)/python -m tests.mutation.mutants $(PART)
 
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info

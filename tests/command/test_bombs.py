@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from tests import bombs
 from tests.command.conftest import Seamark
+from tests.worlds import bombs
 
 MEMORY_MB: Final = 300
 EXPANDED: Final = "the limit is 256 MiB, or 1,000 bytes for each of the file"

@@ -10,9 +10,9 @@ import pytest
 import harness.run.batch
 import harness.run.running
 from harness.record.store import read_run_file
+from tests.command.broken import BROKEN_CHILD
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
 
-BROKEN_CHILD = str(Path(__file__).with_name("broken_child.py"))
 RUN = ("run", "--seed", str(SEED), *SMALL)
 
 

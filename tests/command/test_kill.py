@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import harness.run.running
+from tests.command.broken import BROKEN_CHILD
 from tests.command.conftest import SEED, SMALL, Seamark
-from tests.command.test_failures import BROKEN_CHILD
 
 DRAWN = int(os.environ.get("SEAMARK_TEST_SEED", "0"))  # Decides when the harness dies.
 KILLED = str(Path(__file__).with_name("killed.py"))

@@ -9,8 +9,8 @@ import pytest
 import harness.run.running
 from harness.core.record import Complete, Footer, Mark, Record
 from harness.record.journal import JournalWriter, read_journal
+from tests.command.broken import BROKEN_CHILD
 from tests.command.conftest import Seamark
-from tests.command.test_failures import BROKEN_CHILD
 
 
 def rewritten(run: Path, change: Callable[[list[Record]], Iterable[Record]]) -> list[Record]:

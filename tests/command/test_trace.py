@@ -10,8 +10,8 @@ import harness.run.running
 from harness.core.record import Footer
 from harness.core.trace import SECOND, TraceRecord
 from harness.record.journal import read_journal
+from tests.command.broken import BROKEN_CHILD
 from tests.command.conftest import Seamark
-from tests.command.test_failures import BROKEN_CHILD
 
 
 def trace_of(run: Path) -> list[TraceRecord]:

@@ -20,7 +20,7 @@ from harness.record.formats.load import load
 from harness.record.formats.parquet import parquet
 from harness.record.formats.parquet.parquet import write_history
 from tests.corpus.cases import HISTORIES, Case, cases, jepsen_case
-from tests.unit.judging.test_checks import context
+from tests.worlds.contexts import context
 
 GROUP = "jepsen-unit/cases.jsonl"
 pytestmark = pytest.mark.skipif(not (HISTORIES / GROUP).is_file(), reason=f"{HISTORIES / GROUP} is absent")

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from harness.record.formats.parquet.parquet import write_history
-from tests.fuzz.test_formats import BYTES_MAX, history, is_read, spoiled
+from tests.worlds.spoiled_files import BYTES_MAX, history, is_read, spoiled
 
 
 def main() -> None:

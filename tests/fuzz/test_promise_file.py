@@ -6,7 +6,7 @@ from random import Random
 from harness.cli.check import promises_in
 from harness.core.errors import ScenarioError
 from tests.amount import FIRST_SEED
-from tests.fuzz.test_formats import COUNT, spoiled
+from tests.worlds.spoiled_files import COUNT, spoiled
 
 SOUND = b"""\
 model = "serializable"

@@ -12,7 +12,7 @@ from harness.record.formats.parquet.parquet import records_of, write_history
 from harness.record.journal import history_sha256, read_journal
 from tests.amount import FIRST_SEED
 from tests.fuzz.silly import silly_journal, silly_parquet
-from tests.fuzz.test_formats import COUNT, history, is_read
+from tests.worlds.spoiled_files import COUNT, history, is_read
 
 
 def test_a_silly_journal_is_refused_or_keeps_its_hash(tmp_path: Path) -> None:

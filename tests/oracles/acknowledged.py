@@ -2,7 +2,7 @@
 
 from harness.core.columns import BACKFILL, CHECKPOINT, NEVER, OPEN, ROW
 from tests.oracles.streams import Oracle
-from tests.stream_language import Event, Write
+from tests.worlds.streams.language import Event, Write
 
 
 def lost(oracle: Oracle) -> dict[tuple[int, Write], int]:

@@ -2,7 +2,7 @@
 
 from harness.core.columns import BACKFILL, CHECKPOINT, CLOSE, END, ERROR, FAIL, NEVER, OPEN, ROW, WATERMARK
 from tests.oracles.streams import Identity, Oracle
-from tests.stream_language import Event, Write
+from tests.worlds.streams.language import Event, Write
 
 
 def firsts(oracle: Oracle, *, is_row: bool = True) -> list[int]:

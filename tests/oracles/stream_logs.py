@@ -2,8 +2,8 @@
 
 from harness.core.columns import BACKFILL, CLOSE, END, ERROR, GAP, INFO, NEVER, OPEN, ROW, WATERMARK
 from tests.oracles.streams import Identity, Oracle
-from tests.stream_generator import FIRST_EVENT
-from tests.stream_language import Event, Write
+from tests.worlds.streams.generator import FIRST_EVENT
+from tests.worlds.streams.language import Event, Write
 
 # S08
 

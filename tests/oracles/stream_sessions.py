@@ -3,7 +3,7 @@
 from harness.core.columns import BACKFILL, CLOSE, END, ERROR, FAIL, GAP, NEVER, OK, OPEN, ROW, WATERMARK
 from tests.oracles.stream_events import firsts
 from tests.oracles.streams import Identity, Oracle
-from tests.stream_language import Event, Write
+from tests.worlds.streams.language import Event, Write
 
 TOP = NEVER - 1  # A height that closes everything.
 

@@ -2,7 +2,7 @@
 
 from harness.core.columns import CLOSE, END, ERROR, NEVER, OPEN, ROW
 from tests.oracles.streams import Identity, Oracle
-from tests.stream_language import Event
+from tests.worlds.streams.language import Event
 
 
 def rows(oracle: Oracle) -> list[int]:

@@ -5,7 +5,7 @@ from collections import Counter
 from harness.core.columns import BACKFILL, CLOSE, END, ERROR, GAP, NEVER, OPEN
 from tests.oracles.stream_events import firsts
 from tests.oracles.streams import Identity, Oracle
-from tests.stream_language import Event, Write
+from tests.worlds.streams.language import Event, Write
 
 MARKERS = (OPEN, GAP, CLOSE, ERROR, END)
 TOP = 40  # Above all positions of small streams.

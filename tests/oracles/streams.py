@@ -16,7 +16,7 @@ from harness.core.columns import (
     WATERMARK,
 )
 from harness.core.promises import StreamContract
-from tests.stream_language import Event, Write
+from tests.worlds.streams.language import Event, Write
 
 Identity = tuple[int, ...]
 Group = Callable[[Event], Identity]

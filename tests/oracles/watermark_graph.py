@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from harness.core.columns import BACKFILL, CLOSE, END, ERROR, GAP, NEVER, OPEN, ROW, WATERMARK
 from tests.oracles.watermark_source import INITIAL, Chain, Edge, Node, Source, Using, World, behind
-from tests.stream_language import Event
+from tests.worlds.streams.language import Event
 
 Moment = tuple[int, bool]  # The state at a position: does it hold what has that position?
 

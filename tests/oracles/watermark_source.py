@@ -12,7 +12,7 @@ import networkx as nx
 
 from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW
 from harness.core.promises import StreamContract
-from tests.stream_language import Event, Write
+from tests.worlds.streams.language import Event, Write
 
 INITIAL = -1  # The version that was there before all writes.
 Node = tuple[str, int]  # ("t", transaction), ("w", the first of the merged watermarks) or ("r", as-of read)

@@ -11,23 +11,13 @@ from harness.core.promises import StreamContract
 from tests.amount import count
 from tests.oracles import acknowledged
 from tests.oracles.streams import Oracle
-from tests.property.test_streams import SEEDS, broken, contracts, view_of
-from tests.stream_generator import correct
-from tests.stream_language import Event
+from tests.worlds.streams.acknowledging import acknowledging
+from tests.worlds.streams.drawn import SEEDS, broken, contracts, view_of
+from tests.worlds.streams.generator import correct
+from tests.worlds.streams.language import Event
 
 MANY = settings(deadline=None, max_examples=count(120))
 FIRST_SEQ = 100  # Of the journal, in the small language.
-
-
-def acknowledging(seed: int, log: list[Event]) -> list[Event]:
-    """The log with acknowledgements behind some of its events, of what came and of other positions."""
-    draw = Draw(seed).stream("acknowledged")
-    result: list[Event] = []
-    for event in log:
-        result.append(event)
-        if event.position != NEVER and draw.chance(1, 3):
-            result.append(replace(event, kind=CHECKPOINT, key=NEVER, position=event.position + draw.below(3)))
-    return result
 
 
 def crashes_of(seed: int, log: list[Event]) -> dict[int, list[int]]:

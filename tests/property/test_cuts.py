@@ -15,9 +15,9 @@ from harness.core.promises import Bounds
 from harness.core.record import Complete, Evidence, MicroOp
 from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
-from tests.epoch_histories import BITS, records
 from tests.oracles import epochs as oracle
-from tests.unit.checkers.epoch_cases import ENGINE
+from tests.worlds.epoch_cases import ENGINE
+from tests.worlds.epoch_histories import BITS, records
 
 seeds = st.integers(0, 2**48)
 often = settings(deadline=None, max_examples=count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -15,9 +15,10 @@ from checkers.history.registers import ORDER
 from checkers.history.transactions import Source, chunks, select, to_transactions
 from checkers.transactions.check import Options, check_sources
 from checkers.transactions.partition import infer, shares
-from tests import histories, register_transactions
 from tests.bench import generated
-from tests.property.test_serializability import randomness
+from tests.worlds import histories
+from tests.worlds.drawn_transactions import randomness
+from tests.worlds.registers import transactions as register_transactions
 
 pytestmark = pytest.mark.spark
 

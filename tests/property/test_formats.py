@@ -14,7 +14,7 @@ from harness.record.formats.jsonl import read_jsonl, write_jsonl
 from harness.record.formats.parquet.parquet import records_of, write_history
 from harness.record.journal import JournalWriter, history_sha256, read_journal
 from tests.amount import count
-from tests.formats_strategies import PLAIN, histories, list_append_histories
+from tests.worlds.format_strategies import PLAIN, histories, list_append_histories
 
 # The folder is one for all examples: each writes its files anew.
 MANY = settings(deadline=None, max_examples=count(100), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -12,8 +12,8 @@ from checkers.engine.spark import SparkEngine
 from harness.core.record import Complete, Evidence
 from harness.core.verdict import Judgement
 from harness.record.formats.parquet.parquet import write_history
-from tests.epoch_histories import records
-from tests.unit.judging.test_checks import EPOCHS, by_check, context
+from tests.worlds.contexts import EPOCHS, by_check, context
+from tests.worlds.epoch_histories import records
 
 pytestmark = pytest.mark.spark
 

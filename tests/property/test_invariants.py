@@ -14,7 +14,7 @@ from harness.core.record import Json
 from harness.core.verdict import Judgement
 from tests.amount import FIRST_SEED, count
 from tests.oracles import invariants as oracle
-from tests.unit.checkers.told import Event, Type, a, r, told, txn
+from tests.worlds.plain_operations import Event, Type, a, r, told, txn
 
 COUNT = count(400)
 PROCESSES = range(4)

@@ -23,7 +23,7 @@ from harness.record.formats.parquet import parquet
 from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.oracles import linearizability as oracle
-from tests.register_histories import INITIAL, KINDS, correct, records, spoiled
+from tests.worlds.registers.histories import INITIAL, KINDS, correct, records, spoiled
 
 COUNT = count(300)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)

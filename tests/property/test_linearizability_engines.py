@@ -13,7 +13,7 @@ from checkers.linearizability.check import Limits, check
 from checkers.linearizability.deeds import RegisterOp
 from harness.core.record import Json
 from harness.record.formats.parquet.parquet import write_history
-from tests.register_histories import correct, records, spoiled
+from tests.worlds.registers.histories import correct, records, spoiled
 
 pytestmark = pytest.mark.spark
 LIMITS = (Limits(), Limits(first=3, shared=100), Limits(first=2, shared=2))

@@ -18,9 +18,9 @@ from checkers.streams.view import defect, stream_view
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries
 from harness.core.promises import StreamContract
 from tests.amount import count
-from tests.property.test_streams import SEEDS, contracts
-from tests.stream_generator import correct, damaged
-from tests.stream_language import Event, Write, deliveries_of
+from tests.worlds.streams.drawn import SEEDS, contracts
+from tests.worlds.streams.generator import correct, damaged
+from tests.worlds.streams.language import Event, Write, deliveries_of
 
 Found = tuple[str, int]
 MANY = settings(deadline=None, max_examples=count(150))

@@ -15,8 +15,8 @@ from checkers.transactions.register_order import Before, by_commits, by_process,
 from checkers.transactions.register_rows import ABSENT, register_rows
 from checkers.transactions.register_versions import Registers, resolved
 from harness.core.columns import FAIL, NEVER, OK, Bools
-from tests import register_transactions as histories
 from tests.amount import count
+from tests.worlds.registers import transactions as histories
 
 Pairs = set[tuple[int, int]]
 SOURCES = ("commits", "writes-follow-reads", "process", "real-time")

@@ -10,11 +10,11 @@ from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Operation
 from checkers.transactions.check import Options, check_sources
 from harness.core.verdict import Judgement
-from tests import register_transactions as histories
 from tests.amount import count
 from tests.oracles import registers as oracle
 from tests.oracles.serializability import classes_of, with_time
-from tests.property.test_serializability import ALL, cut, randomness
+from tests.worlds.drawn_transactions import ALL, cut, randomness
+from tests.worlds.registers import transactions as histories
 
 ENGINE = LocalEngine(2)
 seeds = st.integers(0, 2**48)

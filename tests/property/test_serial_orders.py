@@ -15,9 +15,10 @@ from checkers.history.registers import ORDER, Order, Trust
 from checkers.history.transactions import Operation, to_transactions
 from checkers.transactions.check import Options, check_sources
 from checkers.words import models
-from tests import histories, register_transactions
 from tests.amount import FIRST_SEED, count
 from tests.oracles.serial_orders import has_serial_order
+from tests.worlds import histories
+from tests.worlds.registers import transactions as register_transactions
 
 COUNT = count(200)
 ENGINE = LocalEngine(1)

@@ -1,20 +1,19 @@
 """The transactional checker against its slow twin, on small random histories, however they are cut."""
 
-from itertools import pairwise
 from random import Random
 
-import numpy as np
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
-from checkers.history.transactions import Operation, Source, select, to_transactions
+from checkers.history.transactions import Operation
 from checkers.transactions.check import Options, check_sources
 from checkers.words import models
 from harness.core.verdict import Judgement
-from tests import histories
 from tests.amount import count
 from tests.oracles import serializability as oracle
+from tests.worlds import histories
+from tests.worlds.drawn_transactions import ALL, cut, randomness
 
 ENGINE = LocalEngine(2)
 MODELS = (
@@ -30,22 +29,7 @@ MODELS = (
     "strong-snapshot-isolation",
     "strict-serializable",
 )
-ALL = frozenset(
-    {"G2-realtime", "G1-realtime", "internal", "lost-update", "duplicate-elements", "cyclic-versions", "garbage-read"}
-)
 seeds = st.integers(0, 2**48)
-
-
-def randomness(seed: int) -> Random:
-    return Random(seed)
-
-
-def cut(draw: Random, operations: list[Operation]) -> list[Source]:
-    """The history in chunks, cut at random."""
-    whole = to_transactions(operations)
-    cuts = sorted(draw.randrange(len(operations) + 1) for _ in range(draw.randrange(3)))
-    bounds = [0, *cuts, len(operations)]
-    return [select(whole, np.arange(low, high)) for low, high in pairwise(bounds)]
 
 
 def judged(draw: Random, operations: list[Operation], prohibited: frozenset[str] | None = ALL) -> Judgement:

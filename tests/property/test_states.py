@@ -13,7 +13,7 @@ from checkers.state import authority, durability, survival
 from harness.core.record import Outcome
 from nemesis.registry import EXCUSES
 from tests.amount import FIRST_SEED, count
-from tests.unit.checkers.run_cases import BOUNDS, ENGINE, GROUPS, Run, anomalies, epoch
+from tests.worlds.run_cases import BOUNDS, ENGINE, GROUPS, Run, anomalies, epoch
 
 KEYS = range(6)
 SEEDS = range(FIRST_SEED, FIRST_SEED + count(24))

@@ -11,15 +11,15 @@ from checkers.columns.blocks import blocks
 from checkers.streams.task import Outcome, judged
 from harness.core.promises import StreamContract
 from tests.amount import FIRST_SEED, count
-from tests.property.test_stream_logs import spoiled as logs_spoiled
-from tests.property.test_stream_sessions import spoiled as snapshots_spoiled
-from tests.property.test_stream_shapes import moved_about
-from tests.property.test_streams import SEEDS, broken, contracts
-from tests.property.test_watermark_graph import broken as damaged_world
-from tests.property.test_watermark_graph import observed, spoiled
-from tests.stream_language import Event, Write, deliveries_of, source_of
-from tests.stream_sources import KINDS
-from tests.unit.checkers.stream_cases import LOG, in_blocks_of, views
+from tests.worlds.streams.cases import LOG, in_blocks_of, views
+from tests.worlds.streams.drawn import SEEDS, broken, contracts
+from tests.worlds.streams.language import Event, Write, deliveries_of, source_of
+from tests.worlds.streams.observed import broken as damaged_world
+from tests.worlds.streams.observed import observed, spoiled
+from tests.worlds.streams.shapes import moved_about
+from tests.worlds.streams.sources import KINDS
+from tests.worlds.streams.spoiled_logs import spoiled as logs_spoiled
+from tests.worlds.streams.spoiled_sessions import spoiled as snapshots_spoiled
 
 MANY = settings(deadline=None, max_examples=count(40))
 SPOILERS: tuple[Callable[[int, list[Event]], list[Event]], ...] = (

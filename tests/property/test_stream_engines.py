@@ -18,12 +18,12 @@ from harness.core.promises import StreamContract
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
-from tests.property.test_stream_logs import spoiled as logs_spoiled
-from tests.property.test_stream_sessions import spoiled as snapshots_spoiled
-from tests.stream_generator import damaged
-from tests.stream_language import Event, Write, deliveries_of, source_of
-from tests.unit.checkers.stream_cases import EPOCHS, anomalies_of
-from tests.unit.checkers.stream_cases import contract as case_contract
+from tests.worlds.streams.cases import EPOCHS, anomalies_of
+from tests.worlds.streams.cases import contract as case_contract
+from tests.worlds.streams.generator import damaged
+from tests.worlds.streams.language import Event, Write, deliveries_of, source_of
+from tests.worlds.streams.spoiled_logs import spoiled as logs_spoiled
+from tests.worlds.streams.spoiled_sessions import spoiled as snapshots_spoiled
 
 ENOUGH = count(3)  # Comparisons for each scope of watermarks.
 SEEDS = range(FIRST_SEED, FIRST_SEED + 13 * ENOUGH)

@@ -15,10 +15,10 @@ from harness.core.draw import Draw
 from harness.core.promises import StreamContract
 from tests.oracles import stream_events
 from tests.oracles.streams import Oracle
-from tests.property.test_acknowledged import acknowledging
-from tests.property.test_streams import MANY, SEEDS, broken, contracts, view_of
-from tests.stream_generator import correct, damaged
-from tests.stream_language import Event, deliveries_of
+from tests.worlds.streams.acknowledging import acknowledging
+from tests.worlds.streams.drawn import MANY, SEEDS, broken, contracts, view_of
+from tests.worlds.streams.generator import correct, damaged
+from tests.worlds.streams.language import Event, deliveries_of
 
 EXACTLY_ONCE = StreamContract(
     closed="<",

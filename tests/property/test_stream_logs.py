@@ -1,7 +1,5 @@
 """The rules about logs and their positions agree with their slow twins on random small streams."""
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
 from hypothesis import given, settings
@@ -15,37 +13,19 @@ from checkers.streams.rules.logs.zombie import zombie_events
 from checkers.streams.rules.watermarks.watermark_above_partitions import watermarks_above_partitions
 from checkers.streams.rules.watermarks.watermark_from_future import watermarks_from_future
 from checkers.streams.task import judged
-from harness.core.columns import INFO, NEVER, ROW, WATERMARK
+from harness.core.columns import INFO, NEVER
 from harness.core.promises import StreamContract
 from tests.amount import count
 from tests.oracles import stream_logs
 from tests.oracles.streams import Oracle
-from tests.property.test_streams import SEEDS, broken, contracts, view_of
-from tests.stream_generator import correct, damaged
-from tests.stream_language import Event, Write, deliveries_of, source_of
-from tests.unit.checkers.stream_cases import LOG, beside, in_blocks_of
+from tests.worlds.streams.cases import LOG, beside, in_blocks_of
+from tests.worlds.streams.drawn import SEEDS, broken, contracts, view_of
+from tests.worlds.streams.generator import correct, damaged
+from tests.worlds.streams.language import Write, deliveries_of, source_of
+from tests.worlds.streams.spoiled_logs import spoiled
 
 MANY = settings(deadline=None, max_examples=count(120))
 SECOND = 1_000_000_000
-
-
-def spoiled(seed: int, log: list[Event]) -> list[Event]:
-    """The log with what these rules look for: other content at an offset, older owners, watermarks of the whole."""
-    result: list[Event] = []
-    for t, event in enumerate(log):
-        rows = [e for e in log[:t] if e.kind == ROW]
-        match (seed // 2 + t) % 5:
-            case 0 if event.kind == ROW and rows:
-                result.append(replace(event, key=rows[-1].key, value=rows[-1].value))
-            case 1 if event.kind == ROW:
-                result.append(replace(event, epoch=1))
-            case 2 if event.kind == WATERMARK:
-                result.append(replace(event, position=event.position + 2))
-            case 3 if event.kind == WATERMARK and event.span != -1:
-                result += [event, replace(event, span=-1, position=event.position + t % 2)]
-            case _:
-                result.append(event)
-    return result
 
 
 @MANY

@@ -13,37 +13,17 @@ from checkers.streams.rules.sessions.hand_over_hole import hand_over_holes
 from checkers.streams.rules.sessions.lost_tail import lost_tails
 from checkers.streams.rules.sessions.resume_hole import holes
 from checkers.streams.task import judged
-from harness.core.columns import BACKFILL, ROW
 from harness.core.promises import StreamContract
 from tests.amount import count
 from tests.oracles import stream_sessions
 from tests.oracles.streams import Oracle
-from tests.property.test_streams import SEEDS, broken, contracts, view_of
-from tests.stream_generator import correct, damaged
-from tests.stream_language import Event, deliveries_of, source_of
-from tests.unit.checkers.stream_cases import LOG, beside
+from tests.worlds.streams.cases import LOG, beside
+from tests.worlds.streams.drawn import SEEDS, broken, contracts, view_of
+from tests.worlds.streams.generator import correct, damaged
+from tests.worlds.streams.language import deliveries_of, source_of
+from tests.worlds.streams.spoiled_sessions import spoiled
 
 MANY = settings(deadline=None, max_examples=count(120))
-
-
-def spoiled(seed: int, log: list[Event]) -> list[Event]:
-    """The log with snapshots that lack rows, show others, or come late."""
-    result: list[Event] = []
-    late: list[Event] = []
-    for t, event in enumerate(log):
-        same = [e for e in log[:t] if e.kind in (BACKFILL, ROW) and e.key == event.key]
-        match (seed // 2 + t) % 4 if event.kind == BACKFILL else -1:
-            case 0:
-                pass
-            case 1:
-                late.append(event)
-            case 2 if same:
-                result.append(replace(event, value=same[0].value))
-            case _:
-                result.append(event)
-        if event.kind == ROW and t % 3 == 0 and late:
-            result.append(late.pop())
-    return result
 
 
 @MANY

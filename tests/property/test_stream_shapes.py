@@ -11,21 +11,13 @@ from harness.core.promises import StreamContract
 from tests.amount import count
 from tests.oracles import stream_shapes
 from tests.oracles.streams import Oracle
-from tests.property.test_streams import SEEDS, contracts, view_of
-from tests.stream_generator import correct, damaged
-from tests.stream_language import Event, Write, deliveries_of
+from tests.worlds.streams.drawn import SEEDS, contracts, view_of
+from tests.worlds.streams.generator import correct, damaged
+from tests.worlds.streams.language import Event, Write, deliveries_of
+from tests.worlds.streams.shapes import moved_about
 
 MANY = settings(deadline=None, max_examples=count(250))
 LATER_KEYS = StreamContract(closed="<=", cut="position", position="epoch", identity="position+key+value")
-
-
-def moved_about(log: list[Event]) -> list[Event]:
-    """The log with every third row that has a partition on the other one."""
-    changed = {t for t, event in enumerate(log) if event.span >= 0 and event.key != -1 and t % 3 == 0}
-    return [
-        Event(**{name: getattr(e, name) for name in Event.__slots__} | ({"span": 1 - e.span} if t in changed else {}))
-        for t, e in enumerate(log)
-    ]
 
 
 def judged(seed: int, contract: StreamContract) -> tuple[list[Event], list[Write]]:

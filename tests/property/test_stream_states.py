@@ -14,11 +14,11 @@ from harness.core.promises import StreamContract
 from tests.amount import FIRST_SEED, count
 from tests.oracles import stream_states
 from tests.oracles.streams import Oracle
-from tests.property.test_streams import MANY, SEEDS, contracts, view_of
-from tests.stream_generator import correct, damaged
-from tests.stream_language import deliveries_of, source_of
-from tests.unit.checkers.stream_cases import EPOCHS, WATERMARK_RULES, views
-from tests.unit.checkers.stream_cases import contract as case_contract
+from tests.worlds.streams.cases import EPOCHS, WATERMARK_RULES, views
+from tests.worlds.streams.cases import contract as case_contract
+from tests.worlds.streams.drawn import MANY, SEEDS, contracts, view_of
+from tests.worlds.streams.generator import correct, damaged
+from tests.worlds.streams.language import deliveries_of, source_of
 
 COUNT = count(500)
 

@@ -16,21 +16,17 @@ from tests.amount import FIRST_SEED, count
 from tests.oracles.watermark_classes import Named, components, level, names
 from tests.oracles.watermark_graph import Cuts, edges
 from tests.oracles.watermark_source import Using, World
-from tests.stream_sources import KINDS
-from tests.stream_spoilers import SPOILERS, Spoiled, columns_of, journal
-from tests.stream_worlds import world
-from tests.unit.checkers.stream_cases import anomalies_of
+from tests.worlds.streams.cases import anomalies_of
+from tests.worlds.streams.legal import ADJACENT, SNAPSHOT, TIMED, base, is_legal, suffix_of
+from tests.worlds.streams.sources import KINDS
+from tests.worlds.streams.spoilers import SPOILERS, Spoiled, columns_of, journal
+from tests.worlds.streams.worlds import world
 
 COUNT = count(40)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 FAULTS = min(COUNT, 300)
 ENOUGH = 300  # From so many worlds on every legal oddity of the table must have been seen.
 
-SNAPSHOT = ("G-single-watermark", "G-nonadjacent-watermark")
-CLOSED = ("G0-watermark", "G1c-watermark")
-ADJACENT = "G2-item-watermark"
-CLIENTS = (*CLOSED, *SNAPSHOT, ADJACENT)
-TIMED = ("-process", "-realtime")
 SEEN = {  # What the table calls legal, and correct worlds of that kind do show.
     "skewed": "G0-watermark-realtime",
     "ssi": ADJACENT,
@@ -39,33 +35,6 @@ SEEN = {  # What the table calls legal, and correct worlds of that kind do show.
     "epochs": ADJACENT,
     "uncut": "torn-watermark",
 }
-
-
-def suffix_of(name: str) -> str:
-    return next((suffix for suffix in TIMED if name.endswith(suffix)), "")
-
-
-def base(name: str) -> str:
-    return name.removesuffix(suffix_of(name))
-
-
-def is_legal(kind: str, cycle: Named) -> bool:
-    """The table of what each source and stream forbids, the other way round."""
-    name = base(cycle.name)
-    is_timed = name != cycle.name
-    match kind:
-        case "skewed":
-            return is_timed
-        case "ssi" | "fresh":
-            return name == ADJACENT
-        case "stale":
-            return name == ADJACENT or (is_timed and name in SNAPSHOT)
-        case "epochs":
-            return name in (*SNAPSHOT, ADJACENT) and not cycle.is_locked
-        case "uncut":
-            return name in (*CLIENTS, "torn-watermark", "fork-watermark")
-        case _:
-            return False
 
 
 def accused(one: World) -> set[str]:

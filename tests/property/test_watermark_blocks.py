@@ -10,10 +10,10 @@ from checkers.watermarks.blocks import blocks, by_marks, edges_of, once, packed,
 from checkers.watermarks.edges import Links, WatermarkEdges, watermark_edges
 from harness.core.columns import Deliveries, Int64s, SourceWrites
 from tests.amount import FIRST_SEED, count
-from tests.property.test_watermark_graph import broken, observed, spoiled
-from tests.stream_language import deliveries_of, events, source_of, writes
-from tests.stream_sources import KINDS
-from tests.unit.checkers.stream_cases import contract
+from tests.worlds.streams.cases import contract
+from tests.worlds.streams.language import deliveries_of, events, source_of, writes
+from tests.worlds.streams.observed import broken, observed, spoiled
+from tests.worlds.streams.sources import KINDS
 
 COUNT = count(10)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)

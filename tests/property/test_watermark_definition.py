@@ -14,7 +14,7 @@ from harness.core.promises import StreamContract
 from tests.oracles.watermark_classes import level, names
 from tests.oracles.watermark_graph import Cuts, edges
 from tests.oracles.watermark_source import Edge, Read, Transaction, Using, World
-from tests.stream_language import events, key_of, writes
+from tests.worlds.streams.language import events, key_of, writes
 
 CONTRACT = StreamContract(closed="<=", cut="delivery", position="offset", wm_scope="subscriber", unit_rows="each")
 TWO = "ok@1 x=1 y=2"

@@ -32,10 +32,10 @@ from tests.oracles.watermark_classes import components
 from tests.oracles.watermark_edges import all_pairs
 from tests.oracles.watermark_graph import edges
 from tests.oracles.watermark_source import World
-from tests.stream_sources import KINDS
-from tests.stream_spoilers import SPOILERS, columns_of, journal
-from tests.stream_worlds import world
-from tests.unit.checkers.stream_cases import views
+from tests.worlds.streams.cases import views
+from tests.worlds.streams.sources import KINDS
+from tests.worlds.streams.spoilers import SPOILERS, columns_of, journal
+from tests.worlds.streams.worlds import world
 
 COUNT = count(2)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)

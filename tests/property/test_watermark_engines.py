@@ -13,8 +13,8 @@ from checkers.watermarks.cycles.steps import NAMES
 from harness.core.columns import NEVER
 from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
-from tests.stream_spoilers import SPOILERS, journal
-from tests.stream_worlds import world
+from tests.worlds.streams.spoilers import SPOILERS, journal
+from tests.worlds.streams.worlds import world
 
 ENOUGH = 4  # Classes.
 MORE = count(0)  # Histories that are compared beside those that show a new class.

@@ -5,7 +5,6 @@ SEAMARK_FUZZ_COUNT is the number of worlds of each kind, SEAMARK_FUZZ_SEED where
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,50 +28,19 @@ from harness.core.verdict import Finding, Judgement
 from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
 from tests.oracles.watermark_classes import Named, names
-from tests.oracles.watermark_edges import PlacedCuts, all_pairs, is_plain
+from tests.oracles.watermark_edges import all_pairs, is_plain
 from tests.oracles.watermark_graph import edges
-from tests.oracles.watermark_source import Transaction, World
-from tests.property.test_stream_worlds import is_legal
+from tests.oracles.watermark_source import World
 from tests.property.watermark_components import components_of
-from tests.stream_generator import damaged
-from tests.stream_language import deliveries_of, source_of
-from tests.stream_sources import KINDS
-from tests.stream_spoilers import SPOILERS, journal
-from tests.stream_worlds import world
+from tests.worlds.streams.language import deliveries_of, source_of
+from tests.worlds.streams.legal import is_legal
+from tests.worlds.streams.observed import broken, observed, spoiled
+from tests.worlds.streams.sources import KINDS
+from tests.worlds.streams.spoilers import SPOILERS, journal
+from tests.worlds.streams.worlds import world
 
 COUNT = count(10)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
-
-
-def spoiled(kind: str, seed: int) -> Iterator[World]:
-    """A world of that kind, and that with each fault that fits."""
-    one = world(seed, kind)
-    yield one
-    yield from (bad.world for spoil in SPOILERS.values() if (bad := spoil(one, seed)) is not None)
-
-
-def broken(seed: int, kind: str) -> World:
-    """A stream with random changes, as the rules are tried on, under the contract of a world."""
-    contract = world(seed, kind).contract
-    log, source = damaged(seed, contract)
-    outcomes = sorted({w.op: w.outcome for w in source}.items())
-    operations = tuple(
-        Transaction(index=op, process=op, invoke=op, complete=NEVER, outcome=outcome) for op, outcome in outcomes
-    )
-    return World(
-        transactions=operations,
-        writes=tuple(source),
-        log=tuple(log),
-        received=tuple(range(len(log))),
-        contract=contract,
-    )
-
-
-def observed(one: World) -> World:
-    """The world without what nobody saw: positions and ranks of unclear writes are told by those who saw them."""
-    seen = PlacedCuts(one).source
-    writes = (w if seen.is_committed(w.op) else replace(w, position=NEVER, version=NEVER) for w in one.writes)
-    return replace(one, writes=tuple(writes))
 
 
 def closure(pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:

@@ -19,7 +19,7 @@ from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import RunFile
 from harness.report.model import Report
 from nemesis.plan import Plan
-from tests.unit.checkers.epoch_cases import Epoch, Story, epoch
+from tests.worlds.epoch_cases import Epoch, Story, epoch
 
 NDB = Ndb()
 PARAMETERS = {each.name: each.low for each in NDB.parameters}

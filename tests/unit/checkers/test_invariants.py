@@ -7,7 +7,7 @@ from checkers.invariants.operations import Op
 from harness.core.columns import INFO, NEVER
 from harness.core.record import Json
 from harness.core.verdict import Judgement
-from tests.unit.checkers.told import a, flat, one, r, read, told, txn
+from tests.worlds.plain_operations import a, flat, one, r, read, told, txn
 
 TRANSFER: Json = {":from": 0, ":to": 1, ":amount": 1}
 

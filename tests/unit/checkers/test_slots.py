@@ -9,7 +9,7 @@ from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.list_versions import Slots
-from tests.small_language import concurrent
+from tests.worlds.small_language import concurrent
 
 near, far = st.integers(0, 6), st.sampled_from([0, 1, 5, 1 << 20, (1 << 20) + 1, 1 << 40, 1 << 53])
 

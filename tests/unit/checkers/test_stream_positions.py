@@ -7,7 +7,7 @@ from checkers.streams.rules.logs.real_time_order import Placed, RealTime, real_t
 from checkers.streams.rules.logs.rewritten_offset import rewritten_offsets
 from checkers.streams.rules.logs.zombie import zombie_events
 from checkers.streams.rules.watermarks.watermark_above_partitions import watermarks_above_partitions
-from tests.unit.checkers.stream_cases import accused, contract, shown, view
+from tests.worlds.streams.cases import accused, contract, shown, view
 
 ABOVE, ZOMBIE, REWRITTEN = ["watermark-above-partitions"], ["zombie"], ["rewritten-offset"]
 LEAST: dict[str, object] = {"is_whole_least": True}

@@ -16,8 +16,8 @@ from harness.core.columns import NEVER, Deliveries, SourceWrites
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.record.formats.parquet.parquet import write_history
-from tests.unit.checkers.damage import flip_bit
-from tests.unit.checkers.stream_cases import contract
+from tests.worlds.damage import flip_bit
+from tests.worlds.streams.cases import contract
 
 
 def operation(index: int, *mops: MicroOp, outcome: Outcome = "ok", position: int | None) -> list[Record]:

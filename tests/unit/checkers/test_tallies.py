@@ -3,7 +3,7 @@
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import to_transactions
 from checkers.transactions.check import check_sources
-from tests.small_language import sequential
+from tests.worlds.small_language import sequential
 
 HISTORY = sequential(
     "ax1 ax2",

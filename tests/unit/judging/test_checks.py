@@ -8,51 +8,24 @@ import pytest
 
 import checkers
 from checkers.catalogue import NAMES
-from checkers.engine.datasets import Engine, LocalEngine
-from checkers.engine.protocol import Context
 from checkers.transactions.check import LOCKED
-from checkers.words import models
 from harness.cli.texts import promises_page
-from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.promises import Promise, StreamContract
 from harness.core.record import Evidence, Outcome
 from harness.core.verdict import Judgement
 from harness.judging import checks
-from harness.judging.checks import CHECKS, anomalies_of, chosen, judgement_of
+from harness.judging.checks import CHECKS, anomalies_of, chosen
 from harness.judging.judge import judge
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.formats.promise_file import read_promise_file
 from harness.scenario.consent import installed
 from harness.scenario.registry import load_cluster
-from nemesis.registry import EXCUSES
-from tests.epoch_histories import BITS, EpochStore, records
-from tests.unit.checkers.epoch_cases import Story
+from tests.worlds.contexts import ENGINE, EPOCHS, by_check, context
+from tests.worlds.epoch_cases import Story
+from tests.worlds.epoch_histories import BITS, EpochStore, records
 
-ENGINE = LocalEngine(2)
 CONTRACT = StreamContract(closed="<=", cut="position", position="epoch")
-WEAK = Promise(id="1", text="", source="", forbids=("read-committed",), check="serializability")
-STRICT = Promise(id="3", text="", source="", forbids=("strict-serializable",), check=LOCKED)
-REST = Promise(id="2", text="", source="", forbids=("stale-acknowledged", "epoch-shape", "cut-not-closed"))
-EPOCHS = (WEAK, STRICT, REST)
-
-
-def context(
-    *promises: Promise, bits: int | None = BITS, contract: StreamContract | None = None, engine: Engine = ENGINE
-) -> Context:
-    about = [each for each in promises if each.check is not None and set(each.forbids) <= set(models.MODELS)]
-    prohibited = {each.check or "": models.prohibited(each.forbids) for each in about}
-    return Context(
-        engine=engine,
-        promises=promises,
-        prohibited=prohibited,
-        bounds=Bounds(saved_bits=bits),
-        contract=contract,
-        excuses=EXCUSES,
-    )
-
-
-def by_check(history: Path, what: Context) -> dict[str, Judgement]:
-    return {check.name: judgement_of(check, history, what) for check in chosen(what)}
 
 
 def judged(folder: Path, told: list[Evidence], *, bits: int | None = BITS) -> dict[str, Judgement]:

@@ -17,8 +17,8 @@ from harness.record.store import RunFile
 from harness.report.model import Report
 from harness.runtimes.containers.lateness import BUSY
 from nemesis.plan import Plan
-from tests.epoch_histories import BITS, records
-from tests.unit.checkers.epoch_cases import Story
+from tests.worlds.epoch_cases import Story
+from tests.worlds.epoch_histories import BITS, records
 
 WEAK = Promise(id="P1", text="Weak.", source="", forbids=("read-committed",))
 STRICT = Promise(id="P3", text="Strict.", source="", forbids=("strict-serializable",), check=LOCKED)

@@ -60,7 +60,7 @@ from nemesis.overlap import conflict
 from nemesis.plan import Plan, Step
 from nemesis.registry import EXCUSES, PACKAGES
 from nemesis.validation import problems
-from tests.unit.checkers.run_cases import Run
+from tests.worlds.run_cases import Run
 from tests.unit.nemesis.topologies import SMALL
 
 

@@ -15,9 +15,9 @@ from harness.report.pictures.plots import overview
 from harness.report.pictures.stairs import COLUMNS, QUANTILES, SAMPLES, STAIRS_HEIGHT, lag_quantiles, staircases
 from harness.report.series import Announced, Series, lag_at, read_series
 from tests.unit.report.conftest import MS, operation
-from tests.unit.report.test_series import lag_at as lag_by_definition
-from tests.unit.report.test_series import series as series_of
-from tests.unit.run.test_stopping import run_file
+from tests.worlds.run_files import run_file
+from tests.worlds.series import lag_at as lag_by_definition
+from tests.worlds.series import series as series_of
 
 END = COLUMNS * MS  # Then a column is a millisecond.
 

@@ -7,37 +7,12 @@ from typing import Literal
 import msgspec
 import pytest
 
-from clusters.tutorial.promises import PROMISES, STREAM
+from clusters.tutorial.promises import PROMISES
 from harness.core.errors import HistoryError
-from harness.core.promises import Promise
 from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, Record, StreamEvent
 from harness.record.journal import JournalWriter, end_after, read_journal
-from harness.record.store import RunFile
 from harness.run.stopping import FirstViolation, forbidden, is_stopped
-from nemesis.plan import Plan
-
-SECOND = 1_000_000_000
-
-
-def run_file(runtime: Literal["sim", "docker"] = "sim", promises: Sequence[Promise] = PROMISES) -> RunFile:
-    return RunFile(
-        versions={},
-        cluster="tutorial",
-        runtime=runtime,
-        seed=1,
-        options={},
-        bugs=(),
-        parameters={},
-        workload="list-append",
-        checks=(),
-        types=(),
-        plan=Plan(steps=()),
-        promises=tuple(promises),
-        stream=STREAM,
-        subscribers=("s1",),
-        goals=(),
-        settle_ns=SECOND,
-    )
+from tests.worlds.run_files import run_file
 
 
 def event(at: int, kind: str, position: int, session: int = 1, key: str | None = None) -> StreamEvent:

@@ -8,7 +8,7 @@ import pytest
 
 from checkers.columns.files import footer, opened, opened_operations, read_columns, read_group, reading
 from harness.core.errors import HistoryError
-from tests.unit.checkers.damage import flip_bit
+from tests.worlds.damage import flip_bit
 
 
 @pytest.fixture

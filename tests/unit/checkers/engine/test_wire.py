@@ -13,9 +13,9 @@ from checkers.graph.edges import OPEN_END, Edges
 from checkers.history.transactions import to_transactions
 from checkers.transactions.list_rows import rows_by_key
 from checkers.watermarks.task import Pairs
-from tests import histories
 from tests.bench import generated
-from tests.property.test_serializability import randomness
+from tests.worlds import histories
+from tests.worlds.drawn_transactions import randomness
 
 OPS = st.integers(0, OPEN_END - 2)
 ENDS = st.one_of(st.integers(0, OPEN_END - 1), st.just(OPEN_END))

@@ -6,7 +6,7 @@ from checkers.history.generation_files import Part, is_whole, parts, write_part
 from checkers.history.generations import restarts
 from checkers.history.transactions import Append, Operation, Read, chunks, read_chunk, to_operations
 from harness.core.columns import INFO, NEVER
-from tests.unit.checkers.epoch_cases import BITS, Story
+from tests.worlds.epoch_cases import BITS, Story
 
 X, Y = ord("x"), ord("y")
 

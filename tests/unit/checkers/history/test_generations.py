@@ -11,7 +11,7 @@ from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 from harness.core.record import State
 from harness.core.verdict import Finding, Judgement
-from tests.unit.checkers.epoch_cases import BITS, Story, epoch
+from tests.worlds.epoch_cases import BITS, Story, epoch
 
 STREAM = StreamContract(closed="<=", cut="position", position="epoch")
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from checkers.history.transactions import chunks, load, read_chunk, select, to_operations, to_transactions
 from harness.core.errors import HistoryError
 from tests.bench import generated
-from tests.histories import stale
-from tests.property.test_serializability import randomness
-from tests.small_language import sequential
+from tests.worlds.drawn_transactions import randomness
+from tests.worlds.histories import stale
+from tests.worlds.small_language import sequential
 
 
 @settings(deadline=None, max_examples=50)

@@ -10,8 +10,8 @@ from checkers.history.version_ranks import Lists, joined, lists_of, longest, ran
 from harness.core.columns import NEVER
 from harness.core.record import Complete, Invoke, Json, MicroOp, Outcome, Record
 from harness.record.formats.parquet.parquet import write_history
-from tests.stream_language import key_of, source_of, writes
-from tests.unit.checkers.stream_cases import in_blocks_of
+from tests.worlds.streams.cases import in_blocks_of
+from tests.worlds.streams.language import key_of, source_of, writes
 
 
 def lists(*texts: str) -> Lists:

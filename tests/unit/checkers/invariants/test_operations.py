@@ -14,8 +14,8 @@ from harness.core.verdict import Judgement
 from harness.judging.checks import CHECKS, judgement_of
 from harness.record.formats.edn.jepsen import records_of_maps
 from harness.record.formats.parquet.parquet import write_history
-from tests.epoch_histories import records
-from tests.unit.judging.test_checks import context
+from tests.worlds.contexts import context
+from tests.worlds.epoch_histories import records
 
 
 def history(folder: Path, *maps: dict[str, Json]) -> Path:

@@ -15,7 +15,7 @@ from harness.core.record import Complete, Evidence, Invoke, MicroOp, Outcome
 from harness.core.verdict import Judgement
 from harness.record.formats.parquet import parquet
 from harness.record.formats.parquet.parquet import write_history
-from tests.register_language import register_history
+from tests.worlds.registers.language import register_history
 
 ENGINE = LocalEngine(2)
 EMPTY = Register(is_initial_known=True, nil="absent")

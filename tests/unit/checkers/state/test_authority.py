@@ -8,7 +8,7 @@ from checkers.engine.protocol import Context
 from checkers.state import authority
 from harness.core.verdict import Judgement
 from nemesis.registry import EXCUSES
-from tests.unit.checkers.run_cases import BOUNDS, ENGINE, Run, anomalies, epoch
+from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, epoch
 
 
 def judged(run: Run, folder: Path) -> Judgement:

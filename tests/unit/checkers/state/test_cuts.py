@@ -8,7 +8,7 @@ from checkers.engine.protocol import Context
 from checkers.state import cuts
 from checkers.state.cuts import NOT_CLOSED
 from harness.core.verdict import Judgement
-from tests.unit.checkers.epoch_cases import BOUNDS, ENGINE, Story, name
+from tests.worlds.epoch_cases import BOUNDS, ENGINE, Story, name
 
 
 def judged(story: Story, folder: Path) -> Judgement:

@@ -10,7 +10,7 @@ from checkers.state import durability
 from harness.core.errors import HistoryError
 from harness.core.verdict import Judgement
 from nemesis.registry import EXCUSES
-from tests.unit.checkers.run_cases import BOUNDS, ENGINE, Run, anomalies, counts, epoch
+from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, counts, epoch
 
 
 def judged(run: Run, folder: Path, **changes: object) -> Judgement:

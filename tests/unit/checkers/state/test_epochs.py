@@ -9,7 +9,7 @@ from checkers.state import epochs
 from checkers.state.epochs import DOUBLE, SHAPE
 from harness.core.promises import Bounds
 from harness.core.verdict import Judgement
-from tests.unit.checkers.epoch_cases import BOUNDS, ENGINE, Epoch, Story, name
+from tests.worlds.epoch_cases import BOUNDS, ENGINE, Epoch, Story, name
 
 
 def judged(story: Story, folder: Path, bounds: Bounds = BOUNDS) -> Judgement:

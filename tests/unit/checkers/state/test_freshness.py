@@ -6,7 +6,7 @@ from checkers.engine.protocol import Context
 from checkers.state import freshness
 from checkers.state.freshness import STALE
 from harness.core.verdict import Judgement
-from tests.unit.checkers.epoch_cases import ENGINE, Story, name
+from tests.worlds.epoch_cases import ENGINE, Story, name
 
 
 def judged(story: Story, folder: Path) -> Judgement:

@@ -13,7 +13,7 @@ from checkers.history.intervals import longest, merged, outside, total
 from checkers.state import liveness
 from harness.core.promises import StreamContract
 from harness.core.verdict import Judgement
-from tests.unit.checkers.run_cases import BOUNDS, ENGINE, Run, anomalies
+from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies
 
 
 def judged(run: Run, folder: Path, **changes: object) -> Judgement:

@@ -5,7 +5,7 @@ from pathlib import Path
 from checkers.engine.protocol import Context
 from checkers.state import replicas
 from harness.core.verdict import Judgement
-from tests.unit.checkers.run_cases import BOUNDS, ENGINE, Run, anomalies, epoch
+from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, epoch
 
 
 def judged(run: Run, folder: Path) -> Judgement:

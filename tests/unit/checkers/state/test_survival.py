@@ -8,7 +8,7 @@ from checkers.engine.protocol import Context
 from checkers.state import survival
 from harness.core.verdict import Judgement
 from nemesis.registry import EXCUSES
-from tests.unit.checkers.run_cases import BOUNDS, ENGINE, Run, anomalies, counts, epoch
+from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, counts, epoch
 
 
 def judged(run: Run, folder: Path) -> Judgement:

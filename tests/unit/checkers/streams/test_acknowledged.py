@@ -12,7 +12,7 @@ from checkers.streams.view import Ruling
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
 from harness.record.formats.parquet.parquet import write_history
 from nemesis.registry import EXCUSES
-from tests.unit.checkers.stream_cases import contract, view
+from tests.worlds.streams.cases import contract, view
 
 SOURCE = "ok@1 x=1; ok@2 x=2; ok@3 y=3"
 HEARD = "open@0 x=1@1 x=2@2 y=3@3"

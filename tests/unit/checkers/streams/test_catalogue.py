@@ -57,8 +57,8 @@ from harness.cli.texts.promises_page import promises_page
 from harness.scenario.consent import installed
 from harness.core.promises import Promise
 from harness.scenario.registry import _problems, load_cluster
-from tests.stream_language import deliveries_of, events
-from tests.unit.checkers.stream_cases import contract, outcome
+from tests.worlds.streams.language import deliveries_of, events
+from tests.worlds.streams.cases import contract, outcome
 
 LOG = "open@0 x=1@1 x=7@2 y=7@3"
 result = outcome(LOG)

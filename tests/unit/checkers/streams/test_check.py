@@ -16,7 +16,7 @@ from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Judgement
 from harness.record.formats.parquet.parquet import write_history
-from tests.unit.checkers.stream_cases import contract
+from tests.worlds.streams.cases import contract
 
 MS = 1_000_000
 Appends = list[tuple[str, int]]

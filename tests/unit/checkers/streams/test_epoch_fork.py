@@ -15,8 +15,8 @@ from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Judgement
 from harness.record.formats.parquet.parquet import write_history
-from tests.unit.checkers.damage import flip_bit
-from tests.unit.checkers.stream_cases import contract
+from tests.worlds.damage import flip_bit
+from tests.worlds.streams.cases import contract
 
 
 def history(*acts: str) -> list[Record]:

@@ -9,8 +9,8 @@ from checkers.columns.table import take
 from checkers.streams.online import Online
 from harness.core.columns import NEVER, ROW, Deliveries
 from harness.core.promises import StreamContract
-from tests.stream_language import deliveries_of, events
-from tests.unit.checkers.stream_cases import contract
+from tests.worlds.streams.cases import contract
+from tests.worlds.streams.language import deliveries_of, events
 
 
 def fed(deliveries: Deliveries, declared: StreamContract, size: int = 1) -> list[tuple[str, int]]:

@@ -11,8 +11,8 @@ from checkers.streams.check import check
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent
 from harness.core.verdict import Finding
 from harness.record.formats.parquet.parquet import write_history
-from tests.stream_language import Event, deliveries_of, events, writes
-from tests.unit.checkers.stream_cases import EPOCHS, contract
+from tests.worlds.streams.cases import EPOCHS, contract
+from tests.worlds.streams.language import Event, deliveries_of, events, writes
 
 KINDS = {0: "open", 1: "row", 2: "watermark", 5: "gap", 7: "close"}
 SECOND = 1_000_000_000

@@ -9,8 +9,8 @@ from checkers.streams.check import finding
 from checkers.streams.rule import OfKeys, OfLog
 from checkers.streams.rules.logs.real_time_order import Reversal, reversal_finding
 from harness.core.verdict import Finding
-from tests.stream_language import key_of
-from tests.unit.checkers.stream_cases import outcome
+from tests.worlds.streams.cases import outcome
+from tests.worlds.streams.language import key_of
 
 RESUMED = "s1/1 open@0 x=1@2 x=2@4 s1/2 open@2 "
 THREE = "ok@2 x=1; ok@4 x=2; ok@6 x=3"

@@ -12,7 +12,7 @@ from harness.core.columns import NEVER
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement
 from tests.bench import generated
-from tests.small_language import concurrent, sequential
+from tests.worlds.small_language import concurrent, sequential
 
 ENGINE = LocalEngine(1)
 

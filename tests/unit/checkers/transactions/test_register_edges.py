@@ -11,7 +11,7 @@ from checkers.transactions.check import Options, check_sources
 from harness.core.columns import NOTHING, OK
 from harness.core.verdict import Finding, Judgement
 from tests.bench import generated
-from tests.small_language import concurrent, sequential
+from tests.worlds.small_language import concurrent, sequential
 
 ENGINE = LocalEngine(1)
 GIVEN = Order(process=Trust.GIVEN, real_time=Trust.GIVEN)

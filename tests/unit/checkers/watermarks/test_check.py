@@ -7,8 +7,8 @@ import pytest
 from checkers.watermarks.cycles.forbidden import forbidden
 from checkers.watermarks.cycles.steps import NAMES
 from checkers.words.anomalies import WATERMARK
-from tests.unit.checkers.stream_cases import contract
-from tests.unit.checkers.watermark_cases import found, judged
+from tests.worlds.streams.cases import contract
+from tests.worlds.streams.watermark_cases import found, judged
 
 TORN = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 w@1 y=2@1.1 w@1"
 WHOLE = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 y=2@1.1 w@1"

@@ -12,9 +12,9 @@ from checkers.watermarks.cycles.steps import NAMES
 from checkers.watermarks.disputes import APART, LOST, OPEN_POSITION, SEEN, SHARED, WHOLE, Definition, why
 from harness.core.verdict import Finding
 from harness.record.formats.parquet.parquet import write_history
-from tests.stream_language import deliveries_of, events, source_of, writes
-from tests.unit.checkers.stream_cases import contract
-from tests.unit.checkers.watermark_cases import judged, records
+from tests.worlds.streams.cases import contract
+from tests.worlds.streams.language import deliveries_of, events, source_of, writes
+from tests.worlds.streams.watermark_cases import judged, records
 
 LATE = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 w@1 y=2@1.1 w@1"
 NEXT = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 w@1"

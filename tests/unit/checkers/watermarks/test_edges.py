@@ -6,8 +6,8 @@ import pytest
 from checkers.watermarks.edges import node_pairs, watermark_edges
 from checkers.watermarks.versions import key_order, shown_writes, states_at
 from harness.core.columns import NEVER
-from tests.stream_language import deliveries_of, events, source_of, writes
-from tests.unit.checkers.stream_cases import contract
+from tests.worlds.streams.cases import contract
+from tests.worlds.streams.language import deliveries_of, events, source_of, writes
 
 TWO = "ok@1 x=1#0 y=2#0; ok@2 x=3#1"
 

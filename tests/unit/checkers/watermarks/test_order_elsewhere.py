@@ -6,9 +6,9 @@ import pytest
 
 from checkers.watermarks.order_elsewhere import Received, agreed, places, received, shows_order
 from harness.core.columns import NEVER, SourceWrites
-from tests.stream_language import deliveries_of, events, source_of, writes
-from tests.unit.checkers.stream_cases import contract
-from tests.unit.checkers.watermark_cases import found, judged
+from tests.worlds.streams.cases import contract
+from tests.worlds.streams.language import deliveries_of, events, source_of, writes
+from tests.worlds.streams.watermark_cases import found, judged
 
 SOURCE = "ok x=1; ok x=2; ok x=3; ok y=4"
 LOOSE: dict[str, object] = {"is_position_unique": False}

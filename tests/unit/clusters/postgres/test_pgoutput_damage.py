@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from clusters.postgres.pgoutput import Alive, Committed, Reader
 from harness.core.errors import ProtocolError
-from tests.unit.clusters.postgres.test_pgoutput import ALIVE, WHOLE
+from tests.worlds.pgoutput import ALIVE, WHOLE
 
 MESSAGES = [bytes.fromhex(message) for message in (*WHOLE, ALIVE)]
 

@@ -12,7 +12,7 @@ from harness.core.errors import HistoryError
 from harness.core.record import Evidence, Json
 from harness.record.formats.json_schema import history_schema, schema_text
 from harness.record.formats.jsonl import read_jsonl, write_jsonl
-from tests.formats_strategies import histories
+from tests.worlds.format_strategies import histories
 
 PUBLISHED = Path(__file__).resolve().parents[4] / "docs" / "history.schema.json"
 SCHEMA = history_schema()

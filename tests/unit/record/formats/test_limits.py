@@ -18,7 +18,7 @@ from harness.record.formats.parquet.parquet import footer_of, hash_of, records_o
 from harness.record.formats.parquet.schema import SCHEMAS
 from harness.record.formats.parquet.validation import validate
 from harness.record.journal import RECORD_MAX
-from tests import bombs
+from tests.worlds import bombs
 
 MIB = 1 << 20
 

@@ -12,7 +12,7 @@ from harness.scenario.workloads import WORKLOADS
 from harness.scenario.workloads.bank import ACCOUNTS
 from harness.scenario.workloads.grouped import FinalReads
 from harness.scenario.workloads.long_fork import KEYS
-from tests.unit.scenario.workloads.test_list_append import options, transactions
+from tests.worlds.workloads import options, transactions
 
 GROUPED = ("bank", "sets", "monotonic", "long-fork", "write-skew")
 LOCKED = ("bank-locked", "long-fork-locked", "write-skew-locked")

@@ -4,39 +4,15 @@ from itertools import pairwise
 import pytest
 
 from harness.core.errors import ScenarioError
-from harness.core.generators.generator import Context, Generator, Planned
 from harness.core.record import MicroOp
-from harness.scenario.workloads import WORKLOADS, WorkloadOptions
+from harness.scenario.workloads import WORKLOADS
 from harness.scenario.workloads.list_append import planned_key_count
 from tests.unit.generator_simulator import imperfect, simulate
-
-SECOND = 1_000_000_000
-
-
-def options(seed: int = 1, **changed: int) -> WorkloadOptions:
-    return WorkloadOptions(**{"seed": seed, "rate_per_s": 100, "duration_ns": 20 * SECOND, "threads": 5, **changed})
-
-
-def transactions(load: Generator) -> list[tuple[MicroOp, ...]]:
-    """All of the load, as an idle system would get it."""
-    found = []
-    idle = Context(0, (0,), (0,))
-    while (answer := load.op(idle)) is not None:
-        planned, load = answer
-        assert isinstance(planned, Planned)
-        assert planned.f == "txn"
-        assert planned.mops is not None
-        found.append(planned.mops)
-    return found
+from tests.worlds.workloads import SECOND, appends, options, transactions
 
 
 def load_of(**changed: int) -> list[tuple[MicroOp, ...]]:
     return transactions(WORKLOADS["list-append"](options(**changed)).load)
-
-
-def appends(history: list[tuple[MicroOp, ...]]) -> list[tuple[int, int]]:
-    mops = [mop for mops in history for mop in mops if mop.f == "append"]
-    return [(mop.key, mop.value) for mop in mops if isinstance(mop.key, int) and isinstance(mop.value, int)]
 
 
 def test_the_same_seed_asks_for_the_same_and_another_does_not() -> None:

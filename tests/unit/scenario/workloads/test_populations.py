@@ -12,7 +12,7 @@ from harness.scenario.workloads import WORKLOADS
 from harness.scenario.workloads.list_append import planned_key_count
 from harness.scenario.workloads.populations import NDB_MIX
 from tests.unit.generator_simulator import imperfect, simulate
-from tests.unit.scenario.workloads.test_list_append import appends, options, transactions
+from tests.worlds.workloads import appends, options, transactions
 
 Mops = tuple[MicroOp, ...]
 MIXES = ["churn", "counter", "list-append", "list-append-locked", "ndb-mix", "two-keys"]  # They share their keys.

@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.streams.rules.events.duplicate_event import confirmed_again, duplicate_events
-from tests.unit.checkers.stream_cases import EPOCHS, accused, in_blocks_of, shown, view
+from tests.worlds.streams.cases import EPOCHS, accused, in_blocks_of, shown, view
 
 DUPLICATE = ["duplicate-event"]
 EXACT: dict[str, object] = {"delivery": "exactly-once", "wm_scope": "subscriber"}

@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.streams.rules.events.order_inversion import order_inversions
-from tests.unit.checkers.stream_cases import EPOCHS, accused, in_blocks_of, shown, view
+from tests.worlds.streams.cases import EPOCHS, accused, in_blocks_of, shown, view
 
 INVERTED = ["order-inversion"]
 OVERWRITTEN = "ok@4t1 x=1#0; ok@4t2 x=2#1; ok@4t3 x=3"

@@ -4,7 +4,7 @@ import pytest
 
 from checkers.streams.rules.events.phantom_event import phantom_events
 from checkers.streams.rules.events.wrong_value import wrong_values
-from tests.unit.checkers.stream_cases import EPOCHS, accused, view
+from tests.worlds.streams.cases import EPOCHS, accused, view
 
 PHANTOM, WRONG = ["phantom-event"], ["wrong-value"]
 

@@ -10,8 +10,8 @@ from harness.core.columns import NEVER
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record
 from harness.record.formats.parquet.parquet import write_history
-from tests.unit.checkers.damage import flip_bit
-from tests.unit.checkers.stream_cases import contract
+from tests.worlds.damage import flip_bit
+from tests.worlds.streams.cases import contract
 
 
 def operation(index: int, process: int, *keys: str, outcome: Outcome = "ok", position: int | None) -> list[Record]:

@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.streams.rules.logs.split_view import splits, views_of
-from tests.unit.checkers.stream_cases import EPOCHS, accused, view
+from tests.worlds.streams.cases import EPOCHS, accused, view
 
 SPLIT = ["split-view"]
 BOTH = "s1 open@0 x=1@4 y=2@4 w@4 s2 open@0 {} w@4"

@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.streams.rules.sessions.event_after_end import events_after_end
-from tests.unit.checkers.stream_cases import accused, shown, view
+from tests.worlds.streams.cases import accused, shown, view
 
 ENDED = ["event-after-end"]
 

@@ -7,8 +7,8 @@ import pytest
 from checkers.streams.rules.sessions.hand_over_hole import hand_over_holes
 from checkers.streams.view import Ruling, stream_view
 from harness.core.columns import NEVER
-from tests.stream_language import deliveries_of, events, source_of, writes
-from tests.unit.checkers.stream_cases import accused, contract, shown, view
+from tests.worlds.streams.cases import accused, contract, shown, view
+from tests.worlds.streams.language import deliveries_of, events, source_of, writes
 
 HOLE = ["hand-over-hole"]
 TWO = "ok@2 x=1; ok@4 x=2"

@@ -7,7 +7,7 @@ import pytest
 from checkers.history.around import NOTHING_AROUND
 from checkers.streams.rules.sessions.lost_tail import lost_tails
 from checkers.streams.view import Ruling
-from tests.unit.checkers.stream_cases import accused, beside, view
+from tests.worlds.streams.cases import accused, beside, view
 
 LOST = ["lost-tail"]
 SETTLED: dict[str, object] = {"tail": "settled"}

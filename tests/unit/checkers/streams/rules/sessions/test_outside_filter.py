@@ -5,7 +5,7 @@ import pytest
 from checkers.streams.rules.events.divergent_duplicate import divergent_duplicates
 from checkers.streams.rules.sessions.moved_key import moved_keys
 from checkers.streams.rules.sessions.outside_filter import outside_events
-from tests.unit.checkers.stream_cases import EPOCHS, accused, view
+from tests.worlds.streams.cases import EPOCHS, accused, view
 
 OUTSIDE, MOVED, DIVERGENT = ["outside-filter"], ["moved-key"], ["divergent-duplicate"]
 

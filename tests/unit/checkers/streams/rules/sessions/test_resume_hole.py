@@ -4,7 +4,7 @@ import pytest
 
 from checkers.streams.rules.sessions.resume_hole import holes
 from checkers.streams.view import Ruling
-from tests.unit.checkers.stream_cases import accused, shown, view
+from tests.worlds.streams.cases import accused, shown, view
 
 HOLE = ["resume-hole"]
 THREE = "ok@2 x=1; ok@4 x=2; ok@6 x=3"

@@ -4,7 +4,7 @@ import pytest
 
 from checkers.streams.rules.watermarks.late_event import late_events
 from checkers.streams.rules.watermarks.watermark_regress import regressions
-from tests.unit.checkers.stream_cases import found, outcome, shown, view
+from tests.worlds.streams.cases import found, outcome, shown, view
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.rules.watermarks.torn_unit import torn_units
 from checkers.streams.view import defect, stream_view
 from harness.core.columns import NEVER
-from tests.stream_language import deliveries_of, events, source_of, writes
-from tests.unit.checkers.stream_cases import contract, found, outcome, view
+from tests.worlds.streams.cases import contract, found, outcome, view
+from tests.worlds.streams.language import deliveries_of, events, source_of, writes
 
 ONE = "ok@4 x=1"
 PAIR = "ok@4 x=1 y=2"

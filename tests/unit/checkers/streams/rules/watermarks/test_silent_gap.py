@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.streams.rules.watermarks.silent_gap import silent_gaps
-from tests.unit.checkers.stream_cases import EPOCHS, accused, view
+from tests.worlds.streams.cases import EPOCHS, accused, view
 
 ONE = "ok@4 x=1"
 LOST = ["missing-event", "silent-gap"]

@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.streams.rules.watermarks.state_mismatch import state_mismatches
-from tests.unit.checkers.stream_cases import EPOCHS, accused, shown, view
+from tests.worlds.streams.cases import EPOCHS, accused, shown, view
 
 MISMATCH = "state-mismatch"
 EPOCH = "ok@4 x=1#0; ok@4 x=2#1"

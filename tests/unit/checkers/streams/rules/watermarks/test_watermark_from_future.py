@@ -7,7 +7,7 @@ from checkers.history.around import NOTHING_AROUND, Around, Issued
 from checkers.streams.rules.watermarks.watermark_from_future import watermarks_from_future
 from checkers.streams.view import Ruling
 from harness.core.columns import NEVER
-from tests.unit.checkers.stream_cases import accused, beside, in_blocks_of, view
+from tests.worlds.streams.cases import accused, beside, in_blocks_of, view
 
 FUTURE = ["watermark-from-future"]
 RESTS: dict[str, object] = {"wm_idle": "rests"}

@@ -1,16 +1,14 @@
 """Breaks a file on purpose, in one place after the other, and shows which breaks no test notices.
 
-`python -m tests.mutants checkers/streams/rules/watermarks/late_event.py -- tests/unit/checkers
-tests/property/test_streams.py` `python -m tests.mutants` takes rules of the transactional check and of streams, with
-their tests: 1,500 mutants, an hour. `python -m tests.mutants 2/5` takes the second of each five of them, `python -m
-tests.mutants checkers/graph/certificate.py` one of these files.
+`python -m tests.mutation.mutants FILE -- TESTS` breaks one file, and runs those tests on each mutant; without tests, it
+runs those of RULES. Without a file it takes all of RULES: 1,500 mutants, an hour; with 2/5, the second of each five.
 
 Mutants: a comparison becomes its neighbour (< and <=) or its opposite; `and` and `or`, minimum and maximum change
 places; a flag is inverted; `not` and `~` are dropped; a sum becomes a difference, and a bound moves by one; a search
 finds the other side of equal ones; of two branches only the second is left. Works on a copy of the tree. Those that
-change nothing but the cost, or nothing at all, are argued in tests/mutants_argued.py, and not tried; one that a file
-has in several places, is argued place by place, by function. The exit code is 1 if any other survives or an argument is
-about no mutant, and 2 if tests fail without a mutant. What tests draw is the same each time.
+change nothing but the cost, or nothing at all, are argued in tests/mutation/argued.py, and not tried. The exit code is
+1 if any other survives or an argument is about no mutant, and 2 if tests fail without a mutant. What tests draw is the
+same each time.
 """
 
 import ast
@@ -29,9 +27,9 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 
-from tests.mutants_argued import ARGUED
+from tests.mutation.argued import ARGUED
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 # The quick tests first: most mutants end there.
 LISTS = [
     "tests/unit/checkers/test_tallies.py",
@@ -158,42 +156,92 @@ def moved(node: ast.AST) -> Iterator[ast.AST]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """A module with one change. `name` is the change; where it is made in several places, its function, and which of
-    those in there, stand before it.
+    """A module with one change.
+
+    `name` has the function, the kind of change, and its number if the function has several: "_places: < to <= 2". It
+    does not quote the code, so that it survives new names. `change` quotes it, for people.
     """
 
     line: int
     name: str
+    change: str
     text: str
 
 
 def mutants(source: str) -> list[Mutant]:
     """All mutants of a module."""
     made = list(_made(source))
-    anywhere, inside = Counter(change for _, _, change, _ in made), Counter((where, what) for _, where, what, _ in made)
+    count = Counter((function, kind) for _, function, kind, _, _ in made)
     met: Counter[tuple[str, str]] = Counter()
     result = []
-    for line, function, change, text in made:
-        met[function, change] += 1
-        turn = f" {met[function, change]}" if inside[function, change] > 1 else ""
-        name = f"{function}{turn}: {change}" if anywhere[change] > 1 else change
-        result.append(Mutant(line=line, name=name, text=text))
+    for line, function, kind, change, text in made:
+        met[function, kind] += 1
+        turn = f" {met[function, kind]}" if count[function, kind] > 1 else ""
+        result.append(Mutant(line=line, name=f"{function}: {kind}{turn}", change=change, text=text))
     return result
 
 
-def _made(source: str) -> Iterator[tuple[int, str, str, str]]:
-    """Of each mutant the line, the function around it, what was changed, the new text."""
+def kind_of(old: ast.AST, new: ast.AST) -> str:
+    """The kind of a change, without the names and numbers around it."""
+    match old, new:
+        case ast.Compare(ops=[op]), ast.Compare(ops=[other]):
+            return f"{_SIGNS[type(op)]} to {_SIGNS[type(other)]}"
+        case ast.BoolOp(op=op), ast.BoolOp(op=other):
+            return f"{_SIGNS[type(op)]} to {_SIGNS[type(other)]}"
+        case ast.BinOp(op=op, right=right), ast.BinOp(op=other, right=after):
+            moved_by = ast.unparse(right) != ast.unparse(after)
+            return f"{_SIGNS[type(op)]} bound up" if moved_by else f"{_SIGNS[type(op)]} to {_SIGNS[type(other)]}"
+        case ast.BinOp(op=op), _:
+            return f"{_SIGNS[type(op)]} bound dropped"
+        case ast.UnaryOp(op=op), _:
+            return f"{_SIGNS[type(op)]} dropped"
+        case ast.Attribute(attr=attr), ast.Attribute(attr=other):
+            return f"{attr} to {other}"
+        case ast.Constant(value=value), ast.Constant(value=other):
+            return f"{value!s} to {other!s}"
+        case ast.Slice(), _:
+            return "slice one later"
+        case ast.Call(), _:
+            return "where: otherwise only"
+        case _:
+            return "branch dropped"
+
+
+_SIGNS: dict[type[ast.AST], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.And: "and",
+    ast.Or: "or",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Invert: "~",
+    ast.Not: "not",
+}
+
+
+def _made(source: str) -> Iterator[tuple[int, str, str, str, str]]:
+    """Of each mutant the line, the function around it, the kind of the change, the change, and the new text."""
     whole = ast.parse(source)
     functions = [node for node in ast.walk(whole) if isinstance(node, ast.FunctionDef)]
     around = {inner: function.name for function in functions for inner in ast.walk(function)}  # Inner ones come last.
     for place, node in enumerate(_code(whole)):
-        for way in range(len(list(mutations(node)))):
+        for turn in range(len(list(mutations(node)))):
             tree = ast.parse(source)
             old = _code(tree)[place]
-            new = list(mutations(old))[way]
-            change = f"{ast.unparse(old)}  ->  {ast.unparse(new)}"
+            new = list(mutations(old))[turn]
+            change, kind = f"{ast.unparse(old)}  ->  {ast.unparse(new)}", kind_of(old, new)
             _replace(tree, old, new)
-            yield getattr(old, "lineno", 0), around.get(node, ""), change, ast.unparse(tree)
+            yield getattr(old, "lineno", 0), around.get(node, "module"), kind, change, ast.unparse(tree)
 
 
 def _code(tree: ast.Module) -> list[ast.AST]:
@@ -255,11 +303,11 @@ def main(arguments: list[str]) -> int:
             ends["idle"] = idle_arguments(name, every)
             for mutant in every[number - 1 :: parts]:
                 path.write_text(mutant.text, encoding="utf-8")
-                reason = ARGUED.get((name, mutant.name))
+                reason = ARGUED.get(name, {}).get(mutant.name)
                 end = "argued" if reason else "killed" if fails(tests, Path(folder), limit_s) else "survived"
                 ends[end] += 1
                 if end != "killed":
-                    print(f"{name}:{mutant.line}: {reason or end}: {mutant.name}", flush=True)
+                    print(f"{name}:{mutant.line}: {reason or end}: {mutant.name}: {mutant.change}", flush=True)
             path.write_text(source, encoding="utf-8")
             print(f"{name}: {counted(ends)}", flush=True)
             total += ends
@@ -269,7 +317,7 @@ def main(arguments: list[str]) -> int:
 
 def idle_arguments(name: str, every: list[Mutant]) -> int:
     """How many arguments are about no mutant of that file, each told: what they say may be true no longer."""
-    idle = sorted({what for file, what in ARGUED if file == name} - {mutant.name for mutant in every})
+    idle = sorted(set(ARGUED.get(name, {})) - {mutant.name for mutant in every})
     for what in idle:
         print(f"{name}: argued, but no mutant: {what}", flush=True)
     return len(idle)

@@ -1,6 +1,6 @@
 """Parquet files that are small on disk and huge in memory: histories, each with one table that was made so.
 
-Run as `python -m tests.bombs FOLDER` to write each of them into a folder of its own.
+Run as `python -m tests.worlds.bombs FOLDER` to write each of them into a folder of its own.
 """
 
 import sys

@@ -6,7 +6,7 @@ from random import Random
 
 from checkers.history.transactions import Load, Mop, Operation, Read, Store
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK
-from tests.histories import KEYS, intervals
+from tests.worlds.histories import KEYS, intervals
 
 State = dict[int, int]
 

@@ -14,8 +14,8 @@ from harness.core.columns import BACKFILL, CLOSE, GAP, NEVER, OK, OPEN, ROW, WAT
 from harness.core.draw import Draw, Stream
 from harness.core.promises import StreamContract
 from tests.oracles.watermark_source import Read, Transaction, World
-from tests.stream_language import Event, Write
-from tests.stream_sources import TICK, Simulation, Source
+from tests.worlds.streams.language import Event, Write
+from tests.worlds.streams.sources import TICK, Simulation, Source
 
 KEYS = 3
 Cut = Literal["delivery", "position"]

@@ -9,7 +9,7 @@ from harness.core.columns import FAIL, INFO, KINDS, NEVER, OK, ROW, WATERMARK, D
 from harness.core.draw import Draw, Stream
 from harness.core.record import Complete, Evidence, Invoke, MicroOp, Outcome, StreamEvent
 from tests.oracles.watermark_source import Transaction, World
-from tests.stream_language import Event, deliveries_of, source_of
+from tests.worlds.streams.language import Event, deliveries_of, source_of
 
 OUTCOMES: dict[int, Outcome] = {OK: "ok", FAIL: "fail", INFO: "info"}
 Timed = list[tuple[int, Event]]

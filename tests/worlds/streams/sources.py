@@ -23,7 +23,7 @@ import networkx as nx
 from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.draw import Stream
 from tests.oracles.watermark_source import Read, Transaction
-from tests.stream_language import Write
+from tests.worlds.streams.language import Write
 
 KINDS: Final = ("locks", "timestamps", "skewed", "ssi", "fresh", "stale", "epochs", "keys", "uncut")
 SNAPSHOTS: Final = ("ssi", "fresh", "stale")

@@ -11,8 +11,8 @@ from harness.core.promises import StreamContract
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent
 from harness.core.verdict import Judgement
 from harness.record.formats.parquet.parquet import write_history
-from tests.stream_language import Event, events
-from tests.unit.checkers.stream_cases import contract
+from tests.worlds.streams.cases import contract
+from tests.worlds.streams.language import Event, events
 
 
 def records(journal: str) -> Iterator[Record]:

@@ -15,7 +15,7 @@ from checkers.streams.rules.logs.split_view import SPLIT_VIEW, Views, splits
 from checkers.streams.task import Outcome, judged
 from checkers.streams.view import Ruling, StreamView, stream_view
 from harness.core.promises import StreamContract
-from tests.stream_language import deliveries_of, events, source_of, writes
+from tests.worlds.streams.language import deliveries_of, events, source_of, writes
 
 CONTRACT = StreamContract(closed="<=", cut="delivery", position="offset", wm_scope="session")
 EPOCHS: dict[

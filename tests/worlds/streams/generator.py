@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from harness.core.columns import BACKFILL, CLOSE, COMMIT, END, FAIL, GAP, INFO, NEVER, OK, OPEN, ROW, WATERMARK
 from harness.core.draw import Draw, Stream
 from harness.core.promises import StreamContract
-from tests.stream_language import Event, Write
+from tests.worlds.streams.language import Event, Write
 
 KEYS = 3
 KINDS = (OPEN, GAP, CLOSE, COMMIT, END, WATERMARK, WATERMARK)
