@@ -23,26 +23,26 @@ _SPARSITY = 4  # A table with this many slots for each value is still faster tha
 def ascending(*columns: Int64s) -> Int64s:
     """The rows of `columns`, each (n,), in their lexical order, equal ones as they came. O(n log n)."""
     order: Int64s | None = None
-    for word in _words(columns):
-        order = runs.ordered(word)[0] if order is None else order[runs.ordered(word[order])[0]]
+    for packed in _packed_columns(columns):
+        order = runs.ordered(packed)[0] if order is None else order[runs.ordered(packed[order])[0]]
     return np.arange(len(columns[0])) if order is None else order
 
 
 def codes(*columns: Int64s) -> Int64s:
     """Dense numbers from 0 for the rows of `columns`, each (n,), in their lexical order. O(n log n)."""
-    words = list(_words(columns))
-    if not words:
+    keys = list(_packed_columns(columns))
+    if not keys:
         return np.zeros(len(columns[0]), np.int64)
-    if len(words) == 1 and int(words[0].max()) <= 2 * len(words[0]):
-        return runs.codes(words[0])[1]
+    if len(keys) == 1 and int(keys[0].max()) <= 2 * len(keys[0]):
+        return runs.codes(keys[0])[1]
     changed = np.zeros(len(columns[0]), np.bool_)
-    if len(words) == 1:
-        order, inside = runs.ordered(words[0])
+    if len(keys) == 1:
+        order, inside = runs.ordered(keys[0])
         changed[1:] = inside[1:] != inside[:-1]
     else:
         order = ascending(*columns)
-        for word in words:
-            inside = word[order]
+        for packed in keys:
+            inside = packed[order]
             changed[1:] |= inside[1:] != inside[:-1]
     result = np.empty(len(order), np.int64)
     result[order] = np.cumsum(changed)
@@ -69,25 +69,25 @@ def earliest_of_each(group: Int64s, time: Int64s) -> Int64s:
     return order[first_rows(group[order])]
 
 
-def _words(columns: tuple[Int64s, ...]) -> Iterator[Int64s]:
+def _packed_columns(columns: tuple[Int64s, ...]) -> Iterator[Int64s]:
     """Packed int64 columns, as few as possible, that sort rows like `columns`; least significant first.
 
     Numbers are from 0 up. There are none if all rows are equal.
     """
     room = 63 - len(columns[0]).bit_length()
-    word: Int64s | None = None
+    packed: Int64s | None = None
     used = 0
     for given in reversed(columns if len(columns[0]) else ()):
         column, bits = _from_zero(given, room)
         if bits == 0:
             continue
-        if word is not None and used + bits > room:
-            yield word
-            word, used = None, 0
-        word = column if word is None else word | (column << used)
+        if packed is not None and used + bits > room:
+            yield packed
+            packed, used = None, 0
+        packed = column if packed is None else packed | (column << used)
         used += bits
-    if word is not None:
-        yield word
+    if packed is not None:
+        yield packed
 
 
 def _from_zero(column: Int64s, room: int) -> tuple[Int64s, int]:

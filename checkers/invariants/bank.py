@@ -54,7 +54,7 @@ def judged(ops: Sequence[Op], total: int | None = None) -> Judgement:
         for number, read in enumerate(reads):
             witnesses.update((UNEXPECTED, NIL, NEGATIVE))
             witnesses[TOTAL] += read.could_tear and (is_declared or number > 0)
-            source = "as was told" if is_declared else f"as T{reads[0].number} shows"
+            source = "as declared" if is_declared else f"as T{reads[0].number} shows"
             troubles += _violation(read, accounts, expected, source)
     for read in _list_reads(ops):
         witnesses[TOTAL] += read.could_tear

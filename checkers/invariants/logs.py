@@ -220,7 +220,7 @@ def _cycles(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
             f"T{op} {'is followed by' if kind == WW else 'is seen by'} T{after}"
             for op, after, kind in zip(ops, (*ops[1:], ops[0]), named.example.kinds, strict=True)
         )
-        yield Trouble(named.anomaly, f"Sends and polls go round in a circle: {ring}.", (named.anomaly, *ops), ops)
+        yield Trouble(named.anomaly, f"Sends and polls form a cycle: {ring}.", (named.anomaly, *ops), ops)
 
 
 CHECKS: Final = (invariant(CHECKER, ANOMALIES, judged, When.NAMED),)

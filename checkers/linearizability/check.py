@@ -168,7 +168,7 @@ def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
 
 
 def _start(life: RegisterHistory, acts: Sequence[Act], form: Form, limit: int) -> str | None:
-    """A value from which the register is linearizable, seen before anybody asked to write it; None if there is none."""
+    """A value from which the register is linearizable, seen before an operation tried to write it; None without one."""
     if form.model not in {"register", "cas-register"}:
         return None
     first: dict[str, int] = {}

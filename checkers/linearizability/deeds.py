@@ -213,7 +213,7 @@ def _deeds(chunk: Chunk, form: Form) -> Iterator[tuple[str | None, RegisterOp]]:
             if f in _READS and outcome == OK:
                 said, result = _pair(result, index)  # noqa: PLW2901
                 if said != key:
-                    raise HistoryError(f"operation {index} asked about key {key} and was answered about {said}")
+                    raise HistoryError(f"operation {index} was invoked on key {key} and answered for {said}")
         is_open = outcome != OK
         times = (call_ns, NEVER if is_open else end_ns)
         yield key, RegisterOp(call, NEVER if is_open else end, index, process, outcome, f, argument, result, *times)

@@ -20,7 +20,7 @@ _BEFORE_ALL: Final = -1
 
 
 def is_linearizable(acts: Iterable[Act], initial: str) -> bool | None:
-    """True if there is an order. None if this test cannot tell: two writes have one value, or a write needs a state.
+    """True if there is an order. None if this test cannot decide: two writes have one value, or a write needs a state.
 
     No step may have `more`.
     """

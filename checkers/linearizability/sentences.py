@@ -113,9 +113,9 @@ def _sources(problem: Problem) -> str:
     if value is None:
         return ""
     if not problem.sources:
-        return f"Nobody had asked to write {_cut(value)}" if problem.blocked.f != "get" else ""
+        return f"No operation had tried to write {_cut(value)}" if problem.blocked.f != "get" else ""
     if all(deed.outcome == FAIL for deed in problem.sources):
-        return f"Only operations that certainly failed had asked to write {_cut(value)}: T{problem.sources[0].op}"
+        return f"Only operations that certainly failed had tried to write {_cut(value)}: T{problem.sources[0].op}"
     return ""
 
 
@@ -139,9 +139,9 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LENGTH else f"...{text[-_LENGTH:]}"
 
 
-def _listed(shown: Iterable[str], count: int = 0, word: str = "and") -> str:
+def _listed(shown: Iterable[str], count: int = 0, conjunction: str = "and") -> str:
     """The texts as a list in words, with the number of the rest if `count` is greater."""
     texts = list(shown)
     if count > len(texts):
         texts.append(f"{count - len(texts)} more")
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {word} {texts[-1]}"
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {conjunction} {texts[-1]}"

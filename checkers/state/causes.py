@@ -95,7 +95,7 @@ class _Record:
                     reason = self._no_cluster_failure(session, gap)
             if reason is not None:
                 sentence = (
-                    f"{session.subscriber} was told of a gap ({gap.cause}) at {seconds(gap.ns)} in session "
+                    f"{session.subscriber} received a gap marker ({gap.cause}) at {seconds(gap.ns)} in session "
                     f"{session.number}, from {self._shown(gap.position)} on, but {reason}."
                 )
                 facts = (session.subscriber, session.number, gap.cause, gap.position)

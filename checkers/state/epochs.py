@@ -202,7 +202,7 @@ def _again(
         if highest >= restart.first_epoch:
             ops = answers.index[answered[answers.epoch[answered] == highest]][:1].tolist()
             events = [] if ops else received.seq[before[received.position[before] == highest]][:1].tolist()
-            where = f"T{ops[0]} was answered with" if ops else "a subscriber had been told of"
+            where = f"T{ops[0]} was answered with" if ops else "a subscriber had received"
             sentence = f"{begins}, but before it {where} epoch {show(int(highest))}: epochs are used twice."
             facts = ("used", restart.number, restart.first_epoch, int(highest))
             troubles.append(Trouble(SHAPE, sentence, facts, tuple(ops), tuple(events), group="used"))

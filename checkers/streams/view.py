@@ -277,8 +277,8 @@ def pairs_of(
     lane, place = expand(index.place(wanted, lanes.low), index.place(wanted, high, above=True))
     candidate = index.rows[place]
     if np.any(lanes.span >= 0):
-        speaks = (lanes.span[lane] < 0) | (lanes.span[lane] == span[candidate])
-        lane, candidate = lane[speaks], candidate[speaks]
+        is_announced = (lanes.span[lane] < 0) | (lanes.span[lane] == span[candidate])
+        lane, candidate = lane[is_announced], candidate[is_announced]
     covered = view.coverage.at(lanes.session[lane], key[candidate], span[candidate], lanes.last[lane])
     is_in = covered.reaches(position[candidate])
     since = covered.since

@@ -239,7 +239,7 @@ class RegisterSentences:
         cycle = _shortest_cycle(example.versions, steps)
         if not cycle:
             listed = ", ".join(_shown(version, name) for version in example.versions)
-            return Reason(f"The versions of {name(key)} come before each other in a circle, {listed} among them.")
+            return Reason(f"The versions of {name(key)} form a cycle, {listed} among them.")
         pairs = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
         reasons = "; ".join(
             f"{_shown(one, name)} is before {_shown(other, name)}, as {steps[one, other].sentence}"

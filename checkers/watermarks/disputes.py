@@ -50,7 +50,7 @@ WHOLE: Final = "expected: no transaction has one row in the watermark and lacks 
 LOST: Final = "expected: what is missing never came, and is not next to what came in any order of versions"
 APART: Final = "expected: no watermark that contains it is one node with one that lacks it"
 OPEN_POSITION: Final = "expected: no watermark there closes its position"
-SHARED: Final = "expected: a watermark speaks for all subscribers there, of whom another may have received it"
+SHARED: Final = "expected: a watermark is one for all subscribers there, of whom another may have received it"
 
 Why = Callable[[Finding], str]  # The reason why the other opinion need not have seen it; SEEN if it had to.
 Columns = TypeVar("Columns", Deliveries, SourceWrites)

@@ -14,7 +14,7 @@ from checkers.columns.runs import first_of_each, ordered
 from harness.core.columns import NEVER, WATERMARK, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
-WHOLE = -1  # The span of a watermark that speaks for the whole stream.
+WHOLE = -1  # The span of a watermark of the whole stream.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

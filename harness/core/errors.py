@@ -46,5 +46,6 @@ def known(name: str, allowed: tuple[str, ...], what: str) -> str:
     if name in allowed:
         return name
     nearest = get_close_matches(name, allowed, 1, 0.5)
-    hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join(allowed) or 'nothing: it has none'}"
+    every = f"choose from {', '.join(allowed)}" if allowed else "there are none"
+    hint = f"did you mean {nearest[0]!r}?" if nearest else every
     raise ScenarioError(f"{name!r} is no {what}: {hint}")

@@ -166,7 +166,7 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             {"not promised": "The two clocks do not compare."},
         ),
         "is_whole_least": Words(
-            "Is a watermark of the whole stream made of those that its session was told of by partition?",
+            "Is a watermark of the whole stream made of those that its session received by partition?",
             _yes_or_no("Yes, it is never above the least of them.", "No, or nobody says so."),
         ),
         "epochs": Words(

@@ -63,7 +63,8 @@ def _introduction() -> list[str]:
 
 def _contents(clusters: Iterable[Cluster]) -> list[str]:
     lines = [
-        f"- [{cluster.name}](#{cluster.name}): {len(cluster.promises)} promises, {len(cluster.bugs)} planted bugs"
+        f"- [{cluster.name}](#{cluster.name}): {len(cluster.promises)} promises, "
+        f"{len(cluster.bugs)} planted bug{'' if len(cluster.bugs) == 1 else 's'}"
         for cluster in clusters
     ]
     others = (MODELS_HEADING, "What a stream contract means", "What bounds mean", RULES_HEADING)

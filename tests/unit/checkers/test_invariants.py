@@ -49,7 +49,7 @@ def test_a_total_that_is_told_binds_the_first_read_too() -> None:
     assert found(bank.judged(history, total=10)) == {}
     judgement = bank.judged(history, total=11)
     assert found(judgement) == {"wrong-total": 1}
-    assert "come to 10 in all; they must come to 11, as was told" in judgement.findings[0].sentence
+    assert "come to 10 in all; they must come to 11, as declared" in judgement.findings[0].sentence
     assert bank.judged(history).witnesses["wrong-total"] == 0  # It is what the total is taken from.
 
 

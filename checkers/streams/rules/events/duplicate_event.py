@@ -166,7 +166,9 @@ def _sentence(example: Example, name: Name) -> str:
     mark, event = both(example)
     what = f"{shown(mark, name)} at position {mark.position}"
     where = "" if mark.session == event.session else f" in session {mark.session}, having come in {event.session}"
-    return f"{what} reached {example.subscriber} again{where}, {after(event, mark)} after the delivery before."
+    if mark.ns == event.ns and not where:
+        return f"{what} was delivered twice to {example.subscriber} at the same instant."
+    return f"{what} reached {example.subscriber} again{where}, {after(event, mark)} after the previous delivery."
 
 
 DUPLICATE_EVENT: Final = Rule(

@@ -134,7 +134,7 @@ def _sentence(example: Example, name: Name) -> str:
     mark, start = example.watermark, example.event
     session = f"session {mark.session}"
     request = (
-        f"{session} never asked for that" if start is None else f"{session} had asked to begin at {start.position}"
+        f"{session} never requested that" if start is None else f"{session} had requested to begin at {start.position}"
     )
     return f"{arrived(example, name)}, but {request}."
 
@@ -143,7 +143,7 @@ OUTSIDE_FILTER: Final = Rule(
     name="outside-filter",
     id="S01",
     rank=140,
-    meaning="An event that its session never asked for: by key, by partition, or from before its start.",
+    meaning="An event that its session never requested: by key, by partition, or from before its start.",
     witness="a row of a session that does not cover everything",
     needs=frozenset({Need.OPENS}),
     scope=OfKeys(outside_events, _sentence),

@@ -64,8 +64,8 @@ def _levels_at(view: StreamView, marks: Int64s) -> tuple[Int64s, Int64s, Int64s]
 def _heights(view: StreamView, rows: Int64s, segment: Int64s) -> Int64s:
     """The height of a partition at each of `rows`; a segment goes from one of its markers to the next."""
     d = view.deliveries
-    says = (d.kind[rows] == WATERMARK) | ((d.kind[rows] == OPEN) & (d.position[rows] != NEVER))
-    height = max_so_far(segment, np.where(says, d.position[rows], NOT_COUNTED))
+    is_announced = (d.kind[rows] == WATERMARK) | ((d.kind[rows] == OPEN) & (d.position[rows] != NEVER))
+    height = max_so_far(segment, np.where(is_announced, d.position[rows], NOT_COUNTED))
     _, first = np.unique(segment, return_index=True)
     is_over = is_kind(d.kind[rows[first]], ENDS)
     return np.where(is_over[segment], NOT_COUNTED, height)
@@ -75,7 +75,7 @@ def _sentence(example: Example, name: Name) -> str:  # noqa: ARG001  Every sente
     mark, part = both(example)
     said = "had been opened at" if part.kind == OPEN else "was at"
     whole = f"Watermark {mark.position} of the whole stream was announced to {example.subscriber}"
-    return f"{whole}, when a partition of it {said} {part.position}, as the session had been told."
+    return f"{whole}, when a partition of it {said} {part.position}, as the session knew."
 
 
 WATERMARK_ABOVE_PARTITIONS: Final = Rule(

@@ -87,7 +87,7 @@ def test_a_finding_says_what_was_possible_and_what_was_open(tmp_path: Path) -> N
         'Key "x": T3 read 4 (process 3, from 0.006 s to 0.009 s), and no order of the operations allows that. '
         "With all in its place that was answered before, the state can only be 1, 2 or 5. "
         "One order up to there ends with T0 write 1. "
-        "Only operations that certainly failed had asked to write 4: T4. "
+        "Only operations that certainly failed had tried to write 4: T4. "
         "Open at the same time: T1 write 2 (process 1, from 0.003 s to 0.010 s) "
         "and T2 write 5 (process 2, from 0.004 s, unclear)."
     )
@@ -130,7 +130,7 @@ def test_of_several_registers_the_first_contradiction_is_told_and_all_are_counte
     (finding,) = judgement.findings
     assert finding.count == 2
     assert finding.sentence.startswith('Key "b": T2 read 7 (')
-    assert "Nobody had asked to write 7" in finding.sentence
+    assert "No operation had tried to write 7" in finding.sentence
     assert judgement.facts["violated"] == 2
 
 
@@ -276,7 +276,7 @@ def test_a_value_that_no_register_has_is_named(
 def test_an_answer_about_another_key_is_named(tmp_path: Path) -> None:
     told: list[Evidence] = [Invoke(0, 0, 0, 0, "write", ["a", 1]), Complete(0, 1, "ok", ["a", 1])]
     told += [Invoke(1, 2, 2, 0, "read", ["a", None]), Complete(1, 3, "ok", ["b", 1])]
-    with pytest.raises(HistoryError, match='operation 1 asked about key "a" and was answered about "b"'):
+    with pytest.raises(HistoryError, match='operation 1 was invoked on key "a" and answered for "b"'):
         judged(tmp_path, told)
 
 

@@ -78,7 +78,7 @@ def told(folder: Path, log: str, source: str, reads: str = "", **changes: object
             "duplicate-event",
             "open@0 x=1@4 w@4 x=1@4",
             "",
-            "x's 1 at position 4 reached s1 again, 2.0 s after the delivery before.",
+            "x's 1 at position 4 reached s1 again, 2.0 s after the previous delivery.",
         ),
         (
             "phantom-event",
@@ -153,7 +153,7 @@ def test_a_repetition_in_a_later_session_names_both(tmp_path: Path) -> None:
     log = "s1/1 open@0 x=1@4 s1/2 open@4 x=1@4"
     finding = told(tmp_path, log, "", wm_scope="subscriber")["duplicate-event"]
     assert finding.sentence == (
-        "x's 1 at position 4 reached s1 again in session 2, having come in 1, 2.0 s after the delivery before."
+        "x's 1 at position 4 reached s1 again in session 2, having come in 1, 2.0 s after the previous delivery."
     )
 
 

@@ -96,14 +96,14 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open:x@0 x=1@2 y=2@3",
             "",
             {},
-            "y's 2 at position 3 reached s1, but session 1 never asked for that.",
+            "y's 2 at position 3 reached s1, but session 1 never requested that.",
         ),
         (
             "outside-filter",
             "open@5 x=1@2",
             "",
             {},
-            "x's 1 at position 2 reached s1, but session 1 had asked to begin at 5.",
+            "x's 1 at position 2 reached s1, but session 1 had requested to begin at 5.",
         ),
         (
             "moved-key",
@@ -131,8 +131,8 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open@0 w[1]@5 w@6",
             "",
             {"is_whole_least": True},
-            "Watermark 6 of the whole stream was announced to s1, when a partition of it was at 5, as the session had "
-            "been told.",
+            "Watermark 6 of the whole stream was announced to s1, when a partition of it was at 5, as the session "
+            "knew.",
         ),
         (
             "watermark-above-partitions",
@@ -140,7 +140,7 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "",
             {"is_whole_least": True},
             "Watermark 6 of the whole stream was announced to s1, when a partition of it had been opened at 5, as the "
-            "session had been told.",
+            "session knew.",
         ),
         (
             "rewritten-offset",

@@ -13,7 +13,7 @@ KEPT = "expected: the stream keeps its positions, and these contradict what tran
 NO_DEPENDENCY = "expected: no dependency contradicts it"
 OTHERWISE = "expected: the rules found something else, which may change whose row it seems to be"
 APART = "expected: the graph judges what lies between restarts by itself"
-UNTOLD = "expected: the other opinion could not tell"
+UNTOLD = "expected: the other opinion could not decide"
 LOST = "expected: lost"
 
 
