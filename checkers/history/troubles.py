@@ -50,7 +50,7 @@ def judgement(
     unknown: Mapping[str, str] | None = None,
     facts: Mapping[str, Json] | None = None,
 ) -> Judgement:
-    """The judgement of a check, with findings as by `findings`. What was found is not unknown."""
+    """The judgement of a check, with findings as by `findings`. An anomaly with a finding is never also unknown."""
     found = findings(checker, anomalies, troubles, scope=scope)
     shown = {finding.anomaly for finding in found}
     return Judgement(
