@@ -3,12 +3,16 @@
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 import harness.run.batch
 import harness.run.running
+from checkers.engine.protocol import Check
+from harness.judging.checks import CHECKS
 from harness.record.store import read_run_file
 from tests.command.broken import BROKEN_CHILD
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
@@ -16,7 +20,7 @@ from tests.command.conftest import SEED, SMALL, Outcome, Seamark
 RUN = ("run", "--seed", str(SEED), *SMALL)
 
 
-def raises(*_: object, **__: object) -> object:
+def raises(*_: object, **__: object) -> NoReturn:
     raise ZeroDivisionError("spoiled for a test")
 
 
@@ -72,13 +76,24 @@ def test_a_simulation_that_ends_without_a_word_is_no_pass(seamark: Seamark, monk
     assert (outcome.code, outcome.json["incomplete"]) == (3, True)
 
 
+def with_broken_check(name: str) -> tuple[Check, ...]:
+    """The table of checks, in which one fails."""
+    assert name in {check.name for check in CHECKS}
+    return tuple(replace(check, judge=raises) if check.name == name else check for check in CHECKS)
+
+
 @pytest.mark.parametrize(
-    "name", ["harness.run.single.finish", "checkers.transactions.check.check", "checkers.streams.check.check"]
+    ("place", "broken"),
+    [
+        ("harness.run.single.finish", raises),
+        ("harness.judging.checks.CHECKS", with_broken_check("serializability")),
+        ("harness.judging.checks.CHECKS", with_broken_check("streams")),
+    ],
 )
 def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details(
-    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, broken: object
 ) -> None:
-    monkeypatch.setattr(name, raises)
+    monkeypatch.setattr(place, broken)
     outcome = seamark(*RUN, "--quiet")
     assert_one_line(outcome, told="ZeroDivisionError: spoiled for a test")
     log = only_run(tmp_path) / "logs" / "harness.log"
@@ -99,7 +114,7 @@ def test_a_report_page_that_fails_leaves_no_report_that_says_otherwise(
 def test_a_finding_outranks_a_check_that_fails(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("checkers.streams.check.check", raises)
+    monkeypatch.setattr("harness.judging.checks.CHECKS", with_broken_check("streams"))
     lossy = ("--cluster", "tutorial", "--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--seed", "1")
     outcome = seamark("run", *lossy, "--engine", "local", "--json")
     assert (outcome.code, outcome.json["verdict"]) == (1, "invalid")
