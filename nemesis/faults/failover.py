@@ -12,8 +12,7 @@ from nemesis.topology import Strike, Topology
 FAILOVER = Fault(
     name="failover",
     does="the node dies for good, and the cluster's own means promote another",
-    targets=Targets.NODES,
-    is_silencing=True,
+    targets=Targets.NODES,  # Not silencing: a link that was cut before decides what the successor has.
     beyond={"sim": "machines find out themselves who leads: use crash"},
 )
 
