@@ -37,6 +37,10 @@ class Facts:
         self._known[make] = known = Future[F]()
         known.set_result(value)
 
+    def clear(self) -> None:
+        """Forget all facts. One may refer to the subject, which would then live until Python collects cycles."""
+        self._known.clear()
+
 
 class HasFacts(Protocol):
     """A subject that keeps facts."""

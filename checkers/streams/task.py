@@ -100,13 +100,16 @@ def judged(
                     pass
     found = {name: (view, task.result()) for name, task in tasks.items()} | of_units
     rulings = {name: found[name] for name in RULES if name in found}
-    return Outcome(
+    outcome = Outcome(
         source=source.result(),
         examples=tuple(each for name, (of, ruling) in rulings.items() for each in examples_of(name, log, of, ruling)),
         witnesses={name: ruling.witnesses for name, (_, ruling) in rulings.items()},
         facts=_facts(view) | {legal: found[name][1].legal for name, rule in RULES.items() if (legal := rule.legal)},
         summaries={name: task.result() for name, task in compared.items()},
     )
+    for of, _ in found.values():
+        of.facts.clear()  # So that the columns go with the view, before the next check.
+    return outcome
 
 
 def _of_units(view: StreamView) -> Iterator[tuple[str, tuple[StreamView, Ruling]]]:
