@@ -1,0 +1,140 @@
+"""What transactions read from others and wrote, without the values inside of lists: the input of all axioms.
+
+Theory of operation.
+1. A read is *external* if its transaction has not written the key before it. It shows the version that the write of its
+   value installed: for a list that of its last element, and the initial version if it is empty.
+2. The versions of a list are in the order of its longest read, which travels whole. The other reads must be prefixes of
+   it, which `transactions.list_anomalies` checks.
+3. Only what ok transactions read counts. Failed transactions have no accesses.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.columns.index import codes, count_so_far
+from checkers.columns.runs import expand
+from checkers.columns.table import concat, take
+from checkers.history.longest import longest_rows
+from checkers.history.transactions import Source, load
+from harness.core.columns import APPEND, FAIL, NOTHING, OK, READ, Bools, Int8s, Int64s, Transactions
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """Transactions that did not certainly fail. Columns as in `Transactions`."""
+
+    index: Int64s
+    process: Int64s
+    outcome: Int8s
+    after: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """External reads, by transaction and `place` in it. `value` is NOTHING for the initial version."""
+
+    op: Int64s
+    key: Int64s
+    value: Int64s
+    place: Int64s
+    is_list: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """Appends and writes, by transaction and place in it."""
+
+    op: Int64s
+    key: Int64s
+    value: Int64s
+    is_list: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The longest read of each list: elements[start[i]:start[i] + length[i]]."""
+
+    key: Int64s
+    start: Int64s
+    length: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """The accesses of some transactions."""
+
+    ops: Ops
+    reads: Reads
+    writes: Writes
+    lists: Lists
+    elements: Int64s
+
+
+def accesses(source: Source, *, nothing: int = NOTHING) -> Accesses:
+    """The accesses of one chunk. Writing `nothing` resets a register. Raises HistoryError if the chunk is damaged."""
+    whole = load(source)
+    owner = np.repeat(np.arange(len(whole.index)), np.diff(whole.mop_start))
+    is_read = (whole.f == READ) & (whole.is_known | (whole.value >= NOTHING)) & (whole.outcome[owner] == OK)
+    is_write = (whole.f != READ) & (whole.outcome[owner] != FAIL)
+    rows = np.flatnonzero(is_read | is_write)
+    group = codes(owner[rows], whole.key[rows])
+    own_writes = count_so_far(group, is_write[rows])
+    reads, writes = rows[is_read[rows] & (own_writes == 0)], rows[is_write[rows]]
+    kept = np.flatnonzero(whole.outcome != FAIL)
+    lists, elements = _longest(whole, np.flatnonzero(is_read & whole.is_known))
+    return Accesses(
+        ops=Ops(whole.index[kept], whole.process[kept], whole.outcome[kept], whole.after[kept]),
+        reads=Reads(
+            op=whole.index[owner[reads]],
+            key=whole.key[reads],
+            value=_emptied(_version(whole, reads), nothing),
+            place=reads - whole.mop_start[owner[reads]],
+            is_list=whole.is_known[reads],
+        ),
+        writes=Writes(
+            op=whole.index[owner[writes]],
+            key=whole.key[writes],
+            value=_emptied(whole.value[writes], nothing),
+            is_list=whole.f[writes] == APPEND,
+        ),
+        lists=lists,
+        elements=elements,
+    )
+
+
+def union(parts: Sequence[Accesses]) -> Accesses:
+    """The accesses of all parts. There must be at least one."""
+    starts = np.cumsum([0, *(len(part.elements) for part in parts)])
+    every = concat(
+        [replace(part.lists, start=part.lists.start + start) for part, start in zip(parts, starts, strict=False)]
+    )
+    return Accesses(
+        ops=concat([part.ops for part in parts]),
+        reads=concat([part.reads for part in parts]),
+        writes=concat([part.writes for part in parts]),
+        lists=take(every, longest_rows(every.key, every.length)),
+        elements=np.concatenate([part.elements for part in parts]),
+    )
+
+
+def _version(whole: Transactions, rows: Int64s) -> Int64s:
+    """The value whose write installed the version that those reads show."""
+    stop = whole.element_start[rows + 1]
+    is_list = whole.is_known[rows]
+    is_empty = stop == whole.element_start[rows]
+    last = np.append(whole.elements, NOTHING)[np.where(is_empty, -1, stop - 1)]
+    return np.where(is_list, last, whole.value[rows])
+
+
+def _emptied(value: Int64s, nothing: int) -> Int64s:
+    return value if nothing == NOTHING else np.where(value == nothing, NOTHING, value)
+
+
+def _longest(whole: Transactions, rows: Int64s) -> tuple[Lists, Int64s]:
+    length = whole.element_start[rows + 1] - whole.element_start[rows]
+    chosen = longest_rows(whole.key[rows], length)
+    rows, length = rows[chosen], length[chosen]
+    elements = whole.elements[expand(whole.element_start[rows], length)]
+    return Lists(whole.key[rows], np.cumsum(length) - length, length), elements

@@ -1,0 +1,192 @@
+"""A whole history as an execution: committed transactions, sessions, who reads from whom, and the known versions.
+
+Theory of operation.
+1. A transaction is committed if it is ok, or if an ok transaction shows one of its writes.
+2. A session is what one process did, one operation after the other. A transaction without a clear outcome is alone in
+   its session: nobody knows when it took effect.
+3. A list's versions are in the order of its longest read. A committed append that no read shows comes after them.
+4. A key is left out if a value that was read has two writers, or if it is used as a list and as a register. A read of
+   what no committed transaction wrote says nothing here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from checkers.axioms.accesses import Accesses, Lists, Ops, Reads, Writes
+from checkers.columns.index import Places
+from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
+from checkers.columns.table import Join, distinct_by, ordered_by, take
+from harness.core.columns import NOTHING, OK, Bools, Int64s
+
+INITIAL: Final = -1  # In place of a transaction: the writer of the initial version.
+UNRANKED: Final = -1
+_LAST: Final = np.iinfo(np.int64).max  # The rank of an append that no read shows.
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """External reads, by transaction, then key: `reader` sees what `writer` (or INITIAL) wrote to `key`."""
+
+    reader: Int64s
+    key: Int64s
+    writer: Int64s
+    place: Int64s  # In the reader.
+
+
+@dataclass(frozen=True, slots=True)
+class Installs:
+    """Each (transaction, key) of which it wrote a version, once, by transaction, then key.
+
+    `rank` ascends with the versions of a list; for registers it is UNRANKED.
+    """
+
+    writer: Int64s
+    key: Int64s
+    rank: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """`source` comes before `target`."""
+
+    source: Int64s
+    target: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Transactions are numbered 0 .. n - 1, by index; keys 0 .. k - 1.
+
+    `session` and `turn` (n,): its number, and the place in it from 0. `versions` are the neighbours in known orders.
+    `left_out`: the number of keys that rule 4 leaves out.
+    """
+
+    op: Int64s
+    session: Int64s
+    turn: Int64s
+    keys: Int64s
+    views: Views
+    installs: Installs
+    versions: Pairs
+    left_out: int
+
+    @property
+    def sessions(self) -> Pairs:
+        """Each transaction and the next one of its session."""
+        order = np.lexsort((self.turn, self.session))
+        follows = np.flatnonzero(self.session[order][1:] == self.session[order][:-1])
+        return Pairs(order[follows], order[follows + 1])
+
+
+def execution(parts: Accesses) -> Execution:
+    """The execution of those accesses."""
+    ops = ordered_by(parts.ops, "index")
+    every = distinct(np.concatenate((parts.reads.key, parts.writes.key)))
+    keys = every[~np.isin(every, _unclear_keys(parts))]
+    lists = take(parts.lists, np.isin(parts.lists.key, keys))
+    reads = take(parts.reads, np.isin(parts.reads.key, keys))
+    writes = take(parts.writes, np.isin(parts.writes.key, keys))
+    orders = _Orders(lists, parts.elements, writes)
+    writer_row = _writer_rows(reads, writes)
+    shown = np.concatenate((writer_row[writer_row >= 0], orders.row[orders.row >= 0]))
+    ops = take(ops, (ops.outcome == OK) | np.isin(ops.index, writes.op[shown]))
+    node, key = Places(ops.index), Places(keys)
+    owner = np.append(node.of(writes.op), INITIAL)  # -1 as well for an append that never took effect.
+    session, turn = _sessions(ops)
+    return Execution(
+        op=ops.index,
+        session=session,
+        turn=turn,
+        keys=keys,
+        views=_views(reads, writer_row, owner, node, key),
+        installs=_installs(writes, owner[:-1], key, orders),
+        versions=orders.neighbours(owner),
+        left_out=len(every) - len(keys),
+    )
+
+
+def _unclear_keys(parts: Accesses) -> Int64s:
+    """The keys that rule 4 leaves out."""
+    reads, writes = parts.reads, parts.writes
+    of_lists = np.concatenate((reads.key[reads.is_list], writes.key[writes.is_list]))
+    of_registers = np.concatenate((reads.key[~reads.is_list & (reads.value != NOTHING)], writes.key[~writes.is_list]))
+    is_again = Join((writes.key, writes.value), (writes.key, writes.value)).count > 1
+    is_shown = writes.is_list | (Join((writes.key, writes.value), (reads.key, reads.value)).first >= 0)
+    # A register that was emptied has its initial value again: who reads that may see either version.
+    is_unclear = (is_again & is_shown) | (writes.value == NOTHING)
+    return np.concatenate((np.intersect1d(of_lists, of_registers), writes.key[is_unclear]))
+
+
+def _writer_rows(reads: Reads, writes: Writes) -> Int64s:
+    """For each read the row of the write that it shows; -1 if there is none."""
+    return Join((reads.key, reads.value), (writes.key, writes.value)).first
+
+
+def _views(reads: Reads, row: Int64s, owner: Int64s, node: Places, key: Places) -> Views:
+    writer = owner[row]
+    known = (reads.value == NOTHING) | (row >= 0)
+    views = Views(node.of(reads.op), key.of(reads.key), writer, reads.place)
+    return ordered_by(take(views, known & (views.reader != writer)), "reader", "key")
+
+
+class _Orders:
+    """The elements of all longest lists, one list after the other: `row` is that of each one's write, -1 for none."""
+
+    def __init__(self, lists: Lists, elements: Int64s, writes: Writes) -> None:
+        self._writes = writes
+        self._key = np.repeat(lists.key, lists.length)
+        value = elements[expand(lists.start, lists.length)]
+        self.row = Join((self._key, value), (writes.key, writes.value)).first
+
+    def ranks(self) -> Int64s:
+        """For each write the last place that shows it, _LAST for an append without one, UNRANKED for registers."""
+        rank = np.where(self._writes.is_list, _LAST, UNRANKED)
+        known = np.flatnonzero(self.row >= 0)
+        rank[self.row[known]] = known
+        return rank
+
+    def neighbours(self, owner: Int64s) -> Pairs:
+        """The writers of neighbours, and the last one shown with each that no read shows."""
+        known = self.row >= 0
+        key, writer = self._key[known], owner[self.row[known]]
+        is_last = np.append(first_of_each(key)[1:], True)[: len(key)]
+        hidden = np.flatnonzero((self.ranks() == _LAST) & (owner[:-1] >= 0))
+        last = Join((self._writes.key[hidden],), (key[is_last],)).first
+        hidden, last = hidden[last >= 0], last[last >= 0]
+        source = np.concatenate((writer[:-1][~is_last[:-1]], writer[is_last][last]))
+        target = np.concatenate((writer[1:][~is_last[:-1]], owner[hidden]))
+        return distinct_by(take(Pairs(source, target), source != target))
+
+
+def _installs(writes: Writes, owner: Int64s, key: Places, orders: _Orders) -> Installs:
+    installs = Installs(owner, key.of(writes.key), orders.ranks())
+    installs = ordered_by(take(installs, owner >= 0), "writer", "key", "rank")
+    is_last = np.append((np.diff(installs.writer) != 0) | (np.diff(installs.key) != 0), True)[: len(owner)]
+    return take(installs, is_last[: len(installs.writer)])
+
+
+def _sessions(ops: Ops) -> tuple[Int64s, Int64s]:
+    """The session of each transaction, and its turn in it."""
+    _, process = codes(ops.process)
+    is_ok: Bools = ops.outcome == OK
+    alone = np.flatnonzero(~is_ok)
+    process[alone] = len(process) + np.arange(len(alone))
+    order, group = ordered(process)
+    # A process does one thing after the other; two operations that a history shows as concurrent have no order.
+    begins = first_of_each(group)
+    begins[1:] |= ops.after[order[:-1]] > ops.index[order[1:]]
+    number = np.cumsum(begins) - 1
+    session, turn = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    session[order] = number
+    turn[order] = np.arange(len(order)) - np.flatnonzero(begins)[number]
+    return session, turn
+
+
+def concatenated(parts: Sequence[Pairs]) -> Pairs:
+    """All pairs, each once, without those of a transaction with itself."""
+    source = np.concatenate([part.source for part in parts])
+    target = np.concatenate([part.target for part in parts])
+    return distinct_by(take(Pairs(source, target), source != target))

@@ -1,0 +1,131 @@
+"""The order of commits that reads imply: a model's axiom, as data and as joins of columns.
+
+Theory of operation. t3 reads x from t1, and t2, another transaction, also writes x. If the model makes t2 *visible* to
+the read, then t2 must commit before t1: else t3 would have read t2's version, or a later one. Visible is
+- for a monotonic view, what t3 has read from before that read,
+- for read atomic, what t3 reads from at any place, and with sessions what its own session did before,
+- for causal consistency, what leads to t3 over any number of such steps (`clocks`).
+The model holds iff the order of reads, sessions, known versions and these implications has no cycle. None may lead to
+the initial version, which comes first. Of many visible writers in one session the last suffices.
+
+Source: Biswas and Enea, On the Complexity of Checking Transactional Consistency, OOPSLA 2019, and for the joins AWDIT,
+PLDI 2025. Their read committed is called monotonic atomic view here, as Bailis et al., VLDB 2013, define it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.axioms.execution import INITIAL, UNRANKED, Execution
+from checkers.columns.index import GroupIndex, codes
+from checkers.columns.runs import expand, first_of_each, spans
+from checkers.columns.table import concat, empty, ordered_by, take
+from harness.core.columns import Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """`source` commits before `target` (or INITIAL), because `reader` read `key` from `target` and sees `source`."""
+
+    source: Int64s
+    target: Int64s
+    reader: Int64s
+    key: Int64s
+
+
+def nothing() -> Implied:
+    """No implication."""
+    return empty(Implied)
+
+
+def by_view(execution: Execution) -> Implied:
+    """What a monotonic view implies."""
+    return _by_reads(execution, is_ordered=True)
+
+
+def by_reads(execution: Execution) -> Implied:
+    """What read atomic implies, without sessions."""
+    return _by_reads(execution, is_ordered=False)
+
+
+def by_session(execution: Execution) -> Implied:
+    """What read atomic implies because each transaction sees what its session did before."""
+    views, installs = execution.views, execution.installs
+    count = len(installs.writer)
+    keys = np.concatenate((installs.key, views.key))
+    sessions = execution.session[np.concatenate((installs.writer, views.reader))]
+    group = codes(keys, sessions)
+    index = GroupIndex(group[:count], execution.turn[installs.writer])
+    row = index.last_before(group[count:], execution.turn[views.reader])
+    return unordered(execution, row, np.arange(len(views.reader)))
+
+
+def unordered(execution: Execution, install: Int64s, view: Int64s) -> Implied:
+    """What follows if those writes are visible to those reads: rows of installs (-1 for none) and of views.
+
+    What the order of a list's versions says already is left out.
+    """
+    views, installs = execution.views, execution.installs
+    install, view = install[install >= 0], view[install >= 0]
+    is_other = (installs.writer[install] != views.writer[view]) & (installs.writer[install] != views.reader[view])
+    install, view = install[is_other], view[is_other]
+    rank, read = installs.rank[install], read_ranks(execution)[view]
+    is_open = (rank == UNRANKED) | (read == UNRANKED) | (rank > read) | (views.writer[view] == INITIAL)
+    install, view = install[is_open], view[is_open]
+    return Implied(installs.writer[install], views.writer[view], views.reader[view], views.key[view])
+
+
+def read_ranks(execution: Execution) -> Int64s:
+    """For each read the rank of the version that its writer left; UNRANKED for an initial one."""
+    views, installs = execution.views, execution.installs
+    row = _row_of(execution, views.writer, views.key)
+    return np.where(row >= 0, installs.rank[row], UNRANKED) if len(installs.rank) else np.full(len(row), UNRANKED)
+
+
+def union(parts: list[Implied]) -> Implied:
+    """All that is implied, ascending; of what follows for one pair several times, the first reader and key."""
+    every = ordered_by(concat(parts), "source", "target", "reader", "key")
+    is_first = first_of_each(every.source) | first_of_each(every.target)
+    return take(every, is_first)
+
+
+def _by_reads(execution: Execution, *, is_ordered: bool) -> Implied:
+    """Join each pair (reader, writer) with the keys that the one reads and the other writes, from the shorter side."""
+    views, installs = execution.views, execution.installs
+    order = np.lexsort((views.place, views.writer, views.reader))
+    order = order[views.writer[order] != INITIAL]
+    order = order[first_of_each(views.reader[order]) | first_of_each(views.writer[order])]
+    reader, writer, place = views.reader[order], views.writer[order], views.place[order]
+    read_start, read_stop = spans(views.reader, reader)
+    write_start, write_stop = spans(installs.writer, writer)
+    is_short = write_stop - write_start <= read_stop - read_start
+    parts = [empty(Implied)]
+    for pairs, from_writes in ((np.flatnonzero(is_short), True), (np.flatnonzero(~is_short), False)):
+        start, stop = (write_start, write_stop) if from_writes else (read_start, read_stop)
+        count = (stop - start)[pairs]
+        row, pair = expand(start[pairs], count), np.repeat(pairs, count)
+        if from_writes:
+            install, (low, high) = row, _view_rows(execution, reader[pair], installs.key[row])
+            view = expand(low, high - low)
+            install, pair = np.repeat(install, high - low), np.repeat(pair, high - low)
+        else:
+            view, install = row, _row_of(execution, writer[pair], views.key[row])
+        if is_ordered:
+            install = np.where(place[pair] < views.place[view], install, -1)
+        parts.append(unordered(execution, install, view))
+    return union(parts)
+
+
+def _view_rows(execution: Execution, reader: Int64s, key: Int64s) -> tuple[Int64s, Int64s]:
+    """The rows of that reader's reads of that key, from the first to after the last."""
+    views, size = execution.views, max(1, len(execution.keys))
+    return spans(views.reader * size + views.key, reader * size + key)
+
+
+def _row_of(execution: Execution, writer: Int64s, key: Int64s) -> Int64s:
+    """The row of what that transaction wrote to that key; -1 if it did not."""
+    installs, size = execution.installs, max(1, len(execution.keys))
+    packed, wanted = installs.writer * size + installs.key, writer * size + key
+    row = np.searchsorted(packed, wanted)
+    is_there = np.append(packed, -1)[row] == wanted
+    return np.where(is_there & (writer >= 0), row, -1)
