@@ -19,7 +19,7 @@ from checkers.axioms.accesses import Accesses, Lists, Ops, Reads, Writes
 from checkers.columns.index import Places
 from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
 from checkers.columns.table import Join, distinct_by, ordered_by, take
-from harness.core.columns import NOTHING, OK, Bools, Int64s
+from harness.core.columns import NEVER, NOTHING, OK, Bools, Int64s
 
 INITIAL: Final = -1  # In place of a transaction: the writer of the initial version.
 UNRANKED: Final = -1
@@ -28,11 +28,15 @@ _LAST: Final = np.iinfo(np.int64).max  # The rank of an append that no read show
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """External reads, by transaction, then key: `reader` sees what `writer` (or INITIAL) wrote to `key`."""
+    """External reads, by transaction, then key: `reader` sees what `writer` (or INITIAL) wrote to `key`.
+
+    `rank` is that of the version that the writer left.
+    """
 
     reader: Int64s
     key: Int64s
     writer: Int64s
+    rank: Int64s
     place: Int64s  # In the reader.
 
 
@@ -60,11 +64,13 @@ class Pairs:
 class Execution:
     """Transactions are numbered 0 .. n - 1, by index; keys 0 .. k - 1.
 
-    `session` and `turn` (n,): its number, and the place in it from 0. `versions` are the neighbours in known orders.
+    `end` is the moment after it, NEVER if nobody knows. `session` and `turn`: its number, and the place in it from 0.
+    Columns of shape (n,). `versions` are the neighbours in known orders.
     `left_out`: the number of keys that rule 4 leaves out.
     """
 
     op: Int64s
+    end: Int64s
     session: Int64s
     turn: Int64s
     keys: Int64s
@@ -79,6 +85,17 @@ class Execution:
         order = np.lexsort((self.turn, self.session))
         follows = np.flatnonzero(self.session[order][1:] == self.session[order][:-1])
         return Pairs(order[follows], order[follows + 1])
+
+    def row_of(self, writer: Int64s, key: Int64s) -> Int64s:
+        """The row of what that transaction wrote to that key; -1 if it did not."""
+        return _row_of(self.installs, writer, key, len(self.keys))
+
+
+def _row_of(installs: Installs, writer: Int64s, key: Int64s, keys: int) -> Int64s:
+    packed, wanted = installs.writer * keys + installs.key, writer * keys + key
+    row = np.searchsorted(packed, wanted)
+    is_there = np.append(packed, -1)[row] == wanted
+    return np.where(is_there & (writer >= 0), row, -1)
 
 
 def execution(parts: Accesses) -> Execution:
@@ -96,13 +113,15 @@ def execution(parts: Accesses) -> Execution:
     node, key = Places(ops.index), Places(keys)
     owner = np.append(node.of(writes.op), INITIAL)  # -1 as well for an append that never took effect.
     session, turn = _sessions(ops)
+    installs = _installs(writes, owner[:-1], key, orders)
     return Execution(
         op=ops.index,
+        end=np.where(ops.outcome == OK, ops.after, NEVER),
         session=session,
         turn=turn,
         keys=keys,
-        views=_views(reads, writer_row, owner, node, key),
-        installs=_installs(writes, owner[:-1], key, orders),
+        views=_views(reads, writer_row, owner, node, key, installs, len(keys)),
+        installs=installs,
         versions=orders.neighbours(owner),
         left_out=len(every) - len(keys),
     )
@@ -125,10 +144,12 @@ def _writer_rows(reads: Reads, writes: Writes) -> Int64s:
     return Join((reads.key, reads.value), (writes.key, writes.value)).first
 
 
-def _views(reads: Reads, row: Int64s, owner: Int64s, node: Places, key: Places) -> Views:
-    writer = owner[row]
+def _views(reads: Reads, row: Int64s, owner: Int64s, node: Places, key: Places, installs: Installs, keys: int) -> Views:
+    reader, code, writer = node.of(reads.op), key.of(reads.key), owner[row]
     known = (reads.value == NOTHING) | (row >= 0)
-    views = Views(node.of(reads.op), key.of(reads.key), writer, reads.place)
+    install = _row_of(installs, writer, code, keys)
+    rank = np.where(install >= 0, np.append(installs.rank, UNRANKED)[install], UNRANKED)
+    views = Views(reader, code, writer, rank, reads.place)
     return ordered_by(take(views, known & (views.reader != writer)), "reader", "key")
 
 

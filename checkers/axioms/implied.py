@@ -69,17 +69,10 @@ def unordered(execution: Execution, install: Int64s, view: Int64s) -> Implied:
     install, view = install[install >= 0], view[install >= 0]
     is_other = (installs.writer[install] != views.writer[view]) & (installs.writer[install] != views.reader[view])
     install, view = install[is_other], view[is_other]
-    rank, read = installs.rank[install], read_ranks(execution)[view]
+    rank, read = installs.rank[install], views.rank[view]
     is_open = (rank == UNRANKED) | (read == UNRANKED) | (rank > read) | (views.writer[view] == INITIAL)
     install, view = install[is_open], view[is_open]
     return Implied(installs.writer[install], views.writer[view], views.reader[view], views.key[view])
-
-
-def read_ranks(execution: Execution) -> Int64s:
-    """For each read the rank of the version that its writer left; UNRANKED for an initial one."""
-    views, installs = execution.views, execution.installs
-    row = _row_of(execution, views.writer, views.key)
-    return np.where(row >= 0, installs.rank[row], UNRANKED) if len(installs.rank) else np.full(len(row), UNRANKED)
 
 
 def union(parts: list[Implied]) -> Implied:
@@ -109,7 +102,7 @@ def _by_reads(execution: Execution, *, is_ordered: bool) -> Implied:
             view = expand(low, high - low)
             install, pair = np.repeat(install, high - low), np.repeat(pair, high - low)
         else:
-            view, install = row, _row_of(execution, writer[pair], views.key[row])
+            view, install = row, execution.row_of(writer[pair], views.key[row])
         if is_ordered:
             install = np.where(place[pair] < views.place[view], install, -1)
         parts.append(unordered(execution, install, view))
@@ -120,12 +113,3 @@ def _view_rows(execution: Execution, reader: Int64s, key: Int64s) -> tuple[Int64
     """The rows of that reader's reads of that key, from the first to after the last."""
     views, size = execution.views, max(1, len(execution.keys))
     return spans(views.reader * size + views.key, reader * size + key)
-
-
-def _row_of(execution: Execution, writer: Int64s, key: Int64s) -> Int64s:
-    """The row of what that transaction wrote to that key; -1 if it did not."""
-    installs, size = execution.installs, max(1, len(execution.keys))
-    packed, wanted = installs.writer * size + installs.key, writer * size + key
-    row = np.searchsorted(packed, wanted)
-    is_there = np.append(packed, -1)[row] == wanted
-    return np.where(is_there & (writer >= 0), row, -1)

@@ -34,7 +34,8 @@ class Axiom(Enum):
 class AxiomStep:
     """`source` commits before `target`, both operations' indexes or INITIAL, because of a dependency `kind`.
 
-    If that is AXIOM, `reader` read `key` from `target`, and sees `source`.
+    If that is AXIOM, `reader` read `key` from `target`, and sees `source`: `path` leads from `source` to `reader`, each
+    the next one's writer or before it in a session.
     """
 
     source: int
@@ -42,6 +43,7 @@ class AxiomStep:
     kind: int
     reader: int = -1
     key: int = -1
+    path: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,9 @@ class _Order:
             np.concatenate([each for _, each, _ in columns]),
             np.concatenate([np.full(len(source), kind) for source, _, kind in columns]),
         )
+        visible = concatenated([reads, sessions])
+        order = np.argsort(visible.target, kind="stable")
+        self._visible = visible.source[order], visible.target[order]
         self._label = strong_labels(self._steps.source, self._steps.target, size + 1)
         self.is_cyclic: Bools = np.bincount(self._label)[self._label] > 1
         self.is_broken: Bools = self._label[found.source] == self._label[target]
@@ -169,5 +174,19 @@ class _Order:
         source, target = int(op[self._steps.source[row]]), int(op[self._steps.target[row]])
         if self._steps.kind[row] != AXIOM:
             return AxiomStep(source, target, int(self._steps.kind[row]))
-        reader, key = self._execution.op[self.implied.reader[row]], self._execution.keys[self.implied.key[row]]
-        return AxiomStep(source, target, AXIOM, int(reader), int(key))
+        reader, key = int(op[self.implied.reader[row]]), int(self._execution.keys[self.implied.key[row]])
+        path = self._path(int(self.implied.source[row]), int(self.implied.reader[row]))
+        return AxiomStep(source, target, AXIOM, reader, key, tuple(op[path].tolist()))
+
+    def _path(self, source: int, reader: int) -> list[int]:
+        """A shortest path of reads and sessions, breadth first."""
+        came, waiting = {reader: reader}, [reader]
+        for node in waiting:
+            if node == source:
+                break
+            before = self._visible[0][slice(*np.searchsorted(self._visible[1], (node, node + 1)))]
+            waiting += [each for each in before.tolist() if came.setdefault(each, node) == node and each != reader]
+        path = [source]
+        while path[-1] != reader:
+            path.append(came[path[-1]])
+        return path

@@ -1,0 +1,139 @@
+"""The models that need the order of versions: for a total one each is the absence of cycles in a graph of two layers.
+
+Theory of operation. Base edges are reads and what the model adds: sessions, or real time. With the order of versions
+come ww, from each version's writer to the next one's, and rw, from a version's readers to the next one's writer.
+- serializable: base, ww and rw have no cycle,
+- snapshot isolation: nor have base and ww, each followed by at most one rw,
+- prefix consistency: nor have ww, and base followed by at most one rw.
+A transaction is two nodes: one that steps of base (and for snapshot isolation ww) enter, and rw may leave; and one that
+all others enter and leave. The first leads to the second. So a cycle of the model is a cycle of this graph.
+
+Source: Cerone, Gotsman and Yang, Algebraic Laws for Weak Consistency, CONCUR 2017; the two nodes as in Viper, EuroSys
+2023. Parallel snapshot isolation has no such graph: `parallel` decides it.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from checkers.axioms.execution import INITIAL, Execution, Pairs
+from checkers.columns.index import ascending
+from checkers.columns.table import concat, empty, take
+from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
+from checkers.graph.paths import MOMENT, Steps, time_steps
+from harness.core.columns import Bools, Int64s
+
+
+class Level(Enum):
+    """A model, by the anomaly that breaks it and no weaker one."""
+
+    PREFIX = "prefix-violation"
+    SNAPSHOT = "G-nonadjacent"
+    SERIAL = "G2-item"
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """A total order of versions: the rows of installs by key, then from the first version to the last.
+
+    `is_next` is True for a row whose predecessor is the version right before it.
+    """
+
+    row: Int64s
+    is_next: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The graph of a level. Nodes: transactions, transactions that were just entered, moments.
+
+    `assumed` names for each step the pair of installs (earlier, later) on whose order it rests; -1 for none.
+    """
+
+    steps: Steps
+    earlier: Int64s
+    later: Int64s
+    size: int
+
+
+def chains(execution: Execution, guess: Int64s) -> Chains:
+    """The versions in their known order, and else by the guessed moments (n,) of their writers."""
+    installs = execution.installs
+    row = np.lexsort((guess[installs.writer], installs.rank, installs.key))
+    key = installs.key[row]
+    return Chains(row, np.append(False, key[1:] == key[:-1])[: len(row)])
+
+
+def base(execution: Execution, order: int) -> Steps:
+    """The steps of reads, and of sessions (`order` PROCESS) or of real time (REALTIME; moments are nodes from n on)."""
+    views = take(execution.views, execution.views.writer != INITIAL)
+    reads = Steps(views.writer, views.reader, np.full(len(views.writer), WR))
+    if order == REALTIME:
+        end = np.minimum(execution.end, OPEN_END)
+        return concat([reads, time_steps(execution.op, end)])
+    pairs = execution.sessions if order == PROCESS else empty(Pairs)
+    return concat([reads, Steps(pairs.source, pairs.target, np.full(len(pairs.source), PROCESS))])
+
+
+def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> Layers:
+    """The graph of that level, given its base and the order of versions."""
+    size = len(execution.op)
+    writes, misses = _writes(execution, order), _misses(execution, order)
+    enters = 0 if level is Level.SERIAL else size  # What a step into the first node of a transaction adds.
+    source = known.source + (known.source >= size) * size
+    target = known.target + np.where(known.target < size, enters, size)
+    parts = [
+        (Steps(source, target, known.kind), None),
+        (Steps(writes[0], writes[1] + (enters if level is Level.SNAPSHOT else 0), _kind(writes[0], WW)), writes[2:]),
+        (Steps(misses[0] + enters, misses[1], _kind(misses[0], RW)), misses[2:]),
+    ]
+    if enters:
+        nodes = np.arange(size)
+        parts.append((Steps(nodes + size, nodes, _kind(nodes, MOMENT)), None))
+    none = [np.full(len(steps.source), -1) for steps, _ in parts]
+    return Layers(
+        concat([steps for steps, _ in parts]),
+        np.concatenate([rest if pair is None else pair[0] for rest, (_, pair) in zip(none, parts, strict=True)]),
+        np.concatenate([rest if pair is None else pair[1] for rest, (_, pair) in zip(none, parts, strict=True)]),
+        size,
+    )
+
+
+def _kind(like: Int64s, kind: int) -> Int64s:
+    return np.full(len(like), kind)
+
+
+def _writes(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """The ww steps: source, target, and the pair of installs."""
+    later = np.flatnonzero(order.is_next)
+    one, other = order.row[later - 1], order.row[later]
+    writer = execution.installs.writer
+    return writer[one], writer[other], one, other
+
+
+def _misses(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """The rw steps: source, target, and the pair of installs; -1 for the initial version, which is always earlier."""
+    views, installs = execution.views, execution.installs
+    place = np.empty(len(order.row), np.int64)
+    place[order.row] = np.arange(len(order.row))
+    first = np.searchsorted(installs.key[order.row], views.key)
+    install = execution.row_of(views.writer, views.key)
+    is_initial = install < 0
+    following = np.where(is_initial, first, np.append(place, 0)[install] + 1)
+    exists = following < len(order.row)
+    at = np.where(exists, following, 0)
+    exists &= np.append(installs.key[order.row], -1)[at] == views.key
+    at, reader, install = at[exists], views.reader[exists], install[exists]
+    later = order.row[at]
+    target = installs.writer[later]
+    is_other = target != reader
+    earlier = np.where(install < 0, -1, install)[is_other]
+    return reader[is_other], target[is_other], earlier, later[is_other]
+
+
+def guesses(execution: Execution) -> list[Int64s]:
+    """Moments at which the transactions may have committed: their begin, and their end."""
+    by_end = np.empty(len(execution.op), np.int64)
+    by_end[ascending(execution.end, execution.op)] = np.arange(len(execution.op))
+    return [np.arange(len(execution.op)), by_end]

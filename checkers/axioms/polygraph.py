@@ -1,0 +1,246 @@
+"""Models that need the order of versions, where it is not known: a solver chooses, and each cycle is a new clause.
+
+Theory of operation.
+1. A guess comes first: versions in the order in which their writers began, or ended. If the graph of the level has no
+   cycle with it, the model holds: these versions prove it. That takes linear time.
+2. Else the pairs of versions are variables. A cycle rests on the pairs that its ww and rw steps assume; not all of these
+   can be true. The solver finds an order of pairs that obeys all such clauses so far; the versions are sorted by it, and
+   by the guess where it says nothing; and the new graph shows new cycles. Only pairs that occur in a cycle are
+   variables, so what a guess has right costs nothing.
+3. It ends with an order without a cycle, or with clauses that no order obeys: then no order explains the history. The
+   evidence is a minimal set of such cycles.
+Pairs whose order is known, those of a list, are never assumed.
+
+Source: Tan et al., Cobra, OSDI 2020; Huang et al., PolySI, VLDB 2023; the clauses from cycles as in lazy SMT.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from checkers.axioms.execution import UNRANKED, Execution
+from checkers.axioms.levels import Chains, Layers, Level, base, chains, guesses, layers
+from checkers.columns.table import take
+from checkers.graph.edges import RW, WW
+from checkers.graph.paths import MOMENT, Steps, components, strong_labels
+from harness.core.columns import Bools, Int64s
+
+if TYPE_CHECKING:
+    from pysat.solvers import Solver  # Only a history that a guess does not explain needs a solver.
+
+ROUNDS: Final = 400  # The number of orders that the solver may propose.
+WORK: Final = 60_000_000  # The number of steps of all graphs together, after the guesses.
+_CYCLES: Final = 32  # The number of cycles that are taken from one graph.
+
+
+class ChosenStep(NamedTuple):
+    """A step from operation to operation (indexes). For ww and rw: the later version is that of `target` in `key`."""
+
+    source: int
+    target: int
+    kind: int
+    key: int = -1
+
+
+class Contradiction(NamedTuple):
+    """Cycles of which every order of versions has one. A single one assumes no order at all."""
+
+    cycles: tuple[tuple[ChosenStep, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unsolved:
+    """The budget ended; so many pairs of versions were in doubt."""
+
+    pairs: int
+
+
+def decided(execution: Execution, level: Level, order: int) -> Contradiction | Unsolved | None:
+    """None if some order of versions explains the history at that level, with sessions or real time by `order`."""
+    known = base(execution, order)
+    for guess in guesses(execution):
+        if not _cyclic(layers(execution, known, chains(execution, guess), level)).any():
+            return None
+    return _Search(execution, known, level).result()
+
+
+def _cyclic(graph: Layers) -> Bools:
+    """True for the steps that lie on a cycle."""
+    label = strong_labels(graph.steps.source, graph.steps.target, 3 * graph.size)
+    result: Bools = label[graph.steps.source] == label[graph.steps.target]
+    return result
+
+
+class _Search:
+    """The search for an order of versions."""
+
+    def __init__(self, execution: Execution, known: Steps, level: Level) -> None:
+        self._execution, self._known, self._level = execution, known, level
+        self._guess = guesses(execution)[0]
+        self._number: dict[tuple[int, int], int] = {}  # Pairs of installs, the lesser first, as variables from 1 on.
+        self._clauses: list[tuple[list[int], tuple[ChosenStep, ...]]] = []
+
+    def result(self) -> Contradiction | Unsolved | None:
+        """The contradiction; None if there is an order."""
+        from pysat.solvers import Solver  # noqa: PLC0415  See TYPE_CHECKING above.
+
+        order, work = chains(self._execution, self._guess), 0
+        with Solver(name="cadical153") as solver:
+            for _ in range(ROUNDS):
+                graph = layers(self._execution, self._known, order, self._level)
+                is_cyclic = _cyclic(graph)
+                if not is_cyclic.any():
+                    return None
+                work += len(is_cyclic)
+                new = list(self._learned(graph, np.flatnonzero(is_cyclic)))
+                for clause, cycle in new:
+                    if not clause:
+                        return Contradiction((cycle,))
+                    solver.add_clause(clause)
+                self._clauses += new
+                if not self._solved(solver):
+                    return Contradiction(self._core())
+                if work > WORK:
+                    break
+                order = self._ordered(set(solver.get_model() or ()))
+        return Unsolved(len(self._number))
+
+    def _solved(self, solver: "Solver") -> bool:
+        """True if the solver has an assignment in which each key's pairs have no cycle."""
+        while solver.solve():
+            model = set(solver.get_model() or ())
+            rings = list(_rings({pair: number in model for pair, number in self._number.items()}))
+            if not rings:
+                return True
+            for ring in rings:
+                clause = [-self._literal(one, other) for one, other in zip(ring, (*ring[1:], ring[0]), strict=True)]
+                self._clauses.append((clause, ()))
+                solver.add_clause(clause)
+        return False
+
+    def _literal(self, earlier: int, later: int) -> int:
+        pair = (min(earlier, later), max(earlier, later))
+        number = self._number.setdefault(pair, len(self._number) + 1)
+        return number if earlier < later else -number
+
+    def _learned(self, graph: Layers, rows: Int64s) -> Iterator[tuple[list[int], tuple[ChosenStep, ...]]]:
+        """Clauses from some short cycles among those steps, each with its cycle."""
+        known: set[tuple[int, ...]] = set()
+        for walk in _short_cycles(take(graph.steps, rows), 3 * graph.size):
+            steps = rows[walk]
+            clause = []
+            for earlier, later in zip(graph.earlier[steps].tolist(), graph.later[steps].tolist(), strict=True):
+                if earlier >= 0 and not self._is_known(earlier, later):
+                    clause.append(-self._literal(earlier, later))
+            if tuple(sorted(clause)) not in known:
+                known.add(tuple(sorted(clause)))
+                yield sorted(set(clause)), tuple(self._shown(graph, steps))
+
+    def _is_known(self, earlier: int, later: int) -> bool:
+        """True if the order of those versions is known: they are of a list, and not both unseen."""
+        rank = self._execution.installs.rank
+        return bool(rank[earlier] != UNRANKED and rank[earlier] != rank[later])
+
+    def _shown(self, graph: Layers, steps: Int64s) -> Iterator[ChosenStep]:
+        op, size = self._execution.op, graph.size
+        rows = [row for row in steps.tolist() if graph.steps.kind[row] != MOMENT]
+        ends = [int(graph.steps.source[row]) % size for row in rows]
+        for row, source, target in zip(rows, ends, (*ends[1:], *ends[:1]), strict=True):
+            kind, later = int(graph.steps.kind[row]), int(graph.later[row])
+            key = int(self._execution.keys[self._execution.installs.key[later]]) if kind in (WW, RW) else -1
+            yield ChosenStep(int(op[source]), int(op[target]), kind, key)
+
+    def _ordered(self, model: set[int]) -> Chains:
+        """The versions sorted by the solver's pairs, and else by the guess."""
+        order = chains(self._execution, self._guess)
+        before: dict[int, list[tuple[int, int]]] = {}
+        keys = self._execution.installs.key
+        for (one, other), number in self._number.items():
+            pair = (one, other) if number in model else (other, one)
+            before.setdefault(int(keys[one]), []).append(pair)
+        row = order.row.copy()
+        key_of = keys[row]
+        for key, pairs in before.items():
+            first, stop = np.searchsorted(key_of, (key, key + 1))
+            row[first:stop] = _sorted(row[first:stop].tolist(), pairs)
+        return Chains(row, order.is_next)
+
+    def _core(self) -> tuple[tuple[ChosenStep, ...], ...]:
+        """The cycles of a minimal set of clauses that no order obeys."""
+        from pysat.examples.musx import MUSX  # noqa: PLC0415  Likewise.
+        from pysat.formula import WCNF  # noqa: PLC0415
+
+        formula = WCNF()
+        for clause, _ in self._clauses:
+            formula.append(clause, weight=1)
+        with MUSX(formula, verbosity=0) as finder:
+            chosen = finder.compute() or []
+        return tuple(self._clauses[number - 1][1] for number in chosen if self._clauses[number - 1][1])
+
+
+def _sorted(rows: list[int], pairs: list[tuple[int, int]]) -> list[int]:
+    """The rows in an order that obeys the pairs, which have no cycle; else in their own."""
+    place = {row: at for at, row in enumerate(rows)}
+    after: dict[int, list[int]] = {}
+    waits = dict.fromkeys(rows, 0)
+    for one, other in pairs:
+        after.setdefault(one, []).append(other)
+        waits[other] += 1
+    ready = [place[row] for row in rows if not waits[row]]
+    heapify(ready)
+    result = []
+    while ready:
+        row = rows[heappop(ready)]
+        result.append(row)
+        for other in after.get(row, ()):
+            waits[other] -= 1
+            if not waits[other]:
+                heappush(ready, place[other])
+    return result
+
+
+def _rings(chosen: dict[tuple[int, int], bool]) -> Iterator[list[int]]:
+    """Cycles of the chosen pairs, one for each component that has any."""
+    if not chosen:
+        return
+    pairs = np.array([pair if is_so else pair[::-1] for pair, is_so in chosen.items()], np.int64)
+    nodes, places = np.unique(pairs, return_inverse=True)
+    source, target = places.reshape(-1, 2).T
+    steps = Steps(source, target, np.full(len(source), WW))
+    for walk in _short_cycles(steps, len(nodes)):
+        yield nodes[source[walk]].tolist()
+
+
+def _short_cycles(steps: Steps, size: int) -> Iterator[Int64s]:
+    """Rows of short cycles among the steps, some for each strong component, at most _CYCLES in all."""
+    label = strong_labels(steps.source, steps.target, size)
+    inside = np.flatnonzero(label[steps.source] == label[steps.target])
+    order = inside[np.argsort(steps.source[inside], kind="stable")]
+    source, target = steps.source[order], steps.target[order]
+    groups = components(label)
+    each = max(1, _CYCLES // max(1, len(groups)))
+    for nodes in groups[:_CYCLES]:
+        for start in nodes[np.linspace(0, len(nodes) - 1, min(each, len(nodes))).astype(np.int64)].tolist():
+            yield order[_cycle_through(start, source, target)]
+
+
+def _cycle_through(start: int, source: Int64s, target: Int64s) -> list[int]:
+    """The rows of a shortest cycle through a node of a strong component. Steps are sorted by source."""
+    came: dict[int, tuple[int, int]] = {}
+    waiting = [start]
+    for node in waiting:
+        low, high = np.searchsorted(source, (node, node + 1)).tolist()
+        for row, reached in zip(range(low, high), target[low:high].tolist(), strict=True):
+            if reached not in came:
+                came[reached] = (node, row)
+                waiting.append(reached)
+        if start in came:
+            break
+    rows, at = [], start
+    while not rows or at != start:
+        at, row = came[at]
+        rows.append(row)
+    return rows[::-1]
