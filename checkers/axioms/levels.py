@@ -5,11 +5,12 @@ come ww, from each version's writer to the next one's, and rw, from a version's 
 - serializable: base, ww and rw have no cycle,
 - snapshot isolation: nor have base and ww, each followed by at most one rw,
 - prefix consistency: nor have ww, and base followed by at most one rw.
+- parallel snapshot isolation: nor has any cycle of base and ww exactly one rw more.
 A transaction is two nodes: one that steps of base (and for snapshot isolation ww) enter, and rw may leave; and one that
 all others enter and leave. The first leads to the second. So a cycle of the model is a cycle of this graph.
 
 Source: Cerone, Gotsman and Yang, Algebraic Laws for Weak Consistency, CONCUR 2017; the two nodes as in Viper, EuroSys
-2023. Parallel snapshot isolation has no such graph: `parallel` decides it.
+2023. Parallel snapshot isolation has no such graph of its own: `polygraph` follows the steps of the serializable one.
 """
 
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class Level(Enum):
     """A model, by the anomaly that breaks it and no weaker one."""
 
     PREFIX = "prefix-violation"
+    PARALLEL = "G-single"
     SNAPSHOT = "G-nonadjacent"
     SERIAL = "G2-item"
 
@@ -80,7 +82,9 @@ def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> L
     """The graph of that level, given its base and the order of versions."""
     size = len(execution.op)
     writes, misses = _writes(execution, order), _misses(execution, order)
-    enters = 0 if level is Level.SERIAL else size  # What a step into the first node of a transaction adds.
+    enters = (
+        0 if level in (Level.SERIAL, Level.PARALLEL) else size
+    )  # What a step into the first node of a transaction adds.
     source = known.source + (known.source >= size) * size
     target = known.target + np.where(known.target < size, enters, size)
     parts = [

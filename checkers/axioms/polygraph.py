@@ -3,9 +3,9 @@
 Theory of operation.
 1. A guess comes first: versions in the order in which their writers began, or ended. If the graph of the level has no
    cycle with it, the model holds: these versions prove it. That takes linear time.
-2. Else the pairs of versions are variables. A cycle rests on the pairs that its ww and rw steps assume; not all of these
-   can be true. The solver finds an order of pairs that obeys all such clauses so far; the versions are sorted by it, and
-   by the guess where it says nothing; and the new graph shows new cycles. Only pairs that occur in a cycle are
+2. Else the pairs of versions are variables. A cycle rests on the pairs that its ww and rw steps assume, and not all of
+   these can be true. The solver finds an order of pairs that obeys all such clauses so far. The versions are sorted by
+   it, and by the guess where it says nothing, and the new graph shows new cycles. Only pairs that occur in a cycle are
    variables, so what a guess has right costs nothing.
 3. It ends with an order without a cycle, or with clauses that no order obeys: then no order explains the history. The
    evidence is a minimal set of such cycles.
@@ -14,7 +14,7 @@ Pairs whose order is known, those of a list, are never assumed.
 Source: Tan et al., Cobra, OSDI 2020; Huang et al., PolySI, VLDB 2023; the clauses from cycles as in lazy SMT.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -50,6 +50,11 @@ class Contradiction(NamedTuple):
 
     cycles: tuple[tuple[ChosenStep, ...], ...]
 
+    @property
+    def ops(self) -> tuple[int, ...]:
+        """The operations of all cycles, in their order."""
+        return tuple(dict.fromkeys(step.source for cycle in self.cycles for step in cycle))
+
 
 @dataclass(frozen=True, slots=True)
 class Unsolved:
@@ -61,8 +66,10 @@ class Unsolved:
 def decided(execution: Execution, level: Level, order: int) -> Contradiction | Unsolved | None:
     """None if some order of versions explains the history at that level, with sessions or real time by `order`."""
     known = base(execution, order)
+    # Snapshot isolation implies parallel snapshot isolation, and takes one look at the graph.
+    guessed = Level.SNAPSHOT if level is Level.PARALLEL else level
     for guess in guesses(execution):
-        if not _cyclic(layers(execution, known, chains(execution, guess), level)).any():
+        if not _cyclic(layers(execution, known, chains(execution, guess), guessed)).any():
             return None
     return _Search(execution, known, level).result()
 
@@ -91,11 +98,11 @@ class _Search:
         with Solver(name="cadical153") as solver:
             for _ in range(ROUNDS):
                 graph = layers(self._execution, self._known, order, self._level)
-                is_cyclic = _cyclic(graph)
-                if not is_cyclic.any():
+                cycles, cost = self._cycles(graph)
+                if not cycles:
                     return None
-                work += len(is_cyclic)
-                new = list(self._learned(graph, np.flatnonzero(is_cyclic)))
+                work += cost
+                new = list(self._learned(graph, cycles))
                 for clause, cycle in new:
                     if not clause:
                         return Contradiction((cycle,))
@@ -107,6 +114,27 @@ class _Search:
                     break
                 order = self._ordered(set(solver.get_model() or ()))
         return Unsolved(len(self._number))
+
+    def _cycles(self, graph: Layers) -> tuple[list[Int64s], int]:
+        """The rows of some short cycles that break the level, and the number of steps looked at."""
+        rows = np.flatnonzero(_cyclic(graph))
+        if self._level is not Level.PARALLEL:
+            return [rows[walk] for walk in _short_cycles(take(graph.steps, rows), 3 * graph.size)], len(graph.later)
+        calm = rows[graph.steps.kind[rows] != RW]
+        walks = [calm[walk] for walk in _short_cycles(take(graph.steps, calm), 3 * graph.size)]
+        if walks:
+            return walks, len(graph.later)
+        order = calm[np.argsort(graph.steps.source[calm], kind="stable")]
+        source, target = graph.steps.source[order], graph.steps.target[order]
+        cost = len(graph.later)
+        for row in rows[graph.steps.kind[rows] == RW].tolist():
+            path, looked = _path(int(graph.steps.target[row]), int(graph.steps.source[row]), source, target)
+            cost += looked
+            if path:
+                walks.append(np.array([row, *order[path]], np.int64))
+            if len(walks) == _CYCLES:
+                break
+        return walks, cost
 
     def _solved(self, solver: "Solver") -> bool:
         """True if the solver has an assignment in which each key's pairs have no cycle."""
@@ -126,11 +154,10 @@ class _Search:
         number = self._number.setdefault(pair, len(self._number) + 1)
         return number if earlier < later else -number
 
-    def _learned(self, graph: Layers, rows: Int64s) -> Iterator[tuple[list[int], tuple[ChosenStep, ...]]]:
-        """Clauses from some short cycles among those steps, each with its cycle."""
+    def _learned(self, graph: Layers, cycles: Iterable[Int64s]) -> Iterator[tuple[list[int], tuple[ChosenStep, ...]]]:
+        """The clauses of those cycles, each with its cycle."""
         known: set[tuple[int, ...]] = set()
-        for walk in _short_cycles(take(graph.steps, rows), 3 * graph.size):
-            steps = rows[walk]
+        for steps in cycles:
             clause = []
             for earlier, later in zip(graph.earlier[steps].tolist(), graph.later[steps].tolist(), strict=True):
                 if earlier >= 0 and not self._is_known(earlier, later):
@@ -224,23 +251,24 @@ def _short_cycles(steps: Steps, size: int) -> Iterator[Int64s]:
     each = max(1, _CYCLES // max(1, len(groups)))
     for nodes in groups[:_CYCLES]:
         for start in nodes[np.linspace(0, len(nodes) - 1, min(each, len(nodes))).astype(np.int64)].tolist():
-            yield order[_cycle_through(start, source, target)]
+            yield order[_path(start, start, source, target)[0]]
 
 
-def _cycle_through(start: int, source: Int64s, target: Int64s) -> list[int]:
-    """The rows of a shortest cycle through a node of a strong component. Steps are sorted by source."""
+def _path(start: int, goal: int, source: Int64s, target: Int64s) -> tuple[list[int], int]:
+    """The rows of a shortest path of at least one step, and the number of steps looked at. Steps are by source."""
     came: dict[int, tuple[int, int]] = {}
-    waiting = [start]
+    waiting, looked = [start], 0
     for node in waiting:
         low, high = np.searchsorted(source, (node, node + 1)).tolist()
+        looked += high - low
         for row, reached in zip(range(low, high), target[low:high].tolist(), strict=True):
             if reached not in came:
                 came[reached] = (node, row)
                 waiting.append(reached)
-        if start in came:
+        if goal in came:
             break
-    rows, at = [], start
-    while not rows or at != start:
+    rows, at = list[int](), goal
+    while goal in came and (not rows or at != start):
         at, row = came[at]
         rows.append(row)
-    return rows[::-1]
+    return rows[::-1], looked

@@ -55,6 +55,13 @@ class Breach:
     count: int
     cycle: tuple[AxiomStep, ...]
 
+    @property
+    def ops(self) -> tuple[int, ...]:
+        """The operations that the cycle and its reasons mention, the cycle's first."""
+        around = (op for step in self.cycle for op in (step.source, step.target))
+        others = (op for step in self.cycle for op in step.path)
+        return tuple(dict.fromkeys(op for op in (*around, *others) if op != INITIAL))
+
 
 class Undecided(Exception):
     """No answer was found within the budget."""

@@ -11,6 +11,7 @@ Witnesses, by anomaly: the number of chances to see it.
 - G1a: reads of keys to which a failed transaction appended. G1b: of keys to which a transaction appended repeatedly.
 - dirty-update: ok appends to keys to which a failed transaction appended. lost-update: reads before an own write.
 - cyclic-versions: pairs of versions whose order a source gives. garbage-read: reads that show something.
+- Broken axioms: wr and rw, as for G1c. They are sought where no cycle is found: see `_answers`.
 - Cycles: the edges that every cycle of the class needs: ww for G0, wr for G1c, rw for the others. For G1c the rw count
   as well: a read that missed a write might have seen it. For -process and -realtime the same ones: every dependency can
   contradict an order. For registers the edges from a timed order of versions count there as well.
@@ -19,7 +20,7 @@ Not checked: predicates, and what info operations read.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.axioms.ladder import ANOMALIES, NO_ANSWERS, Answers, answers, whole
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.engine.protocol import Check, Context, When
@@ -44,7 +46,7 @@ from checkers.transactions.sentences import (
 )
 from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
 from checkers.words import models
-from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
+from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL
 from harness.core.columns import NOTHING
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
@@ -53,10 +55,19 @@ LOCKED: Final = "serializability-locked"
 RESIDUAL_EDGES: Final = 1_000_000  # Of more only a part is brought to the driver, and the answer is unknown.
 _OPS_PER_PARTITION: Final = 500_000
 _OPS_WORTH_A_TASK: Final = 20_000
+_AXIOMS: Final = frozenset(name + order for name in AXIOMS for order in ORDERS)
 _SIZES: Final = (
     *("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys"),
     *("registers", "register-writes", "registers-read", "values-without-writer"),
 )
+# The anomalies that some models forbid and no check looks for, each with one that it is a case of.
+_COVERS: Final = {
+    "G-cursor": "G-single",
+    "G-monotonic": "G-single",
+    "G-MSR": "G-nonadjacent",
+    "G-SIb": "G-nonadjacent",
+    "G-update": "G2-item",
+}
 _ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, whatever its keys are.
 _LEFT_OUT: Final = {
     "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
@@ -136,14 +147,17 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
     cycles = _cycles(parts, inferred, known, options)
-    findings = _findings(parts, report, cycles.search, options)
+    found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
+    answers = NO_ANSWERS if found & forbidden else _answers(parts, report, cycles, options)
+    findings = _findings(parts, report, cycles.search, answers, options)
     reported = _reported([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
     return Judgement(
         checker=CHECKER,
         findings=tuple(reported),
         witnesses=_witnesses(report.tally),
-        unknown=_unknown(report, summaries, cycles, options),
-        facts=_facts(report, cycles, options) | _consequences(findings, reported, forbidden),
+        unknown=_unknown(report, summaries, cycles, answers, options),
+        facts=_facts(report, cycles, options)
+        | _consequences(findings, reported, forbidden, _absent(report, cycles, answers, found)),
     )
 
 
@@ -191,13 +205,35 @@ def _affordable(
     return total, count, windows
 
 
-def _findings(chunks: Dataset[Source], report: Report, found: Search, options: Options) -> list[Finding]:
+def _answers(chunks: Dataset[Source], report: Report, cycles: Cycles, options: Options) -> Answers:
+    """The answers of the axioms that count and that the search leaves open.
+
+    For lists the certificate or a whole search decides every class of cycles, and so every model that forbids one that
+    the broken axiom implies. For registers neither knows the order of all versions.
+    """
+    forbidden = options.forbidden()
+    asked = forbidden | {cover for name, cover in _COVERS.items() if name in forbidden}
+    is_searched = cycles.truncated is None and not cycles.search.undecided
+    if not report.tally["registers"] and is_searched:
+        if not cycles.window_count:
+            return NO_ANSWERS
+        classes = {base + order for base in CYCLES for order in ORDERS} & forbidden
+        asked = frozenset(name for name in _AXIOMS & forbidden if not models.implied([name]) & classes)
+    if not asked & ANOMALIES:
+        return NO_ANSWERS
+    return answers(whole(chunks, nothing=options.nothing), asked)
+
+
+def _findings(
+    chunks: Dataset[Source], report: Report, found: Search, broken: Answers, options: Options
+) -> list[Finding]:
     """All findings, prohibited or not, explained with the operations that they mention."""
-    if not report.sightings and not found.named:
+    if not report.sightings and not found.named and not broken.broken:
         return []
     examples = [sighting.example for sighting in report.sightings]
     ops = {op for example in examples for op in (example.op, example.other)}
     ops |= {op for named in found.named for op in named.example.ops}
+    ops |= {op for _, evidence in broken.broken for op in evidence.ops}
     explain = explainer(
         chunks,
         ops=ops,
@@ -209,17 +245,21 @@ def _findings(chunks: Dataset[Source], report: Report, found: Search, options: O
     return [
         *(explain.sighting(sighting) for sighting in report.sightings),
         *(explain.cycle(named.anomaly, named.count, named.example) for named in found.named),
+        *(explain.broken(anomaly, evidence) for anomaly, evidence in broken.broken),
     ]
 
 
 def _witnesses(tally: Counter[str]) -> dict[str, int]:
     needed = {"G0": tally["ww"], "G1c": tally["wr"] + tally["rw"]}
+    counts = dict.fromkeys(_AXIOMS, needed["G1c"])
     timed = {"-process": tally["timed-process"], "-realtime": tally["timed-process"] + tally["timed-realtime"]}
-    counts = {base + order: needed.get(base, tally["rw"] + timed.get(order, 0)) for base in CYCLES for order in ORDERS}
+    counts |= {base + order: needed.get(base, tally["rw"] + timed.get(order, 0)) for base in CYCLES for order in ORDERS}
     return {name: counts.get(name, tally[name]) for name in TRANSACTIONAL}
 
 
-def _unknown(report: Report, summaries: Sequence[Summary], cycles: Cycles, options: Options) -> dict[str, str]:
+def _unknown(
+    report: Report, summaries: Sequence[Summary], cycles: Cycles, answers: Answers, options: Options
+) -> dict[str, str]:
     """The reason why there is no answer, for every anomaly that counts and was not found."""
     tally, forbidden = report.tally, options.forbidden()
     by_cycle = {base + order for base in CYCLES for order in ORDERS}
@@ -231,12 +271,23 @@ def _unknown(report: Report, summaries: Sequence[Summary], cycles: Cycles, optio
         reasons |= dict.fromkeys(by_cycle, size)
     for name in cycles.search.undecided:
         reasons[name] = f"search-too-long: a component of the residual graph has too many edges to decide on {name}"
+    reasons = {name: why for name, why in reasons.items() if name not in answers.absent} | answers.unknown
     left_out = union(Report(one.left_out, Counter()) for one in summaries).sightings
     if left_out:
         reason = "; ".join(_reason(one, options.name) for one in left_out)
         reasons |= dict.fromkeys(set(TRANSACTIONAL) - _ANYWAY, reason)
     found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
-    return {name: reasons[name] for name in TRANSACTIONAL if name in reasons and name in forbidden - found}
+    found |= {anomaly for anomaly, _ in answers.broken}
+    reasons |= {name: why for name, cover in _COVERS.items() if (why := _not_sought(cover, found, reasons))}
+    names = (*TRANSACTIONAL, *_COVERS)
+    return {name: reasons[name] for name in names if name in reasons and name in forbidden - found}
+
+
+def _not_sought(cover: str, found: set[str], reasons: Mapping[str, str]) -> str | None:
+    """The reason why nothing is known of an anomaly that is not sought; None if `cover`, which it is, is absent."""
+    if models.implied(found).isdisjoint({cover}) and cover not in reasons:
+        return None
+    return f"not-sought: it would be a case of {cover}, and no check tells these cases apart"
 
 
 def _has_order(report: Report, forbidden: frozenset[str]) -> bool:
@@ -291,12 +342,25 @@ def _order_of_versions(tally: Counter[str], order: Order) -> dict[str, Json]:
     return {"version_order": dict[str, Json](order.described()), "version_pairs": pairs}
 
 
+def _is_decided(model: str, absent: frozenset[str]) -> bool:
+    """True if the model forbids something, and no axiom that is undecided."""
+    forbidden = models.prohibited((model,))
+    return bool(forbidden) and forbidden & _AXIOMS <= absent
+
+
+def _absent(report: Report, cycles: Cycles, answers: Answers, found: set[str]) -> frozenset[str]:
+    """The anomalies of axioms that are certainly absent. Of lists a whole search says it, of registers the axioms."""
+    if report.tally["registers"] or cycles.truncated is not None or cycles.search.undecided:
+        return answers.absent
+    return answers.absent | {name for name in _AXIOMS if models.implied([name]).isdisjoint(found)}
+
+
 def _consequences(
-    findings: Sequence[Finding], reported: Sequence[Finding], forbidden: frozenset[str]
+    findings: Sequence[Finding], reported: Sequence[Finding], forbidden: frozenset[str], absent: frozenset[str]
 ) -> dict[str, Json]:
     """The models that no finding rules out, and the findings that are not reported, by anomaly."""
     found = models.ruled_out(finding.anomaly for finding in findings)
-    kept = [model for model in models.MODELS if model not in found and models.prohibited((model,))]
+    kept = [model for model in models.MODELS if model not in found and _is_decided(model, absent)]
     names = {finding.anomaly for finding in reported}
     allowed: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly not in forbidden}
     restated: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly in forbidden - names}

@@ -9,9 +9,12 @@ from typing import Final, Literal
 
 import numpy as np
 
+from checkers.axioms.execution import INITIAL
+from checkers.axioms.polygraph import ChosenStep, Contradiction
+from checkers.axioms.weak import AXIOM, AxiomStep, Breach
 from checkers.engine.datasets import Dataset
 from checkers.graph.classes import MISSES, WRITES, Cycle
-from checkers.graph.edges import PROCESS, REALTIME, WR
+from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.sightings import NONE, Example, Sighting
 from checkers.history.longest import longest_rows
 from checkers.history.names import Name
@@ -32,6 +35,7 @@ from harness.core.verdict import Finding, Step
 CHECKER: Final = "serializability"
 _SHOWN: Final = 4  # A longer list is shown by its end.
 Relation = Literal["ww", "wr", "rw", "process", "realtime"]
+_RELATIONS: Final[dict[int, Relation]] = {WW: "ww", WR: "wr", RW: "rw", PROCESS: "process", REALTIME: "realtime"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,80 @@ class Explainer:
             ops=_with(cycle.ops, (op for *_, why in explained for op in why.ops)),
             cycle=steps,
         )
+
+    def broken(self, anomaly: str, evidence: Breach | Contradiction) -> Finding:
+        """The finding of a broken axiom, or of a level that no order of versions keeps."""
+        if isinstance(evidence, Breach):
+            return self._breach(anomaly, evidence)
+        return self._unordered(anomaly, evidence)
+
+    def _breach(self, anomaly: str, breach: Breach) -> Finding:
+        """The finding of a broken axiom, with the reason of every step."""
+        shown = [part for step in breach.cycle for part in self._axiom_steps(step)]
+        facts = [(step.source, step.target, step.kind, step.reader, step.key) for step in breach.cycle]
+        reasons = "; ".join(step.sentence for step in shown)
+        return Finding(
+            fingerprint=_fingerprint(anomaly, *facts),
+            anomaly=anomaly,
+            checker=CHECKER,
+            sentence=f"{reasons[:1].upper()}{reasons[1:]}. No order of commits allows that.",
+            count=breach.count,
+            ops=breach.ops,
+            cycle=tuple(shown),
+        )
+
+    def _axiom_steps(self, step: AxiomStep) -> Iterator[Step]:
+        """A step as it is shown; what leads from the initial version goes without saying."""
+        source, reader, target = f"T{step.source}", f"T{step.reader}", f"T{step.target}"
+        if step.source == INITIAL:
+            return
+        if step.kind != AXIOM:
+            relation, why = self._reason(step.source, step.target, step.kind)
+            yield Step(source=source, target=target, relation=relation, sentence=why.sentence)
+            return
+        through = ", ".join(f"T{op}" for op in step.path[1:-1])
+        sees = f"{reader} sees {source}" + (f" through {through}" if through else "")
+        writes = f"{source} wrote {self._name(step.key)}"
+        if step.target == INITIAL:
+            yield Step(source=source, target=reader, relation="wr", sentence=sees)
+            missed = f"{writes}, but {reader} read it in its initial state"
+            yield Step(source=reader, target=source, relation="rw", sentence=missed)
+        else:
+            missed = f"{sees}, and {writes}, but {reader} read what {target} wrote, so {source} comes before {target}"
+            yield Step(source=source, target=target, relation="ww", sentence=missed)
+
+    def _unordered(self, anomaly: str, found: Contradiction) -> Finding:
+        """The finding of cycles of which every order of versions has one."""
+        keys = sorted({step.key for cycle in found.cycles for step in cycle} - {-1})
+        around = [
+            " before ".join([*(f"T{step.source}" for step in cycle), f"T{cycle[0].source}"]) for cycle in found.cycles
+        ]
+        named = ", ".join(map(self._name, keys))
+        sentence = (
+            f"Whatever the order of the versions of {named}, transactions come before each other in a cycle: "
+            f"{'; or '.join(around)}."
+        )
+        facts = [tuple(value for step in cycle for value in step) for cycle in found.cycles]
+        first = found.cycles[0]
+        return Finding(
+            fingerprint=_fingerprint(anomaly, *facts),
+            anomaly=anomaly,
+            checker=CHECKER,
+            sentence=sentence,
+            ops=found.ops,
+            cycle=tuple(self._chosen_step(step) for step in first),
+        )
+
+    def _chosen_step(self, step: ChosenStep) -> Step:
+        """A step of a cycle under one order of versions."""
+        before, after = self._operations[step.source], self._operations[step.target]
+        relation, why = next(self._reasons(before, after, step.kind), (_RELATIONS[step.kind], None))
+        what = "wrote" if step.kind == WW else "read"
+        chosen = (
+            f"T{before.index} {what} {self._name(step.key)} before T{after.index} wrote it, in one order of versions"
+        )
+        sentence = why.sentence if why else chosen
+        return Step(source=f"T{before.index}", target=f"T{after.index}", relation=relation, sentence=sentence)
 
     def sighting(self, sighting: Sighting) -> Finding:
         """The finding of an anomaly without a cycle."""

@@ -5,6 +5,8 @@ Those of stream rules stand with the rules; `checkers.catalogue` has all names.
 Transactional names are Adya's and Elle's. A cycle is named by its edges: ww (one transaction's write follows the
 other's), wr (one reads what the other wrote), rw (one does not see what the other writes next). The suffix -process or
 -realtime says that the cycle is closed only with the order of a process's operations, or of real time.
+
+The weak models are broken by what their axioms forbid (`checkers/axioms`): a fractured read is a G-single as well.
 """
 
 from collections.abc import Mapping
@@ -17,6 +19,12 @@ CYCLES: Final = {
     "G-single": "A transaction sees one effect of another and misses a second: a cycle with exactly one rw.",
     "G-nonadjacent": "Two or more transactions miss writes, never one right after the other: impossible in snapshots.",
     "G2-item": "Transactions miss each other's writes: a cycle with two adjacent rw, such as write skew.",
+}
+AXIOMS: Final = {
+    "non-monotonic-view": "A transaction sees one write of another, and later misses a second.",
+    "fractured-read": "A transaction sees one write of another, and misses a second.",
+    "causal-violation": "A transaction misses a write that came before what it sees.",
+    "prefix-violation": "No order of commits is such that each transaction sees the first so many of them.",
 }
 ORDERS: Final = {
     "": "",
@@ -35,6 +43,12 @@ TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
         "G1b": "A transaction reads an intermediate state of another.",
         "dirty-update": "A committed write builds on a write of a failed transaction.",
         "lost-update": "Two transactions read the same version of a key and both overwrite it.",
+        **{
+            name + order: meaning + closed
+            for order, closed in ORDERS.items()
+            for name, meaning in AXIOMS.items()
+            if order != "-realtime"
+        },
         **{name + order: meaning + closed for order, closed in ORDERS.items() for name, meaning in CYCLES.items()},
     }
 )

@@ -1,0 +1,120 @@
+"""Which models a history keeps: axioms and levels as rungs, each decided only if no other one says it already.
+
+A rung is a model without sessions, with them, or with real time. A rung that holds implies all below it: those of a
+weaker model with no more order. One that is broken implies all above it, and only the weakest broken ones are reported.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from checkers.axioms import polygraph, weak
+from checkers.axioms.accesses import accesses, union
+from checkers.axioms.execution import Execution, execution
+from checkers.axioms.levels import Level
+from checkers.axioms.polygraph import Contradiction, Unsolved
+from checkers.axioms.weak import Axiom, Breach, Undecided
+from checkers.engine.datasets import Dataset
+from checkers.graph.edges import PROCESS, REALTIME
+from checkers.history.transactions import Source
+
+_MODELS: Final = (Axiom.VIEW, Axiom.ATOMIC, Axiom.CAUSAL, Level.PREFIX, Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL)
+_TIMED: Final = (Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL)  # Those that also exist with real time.
+_SUFFIX: Final = {0: "", PROCESS: "-process", REALTIME: "-realtime"}
+_UNTIMED: Final = ("G0", "G1c")  # They need no order of versions but the known one.
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A model with an order of time: 0, PROCESS or REALTIME."""
+
+    model: Axiom | Level
+    order: int
+
+    @property
+    def anomaly(self) -> str:
+        """The anomaly that breaks it."""
+        return f"{self.model.value}{_SUFFIX[self.order]}"
+
+    def implies(self, other: "Rung") -> bool:
+        """True if a history that keeps this one keeps the other."""
+        is_stronger = _MODELS.index(self.model) >= _MODELS.index(other.model)
+        # Of the two models below snapshot isolation neither implies the other.
+        is_beside = (self.model, other.model) == (Level.PARALLEL, Level.PREFIX)
+        return is_stronger and not is_beside and self.order >= other.order
+
+
+RUNGS: Final = tuple(
+    Rung(model, order) for order in _SUFFIX for model in _MODELS if order != REALTIME or model in _TIMED
+)
+ANOMALIES: Final = frozenset(rung.anomaly for rung in RUNGS)
+Evidence = Breach | Contradiction
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What was decided, by anomaly: the absent ones, the evidence for the weakest found, and reasons for no answer."""
+
+    absent: frozenset[str]
+    broken: tuple[tuple[str, Evidence], ...]
+    unknown: dict[str, str]
+
+
+NO_ANSWERS: Final = Answers(frozenset(), (), {})
+
+
+def whole(chunks: Dataset[Source], *, nothing: int) -> Execution:
+    """The execution of all chunks. Raises HistoryError if one is damaged."""
+    return execution(union(chunks.map(partial(accesses, nothing=nothing)).collect()))
+
+
+def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
+    """The answers for those anomalies, as far as they are rungs, or G0 and G1c."""
+    asked = frozenset(anomalies)
+    wanted = [rung for rung in RUNGS if rung.anomaly in asked]
+    kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), dict[Rung, str]()
+    for rung in sorted(wanted, key=lambda each: (each.order, _MODELS.index(each.model)), reverse=True):
+        if any(other.implies(rung) for other in kept):
+            continue
+        match _decided(history, rung):
+            case None:
+                kept.append(rung)
+            case str(reason):
+                unknown[rung] = reason
+            case evidence:
+                broken[rung] = evidence
+    weakest = [rung for rung in broken if not any(rung != other and rung.implies(other) for other in broken)]
+    absent = {rung.anomaly for rung in wanted if any(other.implies(rung) for other in kept)}
+    return Answers(
+        frozenset(absent | set(_untimed(history, asked, kept))),
+        tuple((rung.anomaly, broken[rung]) for rung in sorted(weakest, key=RUNGS.index)),
+        {rung.anomaly: why for rung, why in unknown.items() if not any(rung.implies(other) for other in broken)},
+    )
+
+
+def _untimed(history: Execution, asked: frozenset[str], kept: Sequence[Rung]) -> Iterable[str]:
+    """Those of G0 and G1c that are asked for and absent."""
+    for order in (0, PROCESS):
+        names = [name + _SUFFIX[order] for name in _UNTIMED if name + _SUFFIX[order] in asked]
+        is_implied = any(isinstance(rung.model, Level) and rung.order >= order for rung in kept)
+        if names and (is_implied or weak.is_ordered(history, has_sessions=order == PROCESS)):
+            yield from names
+
+
+def _decided(history: Execution, rung: Rung) -> Evidence | str | None:
+    """The evidence that the rung is broken, or the reason why there is no answer; None if it holds."""
+    if isinstance(rung.model, Axiom):
+        has_sessions = rung.order == PROCESS
+        if rung.model is Axiom.CAUSAL and has_sessions and not weak.is_ordered(history, has_sessions=True):
+            return (
+                "cyclic-order: reads and sessions have a cycle already, so nothing follows from what comes before what"
+            )
+        try:
+            return weak.breach(history, rung.model, has_sessions=has_sessions)
+        except Undecided:
+            return "search-too-long: too many chains of reads to follow"
+    result = polygraph.decided(history, rung.model, rung.order)
+    if isinstance(result, Unsolved):
+        return f"search-too-long: the order of {result.pairs} pairs of versions is undecided"
+    return result
