@@ -19,7 +19,6 @@ from enum import Enum
 import numpy as np
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
-from checkers.columns.index import ascending
 from checkers.columns.table import concat, empty, take
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.paths import MOMENT, Steps, time_steps
@@ -60,9 +59,9 @@ class Layers:
 
 
 def chains(execution: Execution, guess: Int64s) -> Chains:
-    """The versions in their known order, and else by the guessed moments (n,) of their writers."""
+    """The versions in their known order, and else by the guessed moments (installs,)."""
     installs = execution.installs
-    row = np.lexsort((guess[installs.writer], installs.rank, installs.key))
+    row = np.lexsort((guess, installs.rank, installs.key))
     key = installs.key[row]
     return Chains(row, np.append(False, key[1:] == key[:-1])[: len(row)])
 
@@ -137,7 +136,19 @@ def _misses(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s
 
 
 def guesses(execution: Execution) -> list[Int64s]:
-    """Moments at which the transactions may have committed: their begin, and their end."""
-    by_end = np.empty(len(execution.op), np.int64)
-    by_end[ascending(execution.end, execution.op)] = np.arange(len(execution.op))
-    return [np.arange(len(execution.op)), by_end]
+    """Moments (installs,) at which the versions may have been installed, the best guess first.
+
+    A version is met by its writer and its readers. Say that `met` is the last moment at which one of them began, and
+    `left` the first at which one ended. Real time puts v before w iff left[v] <= met[w]. If it puts no two before each
+    other, then met + left ascends with it: met[v] < left[w], so met[v] + left[v] < met[w] + left[w]. The other guesses
+    are the begins and the ends of the writers.
+    """
+    views, installs = execution.views, execution.installs
+    end = np.minimum(execution.end, 2 * int(execution.op.max(initial=0)) + 2)
+    begun, ended = execution.op[installs.writer], end[installs.writer]
+    met, left = begun.copy(), ended.copy()
+    row = execution.row_of(views.writer, views.key)
+    known = np.flatnonzero(row >= 0)
+    np.maximum.at(met, row[known], execution.op[views.reader[known]])
+    np.minimum.at(left, row[known], end[views.reader[known]])
+    return [met + left, begun, ended]

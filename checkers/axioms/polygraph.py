@@ -23,9 +23,10 @@ import numpy as np
 
 from checkers.axioms.execution import UNRANKED, Execution
 from checkers.axioms.levels import Chains, Layers, Level, base, chains, guesses, layers
+from checkers.columns.runs import first_of_each
 from checkers.columns.table import take
 from checkers.graph.edges import RW, WW
-from checkers.graph.paths import MOMENT, Steps, components, strong_labels
+from checkers.graph.paths import MOMENT, Steps, strong_labels
 from harness.core.columns import Bools, Int64s
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 400  # The number of orders that the solver may propose.
 WORK: Final = 60_000_000  # The number of steps of all graphs together, after the guesses.
-_CYCLES: Final = 32  # The number of cycles that are taken from one graph.
+_CYCLES: Final = 2_000  # The number of cycles that are taken from one graph,
+_TRIES: Final = 16  # and from one strong component of it.
 
 
 class ChosenStep(NamedTuple):
@@ -247,10 +249,12 @@ def _short_cycles(steps: Steps, size: int) -> Iterator[Int64s]:
     inside = np.flatnonzero(label[steps.source] == label[steps.target])
     order = inside[np.argsort(steps.source[inside], kind="stable")]
     source, target = steps.source[order], steps.target[order]
-    groups = components(label)
-    each = max(1, _CYCLES // max(1, len(groups)))
-    for nodes in groups[:_CYCLES]:
-        for start in nodes[np.linspace(0, len(nodes) - 1, min(each, len(nodes))).astype(np.int64)].tolist():
+    nodes = source[first_of_each(source)]  # On a cycle each node has a step inside.
+    nodes, of_node = nodes[np.argsort(label[nodes], kind="stable")], np.sort(label[nodes])
+    groups = np.split(nodes, np.flatnonzero(np.diff(of_node)) + 1)
+    for group in groups[:_CYCLES] if len(nodes) else ():
+        tried = min(_TRIES, len(group), max(1, _CYCLES // len(groups)))
+        for start in group[np.linspace(0, len(group) - 1, tried).astype(np.int64)].tolist():
             yield order[_path(start, start, source, target)[0]]
 
 

@@ -20,7 +20,7 @@ Not checked: predicates, and what info operations read.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -68,6 +68,7 @@ _COVERS: Final = {
     "G-SIb": "G-nonadjacent",
     "G-update": "G2-item",
 }
+_NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check tells these cases apart"
 _ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, whatever its keys are.
 _LEFT_OUT: Final = {
     "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
@@ -278,16 +279,13 @@ def _unknown(
         reasons |= dict.fromkeys(set(TRANSACTIONAL) - _ANYWAY, reason)
     found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
     found |= {anomaly for anomaly, _ in answers.broken}
-    reasons |= {name: why for name, cover in _COVERS.items() if (why := _not_sought(cover, found, reasons))}
+    reasons |= {name: reasons[cover] for name, cover in _COVERS.items() if cover in reasons}
+    if not found & forbidden:
+        reasons |= {
+            name: _NOT_SOUGHT.format(cover) for name, cover in _COVERS.items() if cover in models.implied(found)
+        }
     names = (*TRANSACTIONAL, *_COVERS)
     return {name: reasons[name] for name in names if name in reasons and name in forbidden - found}
-
-
-def _not_sought(cover: str, found: set[str], reasons: Mapping[str, str]) -> str | None:
-    """The reason why nothing is known of an anomaly that is not sought; None if `cover`, which it is, is absent."""
-    if models.implied(found).isdisjoint({cover}) and cover not in reasons:
-        return None
-    return f"not-sought: it would be a case of {cover}, and no check tells these cases apart"
 
 
 def _has_order(report: Report, forbidden: frozenset[str]) -> bool:
