@@ -15,6 +15,7 @@ Source: Cerone, Gotsman and Yang, Algebraic Laws for Weak Consistency, CONCUR 20
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +24,10 @@ from checkers.columns.table import concat, empty, take
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.paths import MOMENT, Steps, time_steps
 from harness.core.columns import Bools, Int64s
+
+
+_ROUNDS: Final = 64  # The number of times that bounds go along all steps.
+_SHIFT: Final = 20  # A moment is an index << _SHIFT, plus the steps taken since.
 
 
 class Level(Enum):
@@ -138,17 +143,52 @@ def _misses(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s
 def guesses(execution: Execution) -> list[Int64s]:
     """Moments (installs,) at which the versions may have been installed, the best guess first.
 
-    A version is met by its writer and its readers. Say that `met` is the last moment at which one of them began, and
-    `left` the first at which one ended. Real time puts v before w iff left[v] <= met[w]. If it puts no two before each
-    other, then met + left ascends with it: met[v] < left[w], so met[v] + left[v] < met[w] + left[w]. The other guesses
-    are the begins and the ends of the writers.
+    A version is met by its writer and its readers. Say that `met` is the last of the earliest moments at which they can
+    have committed, and `left` the first of the latest. Then v comes before w if left[v] <= met[w]. If no two come
+    before each other so, then met + left ascends: met[v] < left[w], so met[v] + left[v] < met[w] + left[w].
+    The other guesses are the begins and the ends of the writers.
     """
-    views, installs = execution.views, execution.installs
-    end = np.minimum(execution.end, 2 * int(execution.op.max(initial=0)) + 2)
-    begun, ended = execution.op[installs.writer], end[installs.writer]
-    met, left = begun.copy(), ended.copy()
+    writer = execution.installs.writer
+    return [_moments(execution), execution.op[writer], execution.end[writer]]
+
+
+def _moments(execution: Execution) -> Int64s:
+    """met + left of each version, after bounds went along all steps that they imply, until nothing changes.
+
+    Each transaction commits between its begin and its end, after what it reads from, after those that met a version
+    which comes before its own, and before those whose versions come after what it met.
+    """
+    views, writer = execution.views, execution.installs.writer
+    low = execution.op << _SHIFT
+    high = np.minimum(execution.end, 2 * int(execution.op.max(initial=0)) + 2) << _SHIFT
     row = execution.row_of(views.writer, views.key)
     known = np.flatnonzero(row >= 0)
-    np.maximum.at(met, row[known], execution.op[views.reader[known]])
-    np.minimum.at(left, row[known], end[views.reader[known]])
-    return [met + left, begun, ended]
+    row, reader = row[known], views.reader[known]
+    for _ in range(_ROUNDS):
+        before = low.sum(), high.sum()
+        np.maximum.at(low, reader, low[writer[row]] + 1)
+        np.minimum.at(high, writer[row], high[reader] - 1)
+        met, left = low[writer], high[writer]
+        np.maximum.at(met, row, low[reader])
+        np.minimum.at(left, row, high[reader])
+        order = chains(execution, met + left)
+        later = np.flatnonzero(order.is_next)
+        one, other = order.row[later - 1], order.row[later]
+        is_sure = (left[one] <= met[other]) & (left[other] > met[one])
+        one, other = one[is_sure], other[is_sure]
+        np.maximum.at(low, writer[other], met[one] + 1)
+        latest = np.full(len(writer), np.iinfo(np.int64).max)
+        latest[one] = high[writer[other]] - 1
+        np.minimum.at(high, writer, latest)
+        is_other = np.append(writer, -1)[_following(len(writer), one, other)[row]] != reader
+        np.minimum.at(high, reader[is_other], latest[row[is_other]])
+        if before == (low.sum(), high.sum()):
+            break
+    return met + left
+
+
+def _following(size: int, one: Int64s, other: Int64s) -> Int64s:
+    """For each version the next one, -1 if it is not known."""
+    result = np.full(size, -1)
+    result[one] = other
+    return result
