@@ -10,7 +10,7 @@ Theory of operation.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -89,6 +89,32 @@ class Execution:
     def row_of(self, writer: Int64s, key: Int64s) -> Int64s:
         """The row of what that transaction wrote to that key; -1 if it did not."""
         return _row_of(self.installs, writer, key, len(self.keys))
+
+
+def part(whole: Execution, nodes: Int64s) -> tuple[Execution, Int64s]:
+    """The execution of those transactions, ascending, alone; and the rows of installs that are theirs.
+
+    What they read from others is left out, so each cycle of the part is one of the whole.
+    """
+    views, installs = whole.views, whole.installs
+    place = np.full(len(whole.op) + 1, INITIAL)
+    place[nodes] = np.arange(len(nodes))
+    is_inside = (place[views.reader] >= 0) & ((views.writer == INITIAL) | (place[views.writer] >= 0))
+    seen = take(views, is_inside)
+    rows = np.flatnonzero(place[installs.writer] >= 0)
+    own = take(installs, rows)
+    pairs = take(whole.versions, (place[whole.versions.source] >= 0) & (place[whole.versions.target] >= 0))
+    inside = replace(
+        whole,
+        op=whole.op[nodes],
+        end=whole.end[nodes],
+        session=whole.session[nodes],
+        turn=whole.turn[nodes],
+        views=replace(seen, reader=place[seen.reader], writer=place[seen.writer]),
+        installs=replace(own, writer=place[own.writer]),
+        versions=Pairs(place[pairs.source], place[pairs.target]),
+    )
+    return inside, rows
 
 
 def _row_of(installs: Installs, writer: Int64s, key: Int64s, keys: int) -> Int64s:

@@ -25,7 +25,6 @@ from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.paths import MOMENT, Steps, time_steps
 from harness.core.columns import Bools, Int64s
 
-
 _ROUNDS: Final = 64  # The number of times that bounds go along all steps.
 _SHIFT: Final = 20  # A moment is an index << _SHIFT, plus the steps taken since.
 

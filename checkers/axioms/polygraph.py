@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from checkers.axioms.execution import UNRANKED, Execution
+from checkers.axioms.execution import INITIAL, UNRANKED, Execution, part
 from checkers.axioms.levels import Chains, Layers, Level, base, chains, guesses, layers
+from checkers.columns.index import Places
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import take
 from checkers.graph.edges import RW, WW
@@ -70,10 +71,15 @@ def decided(execution: Execution, level: Level, order: int) -> Contradiction | U
     known = base(execution, order)
     # Snapshot isolation implies parallel snapshot isolation, and takes one look at the graph.
     guessed = Level.SNAPSHOT if level is Level.PARALLEL else level
+    doubtful = []
     for guess in guesses(execution):
-        if not _cyclic(layers(execution, known, chains(execution, guess), guessed)).any():
+        graph = layers(execution, known, chains(execution, guess), guessed)
+        steps = np.flatnonzero(_cyclic(graph))
+        if not len(steps):
             return None
-    return _Search(execution, known, level).result()
+        doubtful.append(_transactions(execution, graph, steps))
+    best = min(range(len(doubtful)), key=lambda number: len(doubtful[number]))
+    return _Search(execution, level, order, best).result(doubtful[best])
 
 
 def _cyclic(graph: Layers) -> Bools:
@@ -83,27 +89,44 @@ def _cyclic(graph: Layers) -> Bools:
     return result
 
 
-class _Search:
-    """The search for an order of versions."""
+def _transactions(execution: Execution, graph: Layers, steps: Int64s) -> Int64s:
+    """The transactions between which those steps lead, and those that they read from, ascending."""
+    nodes = np.concatenate((graph.steps.source[steps], graph.steps.target[steps]))
+    nodes = np.unique(nodes[nodes < 2 * graph.size] % graph.size)
+    views = execution.views
+    writers = views.writer[np.isin(views.reader, nodes)]
+    return np.union1d(nodes, writers[writers != INITIAL])
 
-    def __init__(self, execution: Execution, known: Steps, level: Level) -> None:
-        self._execution, self._known, self._level = execution, known, level
-        self._guess = guesses(execution)[0]
+
+class _Search:
+    """The search for an order of versions, by the guess of that number.
+
+    It looks at the transactions that were on a cycle once; when these have none, at all.
+    """
+
+    def __init__(self, execution: Execution, level: Level, order: int, guess: int) -> None:
+        self._whole, self._level, self._order = execution, level, order
+        self._moments = guesses(execution)[guess]
         self._number: dict[tuple[int, int], int] = {}  # Pairs of installs, the lesser first, as variables from 1 on.
         self._clauses: list[tuple[list[int], tuple[ChosenStep, ...]]] = []
 
-    def result(self) -> Contradiction | Unsolved | None:
-        """The contradiction; None if there is an order."""
+    def result(self, nodes: Int64s) -> Contradiction | Unsolved | None:
+        """The contradiction; None if there is an order. `nodes` are those to look at first."""
         from pysat.solvers import Solver  # noqa: PLC0415  See TYPE_CHECKING above.
 
-        order, work = chains(self._execution, self._guess), 0
+        work, model = 0, set[int]()
         with Solver(name="cadical153") as solver:
             for _ in range(ROUNDS):
-                graph = layers(self._execution, self._known, order, self._level)
+                self._execution, self._rows = part(self._whole, nodes)
+                graph = self._graph(model)
                 cycles, cost = self._cycles(graph)
-                if not cycles:
-                    return None
                 work += cost
+                if not cycles:
+                    if len(nodes) == len(self._whole.op):
+                        return None
+                    nodes = self._wider(nodes, model)
+                    work += len(self._whole.op)
+                    continue
                 new = list(self._learned(graph, cycles))
                 for clause, cycle in new:
                     if not clause:
@@ -114,8 +137,22 @@ class _Search:
                     return Contradiction(self._core())
                 if work > WORK:
                     break
-                order = self._ordered(set(solver.get_model() or ()))
+                model = set(solver.get_model() or ())
         return Unsolved(len(self._number))
+
+    def _graph(self, model: set[int]) -> Layers:
+        order = self._ordered(model)
+        return layers(self._execution, base(self._execution, self._order), order, self._level)
+
+    def _wider(self, nodes: Int64s, model: set[int]) -> Int64s:
+        """Those and the transactions on cycles of the whole; all if that has none."""
+        self._execution, self._rows = self._whole, np.arange(len(self._whole.installs.key))
+        graph = self._graph(model)
+        steps = np.flatnonzero(_cyclic(graph))
+        if self._level is Level.PARALLEL or not len(steps):
+            return np.arange(len(self._whole.op))
+        wider = np.union1d(nodes, _transactions(self._whole, graph, steps))
+        return wider if len(wider) > len(nodes) else np.arange(len(self._whole.op))
 
     def _cycles(self, graph: Layers) -> tuple[list[Int64s], int]:
         """The rows of some short cycles that break the level, and the number of steps looked at."""
@@ -161,7 +198,8 @@ class _Search:
         known: set[tuple[int, ...]] = set()
         for steps in cycles:
             clause = []
-            for earlier, later in zip(graph.earlier[steps].tolist(), graph.later[steps].tolist(), strict=True):
+            pairs = (np.append(self._rows, -1)[column[steps]].tolist() for column in (graph.earlier, graph.later))
+            for earlier, later in zip(*pairs, strict=True):
                 if earlier >= 0 and not self._is_known(earlier, later):
                     clause.append(-self._literal(earlier, later))
             if tuple(sorted(clause)) not in known:
@@ -170,7 +208,7 @@ class _Search:
 
     def _is_known(self, earlier: int, later: int) -> bool:
         """True if the order of those versions is known: they are of a list, and not both unseen."""
-        rank = self._execution.installs.rank
+        rank = self._whole.installs.rank
         return bool(rank[earlier] != UNRANKED and rank[earlier] != rank[later])
 
     def _shown(self, graph: Layers, steps: Int64s) -> Iterator[ChosenStep]:
@@ -184,12 +222,16 @@ class _Search:
 
     def _ordered(self, model: set[int]) -> Chains:
         """The versions sorted by the solver's pairs, and else by the guess."""
-        order = chains(self._execution, self._guess)
-        before: dict[int, list[tuple[int, int]]] = {}
+        order = chains(self._execution, self._moments[self._rows])
         keys = self._execution.installs.key
-        for (one, other), number in self._number.items():
-            pair = (one, other) if number in model else (other, one)
-            before.setdefault(int(keys[one]), []).append(pair)
+        place = Places(self._rows)
+        known = np.array(list(self._number), np.int64).reshape(-1, 2)
+        is_so = np.array([number in model for number in self._number.values()], np.bool_)
+        earlier, later = (place.of(np.where(is_so, one, other)) for one, other in (known.T, known.T[::-1]))
+        before: dict[int, list[tuple[int, int]]] = {}
+        for one, other in zip(earlier.tolist(), later.tolist(), strict=True):
+            if one >= 0 and other >= 0:
+                before.setdefault(int(keys[one]), []).append((one, other))
         row = order.row.copy()
         key_of = keys[row]
         for key, pairs in before.items():
