@@ -4,19 +4,23 @@ A rung is a model without sessions, with them, or with real time. A rung that ho
 weaker model with no more order. One that is broken implies all above it, and only the weakest broken ones are reported.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from checkers.axioms import polygraph, weak
 from checkers.axioms.accesses import accesses, union
 from checkers.axioms.execution import Execution, execution
-from checkers.axioms.levels import Level
+from checkers.axioms.levels import Level, base
 from checkers.axioms.polygraph import Contradiction, Unsolved
 from checkers.axioms.weak import Axiom, Breach, Undecided
+from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset
 from checkers.graph.edges import PROCESS, REALTIME
+from checkers.graph.paths import strong_labels
 from checkers.history.transactions import Source
 
 _MODELS: Final = (Axiom.VIEW, Axiom.ATOMIC, Axiom.CAUSAL, Level.PREFIX, Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL)
@@ -69,10 +73,22 @@ def whole(chunks: Dataset[Source], *, nothing: int) -> Execution:
     return execution(union(chunks.map(partial(accesses, nothing=nothing)).collect()))
 
 
+def is_ordered(history: Execution, order: int) -> bool:
+    """True if reads, known versions and that order of time alone have no cycle: neither G0 nor G1c."""
+    known, versions = base(history, order), history.versions
+    source = np.concatenate((known.source, versions.source))
+    target = np.concatenate((known.target, versions.target))
+    return len(distinct(strong_labels(source, target, 2 * len(history.op)))) == 2 * len(history.op)
+
+
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
-    """The answers for those anomalies, as far as they are rungs, or G0 and G1c."""
+    """The answers for those anomalies, as far as they are rungs, or G0 and G1c.
+
+    Where reads and an order of time have a cycle by themselves, no rung with that order has an answer: it is a G1c.
+    """
     asked = frozenset(anomalies)
-    wanted = [rung for rung in RUNGS if rung.anomaly in asked]
+    ordered = {order for order in _SUFFIX if is_ordered(history, order)}
+    wanted = [rung for rung in RUNGS if rung.anomaly in asked and rung.order in ordered]
     kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), dict[Rung, str]()
     for rung in sorted(wanted, key=lambda each: (each.order, _MODELS.index(each.model)), reverse=True):
         if any(other.implies(rung) for other in kept):
@@ -87,19 +103,10 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     weakest = [rung for rung in broken if not any(rung != other and rung.implies(other) for other in broken)]
     absent = {rung.anomaly for rung in wanted if any(other.implies(rung) for other in kept)}
     return Answers(
-        frozenset(absent | set(_untimed(history, asked, kept))),
+        frozenset(absent | {name + _SUFFIX[order] for name in _UNTIMED for order in ordered} & asked),
         tuple((rung.anomaly, broken[rung]) for rung in sorted(weakest, key=RUNGS.index)),
         {rung.anomaly: why for rung, why in unknown.items() if not any(rung.implies(other) for other in broken)},
     )
-
-
-def _untimed(history: Execution, asked: frozenset[str], kept: Sequence[Rung]) -> Iterable[str]:
-    """Those of G0 and G1c that are asked for and absent."""
-    for order in (0, PROCESS):
-        names = [name + _SUFFIX[order] for name in _UNTIMED if name + _SUFFIX[order] in asked]
-        is_implied = any(isinstance(rung.model, Level) and rung.order >= order for rung in kept)
-        if names and (is_implied or weak.is_ordered(history, has_sessions=order == PROCESS)):
-            yield from names
 
 
 def _decided(history: Execution, rung: Rung) -> Evidence | str | None:

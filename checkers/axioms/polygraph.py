@@ -71,15 +71,15 @@ def decided(execution: Execution, level: Level, order: int) -> Contradiction | U
     known = base(execution, order)
     # Snapshot isolation implies parallel snapshot isolation, and takes one look at the graph.
     guessed = Level.SNAPSHOT if level is Level.PARALLEL else level
-    doubtful = []
-    for guess in guesses(execution):
+    doubtful, moments = [], guesses(execution)
+    for guess in moments:
         graph = layers(execution, known, chains(execution, guess), guessed)
         steps = np.flatnonzero(_cyclic(graph))
         if not len(steps):
             return None
         doubtful.append(_transactions(execution, graph, steps))
     best = min(range(len(doubtful)), key=lambda number: len(doubtful[number]))
-    return _Search(execution, level, order, best).result(doubtful[best])
+    return _Search(execution, level, order, moments[best]).result(doubtful[best])
 
 
 def _cyclic(graph: Layers) -> Bools:
@@ -99,15 +99,16 @@ def _transactions(execution: Execution, graph: Layers, steps: Int64s) -> Int64s:
 
 
 class _Search:
-    """The search for an order of versions, by the guess of that number.
+    """The search for an order of versions, guessed by those moments.
 
     It looks at the transactions that were on a cycle once; when these have none, at all.
     """
 
-    def __init__(self, execution: Execution, level: Level, order: int, guess: int) -> None:
+    def __init__(self, execution: Execution, level: Level, order: int, moments: Int64s) -> None:
         self._whole, self._level, self._order = execution, level, order
-        self._moments = guesses(execution)[guess]
+        self._moments = moments
         self._number: dict[tuple[int, int], int] = {}  # Pairs of installs, the lesser first, as variables from 1 on.
+        self._guessed: list[int] = []  # The literal that the guess makes true, by variable.
         self._clauses: list[tuple[list[int], tuple[ChosenStep, ...]]] = []
 
     def result(self, nodes: Int64s) -> Contradiction | Unsolved | None:
@@ -115,7 +116,7 @@ class _Search:
         from pysat.solvers import Solver  # noqa: PLC0415  See TYPE_CHECKING above.
 
         work, model = 0, set[int]()
-        with Solver(name="cadical153") as solver:
+        with Solver(name="glucose4") as solver:
             for _ in range(ROUNDS):
                 self._execution, self._rows = part(self._whole, nodes)
                 graph = self._graph(model)
@@ -133,6 +134,7 @@ class _Search:
                         return Contradiction((cycle,))
                     solver.add_clause(clause)
                 self._clauses += new
+                solver.set_phases(self._guessed)
                 if not self._solved(solver):
                     return Contradiction(self._core())
                 if work > WORK:
@@ -190,7 +192,11 @@ class _Search:
 
     def _literal(self, earlier: int, later: int) -> int:
         pair = (min(earlier, later), max(earlier, later))
-        number = self._number.setdefault(pair, len(self._number) + 1)
+        if pair not in self._number:
+            self._number[pair] = len(self._number) + 1
+            is_so = self._moments[pair[0]] <= self._moments[pair[1]]
+            self._guessed.append(self._number[pair] if is_so else -self._number[pair])
+        number = self._number[pair]
         return number if earlier < later else -number
 
     def _learned(self, graph: Layers, cycles: Iterable[Int64s]) -> Iterator[tuple[list[int], tuple[ChosenStep, ...]]]:
@@ -228,10 +234,15 @@ class _Search:
         known = np.array(list(self._number), np.int64).reshape(-1, 2)
         is_so = np.array([number in model for number in self._number.values()], np.bool_)
         earlier, later = (place.of(np.where(is_so, one, other)) for one, other in (known.T, known.T[::-1]))
+        is_here = (earlier >= 0) & (later >= 0)
+        earlier, later = earlier[is_here], later[is_here]
+        # Where all of a key's pairs are as guessed, so is their order.
+        at = np.empty(len(order.row), np.int64)
+        at[order.row] = np.arange(len(order.row))
+        sorted_otherwise = np.isin(keys[earlier], keys[earlier[at[earlier] > at[later]]])
         before: dict[int, list[tuple[int, int]]] = {}
-        for one, other in zip(earlier.tolist(), later.tolist(), strict=True):
-            if one >= 0 and other >= 0:
-                before.setdefault(int(keys[one]), []).append((one, other))
+        for one, other in zip(earlier[sorted_otherwise].tolist(), later[sorted_otherwise].tolist(), strict=True):
+            before.setdefault(int(keys[one]), []).append((one, other))
         row = order.row.copy()
         key_of = keys[row]
         for key, pairs in before.items():

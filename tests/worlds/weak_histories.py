@@ -1,4 +1,4 @@
-"""Small histories of lists or registers that obey no model in particular: each read shows something that was written."""
+"""Small histories of lists or registers that obey no model in particular: each read shows what somebody wrote."""
 
 from random import Random
 

@@ -1,0 +1,163 @@
+"""Models by their axioms: drawn histories against brute force, cases by hand, budgets, and the cost of a weak store."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from checkers.axioms import clocks, polygraph, reach, weak
+from checkers.axioms.accesses import accesses, union
+from checkers.axioms.execution import Execution, execution
+from checkers.axioms.ladder import RUNGS, Rung, answers, is_ordered
+from checkers.axioms.levels import Level
+from checkers.axioms.polygraph import Contradiction, Unsolved
+from checkers.axioms.weak import Axiom
+from checkers.engine.datasets import LocalEngine
+from checkers.graph.edges import PROCESS, REALTIME
+from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, to_transactions
+from checkers.transactions.check import Options, check_sources
+from harness.core.columns import NOTHING, OK
+from tests.oracles import axioms
+from tests.worlds.drawn_transactions import cut
+from tests.worlds.weak_histories import drawn
+from tests.worlds.weak_stores import causal
+
+NAMES = {Level.PREFIX: "prefix", Level.PARALLEL: "parallel", Level.SNAPSHOT: "snapshot", Level.SERIAL: "serial"}
+UNTIMED = [rung for rung in RUNGS if rung.order != REALTIME]
+SEED = 20261123
+Mops = tuple[Append | Load | Read | Store, ...]
+
+
+def of(*sources: Source) -> Execution:
+    return execution(union([accesses(source) for source in sources]))
+
+
+def history(*transactions: Mops) -> list[Operation]:
+    return [Operation(2 * at, at, OK, 2 * at + 1, mops) for at, mops in enumerate(transactions)]
+
+
+def holds(history: Execution, rung: Rung) -> bool:
+    """True if nothing breaks the model: neither a cycle of reads and sessions, nor its own axiom."""
+    if not is_ordered(history, rung.order):
+        return False
+    if isinstance(rung.model, Axiom):
+        return weak.breach(history, rung.model, has_sessions=rung.order == PROCESS) is None
+    return polygraph.decided(history, rung.model, rung.order) is None
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_drawn_histories_are_judged_as_brute_force_judges_them(lists: bool) -> None:
+    print(f"seed {SEED}")
+    seen = Counter[tuple[Rung, bool]]()
+    for number in range(150):
+        draw = Random(SEED + number)
+        operations = drawn(draw, lists=lists)
+        ours = of(*cut(draw, operations))
+        for rung in UNTIMED:
+            name = rung.model.value if isinstance(rung.model, Axiom) else NAMES[rung.model]
+            expected = axioms.holds(operations, name, has_sessions=rung.order == PROCESS)
+            assert holds(ours, rung) == expected, (SEED + number, rung, operations)
+            seen[rung, expected] += 1
+    assert all(seen[rung, verdict] > 5 for rung in UNTIMED for verdict in (True, False))
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_a_rung_that_holds_implies_those_below(lists: bool) -> None:
+    print(f"seed {SEED}")
+    compared = 0
+    for number in range(60):
+        ours = of(to_transactions(drawn(Random(SEED - number), lists=lists)))
+        verdicts = {rung: holds(ours, rung) for rung in UNTIMED}
+        for rung, other in ((a, b) for a in UNTIMED for b in UNTIMED if a.implies(b) and verdicts[a]):
+            assert verdicts[other], (SEED - number, rung, other)
+            compared += 1
+    assert compared > 500
+
+
+def test_write_skew_on_registers_is_found_though_no_order_of_versions_is_known() -> None:
+    skew = history((Store(0, 1), Store(1, 1)), (Load(0, 1), Store(1, 2)), (Load(1, 1), Store(0, 2)))
+    broken = polygraph.decided(of(to_transactions(skew)), Level.SERIAL, 0)
+    assert isinstance(broken, Contradiction)
+    (finding,) = check_sources([to_transactions(skew)], LocalEngine(1), Options(model="serializable")).findings
+    assert finding.anomaly == "G2-item"
+    assert set(finding.ops) == {0, 2, 4}
+
+
+def test_an_update_of_a_version_that_both_had_read_is_no_snapshot() -> None:
+    lost = history((Store(0, 1),), (Load(0, 1), Store(0, 2)), (Load(0, 1), Store(0, 3)))
+    assert not holds(of(to_transactions(lost)), Rung(Level.PARALLEL, 0))
+    assert holds(of(to_transactions(lost)), Rung(Level.PREFIX, 0))
+
+
+def test_reading_an_old_but_whole_state_breaks_no_model_without_time() -> None:
+    old = history((Store(0, 1),), (Load(0, 1), Store(0, 2)), (Load(0, NOTHING),))
+    assert all(holds(of(to_transactions(old)), rung) for rung in UNTIMED)
+    assert not holds(of(to_transactions(old)), Rung(Level.SERIAL, REALTIME))
+
+
+def test_the_finding_of_a_fractured_read_says_who_saw_what() -> None:
+    fractured = history((Append(0, 1), Append(1, 1)), (Read(0, (1,)), Read(1, ())))
+    (finding,) = check_sources([to_transactions(fractured)], LocalEngine(1), Options(model="read-atomic")).findings
+    assert finding.sentence == (
+        "T2 sees T0; T0 wrote 1, but T2 read it in its initial state. No order of commits allows that."
+    )
+    assert [step.relation for step in finding.cycle] == ["wr", "rw"]
+
+
+def test_a_chain_of_reads_is_named_in_the_finding() -> None:
+    chain = history((Store(0, 1),), (Load(0, 1), Store(1, 1)), (Load(1, 1), Load(0, NOTHING)))
+    (finding,) = check_sources([to_transactions(chain)], LocalEngine(1), Options(model="causal-cerone")).findings
+    assert finding.anomaly == "causal-violation"
+    assert finding.sentence.startswith("T4 sees T0 through T2; T0 wrote 0, but T4 read it in its initial state.")
+
+
+def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    skews = [
+        mops
+        for key in range(0, 40, 2)
+        for mops in (
+            (Store(key, 1), Store(key + 1, 1)),
+            (Load(key, 1), Store(key + 1, 2)),
+            (Load(key + 1, 1), Store(key, 2)),
+        )
+    ]
+    ours = of(to_transactions(history(*skews)))
+    monkeypatch.setattr(polygraph, "ROUNDS", 0)
+    assert isinstance(polygraph.decided(ours, Level.SERIAL, 0), Unsolved)
+    told = answers(ours, ["G2-item"])
+    assert told.broken == ()
+    assert told.unknown["G2-item"].startswith("search-too-long: the order of ")
+
+
+def test_without_its_budget_causal_consistency_without_sessions_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = [
+        Operation(2 * at, 0 if at < 2 else at, OK, 2 * at + 1, mops)
+        for at, mops in enumerate(((Store(0, 1),), (Store(1, 1),), (Load(1, 1), Load(0, NOTHING))))
+    ]
+    ours = of(to_transactions(chain))
+    assert set(answers(ours, ["causal-violation", "causal-violation-process"]).absent) == {"causal-violation"}
+    monkeypatch.setattr(reach, "BUDGET", 0)
+    assert set(answers(ours, ["causal-violation"]).unknown) == {"causal-violation"}
+
+
+def test_a_key_with_an_unclear_writer_is_left_out() -> None:
+    twice = history((Store(0, 1),), (Store(0, 1), Store(1, 1)), (Load(0, 1), Load(1, NOTHING)))
+    ours = of(to_transactions(twice))
+    assert (ours.left_out, ours.keys.tolist()) == (1, [1])
+
+
+def test_a_causal_store_is_judged_with_clocks_that_follow_the_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = Counter[str]()
+    original = clocks._of_reads
+
+    def counted(*given: object) -> object:
+        looked["blocks"] += 1
+        return original(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(clocks, "_of_reads", counted)
+    for size in (1_000, 2_000):
+        whole = of(to_transactions(list(causal(Random(SEED), transactions=size, sessions=20, keys=50))))
+        looked.clear()
+        assert weak.breach(whole, Axiom.CAUSAL, has_sessions=True) is None
+        assert looked["blocks"] <= size / 3  # Many transactions at once.
+        assert isinstance(polygraph.decided(whole, Level.SERIAL, 0), Contradiction)
