@@ -40,10 +40,7 @@ from checkers.history.names import Dictionary, Name, number
 from checkers.history.registers import ORDER, Order
 from checkers.history.transactions import Chunk, Source, chunks
 from checkers.transactions.partition import Share, infer, shares
-from checkers.transactions.sentences import (
-    CHECKER,
-    explainer,
-)
+from checkers.transactions.sentences import CHECKER, explainer
 from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL
@@ -53,6 +50,7 @@ from harness.core.verdict import Finding, Judgement
 
 LOCKED: Final = "serializability-locked"
 RESIDUAL_EDGES: Final = 1_000_000  # Of more only a part is brought to the driver, and the answer is unknown.
+_ASIDE: Final = 5_000  # Up to so many operations a search is made that the verdict does not need.
 _OPS_PER_PARTITION: Final = 500_000
 _OPS_WORTH_A_TASK: Final = 20_000
 _AXIOMS: Final = frozenset(name + order for name in AXIOMS for order in ORDERS)
@@ -118,6 +116,10 @@ class Cycles:
     truncated: int | None
 
 
+_NO_CYCLES: Final = Cycles(Search((), 0, ()), 0, 0, None)
+_UNSEARCHED: Final = replace(_NO_CYCLES, truncated=0)
+
+
 def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
     """The judgement of the history's transactions against what the promises of the check `name` forbid.
 
@@ -147,9 +149,11 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     report = union(one.report for one in summaries)
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
-    cycles = _cycles(parts, inferred, known, options)
+    early = _weak_answers(parts, options)
+    is_searched = early is None or _op_count(sources) <= _ASIDE
+    cycles = _cycles(parts, inferred, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
-    answers = NO_ANSWERS if found & forbidden else _answers(parts, report, cycles, options)
+    answers = early or (NO_ANSWERS if found & forbidden else _answers(parts, report, cycles, options))
     findings = _findings(parts, report, cycles.search, answers, options)
     reported = _reported([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
     return Judgement(
@@ -186,7 +190,7 @@ def _op_count(sources: Sequence[Source]) -> int:
 def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certificate.Ends, options: Options) -> Cycles:
     windows = windows_of(inferred, known, slice_ids=options.slice_ids)
     if not len(windows.start):
-        return Cycles(Search((), 0, ()), 0, 0, None)
+        return _NO_CYCLES
     total, count, windows = _affordable(inferred, windows, known, options.residual_edges)
     edges = edges_inside(inferred, windows, known)
     op, process = processes_of(chunks, distinct(np.concatenate((edges.source, edges.target)).astype(np.int64)))
@@ -204,6 +208,21 @@ def _affordable(
         windows = certificate.before(windows, middle)
         count = edge_count(inferred, windows, known)
     return total, count, windows
+
+
+def _weak_answers(chunks: Dataset[Source], options: Options) -> Answers | None:
+    """The answers for a weak model, if the axioms decide all that it forbids; else None.
+
+    A store that is only causal breaks real time everywhere, so a certificate proves nothing of its histories, and what
+    is left to search is all. What a search finds beside the verdict is sought only where that costs little.
+    """
+    forbidden = options.forbidden()
+    classes = frozenset(base + order for base in CYCLES for order in ORDERS) & forbidden
+    decided = {base + order for base in ("G0", "G1c") for order in ("", "-process")}
+    if not classes <= decided or forbidden & _COVERS.keys():
+        return None
+    early = answers(whole(chunks, nothing=options.nothing), forbidden)
+    return early if classes <= early.absent else None
 
 
 def _answers(chunks: Dataset[Source], report: Report, cycles: Cycles, options: Options) -> Answers:
@@ -265,14 +284,14 @@ def _unknown(
     tally, forbidden = report.tally, options.forbidden()
     by_cycle = {base + order for base in CYCLES for order in ORDERS}
     reasons: dict[str, str] = {}
-    if options.is_empty_unknown and not tally["ww"] + tally["wr"] + tally["rw"] and not _has_order(report, forbidden):
-        reasons |= dict.fromkeys(TRANSACTIONAL, "empty-transaction-graph: no transaction depends on another")
     if cycles.truncated is not None:
         size = f"residual-too-large: {cycles.truncated} edges, of which {cycles.residual_edges} were searched"
         reasons |= dict.fromkeys(by_cycle, size)
     for name in cycles.search.undecided:
         reasons[name] = f"search-too-long: a component of the residual graph has too many edges to decide on {name}"
     reasons = {name: why for name, why in reasons.items() if name not in answers.absent} | answers.unknown
+    if options.is_empty_unknown and not tally["ww"] + tally["wr"] + tally["rw"] and not _has_order(report, forbidden):
+        reasons |= dict.fromkeys(TRANSACTIONAL, "empty-transaction-graph: no transaction depends on another")
     left_out = union(Report(one.left_out, Counter()) for one in summaries).sightings
     if left_out:
         reason = "; ".join(_reason(one, options.name) for one in left_out)
@@ -340,12 +359,6 @@ def _order_of_versions(tally: Counter[str], order: Order) -> dict[str, Json]:
     return {"version_order": dict[str, Json](order.described()), "version_pairs": pairs}
 
 
-def _is_decided(model: str, absent: frozenset[str]) -> bool:
-    """True if the model forbids something, and no axiom that is undecided."""
-    forbidden = models.prohibited((model,))
-    return bool(forbidden) and forbidden & _AXIOMS <= absent
-
-
 def _absent(report: Report, cycles: Cycles, answers: Answers, found: set[str]) -> frozenset[str]:
     """The anomalies of axioms that are certainly absent. Of lists a whole search says it, of registers the axioms."""
     if report.tally["registers"] or cycles.truncated is not None or cycles.search.undecided:
@@ -358,7 +371,8 @@ def _consequences(
 ) -> dict[str, Json]:
     """The models that no finding rules out, and the findings that are not reported, by anomaly."""
     found = models.ruled_out(finding.anomaly for finding in findings)
-    kept = [model for model in models.MODELS if model not in found and _is_decided(model, absent)]
+    named = ((model, models.prohibited((model,))) for model in models.MODELS if model not in found)
+    kept = [model for model, rules in named if rules and rules & _AXIOMS <= absent]
     names = {finding.anomaly for finding in reported}
     allowed: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly not in forbidden}
     restated: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly in forbidden - names}

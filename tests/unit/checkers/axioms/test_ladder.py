@@ -1,6 +1,7 @@
 """Models by their axioms: drawn histories against brute force, cases by hand, budgets, and the cost of a weak store."""
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -130,10 +131,8 @@ def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch:
 
 
 def test_without_its_budget_causal_consistency_without_sessions_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    chain = [
-        Operation(2 * at, 0 if at < 2 else at, OK, 2 * at + 1, mops)
-        for at, mops in enumerate(((Store(0, 1),), (Store(1, 1),), (Load(1, 1), Load(0, NOTHING))))
-    ]
+    chain = history((Store(0, 1),), (Store(1, 1),), (Load(1, 1), Load(0, NOTHING)))
+    chain = [replace(one, process=max(one.process, 1)) for one in chain]  # One process wrote both.
     ours = of(to_transactions(chain))
     assert set(answers(ours, ["causal-violation", "causal-violation-process"]).absent) == {"causal-violation"}
     monkeypatch.setattr(reach, "BUDGET", 0)
