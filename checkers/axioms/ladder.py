@@ -93,7 +93,8 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     for rung in sorted(wanted, key=lambda each: (each.order, _MODELS.index(each.model)), reverse=True):
         if any(other.implies(rung) for other in kept):
             continue
-        match _decided(history, rung):
+        # Where the budget of one level has ended, that of the next would, too: then only guesses are tried.
+        match _decided(history, rung, rounds=0 if unknown else None):
             case None:
                 kept.append(rung)
             case str(reason):
@@ -109,7 +110,7 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     )
 
 
-def _decided(history: Execution, rung: Rung) -> Evidence | str | None:
+def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | str | None:
     """The evidence that the rung is broken, or the reason why there is no answer; None if it holds."""
     if isinstance(rung.model, Axiom):
         has_sessions = rung.order == PROCESS
@@ -121,7 +122,12 @@ def _decided(history: Execution, rung: Rung) -> Evidence | str | None:
             return weak.breach(history, rung.model, has_sessions=has_sessions)
         except Undecided:
             return "search-too-long: too many chains of reads to follow"
-    result = polygraph.decided(history, rung.model, rung.order)
+    try:
+        result = polygraph.decided(history, rung.model, rung.order, rounds=rounds)
+    except ImportError as error:
+        return f"no-solver: the order of some versions is open, and {error.name} is missing: install python-sat"
+    if isinstance(result, Unsolved) and not result.pairs:
+        return "search-too-long: the order of some versions is undecided"
     if isinstance(result, Unsolved):
         return f"search-too-long: the order of {result.pairs} pairs of versions is undecided"
     return result

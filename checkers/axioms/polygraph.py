@@ -33,7 +33,7 @@ from harness.core.columns import Bools, Int64s
 if TYPE_CHECKING:
     from pysat.solvers import Solver  # Only a history that a guess does not explain needs a solver.
 
-ROUNDS: Final = 400  # The number of orders that the solver may propose.
+ROUNDS: Final = 100  # The number of orders that the solver may propose.
 WORK: Final = 60_000_000  # The number of steps of all graphs together, after the guesses.
 _CYCLES: Final = 2_000  # The number of cycles that are taken from one graph,
 _TRIES: Final = 16  # and from one strong component of it.
@@ -66,8 +66,13 @@ class Unsolved:
     pairs: int
 
 
-def decided(execution: Execution, level: Level, order: int) -> Contradiction | Unsolved | None:
-    """None if some order of versions explains the history at that level, with sessions or real time by `order`."""
+def decided(
+    execution: Execution, level: Level, order: int, *, rounds: int | None = None
+) -> Contradiction | Unsolved | None:
+    """None if some order of versions explains the history at that level, with sessions or real time by `order`.
+
+    The solver proposes up to `rounds` orders, or ROUNDS.
+    """
     known = base(execution, order)
     # Snapshot isolation implies parallel snapshot isolation, and takes one look at the graph.
     guessed = Level.SNAPSHOT if level is Level.PARALLEL else level
@@ -79,7 +84,8 @@ def decided(execution: Execution, level: Level, order: int) -> Contradiction | U
             return None
         doubtful.append(_transactions(execution, graph, steps))
     best = min(range(len(doubtful)), key=lambda number: len(doubtful[number]))
-    return _Search(execution, level, order, moments[best]).result(doubtful[best])
+    search = _Search(execution, level, order, moments[best])
+    return search.result(doubtful[best], ROUNDS if rounds is None else rounds)
 
 
 def _cyclic(graph: Layers) -> Bools:
@@ -111,13 +117,13 @@ class _Search:
         self._guessed: list[int] = []  # The literal that the guess makes true, by variable.
         self._clauses: list[tuple[list[int], tuple[ChosenStep, ...]]] = []
 
-    def result(self, nodes: Int64s) -> Contradiction | Unsolved | None:
+    def result(self, nodes: Int64s, rounds: int) -> Contradiction | Unsolved | None:
         """The contradiction; None if there is an order. `nodes` are those to look at first."""
         from pysat.solvers import Solver  # noqa: PLC0415  See TYPE_CHECKING above.
 
         work, model = 0, set[int]()
         with Solver(name="glucose4") as solver:
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 self._execution, self._rows = part(self._whole, nodes)
                 graph = self._graph(model)
                 cycles, cost = self._cycles(graph)
@@ -147,13 +153,15 @@ class _Search:
         return layers(self._execution, base(self._execution, self._order), order, self._level)
 
     def _wider(self, nodes: Int64s, model: set[int]) -> Int64s:
-        """Those and the transactions on cycles of the whole; all if that has none."""
+        """Those, the transactions on cycles of the whole, and who reads from any of them; all if there is no cycle."""
         self._execution, self._rows = self._whole, np.arange(len(self._whole.installs.key))
         graph = self._graph(model)
         steps = np.flatnonzero(_cyclic(graph))
         if self._level is Level.PARALLEL or not len(steps):
             return np.arange(len(self._whole.op))
         wider = np.union1d(nodes, _transactions(self._whole, graph, steps))
+        views = self._whole.views
+        wider = np.union1d(wider, views.reader[np.isin(views.writer, wider)])
         return wider if len(wider) > len(nodes) else np.arange(len(self._whole.op))
 
     def _cycles(self, graph: Layers) -> tuple[list[Int64s], int]:
