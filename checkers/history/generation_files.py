@@ -83,10 +83,13 @@ def _chosen(ops: pa.Table, mops: pa.Table, part: Part) -> tuple[pa.Table, pa.Tab
         is_kept = (found.first <= part.generation) & (part.generation <= found.last)
         ops = as_unclear(ops, found.unclear).filter(pa.array(is_kept))
         mops = mops.filter(pc.is_in(mops["op"], value_set=ops["index"].combine_chunks()))
-    if part.is_locked:
-        is_read = pc.equal(mops["f"], READ).to_numpy().astype(np.bool_, copy=False)
-        mops = mops.filter(pa.array(~is_read | is_locked(mops)))
-    return ops, mops
+    return ops, locked_only(mops) if part.is_locked else mops
+
+
+def locked_only(mops: pa.Table) -> pa.Table:
+    """The micro-operations without the reads that are not under a lock held until commit."""
+    is_read = pc.equal(mops["f"], READ).to_numpy().astype(np.bool_, copy=False)
+    return mops.filter(pa.array(~is_read | is_locked(mops)))
 
 
 def is_locked(mops: pa.Table) -> Bools:

@@ -31,7 +31,7 @@ from checkers.columns.arrow import integers
 from checkers.history.streams import NOTHING_DERIVED, Placement, placement_by, stream_logs
 from checkers.history.streams import merged as merged_placements
 from checkers.history.tables import rows
-from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
+from harness.core.columns import INFO, NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 from harness.core.verdict import Finding, Judgement
@@ -97,9 +97,7 @@ def _restarts(reported: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
             yield Restart(number=row["key"], seq=began, restored=restored, first_epoch=first_epoch)
 
 
-def spans(
-    ops: pa.Table, known: Sequence[Restart], *, saved_bits: int, reported: Placement = NOTHING_DERIVED
-) -> Spans:
+def spans(ops: pa.Table, known: Sequence[Restart], *, saved_bits: int, reported: Placement = NOTHING_DERIVED) -> Spans:
     """The generations, from 0 to len(known), that include each operation (row of ops.parquet). O(n).
 
     `reported` holds the positions that the streams report for operations of unclear outcome.
@@ -147,12 +145,14 @@ def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s, complete_seq:
     return home, has_epoch | (earliest == latest)
 
 
-def merged(judgements: Sequence[Judgement]) -> Judgement:
+def merged(judgements: Sequence[Judgement], generations: int | None = None) -> Judgement:
     """One judgement from those of all generations, first to last; each finding once. Facts are those of the last one.
 
-    Facts about a writer in one generation are checked again in later ones, so it counts there as a witness, too.
+    `generations`: their number, if a judgement is that of several. Facts about a writer in one generation are checked
+    again in later ones, so it counts there as a witness, too.
     """
-    if len(judgements) == 1:
+    count = generations or len(judgements)
+    if count == 1:
         return judgements[0]
     findings: dict[str, Finding] = {}
     witnesses: Counter[str] = Counter()
@@ -169,5 +169,5 @@ def merged(judgements: Sequence[Judgement]) -> Judgement:
         findings=tuple(findings.values()),
         witnesses=dict(witnesses),
         unknown={name: reason for name, reason in unknown.items() if name not in found},
-        facts={**last.facts, "generations": len(judgements)},
+        facts={**last.facts, "generations": count},
     )

@@ -31,10 +31,11 @@ import numpy as np
 from checkers.axioms.ladder import ANOMALIES, NO_ANSWERS, Answers, answers, whole
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
-from checkers.engine.protocol import Check, Context, When
+from checkers.engine.protocol import AtOnce, Check, Context, When
 from checkers.graph import certificate
+from checkers.graph.classes import kinds_of
 from checkers.graph.edges import Edges, Inference
-from checkers.graph.search import COMPONENTS, Search, residual, search
+from checkers.graph.search import COMPONENTS, Residual, Search, has_cycle, residual, search
 from checkers.graph.sightings import Report, Sighting, union
 from checkers.history.names import Dictionary, Name, number
 from checkers.history.registers import ORDER, Order
@@ -88,6 +89,7 @@ class Options:
     slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None
     residual_edges: int = RESIDUAL_EDGES
+    is_of_stretches: bool = False  # The edges are of several generations: cycles leave the check undecided.
 
     def forbidden(self) -> frozenset[str]:
         """All anomalies that count. Raises ScenarioError if there is no such model."""
@@ -130,6 +132,7 @@ def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
         name=context.name,
         order=context.order,
         nothing=Dictionary(context.home(history)).identity(None),
+        is_of_stretches=context.stretches is not None,
     )
     return check_sources(chunks(history), context.engine, options)
 
@@ -195,7 +198,15 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certif
     edges = edges_inside(inferred, windows, known)
     op, process = processes_of(chunks, distinct(np.concatenate((edges.source, edges.target)).astype(np.int64)))
     graph = residual(edges, op=op, process=process)
-    return Cycles(search(graph), len(windows.start), count, total if total > count else None)
+    found = _possible(graph, options.forbidden()) if options.is_of_stretches else search(graph)
+    return Cycles(found, len(windows.start), count, total if total > count else None)
+
+
+def _possible(graph: Residual, forbidden: frozenset[str]) -> Search:
+    """No class as found; all forbidden classes as undecided if the graph has a cycle that may be one of them."""
+    kinds, is_timed = kinds_of(forbidden)
+    is_possible = has_cycle(graph, kinds=kinds, is_timed=is_timed)
+    return Search((), 0, tuple(sorted(forbidden)) if is_possible else ())
 
 
 def _affordable(
@@ -390,6 +401,7 @@ _OF_BOTH: Final = Check(
     judge=check,
     when=When.ALWAYS,
     by_generation=True,
+    at_once=AtOnce.BY_KEY,
     has_kernels=True,
 )
 CHECKS: Final = (
