@@ -9,15 +9,17 @@ that include the same operations of it. The history written here has the stretch
    cycle here may be made of edges of several generations: then it says nothing, and each must be judged by itself.
 3. Counts of a key count once for each generation of its stretch. `Stretches.parts` are therefore histories of all
    stretches of one length.
-4. Generations include what is unclear and what failed, in whichever generation it was invoked; and writers until they
-   are void (checkers/history/generations.py). So a key has a stretch for the time before its first operation, one or
-   a few while it is in use, and one for all generations after that.
+4. A failed operation by itself is nothing to see: it is here only in generations that include something else of its
+   key. Others include it as well, but nothing follows.
+5. Generations include writers until they are void (checkers/history/generations.py). So a key has one or a few
+   stretches while it is in use, and one for all generations after that.
 The events of streams are repeated for every stretch of their key; their order stays.
 """
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -30,10 +32,11 @@ from checkers.columns.arrow import integers
 from checkers.columns.files import opened, opened_operations
 from checkers.columns.index import Places
 from checkers.columns.runs import codes, distinct, expand, first_of_each, groups
+from checkers.columns.table import concat, take
 from checkers.history.generation_files import as_unclear, locked_only
 from checkers.history.generations import Restart, Spans, spans
 from checkers.history.streams import NOTHING_DERIVED, Placement
-from harness.core.columns import APPEND, NEVER, READ, Bools, Int64s
+from harness.core.columns import APPEND, FAIL, INFO, NEVER, READ, Bools, Int64s
 
 _ROWS_OF_A_CHUNK: Final = 250_000
 _EVENTS: Final = "events.parquet"
@@ -51,6 +54,35 @@ class Stretches:
     parts: tuple[tuple[int, Path], ...]  # The stretches of each length, as histories by themselves.
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Steps:
+    """Micro-operations, each in the generations from `first` to `last`: none if these are the wrong way round."""
+
+    key: Int64s
+    first: Int64s
+    last: Int64s
+    is_failed: Bools
+
+
+def _beside_others(chunks: Sequence[_Steps]) -> list[_Steps]:
+    """The same, failed ones only where others of their key are (theory of operation, 4)."""
+    every = concat(chunks)
+    _, code = codes(every.key)
+    first = np.full(int(code.max(initial=-1)) + 1, NEVER, np.int64)
+    last = np.full(len(first), -1, np.int64)
+    other = np.flatnonzero(~every.is_failed & (every.first <= every.last))
+    np.minimum.at(first, code[other], every.first[other])
+    np.maximum.at(last, code[other], every.last[other])
+    is_failed = every.is_failed
+    clipped = replace(
+        every,
+        first=np.where(is_failed, np.maximum(every.first, first[code]), every.first),
+        last=np.where(is_failed, np.minimum(every.last, last[code]), every.last),
+    )
+    ends = np.cumsum([0, *(len(chunk.key) for chunk in chunks)]).tolist()
+    return [take(clipped, slice(begin, end)) for begin, end in pairwise(ends)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Cuts:
     """The stretches of all keys: number i is keys[code] from one cut to the next, by key and generation."""
@@ -65,11 +97,12 @@ class _Cuts:
         keys, code = codes(key)
         return cls(keys, distinct(np.concatenate((code * step + first, code * step + last + 1))), step)
 
-    def of_rows(self, key: Int64s, first: Int64s, last: Int64s) -> tuple[Int64s, Int64s]:
-        """The first stretch of each such row, and the number of its stretches."""
-        base = np.searchsorted(self.keys, key) * self.step
-        begin = np.searchsorted(self.cuts, base + first)
-        return begin, np.searchsorted(self.cuts, base + last + 1) - begin
+    def of_rows(self, steps: _Steps) -> tuple[Int64s, Int64s]:
+        """The first stretch of each micro-operation, and the number of its stretches."""
+        is_any = steps.first <= steps.last
+        base = np.searchsorted(self.keys, steps.key) * self.step
+        begin = np.searchsorted(self.cuts, base + np.where(is_any, steps.first, 0))
+        return begin, np.where(is_any, np.searchsorted(self.cuts, base + steps.last + 1) - begin, 0)
 
     def of_keys(self, key: Int64s) -> tuple[Int64s, Int64s]:
         """The first stretch of each key, and the number of its stretches; 0 for a key that has none."""
@@ -109,11 +142,13 @@ def write_stretches(
     if not chunks or not all(chunk.has_lists_only() for chunk in chunks) or not _has_plain_events(history / _EVENTS):
         return None
     until = len(known) - 1
-    rows = [chunk.of_mops(until) for chunk in chunks]
-    cuts = _Cuts.of(*(np.concatenate(each) for each in zip(*rows, strict=True)), step=len(known) + 1)
+    rows = _beside_others([chunk.of_mops(until) for chunk in chunks])
+    every = concat(rows)
+    every = take(every, every.first <= every.last)
+    cuts = _Cuts.of(every.key, every.first, every.last, step=len(known) + 1)
     first, last = cuts.generations()
     length = last - first + 1
-    whole = [chunk.repeated(cuts, *row, until=until) for chunk, row in zip(chunks, rows, strict=True)]
+    whole = [chunk.repeated(cuts, row, until=until) for chunk, row in zip(chunks, rows, strict=True)]
     _write(folder / "all", iter(whole))
     _write_events(history / _EVENTS, folder / "all" / _EVENTS, cuts)
     if (history / _NAMES).is_file():
@@ -135,18 +170,20 @@ class _Rows:
         is_list = pc.is_in(self.mops["f"], value_set=pa.array((READ, APPEND), self.mops.schema.field("f").type))
         return bool(pc.all(is_list, min_count=0).as_py())
 
-    def of_mops(self, until: int) -> tuple[Int64s, Int64s, Int64s]:
-        """The key of each micro-operation, and its generations up to `until`; none if `last` is below `first`."""
+    def of_mops(self, until: int) -> _Steps:
+        """The micro-operations, in generations up to `until`."""
         op = Places(integers(self.ops["index"])).of(integers(self.mops["op"]))
-        first, last = self.spans.first[op], np.minimum(self.spans.last[op], until)
-        return integers(self.mops["key"]), np.minimum(first, last + 1), last
+        return _Steps(
+            key=integers(self.mops["key"]),
+            first=self.spans.first[op],
+            last=np.minimum(self.spans.last[op], until),
+            is_failed=(integers(self.ops["outcome"], INFO) == FAIL)[op],
+        )
 
-    def repeated(
-        self, cuts: _Cuts, key: Int64s, first: Int64s, last: Int64s, *, until: int
-    ) -> tuple[pa.Table, pa.Table]:
+    def repeated(self, cuts: _Cuts, steps: _Steps, *, until: int) -> tuple[pa.Table, pa.Table]:
         """Each operation once, and its micro-operations once for each stretch, which is their key."""
-        begin, count = cuts.of_rows(key, first, last)
-        mops = _with_keys(self.mops.take(pa.array(np.repeat(np.arange(len(key)), count))), expand(begin, count))
+        begin, count = cuts.of_rows(steps)
+        mops = _with_keys(self.mops.take(pa.array(np.repeat(np.arange(len(begin)), count))), expand(begin, count))
         ops = as_unclear(self.ops, self.spans.unclear)
         return ops.filter(pa.array(self.spans.first <= np.minimum(self.spans.last, until))), mops
 

@@ -278,7 +278,7 @@ def _missed(marks: Marks, firsts: _Firsts, runs: _Runs) -> Links:
 
 
 def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Links]:
-    """The newly contained versions, one for each operation and key; and those of watermarks that have several of them."""
+    """The newly contained versions, one for each operation and key; and further ones where a watermark has several."""
     part = codes(entered.op, writes.key[entered.version])
     several = np.flatnonzero(np.bincount(part, minlength=1)[part] > 1)  # Usually an operation writes a key once.
     is_kept = np.ones(len(part), np.bool_)
