@@ -108,14 +108,14 @@ def spans(ops: pa.Table, known: Sequence[Restart], *, saved_bits: int, reported:
     is_writer = integers(ops["commit_ts"], NEVER) != NEVER
     # That a client gave up says nothing of when its operation happened.
     home, is_certain = _homes(ops, known, epoch, np.where(is_info, NEVER, integers(ops["complete_seq"], NEVER)))
-    kept_until = _voided(known, home, epoch >> saved_bits)
+    until = kept_until(known, home, epoch >> saved_bits)
     is_placed = is_ok & is_certain
     is_void_once = is_placed & is_writer | is_info & (epoch != NEVER)
-    last = np.where(is_void_once, kept_until, np.where(is_placed, home, len(known)))
+    last = np.where(is_void_once, until, np.where(is_placed, home, len(known)))
     return Spans(first=np.where(is_placed, home, 0), last=last, unclear=is_ok & ~is_certain | is_info)
 
 
-def _voided(known: Sequence[Restart], home: Int64s, saved: Int64s) -> Int64s:
+def kept_until(known: Sequence[Restart], home: Int64s, saved: Int64s) -> Int64s:
     """For each operation the generation that the first restart since `home` ended which left it out: its last one."""
     restored = [restart.restored for restart in known]
     lower = np.full(len(restored), len(restored), np.int64)  # The next restart that restored less than this one.
