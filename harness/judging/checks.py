@@ -4,10 +4,7 @@ Only checks that a promise needs are run, since each costs time. The transaction
 check is always made, and the stream check wherever there is a contract.
 """
 
-import os
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -16,10 +13,8 @@ from typing import Final
 import msgspec
 
 from checkers.engine import tasks
-from checkers.engine.protocol import AtOnce, Check, Context
-from checkers.history.generation_files import Part, is_whole, parts, write_part
-from checkers.history.generations import merged, placement_of_streams, restarts
-from checkers.history.stretches import write_stretches
+from checkers.engine.protocol import Check, Context
+from checkers.history.generations import merged
 from checkers.streams.findings import CHECKER as STREAMS
 from checkers.watermarks.disputes import why
 from checkers.watermarks.second_opinion import second_opinion
@@ -27,8 +22,8 @@ from checkers.watermarks.sentences import CHECKER as WATERMARKS
 from harness.core.errors import ScenarioError
 from harness.core.promises import Promise
 from harness.core.verdict import Judgement
+from harness.judging.generations import Generations
 from harness.record.formats.promise_file import require_breakable
-from harness.record.ownership import temporary_folder
 
 # The modules with checks, in the order of the report.
 MODULES: Final = (
@@ -59,9 +54,6 @@ MODULES: Final = (
 )
 
 
-MANY: Final = 2  # More generations than this are judged at once: until then each by itself costs less.
-
-
 def checks_of(modules: Sequence[str]) -> tuple[Check, ...]:
     """The checks of those modules of `checkers`, in order."""
     return tuple(check for name in modules for check in import_module(f"checkers.{name}").CHECKS)
@@ -89,61 +81,12 @@ def anomalies_of(name: str) -> tuple[str, ...]:
     return next(check.anomalies for check in CHECKS if check.name == name)
 
 
-def judgement_of(check: Check, history: Path, context: Context) -> Judgement:
+def judgement_of(check: Check, known: Generations) -> Judgement:
     """The judgement of that check. If it judges generations by themselves, those of all generations as one."""
-    context = replace(context, whole=history)
     if not check.by_generation:
-        return merged(_of_parts(check, [history], context))
-    bits = context.bounds.saved_bits
-    known = restarts(history) if bits is not None else ()
-    reported = placement_of_streams(history, context.contract if known else None)
-    selected = parts(known, bits, reported=reported, is_locked=check.is_locked)
-    if all(map(is_whole, selected)):
-        return merged(_of_parts(check, [history], context))
-    # Copies of the parts are put beside the history, where remote workers can read them.
-    beside = history.parent if os.access(history.parent, os.W_OK) else None
-    with temporary_folder("part", beside) as folder:
-        earlier = _before_last(check, history, folder, selected[-1], context) if len(selected) > MANY else None
-        found = [] if earlier is None else [earlier]
-        for part in selected[-1:] if found else selected:
-            found += _of_parts(check, [_written(history, folder / f"generation-{part.generation}", part)], context)
-        judgement = merged(found, generations=len(selected))
+        return merged(_of_parts(check, [known.history], known.context))
+    judgement = known.judgement(check, _of_parts)
     return _of_locked(judgement, check.name) if check.is_locked else judgement
-
-
-def _written(history: Path, place: Path, part: Part) -> Path:
-    place.mkdir()
-    write_part(history, place, part)
-    return place
-
-
-def _before_last(check: Check, history: Path, folder: Path, last: Part, context: Context) -> Judgement | None:
-    """The judgement of all generations but the last, at once; None if it takes each of them by itself.
-
-    It does if there are findings or open questions: these may mix generations. Without, no generation has any.
-    """
-    if check.at_once is AtOnce.NO:
-        return None
-    stretches = write_stretches(
-        history,
-        folder,
-        last.restarts,
-        saved_bits=last.saved_bits,
-        reported=last.reported,
-        is_locked=last.is_locked,
-    )
-    if stretches is None:
-        return None
-    [judgement] = _of_parts(check, [stretches.folder], replace(context, whole=stretches.folder, stretches=stretches))
-    if judgement.findings or judgement.unknown:
-        return None
-    if check.at_once is AtOnce.BY_ITSELF:
-        return judgement
-    lengths, places = zip(*stretches.parts, strict=True) if stretches.parts else ((), ())
-    witnesses: Counter[str] = Counter()
-    for length, part in zip(lengths, _of_parts(check, places, replace(context, stretches=stretches)), strict=True):
-        witnesses.update({name: length * count for name, count in part.witnesses.items()})
-    return msgspec.structs.replace(judgement, witnesses=dict(witnesses))
 
 
 def _of_parts(check: Check, history_parts: Sequence[Path], context: Context) -> list[Judgement]:
