@@ -136,12 +136,14 @@ def check_source(source: Path, history: Path, contract: StreamContract, engine: 
     if len(parts) > 1:
         known = Known(merged(engine.over(parts).map(partial(placement_of, threads=threads)).collect()))
     sources = chunks(source)
-    derive = partial(
-        derived, contract=contract, known=known, threads=threads, is_of_stretches=options.stretches is not None
-    )
-    held, summaries = _derived(parts, derive, engine)
-    if len(parts) > 1 and shows_order(contract) and any(one.loose_count for one in summaries):
-        look = partial(received_of, contract=contract, known=known)
+    is_of_stretches = options.stretches is not None
+    derive = partial(derived, contract=contract, threads=threads, is_of_stretches=is_of_stretches)
+    look = partial(received_of, contract=contract, known=known)
+    may_agree = len(parts) > 1 and shows_order(contract)
+    if may_agree and is_of_stretches:  # Some stretches lack the reads that show an order: it is sought beforehand.
+        known = Known(known.placement, agreed(engine.over(parts).map(look).collect()))
+    held, summaries = _derived(parts, partial(derive, known=known), engine)
+    if may_agree and not is_of_stretches and any(one.loose_count for one in summaries):
         known = Known(known.placement, agreed(engine.over(parts).map(look).collect()))
         if len(known.agreement.key):
             held, summaries = _derived(parts, partial(derive, known=known), engine)

@@ -26,7 +26,7 @@ JudgeParts = Callable[[Check, Sequence[Path], Context], list[Judgement]]
 
 @dataclass(frozen=True)
 class Generations:
-    """The generations of `history`; their files live as long as `files` is open. Checks of several threads may use it."""
+    """The generations of `history`, in `files` while that is open. Checks of several threads may use it."""
 
     history: Path
     context: Context
