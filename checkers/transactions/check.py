@@ -156,7 +156,8 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     is_searched = early is None or _op_count(sources) <= _ASIDE
     cycles = _cycles(parts, inferred, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
-    answers = early or (NO_ANSWERS if found & forbidden else _answers(parts, report, cycles, options))
+    is_settled = found & forbidden or (options.is_of_stretches and cycles.search.undecided)
+    answers = early or (NO_ANSWERS if is_settled else _answers(parts, report, cycles, options))
     findings = _findings(parts, report, cycles.search, answers, options)
     reported = _reported([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
     return Judgement(
@@ -204,7 +205,7 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certif
 
 def _possible(graph: Residual, forbidden: frozenset[str]) -> Search:
     """No class as found; all forbidden classes as undecided if the graph has a cycle that may be one of them."""
-    kinds, is_timed = kinds_of(forbidden)
+    kinds, is_timed = kinds_of(forbidden | {cover for name, cover in _COVERS.items() if name in forbidden})
     is_possible = has_cycle(graph, kinds=kinds, is_timed=is_timed)
     return Search((), 0, tuple(sorted(forbidden)) if is_possible else ())
 
