@@ -201,7 +201,8 @@ def _parts(folder: Path, whole: Sequence[tuple[pa.Table, pa.Table]], length: Int
     ops, mops = (pa.concat_tables(tables) for tables in zip(*whole, strict=True))
     index, owner = integers(ops["index"]), integers(mops["op"])
     lengths, code = codes(length[integers(mops["key"])])
-    for number, rows in zip(lengths.tolist(), groups(code, len(lengths)), strict=True):
+    by_length = groups(code, len(lengths)) if len(lengths) else []
+    for number, rows in zip(lengths.tolist(), by_length, strict=True):
         place = folder / str(number)
         _write(place, _chunks_of(ops, index, mops, rows, owner[rows]))
         yield number, place
