@@ -44,6 +44,11 @@ def chunks(directory: Path) -> tuple[Chunk, ...]:
     return tuple(Chunk(str(directory), group, ops.row_group(group).num_rows) for group in range(ops.num_row_groups))
 
 
+def op_count(sources: Sequence[Source]) -> int:
+    """The number of operations of all sources."""
+    return sum(source.op_count if isinstance(source, Chunk) else len(source.index) for source in sources)
+
+
 def load(source: Source) -> Transactions:
     """The transactions of a source. Raises HistoryError if the file is damaged."""
     return source if isinstance(source, Transactions) else read_chunk(source)

@@ -33,16 +33,15 @@ from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.engine.protocol import AtOnce, Check, Context, When
 from checkers.graph import certificate
-from checkers.graph.classes import kinds_of
 from checkers.graph.edges import Edges, Inference
-from checkers.graph.search import COMPONENTS, Residual, Search, has_cycle, residual, search
+from checkers.graph.search import COMPONENTS, Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
 from checkers.history.names import Dictionary, Name, number
 from checkers.history.registers import ORDER, Order
-from checkers.history.transactions import Chunk, Source, chunks
+from checkers.history.transactions import Source, chunks, op_count
 from checkers.transactions.partition import Share, infer, shares
 from checkers.transactions.sentences import CHECKER, explainer
-from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
+from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL
 from harness.core.columns import NOTHING
@@ -145,7 +144,7 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     options = options or Options()
     forbidden = options.forbidden()
     parts = engine.over(sources)
-    partitions = options.partitions or _partitions(_op_count(sources), engine.parallelism)
+    partitions = options.partitions or _partitions(op_count(sources), engine.parallelism)
     route = partial(shares, partitions=partitions, nothing=options.nothing)
     noted = parts.shuffle(route, partial(_inferred, order=options.order), partitions=partitions).keep()
     inferred, summaries = noted.items(), noted.notes()
@@ -153,7 +152,7 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
     early = _weak_answers(parts, options)
-    is_searched = early is None or _op_count(sources) <= _ASIDE
+    is_searched = early is None or op_count(sources) <= _ASIDE
     cycles = _cycles(parts, inferred, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
     is_settled = found & forbidden or (options.is_of_stretches and cycles.search.undecided)
@@ -187,10 +186,6 @@ def _partitions(op_count: int, parallelism: int) -> int:
     return max(op_count // _OPS_PER_PARTITION, min(parallelism, op_count // _OPS_WORTH_A_TASK), 1)
 
 
-def _op_count(sources: Sequence[Source]) -> int:
-    return sum(source.op_count if isinstance(source, Chunk) else len(source.index) for source in sources)
-
-
 def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certificate.Ends, options: Options) -> Cycles:
     windows = windows_of(inferred, known, slice_ids=options.slice_ids)
     if not len(windows.start):
@@ -199,15 +194,8 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certif
     edges = edges_inside(inferred, windows, known)
     op, process = processes_of(chunks, distinct(np.concatenate((edges.source, edges.target)).astype(np.int64)))
     graph = residual(edges, op=op, process=process)
-    found = _possible(graph, options.forbidden()) if options.is_of_stretches else search(graph)
+    found = possible(graph, options.forbidden(), _COVERS) if options.is_of_stretches else search(graph)
     return Cycles(found, len(windows.start), count, total if total > count else None)
-
-
-def _possible(graph: Residual, forbidden: frozenset[str]) -> Search:
-    """No class as found; all forbidden classes as undecided if the graph has a cycle that may be one of them."""
-    kinds, is_timed = kinds_of(forbidden | {cover for name, cover in _COVERS.items() if name in forbidden})
-    is_possible = has_cycle(graph, kinds=kinds, is_timed=is_timed)
-    return Search((), 0, tuple(sorted(forbidden)) if is_possible else ())
 
 
 def _affordable(
