@@ -12,6 +12,7 @@ from pathlib import Path
 from checkers.engine.datasets import Engine
 from checkers.history.names import Name, number
 from checkers.history.registers import ORDER, Order, Register
+from checkers.history.stretches import Stretches
 from harness.core.promises import Bounds, Excuses, Promise, StreamContract
 from harness.core.verdict import Judgement
 
@@ -21,7 +22,8 @@ class Context:
     """What a check may need besides the history: the engine for its kernels, and what is declared.
 
     `prohibited` holds the anomalies that count, for each check whose promises name models. `whole` is the folder of the
-    whole history if a check judges a part: only that has the streams and the dictionary.
+    whole history if a check judges a part: only that has the streams and the dictionary. With `stretches` the history
+    has several generations at once: a cycle in it is no finding, but leaves the check undecided.
     """
 
     engine: Engine
@@ -34,10 +36,19 @@ class Context:
     order: Order = ORDER  # The sources of the version order of registers in transactions.
     excuses: Excuses = field(default_factory=dict)
     whole: Path | None = None
+    stretches: Stretches | None = None
 
     def home(self, history: Path) -> Path:
         """The folder of the whole history to which that one belongs."""
         return self.whole or history
+
+
+class AtOnce(Enum):
+    """The ways to judge all generations but the last at once, as one history of stretches."""
+
+    NO = "each by itself"
+    BY_KEY = "findings need a key's operations or a cycle, and each witness belongs to a key"
+    BY_ITSELF = "as `BY_KEY`, but the check itself counts its witnesses in all generations"
 
 
 class When(Enum):
@@ -54,7 +65,8 @@ class Check:
 
     `needs_contract`: it is only made of a history with the contract of a stream. `by_generation`: it judges the
     operations between two restarts of the whole cluster by themselves, and with `is_locked` only their reads under a
-    lock. `has_kernels`: it runs on the engine, so for a small history it is one task.
+    lock; `at_once` says how it may do so for many generations. `has_kernels`: it runs on the engine, so for a small
+    history it is one task.
     """
 
     name: str
@@ -63,6 +75,7 @@ class Check:
     when: When = When.NEEDED
     needs_contract: bool = False
     by_generation: bool = False
+    at_once: AtOnce = AtOnce.NO
     is_locked: bool = False
     has_kernels: bool = False
 

@@ -23,7 +23,7 @@ Judge = Callable[[Path, Context], Judgement]  # An importable function, or `func
 
 def judged(judge: Judge, parts: Sequence[Path], context: Context) -> list[Judgement]:
     """The judgement of each part of a history, in order. Raises HistoryError if it is damaged."""
-    if not is_small(context.home(parts[0])):
+    if not parts or not is_small(context.home(parts[0])):
         return [judge(part, context) for part in parts]
     alone = [(place, judge, part, replace(context, engine=LocalEngine(1))) for place, part in enumerate(parts)]
     found = context.engine.over(alone).map(_alone).collect()

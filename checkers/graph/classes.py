@@ -1,6 +1,6 @@
 """Cycles of operations, and the names of their classes (checkers/words/anomalies.py) by the kinds of their steps."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -70,6 +70,12 @@ class Cycle:
 
     ops: tuple[int, ...]
     kinds: tuple[int, ...]
+
+
+def kinds_of(names: Container[str]) -> tuple[int, bool]:
+    """The kinds of dependencies that cycles of those classes are made of; True if an order of time may close one."""
+    chosen = [each for each in CLASSES if each.name in names]
+    return reduce(or_, (each.kinds | each.required for each in chosen), 0), any(each.order for each in chosen)
 
 
 def name(cycle: Cycle) -> str:

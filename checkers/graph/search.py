@@ -131,6 +131,18 @@ def search(graph: Residual) -> Search:
     return Search(tuple(named), len(parts), tuple(sorted(undecided)))
 
 
+def has_cycle(graph: Residual, *, kinds: int, is_timed: bool) -> bool:
+    """True if edges of those kinds, and with `is_timed` the order of real time, close a cycle. O(n)."""
+    rows, size = np.flatnonzero(graph.kinds & kinds), len(graph.index)
+    source, target = graph.source[rows], graph.target[rows]
+    time = time_steps(graph.index, graph.end)
+    if is_timed:
+        label = strong_labels(np.append(source, time.source), np.append(target, time.target), 2 * size)
+    else:
+        label = strong_labels(source, target, size)
+    return bool(np.any(label[source] == label[target]))
+
+
 def _components(graph: Residual) -> Iterator[Residual]:
     """The strongly connected components of more than one node, including real time, the smallest first."""
     size, time = len(graph.index), time_steps(graph.index, graph.end)

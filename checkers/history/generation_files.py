@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers.columns.files import opened_operations
-from checkers.history.generations import Members, Restart, members
+from checkers.history.generations import Restart, spans
 from checkers.history.streams import NOTHING_DERIVED, Placement
 from harness.core.columns import INFO, NEVER, READ, Bools
 
@@ -79,15 +79,17 @@ def write_part(history: Path, folder: Path, part: Part) -> None:
 def _chosen(ops: pa.Table, mops: pa.Table, part: Part) -> tuple[pa.Table, pa.Table]:
     """The operations and steps of one chunk that belong to the part."""
     if part.restarts:
-        chosen = members(
-            ops, part.restarts, generation=part.generation, saved_bits=part.saved_bits, reported=part.reported
-        )
-        ops = _as_unclear(ops, chosen).filter(pa.array(chosen.kept))
+        found = spans(ops, part.restarts, saved_bits=part.saved_bits, reported=part.reported)
+        is_kept = (found.first <= part.generation) & (part.generation <= found.last)
+        ops = as_unclear(ops, found.unclear).filter(pa.array(is_kept))
         mops = mops.filter(pc.is_in(mops["op"], value_set=ops["index"].combine_chunks()))
-    if part.is_locked:
-        is_read = pc.equal(mops["f"], READ).to_numpy().astype(np.bool_, copy=False)
-        mops = mops.filter(pa.array(~is_read | is_locked(mops)))
-    return ops, mops
+    return ops, locked_only(mops) if part.is_locked else mops
+
+
+def locked_only(mops: pa.Table) -> pa.Table:
+    """The micro-operations without the reads that are not under a lock held until commit."""
+    is_read = pc.equal(mops["f"], READ).to_numpy().astype(np.bool_, copy=False)
+    return mops.filter(pa.array(~is_read | is_locked(mops)))
 
 
 def is_locked(mops: pa.Table) -> Bools:
@@ -98,8 +100,9 @@ def is_locked(mops: pa.Table) -> Bools:
     return result
 
 
-def _as_unclear(ops: pa.Table, chosen: Members) -> pa.Table:
-    unclear = pa.array(chosen.unclear)
+def as_unclear(ops: pa.Table, is_unclear: Bools) -> pa.Table:
+    """The same operations, those of the flags without a certain outcome and end."""
+    unclear = pa.array(is_unclear)
     for name, value in (("outcome", INFO), ("after", NEVER)):
         ops = _with(ops, name, pc.if_else(unclear, pa.scalar(value, ops.schema.field(name).type), ops[name]))
     return ops

@@ -31,7 +31,7 @@ from checkers.columns.arrow import integers
 from checkers.history.streams import NOTHING_DERIVED, Placement, placement_by, stream_logs
 from checkers.history.streams import merged as merged_placements
 from checkers.history.tables import rows
-from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
+from harness.core.columns import INFO, NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 from harness.core.verdict import Finding, Judgement
@@ -52,10 +52,14 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
-    """The operations of a generation, and those of them that count as unclear: arrays with a flag per operation."""
+class Spans:
+    """The generations that include each operation, from `first` to `last`, and those operations that count as unclear.
 
-    kept: Bools
+    Columns: shape (n,). Whatever includes an operation treats it alike: one is unclear in all generations, or in none.
+    """
+
+    first: Int64s
+    last: Int64s
     unclear: Bools
 
 
@@ -93,28 +97,39 @@ def _restarts(reported: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
             yield Restart(number=row["key"], seq=began, restored=restored, first_epoch=first_epoch)
 
 
-def members(
-    ops: pa.Table, known: Sequence[Restart], *, generation: int, saved_bits: int, reported: Placement = NOTHING_DERIVED
-) -> Members:
-    """The operations (rows of ops.parquet) that belong to that generation, from 0 to len(known).
+def spans(ops: pa.Table, known: Sequence[Restart], *, saved_bits: int, reported: Placement = NOTHING_DERIVED) -> Spans:
+    """The generations, from 0 to len(known), that include each operation (row of ops.parquet). O(n).
 
     `reported` holds the positions that the streams report for operations of unclear outcome.
     """
     outcome = integers(ops["outcome"], INFO)
-    is_info = outcome == INFO
+    is_info, is_ok = outcome == INFO, outcome == OK
     epoch = np.where(is_info, reported.positions(integers(ops["index"])), integers(ops["epoch"], NEVER))
     is_writer = integers(ops["commit_ts"], NEVER) != NEVER
     # That a client gave up says nothing of when its operation happened.
     home, is_certain = _homes(ops, known, epoch, np.where(is_info, NEVER, integers(ops["complete_seq"], NEVER)))
-    is_void = np.zeros(len(outcome), np.bool_)
-    for number, restart in enumerate(known[:generation]):
-        is_void |= (home <= number) & (epoch >> saved_bits > restart.restored)
-    is_ok = outcome == OK
+    until = kept_until(known, home, epoch >> saved_bits)
     is_placed = is_ok & is_certain
-    is_here = is_placed & (home == generation)
-    is_earlier = is_placed & is_writer & (home < generation) & ~is_void
-    unclear = (is_ok & ~is_certain) | (is_info & ~(is_void & (epoch != NEVER)))
-    return Members(kept=is_here | is_earlier | unclear | (outcome == FAIL), unclear=unclear)
+    is_void_once = is_placed & is_writer | is_info & (epoch != NEVER)
+    last = np.where(is_void_once, until, np.where(is_placed, home, len(known)))
+    return Spans(first=np.where(is_placed, home, 0), last=last, unclear=is_ok & ~is_certain | is_info)
+
+
+def kept_until(known: Sequence[Restart], home: Int64s, saved: Int64s) -> Int64s:
+    """For each operation the generation that the first restart since `home` ended which left it out: its last one."""
+    restored = [restart.restored for restart in known]
+    lower = np.full(len(restored), len(restored), np.int64)  # The next restart that restored less than this one.
+    waiting: list[int] = []
+    for number, position in enumerate(restored):
+        while waiting and restored[waiting[-1]] > position:
+            lower[waiting.pop()] = number
+        waiting.append(number)
+    result, reach = home.copy(), np.append(np.array(restored, np.int64), -1)
+    while True:
+        kept = np.flatnonzero((result < len(known)) & (reach[result] >= saved))
+        if not len(kept):
+            return result
+        result[kept] = lower[result[kept]]
 
 
 def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s, complete_seq: Int64s) -> tuple[Int64s, Bools]:
@@ -130,12 +145,14 @@ def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s, complete_seq:
     return home, has_epoch | (earliest == latest)
 
 
-def merged(judgements: Sequence[Judgement]) -> Judgement:
+def merged(judgements: Sequence[Judgement], generations: int | None = None) -> Judgement:
     """One judgement from those of all generations, first to last; each finding once. Facts are those of the last one.
 
-    Facts about a writer in one generation are checked again in later ones, so it counts there as a witness, too.
+    `generations`: their number, if a judgement is that of several. Facts about a writer in one generation are checked
+    again in later ones, so it counts there as a witness, too.
     """
-    if len(judgements) == 1:
+    count = generations or len(judgements)
+    if count == 1:
         return judgements[0]
     findings: dict[str, Finding] = {}
     witnesses: Counter[str] = Counter()
@@ -152,5 +169,5 @@ def merged(judgements: Sequence[Judgement]) -> Judgement:
         findings=tuple(findings.values()),
         witnesses=dict(witnesses),
         unknown={name: reason for name, reason in unknown.items() if name not in found},
-        facts={**last.facts, "generations": len(judgements)},
+        facts={**last.facts, "generations": count},
     )

@@ -14,7 +14,7 @@ import msgspec
 
 from checkers.columns.files import read_columns, reading
 from checkers.history.names import Dictionary
-from harness.core.columns import APPEND, NEVER
+from harness.core.columns import NEVER
 from harness.core.promises import Excuse, Excuses
 from harness.core.record import Json
 
@@ -160,25 +160,6 @@ def windows(history: Path, excuses: Excuses) -> tuple[Window, ...]:
 def phases(history: Path) -> dict[str, Mapping[str, Any]]:
     """The start of each phase of the run: rows with `seq`, `ns` and `note`."""
     return {row["phase"]: row for row in rows(history, "marks", ["seq", "ns", "phase", "note"])}
-
-
-def transactions(history: Path) -> list[Transaction]:
-    """Every operation that appended, by index."""
-    writes: dict[int, list[tuple[int, int]]] = {}
-    for mop in rows(history, "mops", ["op", "key", "value"], f=[APPEND]):
-        writes.setdefault(mop["op"], []).append((mop["key"], mop["value"]))
-    plain = ["index", "outcome", "node", "invoke_ns", "invoke_seq"]
-    return [
-        Transaction(
-            **{name: row[name] for name in plain},
-            epoch=row["epoch"] if row["commit_ts"] is None else row["commit_ts"],
-            complete_ns=NEVER if row["complete_ns"] is None else row["complete_ns"],
-            complete_seq=NEVER if row["complete_seq"] is None else row["complete_seq"],
-            writes=tuple(writes[row["index"]]),
-        )
-        for row in rows(history, "ops", [*plain, "commit_ts", "epoch", "complete_ns", "complete_seq"])
-        if row["index"] in writes
-    ]
 
 
 def sessions(history: Path, names: Dictionary) -> tuple[Session, ...]:

@@ -13,17 +13,22 @@ Witnesses: acknowledged writes of a node whose view lacked a live node (one that
 another view later), and grants that were used in a partition.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
+from checkers.columns.runs import groups
 from checkers.engine.protocol import Check, Context
 from checkers.history.faults import overlaps
 from checkers.history.names import Dictionary
-from checkers.history.tables import State, Transaction, Window, states, transactions, windows
+from checkers.history.tables import State, Window, states, windows
 from checkers.history.troubles import Trouble, judgement
-from harness.core.columns import NEVER, OK
+from checkers.state.written import Written, read_written
+from harness.core.columns import NEVER, OK, Int64s
 from harness.core.promises import Excuse
 from harness.core.verdict import Judgement
 
@@ -42,18 +47,20 @@ class Reign:
     seq: int
     ns: int
     end_seq: int  # NEVER for the last.
-    writes: tuple[Transaction, ...]  # Acknowledged writes that began and ended within it.
+    writes: Int64s  # Acknowledged writes that began and ended within it, ascending,
+    begun: Int64s  # and the positions in the journal at which they began.
 
-    def after(self, seq: int) -> Transaction | None:
+    def after(self, seq: int) -> int | None:
         """The first write that began after that position in the journal."""
-        return next((write for write in self.writes if write.invoke_seq > seq), None)
+        place = int(np.searchsorted(self.begun, seq, side="right"))
+        return int(self.writes[place]) if place < len(self.writes) else None
 
 
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of views, grants and acknowledged writes. Raises HistoryError if they are damaged."""
     found = states(history, Dictionary(history), "view", "grant", "restart")
     views = [view for view in found["view"] if isinstance(view.key, int) and isinstance(view.value, list)]
-    reigns = _reigns(views, [t for t in transactions(history) if t.outcome == OK and t.node is not None])
+    reigns = _reigns(views, read_written(history))
     faults = windows(history, context.excuses)
     used = _used_grants(found["grant"], reigns)
     restarts_ns = [restart.ns for restart in found["restart"] if restart.key != 0]
@@ -71,18 +78,12 @@ def check(history: Path, context: Context) -> Judgement:
     )
 
 
-def _reigns(views: Sequence[State], writes: Sequence[Transaction]) -> list[Reign]:
+def _reigns(views: Sequence[State], written: Written) -> list[Reign]:
     """Every view of every node, in order of installation."""
     of_node: dict[str, list[State]] = {}
     for view in views:
         of_node.setdefault(view.node, []).append(view)
-    begun = {node: [view.seq for view in installed] for node, installed in of_node.items()}
-    inside: dict[tuple[str, int], list[Transaction]] = {}
-    for write in writes:
-        starts = begun.get(write.node or "", [])
-        place = bisect_right(starts, write.invoke_seq)
-        if place and place == bisect_right(starts, write.complete_seq):
-            inside.setdefault((write.node or "", place - 1), []).append(write)
+    inside = {node: _inside(written, node, installed) for node, installed in of_node.items()}
     reigns = [
         Reign(
             node=node,
@@ -91,12 +92,23 @@ def _reigns(views: Sequence[State], writes: Sequence[Transaction]) -> list[Reign
             seq=view.seq,
             ns=view.ns,
             end_seq=installed[place + 1].seq if place + 1 < len(installed) else NEVER,
-            writes=tuple(inside.get((node, place), ())),
+            writes=written.index[inside[node][place]],
+            begun=written.invoke_seq[inside[node][place]],
         )
         for node, installed in of_node.items()
         for place, view in enumerate(installed)
     ]
     return sorted(reigns, key=lambda reign: reign.seq)
+
+
+def _inside(written: Written, node: str, views: Sequence[State]) -> list[Int64s]:
+    """For each view of a node the rows of the acknowledged writes that began and ended within it."""
+    number = written.nodes.index(node) if node in written.nodes else len(written.nodes)
+    rows = np.flatnonzero((written.outcome == OK) & (written.node == number))
+    starts = np.array([view.seq for view in views], np.int64)
+    place = np.searchsorted(starts, written.invoke_seq[rows], side="right")
+    is_inside = (place > 0) & (place == np.searchsorted(starts, written.complete_seq[rows], side="right"))
+    return [rows[is_inside][own] for own in groups(place[is_inside] - 1, len(views))]
 
 
 def _members(state: State) -> tuple[str, ...]:
@@ -105,30 +117,35 @@ def _members(state: State) -> tuple[str, ...]:
 
 def _both_sides(reigns: Sequence[Reign]) -> Iterator[Trouble]:
     """Each two such writes."""
-    acting = [reign for reign in reigns if reign.writes]
+    acting = [reign for reign in reigns if len(reign.writes)]
     for place, one in enumerate(acting):
-        for other in acting[place + 1 :]:
+        for other in islice(acting, place + 1, None):
+            if other.seq >= one.end_seq:
+                break  # It and all later ones began when this one had ended.
             if one.node == other.node or other.node in one.members or one.node in other.members:
                 continue
             left, right = one.after(other.seq), other.after(one.seq)
             if left is not None and right is not None:
                 sentence = (
-                    f"{one.node} acknowledged T{left.index} in view {one.number} ({', '.join(one.members)}), and "
-                    f"{other.node} T{right.index} in view {other.number} ({', '.join(other.members)}). Both began "
+                    f"{one.node} acknowledged T{left} in view {one.number} ({', '.join(one.members)}), and "
+                    f"{other.node} T{right} in view {other.number} ({', '.join(other.members)}). Both began "
                     "after both views had been installed, and neither view has the other's node: two sides went on."
                 )
                 facts = (one.node, one.number, other.node, other.number)
-                yield Trouble(SPLIT, sentence, facts, (left.index, right.index), group="writes")
+                yield Trouble(SPLIT, sentence, facts, (left, right), group="writes")
 
 
 def _used_grants(grants: Sequence[State], reigns: Sequence[Reign]) -> list[State]:
     """Grants that were used: a view of their number and members was installed later. In their order."""
+    of_number: dict[int, list[Reign]] = {}
+    for reign in reigns:
+        of_number.setdefault(reign.number, []).append(reign)
     return [
         grant
         for grant in grants
         if any(
-            reign.number == grant.key_id and reign.seq > grant.seq and set(reign.members) <= set(_members(grant))
-            for reign in reigns
+            reign.seq > grant.seq and set(reign.members) <= set(_members(grant))
+            for reign in of_number.get(grant.key_id, ())
         )
     ]
 
@@ -137,14 +154,19 @@ def _two_grants(
     grants: Sequence[State], reigns: Sequence[Reign], restarts_ns: Sequence[int], grace_ns: int
 ) -> Iterator[Trouble]:
     """The first two grants that exclude each other, if there are any."""
+    together = [*((grant.seq, _members(grant)) for grant in grants), *((each.seq, each.members) for each in reigns)]
+    together.sort(key=lambda one: one[0])
+    seqs = [seq for seq, _ in together]
     for place, later in enumerate(grants):
-        for earlier in grants[:place]:
+        # Those before the last restart are excused: only grants since then are compared.
+        restarted_ns = max((ns for ns in restarts_ns if ns <= later.ns + grace_ns), default=-1)
+        first = bisect_right(grants, restarted_ns, hi=place, key=lambda grant: grant.ns)
+        for earlier in grants[first:place]:
             one, other = _members(earlier), _members(later)
-            between = [_members(grant) for grant in grants if earlier.seq < grant.seq < later.seq]
-            between += [reign.members for reign in reigns if earlier.seq < reign.seq < later.seq]
-            is_joined = any(not set(one).isdisjoint(each) and not set(other).isdisjoint(each) for each in between)
-            is_restarted = any(earlier.ns <= ns <= later.ns + grace_ns for ns in restarts_ns)
-            if set(one).isdisjoint(other) and not is_joined and not is_restarted:
+            if not set(one).isdisjoint(other):
+                continue
+            between = together[bisect_right(seqs, earlier.seq) : bisect_left(seqs, later.seq)]
+            if not any(not set(one).isdisjoint(each) and not set(other).isdisjoint(each) for _, each in between):
                 sentence = (
                     f"{earlier.node} let {', '.join(one)} go on (view {earlier.key}), and then {', '.join(other)} "
                     f"(view {later.key}), though nodes of the two had not come together in between."
@@ -155,21 +177,20 @@ def _two_grants(
 
 def _writes_without_a_live_node(reigns: Sequence[Reign], crashes: Sequence[Window]) -> int:
     """The number of writes that were acknowledged in views that lack a live node."""
-    known = tuple(dict.fromkeys(reign.node for reign in reigns))
+    first = {reign.node: reign.seq for reign in reversed(reigns)}
+    last = {reign.node: reign.seq for reign in reigns}
     count = 0
     for reign in reigns:
-        others = [node for node in known if node not in reign.members]
-        if any(_is_alive(node, reign, reigns, crashes) for node in others):
+        # It was in an earlier view, and installs one again later.
+        others = [node for node in first if first[node] < reign.seq < last[node] and node not in reign.members]
+        if any(not _is_struck(node, reign, crashes) for node in others):
             count += len(reign.writes)
     return count
 
 
-def _is_alive(node: str, reign: Reign, reigns: Sequence[Reign], crashes: Sequence[Window]) -> bool:
-    """True if it was in an earlier view, no crash struck it, and it installs a view again later."""
-    has_been = any(each.node == node and each.seq < reign.seq for each in reigns)
-    comes_back = any(each.node == node and each.seq > reign.seq for each in reigns)
-    was_struck = any(node in crash.targets and overlaps(crash, reign.ns, reign.ns, 0) for crash in crashes)
-    return has_been and comes_back and not was_struck
+def _is_struck(node: str, reign: Reign, crashes: Sequence[Window]) -> bool:
+    """True if a crash had struck that node when the view was installed."""
+    return any(node in crash.targets and overlaps(crash, reign.ns, reign.ns, 0) for crash in crashes)
 
 
 CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

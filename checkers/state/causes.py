@@ -17,11 +17,14 @@ Witnesses: for false-gap, gap markers, and sessions that lived through the loss 
 disconnections, and faults that slowed a subscriber.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterator
-from itertools import accumulate, pairwise
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
+from checkers.columns.index import ascending
 from checkers.engine.protocol import Check, Context
 from checkers.history.faults import overlaps
 from checkers.history.names import Dictionary, epoch_name
@@ -34,10 +37,10 @@ from checkers.history.tables import (
     seconds,
     sessions,
     states,
-    transactions,
     windows,
 )
 from checkers.history.troubles import Trouble, judgement
+from checkers.state.written import Written, read_written
 from harness.core.columns import NEVER, OK
 from harness.core.promises import Excuse
 from harness.core.record import Json
@@ -71,10 +74,16 @@ class _Record:
         self._nodes = tuple(node for group in context.bounds.groups for node in group)
         self._faults = windows(history, context.excuses)
         self._sessions = sessions(history, names)
+        self._next_ns = {
+            (one.subscriber, one.number): other.marks[0].ns
+            for one, other in pairwise(self._sessions)
+            if one.subscriber == other.subscriber
+        }
         self.found = states(history, names, "missing", "disconnect", "restart", "view")
         self._probes = samples(history, "out-of-buffer", "event-buffer-full")
-        self._done = [t for t in transactions(history) if t.outcome == OK]
-        self._epochs, self._since_ns = self._first_signs()
+        written = read_written(history)
+        self._alive_ns = _alive_ns(written, [restart.seq for restart in self.found["restart"]])
+        self._epochs, self._since_ns = self._first_signs(written)
         self.gaps = [
             (s, mark) for s in self._sessions for mark in s.marks if mark.kind == "gap" and mark.cause in CAUSES
         ]
@@ -123,7 +132,7 @@ class _Record:
         """The number of chances to see each of the two anomalies."""
         losses = self._losses_ns()
         spans = [(session.marks[0].ns, self._end_ns(session)) for session in self._sessions]
-        lived_through = sum(begin < ns <= end for ns in losses for begin, end in spans)
+        lived_through = sum(bisect_right(losses, end) - bisect_right(losses, begin) for begin, end in spans)
         subscribers = dict.fromkeys(session.subscriber for session in self._sessions)
         slowing = [w for w in self._faults if Excuse.SUBSCRIBERS in w.excuse and w.effect]
         slowed = [w for w in slowing if any(map(w.touches, subscribers))]
@@ -196,12 +205,10 @@ class _Record:
     def _is_restarting(self, gap: Mark) -> bool:
         """True if the whole cluster was down at some moment of that time: from its last success to its restart."""
         since_ns = min(self._first_sign_ns(gap.position), gap.ns) - self._bounds.grace_ns
-        for restart in self.found["restart"]:
-            if restart.key != 0:
-                alive = [t.invoke_ns for t in self._done if t.complete_seq < restart.seq]
-                if max(alive, default=0) <= gap.ns and since_ns <= restart.ns:
-                    return True
-        return False
+        return any(
+            restart.key != 0 and alive_ns <= gap.ns and since_ns <= restart.ns
+            for restart, alive_ns in zip(self.found["restart"], self._alive_ns, strict=True)
+        )
 
     def _is_link_struck(self, state: State) -> bool:
         ends = (state.node, str(state.key))
@@ -210,14 +217,16 @@ class _Record:
             for window in self._faults
         )
 
-    def _first_signs(self) -> tuple[list[int], list[int]]:
+    def _first_signs(self, written: Written) -> tuple[list[int], list[int]]:
         """Epochs in ascending order, and for each the time when it, or a later one, was first seen."""
-        seen = [(t.epoch, t.complete_ns) for t in self._done if t.epoch is not None]
+        rows = np.flatnonzero((written.outcome == OK) & (written.epoch != NEVER))
         marks = [mark for session in self._sessions for mark in session.marks if mark.kind == "watermark"]
-        seen += [(mark.position, mark.ns) for mark in marks if mark.position is not None]
-        seen.sort()
-        earliest = list(accumulate((ns for _, ns in reversed(seen)), min))[::-1]
-        return [epoch for epoch, _ in seen], earliest
+        shown = [(mark.position, mark.ns) for mark in marks if mark.position is not None]
+        epoch = np.append(written.epoch[rows], np.array([position for position, _ in shown], np.int64))
+        seen_ns = np.append(written.complete_ns[rows], np.array([ns for _, ns in shown], np.int64))
+        order = ascending(epoch)
+        earliest_ns = np.minimum.accumulate(seen_ns[order][::-1])[::-1]
+        return epoch[order].tolist(), earliest_ns.tolist()
 
     def _first_sign_ns(self, position: int | None) -> int:
         """The time when that epoch, or a later one, was first seen; 0 for an unknown epoch, NEVER if none was."""
@@ -233,15 +242,14 @@ class _Record:
             by_number.setdefault(view.key_id, view)
         ordered = [by_number[key] for key in sorted(by_number)]
         members = [(set(_list(view.value)), view.ns) for view in ordered]
-        return [ns for (before, _), (after, ns) in pairwise(members) if before - after]
+        return sorted(ns for (before, _), (after, ns) in pairwise(members) if before - after)
 
     def _end_ns(self, session: Session) -> int:
         """The end of a session; NEVER if no record shows it."""
         closing = session.marks[-1]
         if closing.kind == "close":
             return closing.ns
-        mine = [s for s in self._sessions if s.subscriber == session.subscriber]
-        return min((s.marks[0].ns for s in mine if s.number > session.number), default=NEVER)
+        return self._next_ns.get((session.subscriber, session.number), NEVER)
 
     def _views_of(self, node: str, until_ns: int) -> list[tuple[State, set[str]]]:
         """The views that a node has installed, in order, each with its members."""
@@ -281,6 +289,15 @@ class _Record:
         if position is None:
             return "an unknown epoch"
         return f"epoch {epoch_name(self._bounds.saved_bits or None)(position)}"
+
+
+def _alive_ns(written: Written, before: Sequence[int]) -> list[int]:
+    """When the last successful operation began that had ended before each of those positions; 0 if there is none."""
+    rows = np.flatnonzero(written.outcome == OK)
+    rows = rows[ascending(written.complete_seq[rows])]
+    latest_ns = np.append(0, np.maximum.accumulate(written.invoke_ns[rows]))
+    result: list[int] = latest_ns[np.searchsorted(written.complete_seq[rows], np.array(before, np.int64))].tolist()
+    return result
 
 
 def _list(value: Json) -> list[str]:

@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import first_of_each
-from checkers.engine.protocol import Check, Context
+from checkers.engine.protocol import AtOnce, Check, Context
 from checkers.history.names import EpochName, Name, epoch_name
 from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, Writers, pairs, read_acts, versions_read
@@ -240,4 +240,4 @@ def _reason(edge: Broken, name: Name) -> str:
             return f"{before} had been answered before {after} was invoked"
 
 
-CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True),)
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True, at_once=AtOnce.BY_KEY),)

@@ -15,29 +15,33 @@ Witnesses:
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+import numpy as np
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.faults import disturbed
 from checkers.history.generations import Restart
-from checkers.history.intervals import Interval, outside, total
+from checkers.history.intervals import Interval
 from checkers.history.names import Dictionary, Name
-from checkers.history.tables import Sample, samples, seconds, states, windows
+from checkers.history.tables import Sample, samples, seconds, windows
 from checkers.history.troubles import Trouble, findings
-from checkers.state.expected import (
-    Claims,
-    Content,
+from checkers.state.claims import Claims, Fate
+from checkers.state.contents import (
+    Contents,
     Element,
-    Fate,
     Groups,
     Sight,
+    Sights,
     is_fractured,
     named,
-    restored,
-    sights,
+    read_dumps,
     wrong,
 )
+from harness.core.columns import Bools, Int64s
 from harness.core.promises import Bounds, Excuse
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
@@ -46,57 +50,63 @@ CHECKER = "durability"
 LOST, RESURRECTED, FRACTURED = "lost-acknowledged", "resurrected", "fractured-restore"
 PHANTOM, TWICE, BEYOND = "phantom-write", "duplicate-elements", "loss-beyond-bound"
 ANOMALIES = (LOST, RESURRECTED, FRACTURED, PHANTOM, TWICE, BEYOND)
+_FAR_NS: Final = 1 << 62  # The end of a fault that nobody healed: sums stay within int64.
 
 
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of the restarts, each by itself. Raises HistoryError if the files of the history are damaged."""
     names, bounds = Dictionary(history), context.bounds
     claims = Claims(history, bounds)
-    shown = states(history, names, "restored", "row")
-    groups = Groups(bounds, (*shown["restored"], *shown["row"]))
-    saved = samples(history, "saved-gci")["saved-gci"]
-    of_nodes = (window for window in windows(history, context.excuses) if Excuse.SUBSCRIBERS not in window.excuse)
-    quiet = disturbed(of_nodes, bounds.grace_ns)
+    shown = read_dumps(history, names, "restored")
+    contents = Contents(shown, Groups(bounds, (shown, read_dumps(history, names, "row"))), claims)
+    losses = _Losses(claims, _Saved(samples(history, "saved-gci")["saved-gci"]), bounds, _quiet(history, context))
     witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
     found: list[Finding] = []
     known: set[Element] = set()  # Lost or brought back by an earlier restart.
     for count, restart in enumerate(claims.restarts, 1):
-        content = Content(restored(shown["restored"], restart.number), groups, names)
-        seen = list(sights(claims.after(count), content))
-        witnesses.update(_witnesses(seen))
-        troubles = [*_replay_troubles(seen, content, claims, restart, known, context.name)]
-        known.update(element for sight in seen for element in wrong(sight))
-        known.update(content.strangers(claims))
-        for trouble, is_witness in _bound_troubles(claims, count, saved, bounds, quiet):
-            witnesses[BEYOND] += is_witness
-            troubles += [trouble] if trouble is not None else []
-        found += findings(CHECKER, ANOMALIES, troubles, scope=(CHECKER, restart.number))
-    facts: dict[str, Json] = {"restarts": len(claims.restarts), "restored rows": len(shown["restored"])}
+        rows, is_meant = contents.rows_after(restart.number), claims.after(count)
+        seen = contents.state(rows, count)
+        witnesses.update(_witnesses(seen, claims, is_meant))
+        sights, strangers = list(seen.striking(is_meant)), contents.strangers(rows)
+        troubles = [*_replay_troubles(sights, strangers, claims, restart, known, context.name)]
+        troubles += _doubled(contents, rows, restart, context.name)
+        known.update(element for sight in sights for element in wrong(sight))
+        known.update(strangers)
+        beyond, chances = losses.beyond(count)
+        witnesses[BEYOND] += chances
+        found += findings(CHECKER, ANOMALIES, [*troubles, *beyond], scope=(CHECKER, restart.number))
+    facts: dict[str, Json] = {"restarts": len(claims.restarts), "restored rows": len(shown.key)}
     return Judgement(checker=CHECKER, findings=tuple(found), witnesses=dict(witnesses), facts=facts)
 
 
-def _witnesses(seen: list[Sight]) -> Mapping[str, int]:
-    counts: Counter[str] = Counter()
-    for sight in seen:
-        if not sight.is_whole:
-            continue
-        if sight.fate is not Fate.FAILED and len(sight.claim.transaction.writes) > 1:
-            counts[FRACTURED] += 1
-        match sight.fate:
-            case Fate.KEPT:
-                counts.update((LOST, TWICE))
-            case Fate.VOID:
-                counts[RESURRECTED] += 1
-            case Fate.FAILED:
-                counts[PHANTOM] += 1
-    return counts
+def _quiet(history: Path, context: Context) -> list[Interval]:
+    """The times in which faults held up saving."""
+    of_nodes = (window for window in windows(history, context.excuses) if Excuse.SUBSCRIBERS not in window.excuse)
+    return disturbed(of_nodes, context.bounds.grace_ns)
+
+
+def _witnesses(seen: Sights, claims: Claims, is_meant: Bools) -> Mapping[str, int]:
+    of_fate = np.bincount(seen.fate[is_meant & seen.is_whole], minlength=len(Fate)).tolist()
+    may_break = is_meant & seen.is_whole & (seen.fate != Fate.FAILED) & (claims.size > 1)
+    return {
+        LOST: of_fate[Fate.KEPT],
+        TWICE: of_fate[Fate.KEPT],
+        RESURRECTED: of_fate[Fate.VOID],
+        PHANTOM: of_fate[Fate.FAILED],
+        FRACTURED: int(np.count_nonzero(may_break)),
+    }
 
 
 def _replay_troubles(
-    seen: list[Sight], content: Content, claims: Claims, restart: Restart, known: Set[Element], name: Name
+    seen: Sequence[Sight],
+    strangers: Sequence[Element],
+    claims: Claims,
+    restart: Restart,
+    known: Set[Element],
+    name: Name,
 ) -> Iterator[Trouble]:
     """Elements that the restored state wrongly has or wrongly lacks, except those in `known`."""
-    went = f"after restart {restart.number} of the whole cluster, which restored {restart.restored}"
+    went = _went(restart)
     for sight in seen:
         op = sight.claim.transaction.index
         epoch = claims.shown(sight.claim.epoch) if sight.claim.epoch is not None else "unknown"
@@ -107,8 +117,8 @@ def _replay_troubles(
             text = f"T{op} {said} in epoch {epoch}, but {named(absent, name)} gone {went}."
             yield Trouble(LOST, text, (op,), (op,))
         if sight.fate is Fate.VOID and present:
-            cause = claims.voided(sight.claim, len(claims.restarts))
-            left = f", and restart {cause.number} left it out" if cause is not None and cause is not restart else ""
+            cause = claims.restarts[int(claims.left_out[sight.row])]
+            left = f", and restart {cause.number} left it out" if cause is not restart else ""
             text = f"T{op} committed in epoch {epoch}{left}, but {named(present, name)} there {went}."
             yield Trouble(RESURRECTED, text, (op,), (op,))
         if sight.fate is Fate.FAILED and present:
@@ -119,48 +129,97 @@ def _replay_troubles(
                 f"Of T{op} (epoch {epoch}) {named(sight.present, name)} there {went}, {named(sight.absent, name)} not."
             )
             yield Trouble(FRACTURED, text, (op,), (op,))
-    for element in content.strangers(claims):
+    for element in strangers:
         if element not in known:
             text = f"Nobody ever appended it, but {named((element,), name)} there {went}."
             yield Trouble(PHANTOM, text, (name(element[0]), name(element[1])))
-    for node, element in content.twice:
-        text = f"On {node} {named((element,), name)} there twice {went}."
+
+
+def _doubled(contents: Contents, rows: Int64s, restart: Restart, name: Name) -> Iterator[Trouble]:
+    """Elements that a node restored twice."""
+    for node, element in contents.twice(rows):
+        text = f"On {node} {named((element,), name)} there twice {_went(restart)}."
         yield Trouble(TWICE, text, (node, name(element[0]), name(element[1])))
 
 
-def _bound_troubles(
-    claims: Claims, count: int, saved: list[Sample], bounds: Bounds, disturbances: list[Interval]
-) -> Iterator[tuple[Trouble | None, int]]:
-    """Losses that are too large, each with its number of witnesses.
+def _went(restart: Restart) -> str:
+    return f"after restart {restart.number} of the whole cluster, which restored {restart.restored}"
+
+
+class _Saved:
+    """The reports of what was saved, in order."""
+
+    def __init__(self, reports: Sequence[Sample]) -> None:
+        self._reports = reports
+        self._seq = np.array([report.seq for report in reports], np.int64)
+        value = np.array([report.value for report in reports], np.int64)
+        highest = np.maximum.accumulate(value)
+        is_higher = np.append(True, highest[1:] > highest[:-1])[: len(value)]
+        self._best = np.maximum.accumulate(np.where(is_higher, np.arange(len(value)), 0))
+        self._latest_ns = np.maximum.accumulate(np.array([report.ns for report in reports], np.int64))
+
+    def before(self, seq: int) -> tuple[Sample, int] | None:
+        """The first report of the highest value before that position, and the time of the last one; None if none."""
+        place = int(np.searchsorted(self._seq, seq)) - 1
+        return None if place < 0 else (self._reports[int(self._best[place])], int(self._latest_ns[place]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Losses:
+    """The losses that restarts may make.
 
     Nobody knows when the cluster died. It was alive when the last successful operation began, and when it last reported
     something as saved. The bound is counted back from the later of the two, without the time in which faults held up
     saving.
     """
-    restart = claims.restarts[count - 1]
-    earlier = [sample for sample in saved if sample.seq < restart.seq]
-    if earlier:
-        best = max(earlier, key=lambda sample: sample.value)
-        yield _saved_trouble(restart, best), 1
-    if bounds.loss_ns is None:
-        return
-    done = [claim for claim in claims.all if claim.is_acknowledged and claim.transaction.complete_seq < restart.seq]
-    alive_ns = max([claim.transaction.invoke_ns for claim in done] + [sample.ns for sample in earlier], default=0)
-    for claim in done:
-        if claim.home is None or claim.home >= count or claims.voided(claim, count - 1) is not None:
-            continue
-        age_ns = total(outside(claim.transaction.complete_ns, alive_ns, disturbances))
-        is_void = claims.voided(claim, count) is not None
-        if is_void and age_ns > bounds.loss_ns:
-            op = claim.transaction.index
-            sentence = (
-                f"T{op} was acknowledged at {seconds(claim.transaction.complete_ns)}, {seconds(age_ns)} before the "
-                f"cluster failed, faults not counted, yet restart {restart.number} left it out: at most "
-                f"{seconds(bounds.loss_ns)} may be lost."
-            )
-            yield Trouble(BEYOND, sentence, (op,), (op,)), 1
-        elif is_void or bounds.loss_ns < age_ns <= 2 * bounds.loss_ns:
-            yield None, 1
+
+    claims: Claims
+    saved: _Saved
+    bounds: Bounds
+    quiet: Sequence[Interval]
+
+    def beyond(self, count: int) -> tuple[list[Trouble], int]:
+        """The losses of restart number `count` that are too large, and the number of witnesses."""
+        restart, best = self.claims.restarts[count - 1], self.saved.before(self.claims.restarts[count - 1].seq)
+        trouble = None if best is None else _saved_trouble(restart, best[0])
+        troubles, witnesses = [] if trouble is None else [trouble], 0 if best is None else 1
+        loss_ns = self.bounds.loss_ns
+        if loss_ns is None:
+            return troubles, witnesses
+        rows, age_ns = self._ages(count, 0 if best is None else best[1])
+        is_void = self.claims.left_out[rows] < count
+        is_beyond = is_void & (age_ns > loss_ns)
+        witnesses += int(np.count_nonzero(is_void | ((loss_ns < age_ns) & (age_ns <= 2 * loss_ns))))
+        places = np.flatnonzero(is_beyond).tolist()
+        return [*troubles, *(self._trouble(int(rows[at]), int(age_ns[at]), restart) for at in places)], witnesses
+
+    def _ages(self, count: int, alive_ns: int) -> tuple[Int64s, Int64s]:
+        """The acknowledged transactions that restart might have lost, and their undisturbed time before the failure."""
+        claims, written = self.claims, self.claims.written
+        is_done = claims.is_ok & (written.complete_seq < claims.restarts[count - 1].seq)
+        alive_ns = max(alive_ns, int(written.invoke_ns[is_done].max(initial=0)))
+        is_there = (claims.home >= 0) & (claims.home < count) & (claims.left_out >= count - 1)
+        rows = np.flatnonzero(is_done & is_there)
+        begin_ns = np.minimum(written.complete_ns[rows], alive_ns)
+        quiet_ns = self._disturbed_ns(np.array([alive_ns])) - self._disturbed_ns(begin_ns)
+        return rows, alive_ns - begin_ns - quiet_ns
+
+    def _disturbed_ns(self, until_ns: Int64s) -> Int64s:
+        """The disturbed time before each of those moments."""
+        begin = np.array([begin_ns for begin_ns, _ in self.quiet], np.int64)
+        end = np.array([min(end_ns, _FAR_NS) for _, end_ns in self.quiet], np.int64)
+        place = np.searchsorted(begin, until_ns)
+        whole = np.concatenate(([0], np.cumsum(end - begin)))[place]
+        return whole - np.maximum(0, np.append(0, end)[place] - until_ns)
+
+    def _trouble(self, row: int, age_ns: int, restart: Restart) -> Trouble:
+        op, complete_ns = int(self.claims.written.index[row]), int(self.claims.written.complete_ns[row])
+        sentence = (
+            f"T{op} was acknowledged at {seconds(complete_ns)}, {seconds(age_ns)} before the cluster failed, faults "
+            f"not counted, yet restart {restart.number} left it out: at most {seconds(self.bounds.loss_ns or 0)} may "
+            "be lost."
+        )
+        return Trouble(BEYOND, sentence, (op,), (op,))
 
 
 def _saved_trouble(restart: Restart, best: Sample) -> Trouble | None:

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import codes, expand
-from checkers.engine.protocol import Check, Context
+from checkers.engine.protocol import AtOnce, Check, Context
 from checkers.history.names import Name
 from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, read_acts, versions_read
@@ -217,4 +217,4 @@ def _trouble(stale: Stale, count: int, name: Name) -> Trouble:
     return Trouble(STALE, f"{read}, {why}", facts, (stale.op, stale.by), count=count)
 
 
-CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True),)
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True, at_once=AtOnce.BY_KEY),)

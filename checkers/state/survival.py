@@ -12,30 +12,30 @@ A witness is a transaction whose keys were shown, and which was invoked before t
 effect and struck data nodes, though not all of them by a crash. Without such a fault nothing was survived.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Final
+
+import numpy as np
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Name
 from checkers.history.tables import State, Window, phases, rows, states, windows
 from checkers.history.troubles import Trouble, judgement
-from checkers.state.expected import (
-    Claims,
-    Content,
+from checkers.state.claims import Claims, Fate
+from checkers.state.contents import (
+    Contents,
+    Dumps,
     Element,
-    Fate,
     Groups,
-    Sight,
+    Sights,
+    dumps_of,
     is_fractured,
     named,
-    restored,
-    sights,
+    read_dumps,
     wrong,
 )
-from harness.core.columns import OK, READ
+from harness.core.columns import NEVER, OK, READ, Bools
 from harness.core.promises import Bounds, Excuse
 from harness.core.verdict import Judgement
 
@@ -50,24 +50,30 @@ def check(history: Path, context: Context) -> Judgement:
     """The judgement of the last state. Raises HistoryError if the files of the history are damaged."""
     names, bounds = Dictionary(history), context.bounds
     claims = Claims(history, bounds)
-    found = states(history, names, "restored", "row", "view", "restart")
-    groups = Groups(bounds, (*found["restored"], *found["row"]))
-    members = last_members(found["view"])
-    dumps = [row for row in found["row"] if members is None or row.node in members]
-    reads = [] if dumps else _final_reads(history, names)
-    content = Content(dumps or reads, groups, names, is_partial=not dumps)
-    seen = list(sights(claims.at_end(), content))
-    if not dumps:
-        seen = [*_ended_before(reads, seen)]
-    explained = _explained(claims, found["restored"], groups, names)
-    troubles = _troubles(seen, content, claims, explained, has_dumps=bool(dumps), name=context.name)
+    found = states(history, names, "view", "restart")
+    restored, every = (read_dumps(history, names, kind) for kind in ("restored", "row"))
+    groups = Groups(bounds, (restored, every))
+    dumps = read_dumps(history, names, "row", last_members(found["view"]))
+    has_dumps = len(dumps.key) > 0
+    reads, begun = (dumps, {}) if has_dumps else _final_reads(history)
+    contents = Contents(reads, groups, claims, is_partial=not has_dumps)
+    rows, count = np.arange(len(reads.key)), len(claims.restarts)
+    seen = contents.state(rows, count)
+    if not has_dumps:
+        seen = seen.without(count, _had_not_ended(claims, begun))
+    explained = _explained(Contents(restored, groups, claims))
+    troubles = _troubles(seen, contents, claims, explained, has_dumps=has_dumps, name=context.name)
     until_ns = survived_ns(windows(history, context.excuses), bounds, [restart.ns for restart in found["restart"]])
     return judgement(
         CHECKER,
         ANOMALIES,
         troubles,
-        _witnesses(seen, until_ns, has_dumps=bool(dumps)),
-        facts={"transactions": len(seen), "keys": len(content.elements), "nodes": len({dump.node for dump in dumps})},
+        _witnesses(seen, claims, until_ns, has_dumps=has_dumps),
+        facts={
+            "transactions": len(claims.size),
+            "keys": len(np.unique(reads.key)),
+            "nodes": len(dumps.nodes_shown()),
+        },
     )
 
 
@@ -105,60 +111,48 @@ def _is_survivable(window: Window, nodes: set[str]) -> bool:
     return Excuse.MEMORY not in window.excuse or not is_everyone
 
 
-def _final_reads(history: Path, names: Dictionary) -> list[State]:
-    """Reads of the final phase, each as if a node had dumped its result."""
+def _final_reads(history: Path) -> tuple[Dumps, dict[int, int]]:
+    """Reads of the final phase, each as if a node had dumped its result; and where the last of each key began."""
     final = phases(history).get("final")
-    if final is None:
-        return []
-    columns = ["index", "invoke_seq", "invoke_ns"]
-    late = {
-        row["index"]: row for row in rows(history, "ops", columns, outcome=[OK]) if row["invoke_seq"] > final["seq"]
-    }
-    if not late:
-        return []
-    return [
-        State(
-            seq=late[row["op"]]["invoke_seq"],
-            ns=late[row["op"]]["invoke_ns"],
-            node=_READER,
-            key_id=row["key"],
-            key=names.value(row["key"]),
-            value=[names.value(element) for element in row["read"]],
-            position=None,
-            txn=None,
-        )
-        for row in rows(history, "mops", ["op", "key", "read"], f=[READ], op=list(late))
-        if row["read"] is not None
-    ]
+    columns = ["index", "invoke_seq"]
+    ops = rows(history, "ops", columns, outcome=[OK]) if final is not None else []
+    late = {row["index"]: row["invoke_seq"] for row in ops if final is not None and row["invoke_seq"] > final["seq"]}
+    mops = rows(history, "mops", ["op", "key", "read"], f=[READ], op=list(late)) if late else []
+    reads = [(row["key"], row["read"], late[row["op"]]) for row in mops if row["read"] is not None]
+    begun = {key: seq for key, _, seq in sorted(reads, key=lambda read: read[2])}
+    nodes, numbers = [_READER] * len(reads), [NEVER] * len(reads)
+    return dumps_of(nodes, numbers, [key for key, _, _ in reads], [read for _, read, _ in reads]), begun
 
 
-def _ended_before(reads: Sequence[State], seen: Iterable[Sight]) -> Iterator[Sight]:
-    """The same sights; absent are only elements that had ended before the last read of their key began."""
-    begun = {read.key_id: read.seq for read in sorted(reads, key=lambda read: read.seq)}
-    for sight in seen:
-        yield replace(sight, absent=tuple(each for each in sight.absent if sight.claim.end_seq < begun[each[0]]))
+def _had_not_ended(claims: Claims, begun: Mapping[int, int]) -> Bools:
+    """True for elements whose transaction had not ended before the last read of their key began."""
+    written = claims.written
+    read_at = np.array([begun.get(key, -1) for key in written.key.tolist()], np.int64)
+    result: Bools = claims.end_seq[written.owner] >= read_at
+    return result
 
 
-def _explained(claims: Claims, dumps: Sequence[State], groups: Groups, names: Dictionary) -> set[Element]:
+def _explained(contents: Contents) -> set[Element]:
     """The elements that an earlier restart had already lost or brought back."""
     explained: set[Element] = set()
-    for count, restart in enumerate(claims.restarts, 1):
-        content = Content(restored(dumps, restart.number), groups, names)
-        explained.update(element for sight in sights(claims.after(count), content) for element in wrong(sight))
-        explained.update(content.strangers(claims))
+    for count, restart in enumerate(contents.claims.restarts, 1):
+        after = contents.rows_after(restart.number)
+        sights = contents.state(after, count).striking(contents.claims.after(count))
+        explained.update(element for sight in sights for element in wrong(sight))
+        explained.update(contents.strangers(after))
     return explained
 
 
 def _troubles(
-    seen: list[Sight],
-    content: Content,
+    seen: Sights,
+    contents: Contents,
     claims: Claims,
     explained: Set[Element],
     *,
     has_dumps: bool,
     name: Name,
 ) -> Iterator[Trouble]:
-    for sight in seen:
+    for sight in seen.striking(np.ones(len(claims.size), np.bool_)):
         op, fate = sight.claim.transaction.index, sight.fate
         absent = tuple(each for each in sight.absent if each not in explained)
         present = tuple(each for each in sight.present if each not in explained)
@@ -180,31 +174,32 @@ def _troubles(
         if is_fractured(sight) and absent and fate in (Fate.KEPT, Fate.UNCLEAR) and has_dumps:
             text = f"Of T{op} {named(sight.present, name)} there at the end, and {named(absent, name)} not."
             yield Trouble(FRACTURED, text, (op,), (op,))
-    for element in content.strangers(claims):
+    every = np.arange(len(contents.dumps.key))
+    for element in contents.strangers(every):
         if element not in explained:
             text = f"Nobody ever appended it, but at the end {named((element,), name)} there."
             yield Trouble(PHANTOM, text, (name(element[0]), name(element[1])))
-    for node, element in content.twice:
+    for node, element in contents.twice(every):
         text = f"At the end {named((element,), name)} there twice ({node})."
         yield Trouble(TWICE, text, (name(element[0]), name(element[1])))
 
 
-def _witnesses(seen: list[Sight], until_ns: int | None, *, has_dumps: bool) -> dict[str, int]:
-    counts: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
-    for sight in seen:
-        transaction = sight.claim.transaction
-        if until_ns is None or transaction.invoke_ns > until_ns or not sight.is_whole:
-            continue
-        if sight.fate in (Fate.KEPT, Fate.UNCLEAR) and len(transaction.writes) > 1 and has_dumps:
-            counts[FRACTURED] += 1
-        match sight.fate:
-            case Fate.KEPT:
-                counts.update((LOST, TWICE) if sight.claim.is_acknowledged else (DOUBLE, TWICE))
-            case Fate.FAILED:
-                counts[PHANTOM] += 1
-            case Fate.VOID:
-                counts[RESURRECTED] += 1
-    return dict(counts)
+def _witnesses(seen: Sights, claims: Claims, until_ns: int | None, *, has_dumps: bool) -> dict[str, int]:
+    if until_ns is None:
+        return dict.fromkeys(ANOMALIES, 0)
+    is_meant = seen.is_whole & (claims.written.invoke_ns <= until_ns)
+    kept, failed, void, unclear = (
+        is_meant & (seen.fate == fate) for fate in (Fate.KEPT, Fate.FAILED, Fate.VOID, Fate.UNCLEAR)
+    )
+    of = {
+        LOST: kept & claims.is_ok,
+        DOUBLE: kept & ~claims.is_ok,
+        TWICE: kept,
+        PHANTOM: failed,
+        RESURRECTED: void,
+        FRACTURED: (kept | unclear) & (claims.size > 1) & has_dumps,
+    }
+    return {name: int(np.count_nonzero(of[name])) for name in ANOMALIES}
 
 
 CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

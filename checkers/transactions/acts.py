@@ -7,6 +7,7 @@ import numpy as np
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
+from checkers.columns.index import codes as joint_codes
 from checkers.columns.runs import codes
 from checkers.history.generation_files import is_locked
 from checkers.history.transactions import chunks, read_chunk
@@ -83,7 +84,7 @@ def _locked(history: Path) -> tuple[Int64s, Int64s]:
     mops = read_columns(history / "mops.parquet", ["op", "f", "lock", "key"])
     is_read = integers(mops["f"], READ) == READ
     op, key, held = integers(mops["op"], 0)[is_read], integers(mops["key"], 0)[is_read], is_locked(mops)[is_read]
-    pair = pairs(op, key, op_of=op, key_of=key)
+    pair = joint_codes(op, key)
     without = np.zeros(int(pair.max(initial=-1)) + 1, np.bool_)
     without[pair[~held]] = True
     kept: Bools = ~without[pair]

@@ -31,17 +31,17 @@ import numpy as np
 from checkers.axioms.ladder import ANOMALIES, NO_ANSWERS, Answers, answers, whole
 from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset, Engine, Noted
-from checkers.engine.protocol import Check, Context, When
+from checkers.engine.protocol import AtOnce, Check, Context, When
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, Inference
 from checkers.graph.search import COMPONENTS, Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
 from checkers.history.names import Dictionary, Name, number
 from checkers.history.registers import ORDER, Order
-from checkers.history.transactions import Chunk, Source, chunks
+from checkers.history.transactions import Source, chunks, op_count
 from checkers.transactions.partition import Share, infer, shares
 from checkers.transactions.sentences import CHECKER, explainer
-from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
+from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL
 from harness.core.columns import NOTHING
@@ -88,6 +88,7 @@ class Options:
     slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None
     residual_edges: int = RESIDUAL_EDGES
+    is_of_stretches: bool = False  # The edges are of several generations: cycles leave the check undecided.
 
     def forbidden(self) -> frozenset[str]:
         """All anomalies that count. Raises ScenarioError if there is no such model."""
@@ -130,6 +131,7 @@ def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
         name=context.name,
         order=context.order,
         nothing=Dictionary(context.home(history)).identity(None),
+        is_of_stretches=context.stretches is not None,
     )
     return check_sources(chunks(history), context.engine, options)
 
@@ -142,7 +144,7 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     options = options or Options()
     forbidden = options.forbidden()
     parts = engine.over(sources)
-    partitions = options.partitions or _partitions(_op_count(sources), engine.parallelism)
+    partitions = options.partitions or _partitions(op_count(sources), engine.parallelism)
     route = partial(shares, partitions=partitions, nothing=options.nothing)
     noted = parts.shuffle(route, partial(_inferred, order=options.order), partitions=partitions).keep()
     inferred, summaries = noted.items(), noted.notes()
@@ -150,10 +152,11 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
     early = _weak_answers(parts, options)
-    is_searched = early is None or _op_count(sources) <= _ASIDE
+    is_searched = early is None or op_count(sources) <= _ASIDE
     cycles = _cycles(parts, inferred, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
-    answers = early or (NO_ANSWERS if found & forbidden else _answers(parts, report, cycles, options))
+    is_settled = found & forbidden or (options.is_of_stretches and cycles.search.undecided)
+    answers = early or (NO_ANSWERS if is_settled else _answers(parts, report, cycles, options))
     findings = _findings(parts, report, cycles.search, answers, options)
     reported = _reported([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
     return Judgement(
@@ -183,10 +186,6 @@ def _partitions(op_count: int, parallelism: int) -> int:
     return max(op_count // _OPS_PER_PARTITION, min(parallelism, op_count // _OPS_WORTH_A_TASK), 1)
 
 
-def _op_count(sources: Sequence[Source]) -> int:
-    return sum(source.op_count if isinstance(source, Chunk) else len(source.index) for source in sources)
-
-
 def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certificate.Ends, options: Options) -> Cycles:
     windows = windows_of(inferred, known, slice_ids=options.slice_ids)
     if not len(windows.start):
@@ -195,7 +194,8 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certif
     edges = edges_inside(inferred, windows, known)
     op, process = processes_of(chunks, distinct(np.concatenate((edges.source, edges.target)).astype(np.int64)))
     graph = residual(edges, op=op, process=process)
-    return Cycles(search(graph), len(windows.start), count, total if total > count else None)
+    found = possible(graph, options.forbidden(), _COVERS) if options.is_of_stretches else search(graph)
+    return Cycles(found, len(windows.start), count, total if total > count else None)
 
 
 def _affordable(
@@ -390,6 +390,7 @@ _OF_BOTH: Final = Check(
     judge=check,
     when=When.ALWAYS,
     by_generation=True,
+    at_once=AtOnce.BY_KEY,
     has_kernels=True,
 )
 CHECKS: Final = (

@@ -1,5 +1,6 @@
 """The part of a graph that no certificate covers (checkers/graph/certificate.py), brought together from all tasks."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -7,7 +8,9 @@ import numpy as np
 from checkers.engine.datasets import Dataset
 from checkers.graph import certificate
 from checkers.graph.certificate import Ends, Windows
+from checkers.graph.classes import kinds_of
 from checkers.graph.edges import Edges, Inference, all_edges
+from checkers.graph.search import Residual, Search, has_cycle
 from checkers.history.transactions import Source, load
 from harness.core.columns import OK, Int64s
 
@@ -27,6 +30,16 @@ def edge_count(inferred: Dataset[Inference], windows: Windows, known: Ends) -> i
 def edges_inside(inferred: Dataset[Inference], windows: Windows, known: Ends) -> Edges:
     """The edges in those windows."""
     return all_edges(inferred.map(partial(certificate.inside, windows=windows, known=known)).collect())
+
+
+def possible(graph: Residual, forbidden: frozenset[str], covers: Mapping[str, str]) -> Search:
+    """No class as found; all forbidden ones as undecided, if the graph has a cycle that may be one of them.
+
+    `covers` names for some anomalies that no check looks for a class that they are cases of.
+    """
+    kinds, is_timed = kinds_of(forbidden | {cover for name, cover in covers.items() if name in forbidden})
+    is_possible = has_cycle(graph, kinds=kinds, is_timed=is_timed)
+    return Search((), 0, tuple(sorted(forbidden)) if is_possible else ())
 
 
 def processes_of(chunks: Dataset[Source], op: Int64s) -> tuple[Int64s, Int64s]:

@@ -14,7 +14,7 @@ Not checked: predicates, and the timed order of registers' versions. If the cut 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,14 +23,16 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import distinct
+from checkers.columns.table import concat
 from checkers.engine.datasets import Dataset, Engine, Noted
-from checkers.engine.protocol import Check, Context, When
+from checkers.engine.protocol import AtOnce, Check, Context, When
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, Inference
 from checkers.graph.sightings import union
 from checkers.history.names import Dictionary, Name, number
 from checkers.history.registers import ORDER, Order
 from checkers.history.streams import merged, stream_logs
+from checkers.history.stretches import Stretches
 from checkers.history.transactions import Chunk, Source, chunks
 from checkers.transactions.check import RESIDUAL_EDGES
 from checkers.transactions.check import Summary as PartitionSummary
@@ -38,11 +40,12 @@ from checkers.transactions.partition import shares
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.transactions.sentences import explainer
 from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
-from checkers.watermarks.components import Found, search
+from checkers.watermarks.components import Found, may_be_cyclic, search
 from checkers.watermarks.cycles.forbidden import forbidden
 from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
 from checkers.watermarks.cycles.steps import ORDER as ORDERED
-from checkers.watermarks.numbering import Watermarks, joined, nodes_at, nodes_of, numbering
+from checkers.watermarks.generations import Chances, chances, chances_of_one, kinds_in
+from checkers.watermarks.numbering import joined, nodes_at, nodes_of, numbering
 from checkers.watermarks.order_elsewhere import agreed, shows_order
 from checkers.watermarks.reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
 from checkers.watermarks.sentences import CHECKER, CycleExplainer
@@ -82,6 +85,7 @@ class Options:
     slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None  # None: as many as there is work for.
     residual_edges: int = RESIDUAL_EDGES
+    stretches: Stretches | None = None  # The history has several generations at once: cycles leave the check undecided.
 
 
 def check(history: Path, context: Context) -> Judgement:
@@ -111,7 +115,9 @@ def _of_classes(history: Path, context: Context, classes: frozenset[str]) -> Jud
         raise AssertionError("without a contract there is no stream to judge")
     whole = context.home(history)
     nothing = Dictionary(whole).identity(None)
-    options = Options(forbidden=classes, name=context.name, order=context.order, nothing=nothing)
+    options = Options(
+        forbidden=classes, name=context.name, order=context.order, nothing=nothing, stretches=context.stretches
+    )
     return check_source(history, whole, context.contract, context.engine, options)
 
 
@@ -130,22 +136,27 @@ def check_source(source: Path, history: Path, contract: StreamContract, engine: 
     if len(parts) > 1:
         known = Known(merged(engine.over(parts).map(partial(placement_of, threads=threads)).collect()))
     sources = chunks(source)
-    held, summaries = _derived(parts, contract, known, engine, threads)
-    if len(parts) > 1 and shows_order(contract) and any(one.loose_count for one in summaries):
-        look = partial(received_of, contract=contract, known=known)
+    is_of_stretches = options.stretches is not None
+    derive = partial(derived, contract=contract, threads=threads, is_of_stretches=is_of_stretches)
+    look = partial(received_of, contract=contract, known=known)
+    may_agree = len(parts) > 1 and shows_order(contract)
+    if may_agree and is_of_stretches:  # Some stretches lack the reads that show an order: it is sought beforehand.
+        known = Known(known.placement, agreed(engine.over(parts).map(look).collect()))
+    held, summaries = _derived(parts, partial(derive, known=known), engine)
+    if may_agree and not is_of_stretches and any(one.loose_count for one in summaries):
         known = Known(known.placement, agreed(engine.over(parts).map(look).collect()))
         if len(known.agreement.key):
-            held, summaries = _derived(parts, contract, known, engine, threads)
+            held, summaries = _derived(parts, partial(derive, known=known), engine)
     if not any(len(one.marks.seq) for one in summaries):
         return _nothing({}, {"cut": contract.cut, "watermarks": 0})
     return _Check(parts, sources, held, known, summaries, contract, engine, options).judgement()
 
 
 def _derived(
-    parts: Sequence[StreamPart], contract: StreamContract, known: Known, engine: Engine, threads: int
+    parts: Sequence[StreamPart], derive: Callable[[StreamPart], Noted[Derived, Summary]], engine: Engine
 ) -> tuple[Dataset[Derived], list[Summary]]:
-    """The contribution of each log, in `threads` threads, and its summary for the driver, by number."""
-    held = engine.over(parts).map(partial(derived, contract=contract, known=known, threads=threads)).keep()
+    """The contribution of each log, and its summary for the driver, by number."""
+    held = engine.over(parts).map(derive).keep()
     summaries = held.notes()
     return held.items(), sorted(summaries, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
 
@@ -192,6 +203,9 @@ class _Check:
             edges = self._residual(self._whole_streams().beside(clients.items()), windows, ends)
             if isinstance(edges, int):
                 unknown = dict.fromkeys(NAMES, f"residual-too-large: {edges} edges, of which none was searched")
+            elif self.options.stretches is not None:
+                is_open = may_be_cyclic(edges, self.places, self.options.forbidden)
+                unknown = dict.fromkeys(NAMES, "cycles-of-generations: some may be made of several") if is_open else {}
             else:
                 found = self._found(edges)
         if found.too_large:
@@ -202,7 +216,7 @@ class _Check:
         return Judgement(
             checker=CHECKER,
             findings=tuple(one for one in findings if one.anomaly in self.options.forbidden),
-            witnesses=witnesses(self.marks, self.node, union(one.report for one in summaries).tally),
+            witnesses=witnesses(self._chances(union(one.report for one in summaries).tally)),
             unknown={name: reason for name, reason in unknown.items() if name not in names},
             facts=self._facts(found, findings, len(windows.start)),
         )
@@ -240,6 +254,22 @@ class _Check:
             "windows": windows,
             "components": found.component_count,
         }
+
+    def _chances(self, tally: Counter[str]) -> Chances:
+        """The chances to see each kind of class; over all generations, if the history is one of stretches."""
+        marks, node, stretches = self.marks, self.node, self.options.stretches
+        chains = np.unique(np.stack((node, marks.chain)), axis=1)[0]
+        is_shared = (np.bincount(chains, minlength=int(node.max(initial=-1)) + 1) > 1)[node]
+        if stretches is None:
+            return chances_of_one(marks, is_shared, tally)
+        with_marks = [one for one in self.summaries if len(one.marks.log)]
+        begins = [int(self.places.begin[one.marks.log[0]]) for one in with_marks]
+        entered, passing = (
+            concat([replace(each, mark=each.mark + begin) for begin, each in zip(begins, every, strict=True)])
+            for every in zip(*((one.entered, one.passing) for one in with_marks), strict=True)
+        )
+        has_kind = kinds_in(self.sources, stretches, order=self.options.order)
+        return chances(marks, is_shared, stretches, entered=entered, passing=passing, has_kind=has_kind)
 
     def _first_after(self) -> Int64s | None:
         """For each watermark the index of the first operation invoked after its receipt; None if irrelevant."""
@@ -302,24 +332,18 @@ class _Check:
         return self.engine.over([*self.sources])
 
 
-def witnesses(marks: Watermarks, node: Int64s, tally: Counter[str]) -> dict[str, int]:
+def witnesses(seen: Chances) -> dict[str, int]:
     """The number of watermarks that could have shown each class."""
-    new = marks.is_witness
-    chains = np.unique(np.stack((node, marks.chain)), axis=1)[0]
-    is_shared = np.bincount(chains, minlength=int(node.max(initial=-1)) + 1) > 1
-    shared = int(np.count_nonzero(new & is_shared[node]))
-    every = int(np.count_nonzero(new))
     needed = {
-        ORDERED: shared,
-        INTERMEDIATE: int(np.count_nonzero(marks.is_passing_witness)),
-        TORN: int(np.count_nonzero(marks.is_torn_witness)),
-        SPLIT: shared,
-        FORK: every if len(np.unique(marks.chain[new])) > 1 else 0,
-        G0: every if tally["ww"] else 0,
-        G1C: every if tally["wr"] else 0,
+        ORDERED: seen.shared,
+        INTERMEDIATE: seen.passing,
+        TORN: seen.torn,
+        SPLIT: seen.shared,
+        FORK: seen.of_many,
+        G0: seen.by_kind["ww"],
+        G1C: seen.by_kind["wr"],
     }
-    rest = every if tally["rw"] else 0
-    return {name: needed.get(name.partition("-watermark")[0], rest) for name in NAMES}
+    return {name: needed.get(name.partition("-watermark")[0], seen.by_kind["rw"]) for name in NAMES}
 
 
 _OF_BOTH: Final = Check(
@@ -329,6 +353,7 @@ _OF_BOTH: Final = Check(
     when=When.ALWAYS,
     needs_contract=True,
     by_generation=True,
+    at_once=AtOnce.BY_ITSELF,
     has_kernels=True,
 )
 CHECKS: Final = (

@@ -11,7 +11,7 @@ from checkers.graph.edges import CHAIN, IN, OUT, RW, WR, WW, Edges
 from checkers.graph.paths import UNORDERED, components, strong_labels, time_steps
 from checkers.graph.search import Residual, merged, processes_of
 from checkers.watermarks.cycles.classes import classes, has_client_cycle
-from checkers.watermarks.cycles.steps import READS, Component, Loop, Step
+from checkers.watermarks.cycles.steps import READS, Component, Loop, Step, kinds_of
 from checkers.watermarks.numbering import Watermarks, chain_pairs
 from checkers.watermarks.task import Detail, Placed
 from harness.core.columns import Bools, Int64s
@@ -90,6 +90,15 @@ def search(
         ShownCycle(one.loop, one.nodes, one.is_mark, len(found[one.loop.anomaly]), one.is_secondary) for one in best
     )
     return Found(tuple(counted), len(groups), too_large)
+
+
+def may_be_cyclic(edges: Edges, places: Placed, forbidden: frozenset[str]) -> bool:
+    """True if a cycle through watermarks may be of a forbidden class, by the kinds of its edges alone. O(n)."""
+    graph = _graph(edges, places)
+    whole, kinds = graph.whole, kinds_of(forbidden)
+    is_kept = (whole.kinds & kinds != 0) | graph.is_mark[whole.source] | graph.is_mark[whole.target]
+    kept = replace(whole, source=whole.source[is_kept], target=whole.target[is_kept], kinds=whole.kinds[is_kept])
+    return bool(_components(replace(graph, whole=kept)))
 
 
 def _rank(cycle: ShownCycle) -> tuple[bool, int, int, tuple[int, ...]]:

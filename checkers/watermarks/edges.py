@@ -64,7 +64,7 @@ class WatermarkEdges:
     out: Links
     new: Links  # what each watermark newly contains, by version; one per operation and key
     witnesses: Int64s
-    passing: Int64s
+    passing: Links
 
 
 def watermark_edges(
@@ -277,14 +277,15 @@ def _missed(marks: Marks, firsts: _Firsts, runs: _Runs) -> Links:
     return _links(marks.number(came.chain, place), came.write, came.row)
 
 
-def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Int64s]:
-    """The newly contained versions, one for each operation and key; and the watermarks that have several of them."""
+def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Links]:
+    """The newly contained versions, one for each operation and key; and further ones where a watermark has several."""
     part = codes(entered.op, writes.key[entered.version])
     several = np.flatnonzero(np.bincount(part, minlength=1)[part] > 1)  # Usually an operation writes a key once.
     is_kept = np.ones(len(part), np.bool_)
     is_kept[several] = False
     is_kept[several[first_rows(entered.mark[several], part[several])]] = True
-    return take(entered, is_kept), _with_two(entered.mark[several], part[several], entered.version[several])
+    again = _with_two(entered.mark[several], part[several], entered.version[several])
+    return take(entered, is_kept), take(entered, several[again])
 
 
 def _links(mark: Int64s, version: Int64s, row: Int64s) -> Links:
@@ -302,8 +303,8 @@ def _by_op(links: Links, writes: SourceWrites) -> Links:
 
 
 def _with_two(mark: Int64s, unit: Int64s, part: Int64s) -> Int64s:
-    """The watermarks with two different parts of one unit."""
+    """The rows of the second and any other part of a unit at a watermark."""
     pairs = first_rows(mark, unit, part)
     order = pairs[ascending(mark[pairs], unit[pairs])]
     is_again = ~(first_of_each(mark[order]) | first_of_each(unit[order]))
-    return distinct(mark[order[is_again]])
+    return order[is_again]

@@ -63,7 +63,7 @@ class Contents:
         least = np.full(count, NOBODY, np.int64)
         np.maximum.at(least, edges.into.mark, edges.into.op)
         numbers = np.arange(count)
-        is_witness, is_passing = (np.isin(numbers, marks) for marks in (edges.witnesses, edges.passing))
+        is_witness, is_passing = (np.isin(numbers, marks) for marks in (edges.witnesses, edges.passing.mark))
         return cls(least=least, is_witness=is_witness, is_passing_witness=is_passing)
 
     def beside(self, other: "Contents") -> "Contents":

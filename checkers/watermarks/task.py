@@ -17,7 +17,7 @@ from checkers.columns.blocks import Block, by_part
 from checkers.columns.files import opened
 from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
-from checkers.columns.table import concat, take
+from checkers.columns.table import concat, empty, take
 from checkers.engine.datasets import Noted
 from checkers.engine.wire import Ints, carry, steps, sums
 from checkers.graph.edges import NO_IMPLICIT, OPEN_END, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
@@ -30,6 +30,7 @@ from checkers.transactions.check import summary as partition_summary
 from checkers.transactions.partition import Share, infer
 from checkers.watermarks.blocks import blocks, by_marks, edges_of, inner_edges, once, packed, repeated
 from checkers.watermarks.edges import Links, once_each
+from checkers.watermarks.generations import Entered
 from checkers.watermarks.nodes import marks_of, units_of
 from checkers.watermarks.numbering import Contents, Numbering, Watermarks, watermarks
 from checkers.watermarks.order_elsewhere import NOTHING_RECEIVED, Received, places, received
@@ -70,6 +71,8 @@ class Summary:
     counts: dict[str, int]
     orders: dict[str, int]
     loose_count: int  # Writes, not failed ones, of keys whose versions nothing orders.
+    entered: Entered  # Both are empty unless the history is one of stretches.
+    passing: Entered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +148,8 @@ class _Condensed:
     contents: Contents
     orders: Counter[str]
     loose_count: int
+    entered: Entered
+    passing: Entered
 
 
 def placement_of(part: StreamPart, threads: int = 1) -> Placement:
@@ -157,7 +162,9 @@ def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Rec
     return received(part.number, *_read(part, known), contract)
 
 
-def derived(part: StreamPart, contract: StreamContract, known: Known, threads: int) -> Noted[Derived, Summary]:
+def derived(
+    part: StreamPart, contract: StreamContract, known: Known, threads: int, *, is_of_stretches: bool
+) -> Noted[Derived, Summary]:
     """The contribution of a log and its summary, in `threads` threads."""
     deliveries, writes = _read(part, known, threads)
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
@@ -177,6 +184,8 @@ def derived(part: StreamPart, contract: StreamContract, known: Known, threads: i
             counts={"rows": rows, "in-edges": len(into.op), "out-edges": len(out.op)},
             orders={name: orders[name] for name in parts[0].orders},
             loose_count=sum(each.loose_count for each in parts),
+            entered=concat([each.entered for each in parts]) if is_of_stretches else empty(Entered),
+            passing=concat([each.passing for each in parts]) if is_of_stretches else empty(Entered),
         ),
     )
 
@@ -290,7 +299,13 @@ def _condensed(
         contents=Contents.of(edges),
         orders=Counter(edges.order.counts),
         loose_count=loose_count,
+        entered=_entered(edges.new, writes, block),
+        passing=_entered(edges.passing, writes, block),
     )
+
+
+def _entered(links: Links, writes: SourceWrites, block: Block) -> Entered:
+    return Entered(mark=links.mark, op=links.op, stretch=writes.key[block.writes[links.version]])
 
 
 def _pairs_once(pairs: Int64s) -> Pairs:

@@ -4,9 +4,7 @@ Only checks that a promise needs are run, since each costs time. The transaction
 check is always made, and the stream check wherever there is a contract.
 """
 
-import os
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -16,8 +14,7 @@ import msgspec
 
 from checkers.engine import tasks
 from checkers.engine.protocol import Check, Context
-from checkers.history.generation_files import is_whole, parts, write_part
-from checkers.history.generations import merged, placement_of_streams, restarts
+from checkers.history.generations import merged
 from checkers.streams.findings import CHECKER as STREAMS
 from checkers.watermarks.disputes import why
 from checkers.watermarks.second_opinion import second_opinion
@@ -25,8 +22,8 @@ from checkers.watermarks.sentences import CHECKER as WATERMARKS
 from harness.core.errors import ScenarioError
 from harness.core.promises import Promise
 from harness.core.verdict import Judgement
+from harness.judging.generations import Generations
 from harness.record.formats.promise_file import require_breakable
-from harness.record.ownership import temporary_folder
 
 # The modules with checks, in the order of the report.
 MODULES: Final = (
@@ -84,25 +81,11 @@ def anomalies_of(name: str) -> tuple[str, ...]:
     return next(check.anomalies for check in CHECKS if check.name == name)
 
 
-def judgement_of(check: Check, history: Path, context: Context) -> Judgement:
+def judgement_of(check: Check, known: Generations) -> Judgement:
     """The judgement of that check. If it judges generations by themselves, those of all generations as one."""
-    context = replace(context, whole=history)
     if not check.by_generation:
-        return merged(_of_parts(check, [history], context))
-    bits = context.bounds.saved_bits
-    known = restarts(history) if bits is not None else ()
-    reported = placement_of_streams(history, context.contract if known else None)
-    selected = parts(known, bits, reported=reported, is_locked=check.is_locked)
-    if all(map(is_whole, selected)):
-        return merged(_of_parts(check, [history], context))
-    # Copies of the parts are put beside the history, where remote workers can read them.
-    beside = history.parent if os.access(history.parent, os.W_OK) else None
-    with temporary_folder("part", beside) as folder:
-        written = [folder / str(part.generation) for part in selected]
-        for place, part in zip(written, selected, strict=True):
-            place.mkdir()
-            write_part(history, place, part)
-        judgement = merged(_of_parts(check, written, context))
+        return merged(_of_parts(check, [known.history], known.context))
+    judgement = known.judgement(check, _of_parts)
     return _of_locked(judgement, check.name) if check.is_locked else judgement
 
 

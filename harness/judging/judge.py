@@ -27,6 +27,7 @@ from harness.core.promises import Bounds, Promise
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 from harness.judging.checks import anomalies_of, chosen, judgement_of, require_known, second_opinions
+from harness.judging.generations import generations
 from harness.record.exposure import Exposure, read_exposure
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
@@ -210,15 +211,16 @@ def _judgements(
     """
     history = history.absolute()  # Spark's processes may have begun in another folder.
     judgements, failures = [], []
-    for check in chosen(context):
-        name = check.name
-        try:
-            judgements.append(_within(name, partial(judgement_of, check, history, context), budget.check_s, exposure))
-        except (HistoryError, MemoryError):
-            raise  # Damaged evidence supports no finding.
-        except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
-            failures.append(f"the check {name} failed: {in_one_line(error, log)}")
-            judgements.append(_undecided(name, failures[-1]))
+    with generations(history, context) as known:
+        for check in chosen(context):
+            name = check.name
+            try:
+                judgements.append(_within(name, partial(judgement_of, check, known), budget.check_s, exposure))
+            except (HistoryError, MemoryError):
+                raise  # Damaged evidence supports no finding.
+            except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
+                failures.append(f"the check {name} failed: {in_one_line(error, log)}")
+                judgements.append(_undecided(name, failures[-1]))
     return [*judgements, *second_opinions(history, context, judgements)], failures
 
 

@@ -15,6 +15,7 @@ from checkers.invariants.operations import operations
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 from harness.judging.checks import CHECKS, judgement_of
+from harness.judging.generations import generations
 from harness.judging.judge import judge
 from harness.record.formats.load import load
 from harness.record.formats.parquet import parquet
@@ -53,7 +54,8 @@ def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 def judged(case: Case, folder: Path) -> Judgement:
     write_history(jepsen_case(case), folder / "history")
     check = next(each for each in CHECKS if each.name == case["workload"])
-    return judgement_of(check, folder / "history", context(bits=None))
+    with generations(folder / "history", context(bits=None)) as known:
+        return judgement_of(check, known)
 
 
 def verdict(judgement: Judgement, forbidden: tuple[str, ...]) -> bool | str:

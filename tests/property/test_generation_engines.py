@@ -47,3 +47,11 @@ def test_spark_and_threads_judge_generations_alike(
     ours, theirs = judged(tmp_path / "history", spark), judged(tmp_path / "history", LocalEngine(2))
     assert ours == theirs
     assert {finding.checker for each in ours for finding in each.findings} >= {"serializability", "freshness"}
+
+
+def test_spark_and_threads_judge_many_generations_at_once_alike(spark: SparkEngine, tmp_path: Path) -> None:
+    write_history(records(Random(1), restarts=4), tmp_path / "history")
+    ours, theirs = judged(tmp_path / "history", spark), judged(tmp_path / "history", LocalEngine(2))
+    assert ours == theirs
+    assert {each.checker for each in ours if any(each.witnesses.values())} >= {"serializability", "freshness"}
+    assert not any(each.findings for each in ours)

@@ -9,6 +9,7 @@ from checkers.words import models
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.verdict import Judgement
 from harness.judging.checks import chosen, judgement_of
+from harness.judging.generations import generations
 from nemesis.registry import EXCUSES
 from tests.worlds.epoch_histories import BITS
 
@@ -43,4 +44,5 @@ def context(
 
 
 def by_check(history: Path, what: Context) -> dict[str, Judgement]:
-    return {check.name: judgement_of(check, history, what) for check in chosen(what)}
+    with generations(history, what) as known:
+        return {check.name: judgement_of(check, known) for check in chosen(what)}

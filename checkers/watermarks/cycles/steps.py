@@ -6,9 +6,11 @@ and not in the number of rw. The classes, least first, are CLASSES; those of n r
 order of processes and of real time. A cycle of one class shows a weaker stream than the later classes do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import Final
 
 from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME, RW, WR, WW
@@ -101,6 +103,12 @@ SEARCHED: Final = {
     NONADJACENT: CycleClass(THROUGH | WW | WR | RW, RW, Rule(apart=_APART, least=(_ENTERS, (RW, 2)))),
     G2: CycleClass(THROUGH | WW | WR | RW, RW, Rule(least=(_ENTERS, (RW, 1)))),
 }
+
+
+def kinds_of(names: Iterable[str]) -> int:
+    """The kinds of dependencies between operations that cycles of those classes may have."""
+    bases = (name.partition("-watermark")[0] for name in names)
+    return reduce(or_, (SEARCHED[base].kinds for base in bases if base in SEARCHED), 0) & (WW | WR | RW)
 
 
 def level_of(name: str) -> tuple[int, int]:

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.history.generations import members, merged, placement_of_streams, restarts
+from checkers.history.generations import merged, placement_of_streams, restarts, spans
 from checkers.history.streams import NOTHING_DERIVED
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
@@ -21,10 +22,9 @@ def standing(story: Story, folder: Path, generation: int) -> dict[int, str]:
     history = story.write(folder)
     ops = pq.read_table(history / "ops.parquet").sort_by("index")
     reported = placement_of_streams(history, STREAM)
-    found = members(ops, restarts(history), generation=generation, saved_bits=BITS, reported=reported)
-    return {
-        index: "unclear" if found.unclear[index] else "as it is" for index in range(ops.num_rows) if found.kept[index]
-    }
+    found = spans(ops, restarts(history), saved_bits=BITS, reported=reported)
+    kept = np.flatnonzero((found.first <= generation) & (generation <= found.last)).tolist()
+    return {index: "unclear" if found.unclear[index] else "as it is" for index in kept}
 
 
 def twice() -> Story:

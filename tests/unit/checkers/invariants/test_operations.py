@@ -12,6 +12,7 @@ from harness.core.promises import Promise
 from harness.core.record import Evidence, Json
 from harness.core.verdict import Judgement
 from harness.judging.checks import CHECKS, judgement_of
+from harness.judging.generations import generations
 from harness.record.formats.edn.jepsen import records_of_maps
 from harness.record.formats.parquet.parquet import write_history
 from tests.worlds.contexts import context
@@ -86,7 +87,8 @@ def test_collections_and_maps_have_several_forms() -> None:
 def judged(folder: Path, name: str) -> Judgement:
     promise = Promise(id="P", text="", source="", forbids=("lost-element",), check=name)
     check = next(each for each in CHECKS if each.name == name)
-    return judgement_of(check, folder, context(promise))
+    with generations(folder, context(promise)) as known:
+        return judgement_of(check, known)
 
 
 def test_a_restart_that_voids_what_was_not_saved_loses_nothing_and_takes_nothing_back(tmp_path: Path) -> None:

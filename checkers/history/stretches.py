@@ -1,0 +1,268 @@
+"""All generations of a history but the last as one history, whose size does not depend on their number.
+
+Theory of operation. Between two generations most keys do not change: a *stretch* is a key in consecutive generations
+that include the same operations of it. The history written here has the stretches as its keys.
+1. For each key, each generation's history has the same operations as one stretch. So whatever follows from a key by
+   itself (edges, anomalies, chances to see them) follows from its stretch, once for all generations of the stretch.
+2. An operation stands once, with its micro-operations of every stretch that includes it. So the graph of dependencies
+   has the edges of every generation's graph, and whatever is in no cycle here is in no cycle of any generation. A
+   cycle here may be made of edges of several generations: then it says nothing, and each must be judged by itself.
+3. Counts of a key count once for each generation of its stretch. `Stretches.parts` are therefore histories of all
+   stretches of one length.
+4. A failed operation by itself is nothing to see: it is here only in generations that include something else of its
+   key. Others include it as well, but nothing follows.
+5. Generations include writers until they are void (checkers/history/generations.py). So a key has one or a few
+   stretches while it is in use, and one for all generations after that.
+The events of streams are repeated for every stretch of their key; their order stays.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from checkers.columns.arrow import integers
+from checkers.columns.files import opened, opened_operations
+from checkers.columns.index import Places
+from checkers.columns.runs import codes, distinct, expand, first_of_each, groups
+from checkers.columns.table import concat, take
+from checkers.history.generation_files import as_unclear, locked_only
+from checkers.history.generations import Restart, Spans, spans
+from checkers.history.streams import NOTHING_DERIVED, Placement
+from harness.core.columns import APPEND, FAIL, INFO, NEVER, READ, Bools, Int64s
+
+_ROWS_OF_A_CHUNK: Final = 250_000
+_EVENTS: Final = "events.parquet"
+_NAMES: Final = "names.parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretches:
+    """The keys of the history in `folder`: the generations from first[i] to last[i] of one key; (s,) each."""
+
+    folder: Path
+    generations: int
+    first: Int64s
+    last: Int64s
+    parts: tuple[tuple[int, Path], ...]  # The stretches of each length, as histories by themselves.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Steps:
+    """Micro-operations, each in the generations from `first` to `last`: none if these are the wrong way round."""
+
+    key: Int64s
+    first: Int64s
+    last: Int64s
+    is_failed: Bools
+
+
+def _beside_others(chunks: Sequence[_Steps]) -> list[_Steps]:
+    """The same, failed ones only where others of their key are (theory of operation, 4)."""
+    every = concat(chunks)
+    _, code = codes(every.key)
+    first = np.full(int(code.max(initial=-1)) + 1, NEVER, np.int64)
+    last = np.full(len(first), -1, np.int64)
+    other = np.flatnonzero(~every.is_failed & (every.first <= every.last))
+    np.minimum.at(first, code[other], every.first[other])
+    np.maximum.at(last, code[other], every.last[other])
+    is_failed = every.is_failed
+    clipped = replace(
+        every,
+        first=np.where(is_failed, np.maximum(every.first, first[code]), every.first),
+        last=np.where(is_failed, np.minimum(every.last, last[code]), every.last),
+    )
+    ends = np.cumsum([0, *(len(chunk.key) for chunk in chunks)]).tolist()
+    return [take(clipped, slice(begin, end)) for begin, end in pairwise(ends)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cuts:
+    """The stretches of all keys: number i is keys[code] from one cut to the next, by key and generation."""
+
+    keys: Int64s
+    cuts: Int64s  # code * step + generation, ascending
+    step: int
+
+    @classmethod
+    def of(cls, key: Int64s, first: Int64s, last: Int64s, *, step: int) -> "_Cuts":
+        """The stretches of rows about those keys, each in the generations from `first` to `last`."""
+        keys, code = codes(key)
+        return cls(keys, distinct(np.concatenate((code * step + first, code * step + last + 1))), step)
+
+    def of_rows(self, steps: _Steps) -> tuple[Int64s, Int64s]:
+        """The first stretch of each micro-operation, and the number of its stretches."""
+        is_any = steps.first <= steps.last
+        base = np.searchsorted(self.keys, steps.key) * self.step
+        begin = np.searchsorted(self.cuts, base + np.where(is_any, steps.first, 0))
+        return begin, np.where(is_any, np.searchsorted(self.cuts, base + steps.last + 1) - begin, 0)
+
+    def of_keys(self, key: Int64s) -> tuple[Int64s, Int64s]:
+        """The first stretch of each key, and the number of its stretches; 0 for a key that has none."""
+        place = Places(self.keys).of(key)
+        bounds = np.searchsorted(self.cuts, np.arange(len(self.keys) + 1) * self.step)
+        # The last cut of a key begins no stretch.
+        count = np.append(np.diff(bounds) - 1, 0)
+        return np.append(bounds[:-1], 0)[place], count[place]
+
+    def generations(self) -> tuple[Int64s, Int64s]:
+        """The first and the last generation of each stretch. A key's last cut stands for none, of no length."""
+        first, code = self.cuts % self.step, self.cuts // self.step
+        following = np.append(self.cuts[1:], -1)
+        return first, np.where(following // self.step == code, following % self.step, first) - 1
+
+
+def write_stretches(
+    history: Path,
+    folder: Path,
+    known: Sequence[Restart],
+    *,
+    saved_bits: int,
+    reported: Placement = NOTHING_DERIVED,
+    is_locked: bool = False,
+) -> Stretches | None:
+    """Write the generations before the last restart, as histories, into `folder`. O(n) for n rows of all stretches.
+
+    None if the history has registers, or events by which a session begins with some keys: each generation must then be
+    judged by itself. Raises HistoryError.
+    """
+    with opened_operations(history) as (op_file, mop_file):
+        read = (
+            _chunk(op_file.read_row_group(group), mop_file.read_row_group(group), is_locked=is_locked)
+            for group in range(op_file.num_row_groups)
+        )
+        chunks = [_Rows(ops, mops, spans(ops, known, saved_bits=saved_bits, reported=reported)) for ops, mops in read]
+    if not chunks or not all(chunk.has_lists_only() for chunk in chunks) or not _has_plain_events(history / _EVENTS):
+        return None
+    until = len(known) - 1
+    rows = _beside_others([chunk.of_mops(until) for chunk in chunks])
+    every = concat(rows)
+    every = take(every, every.first <= every.last)
+    cuts = _Cuts.of(every.key, every.first, every.last, step=len(known) + 1)
+    first, last = cuts.generations()
+    length = last - first + 1
+    whole = [chunk.repeated(cuts, row, until=until) for chunk, row in zip(chunks, rows, strict=True)]
+    _write(folder / "all", iter(whole))
+    _write_events(history / _EVENTS, folder / "all" / _EVENTS, cuts)
+    if (history / _NAMES).is_file():
+        shutil.copy(history / _NAMES, folder / "all" / _NAMES)
+    parts = tuple(_parts(folder, whole, length))
+    return Stretches(folder=folder / "all", generations=len(known), first=first, last=last, parts=parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The operations of one chunk with their spans, and its micro-operations."""
+
+    ops: pa.Table
+    mops: pa.Table
+    spans: Spans
+
+    def has_lists_only(self) -> bool:
+        """True if every micro-operation reads or appends."""
+        is_list = pc.is_in(self.mops["f"], value_set=pa.array((READ, APPEND), self.mops.schema.field("f").type))
+        return bool(pc.all(is_list, min_count=0).as_py())
+
+    def of_mops(self, until: int) -> _Steps:
+        """The micro-operations, in generations up to `until`."""
+        op = Places(integers(self.ops["index"])).of(integers(self.mops["op"]))
+        return _Steps(
+            key=integers(self.mops["key"]),
+            first=self.spans.first[op],
+            last=np.minimum(self.spans.last[op], until),
+            is_failed=(integers(self.ops["outcome"], INFO) == FAIL)[op],
+        )
+
+    def repeated(self, cuts: _Cuts, steps: _Steps, *, until: int) -> tuple[pa.Table, pa.Table]:
+        """Each operation once, and its micro-operations once for each stretch, which is their key."""
+        begin, count = cuts.of_rows(steps)
+        mops = _with_keys(self.mops.take(pa.array(np.repeat(np.arange(len(begin)), count))), expand(begin, count))
+        ops = as_unclear(self.ops, self.spans.unclear)
+        return ops.filter(pa.array(self.spans.first <= np.minimum(self.spans.last, until))), mops
+
+
+def _chunk(ops: pa.Table, mops: pa.Table, *, is_locked: bool) -> tuple[pa.Table, pa.Table]:
+    return ops, locked_only(mops) if is_locked else mops
+
+
+def _with_keys(table: pa.Table, key: Int64s) -> pa.Table:
+    return table.set_column(table.schema.get_field_index("key"), table.schema.field("key"), pa.array(key, pa.int64()))
+
+
+def _parts(folder: Path, whole: Sequence[tuple[pa.Table, pa.Table]], length: Int64s) -> Iterator[tuple[int, Path]]:
+    """The history of the stretches of each length."""
+    ops, mops = (pa.concat_tables(tables) for tables in zip(*whole, strict=True))
+    index, owner = integers(ops["index"]), integers(mops["op"])
+    lengths, code = codes(length[integers(mops["key"])])
+    by_length = groups(code, len(lengths)) if len(lengths) else []
+    for number, rows in zip(lengths.tolist(), by_length, strict=True):
+        place = folder / str(number)
+        _write(place, _chunks_of(ops, index, mops, rows, owner[rows]))
+        yield number, place
+
+
+def _chunks_of(
+    ops: pa.Table, index: Int64s, mops: pa.Table, rows: Int64s, owner: Int64s
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Those micro-operations with their operations, a chunk at a time."""
+    begins = np.append(np.flatnonzero(first_of_each(owner)), len(owner))
+    for start in range(0, len(begins) - 1, _ROWS_OF_A_CHUNK):
+        chunk = begins[start : start + _ROWS_OF_A_CHUNK + 1]
+        place = np.searchsorted(index, owner[chunk[:-1]])
+        yield ops.take(pa.array(place)), mops.take(pa.array(rows[chunk[0] : chunk[-1]]))
+
+
+def _write(folder: Path, chunks: Iterator[tuple[pa.Table, pa.Table]]) -> None:
+    folder.mkdir()
+    first = next(chunks)
+    with (
+        pq.ParquetWriter(folder / "ops.parquet", first[0].schema, write_page_checksum=True) as ops_out,
+        pq.ParquetWriter(folder / "mops.parquet", first[1].schema, write_page_checksum=True) as mops_out,
+    ):
+        for chunk in (first, *chunks):
+            for table, out in zip(chunk, (ops_out, mops_out), strict=True):
+                out.write_table(table, row_group_size=max(1, table.num_rows))
+
+
+def _has_plain_events(path: Path) -> bool:
+    """True if every event with a key is a plain row."""
+    if not path.is_file():
+        return True
+    with opened(path, texts=["kind"]) as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=["kind", "key"], use_threads=False)
+            keyed = table.filter(pc.is_valid(table["key"]))
+            if set(pc.unique(keyed["kind"].cast(pa.string())).to_pylist()) - {"row"}:
+                return False
+    return True
+
+
+def _write_events(path: Path, out: Path, cuts: _Cuts) -> None:
+    """Write the events once for each stretch of their key; those of a key without a stretch once, under a new key."""
+    if not path.is_file():
+        return
+    with opened(path) as file, pq.ParquetWriter(out, file.schema_arrow, write_page_checksum=True) as writer:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, use_threads=False)
+            writer.write_table(_repeated_events(table, cuts), row_group_size=_ROWS_OF_A_CHUNK)
+
+
+def _repeated_events(table: pa.Table, cuts: _Cuts) -> pa.Table:
+    key = integers(table["key"], NEVER)
+    begin, count = cuts.of_keys(key)
+    is_strange: Bools = count == 0
+    begin = np.where(is_strange, np.where(key == NEVER, NEVER, len(cuts.cuts) + key), begin)
+    count = np.maximum(count, 1)
+    stretch = expand(begin, count)
+    repeated = table.take(pa.array(np.repeat(np.arange(len(key)), count)))
+    place = repeated.schema.get_field_index("key")
+    return repeated.set_column(
+        place, repeated.schema.field("key"), pa.array(stretch, pa.int64(), mask=stretch == NEVER)
+    )

@@ -1,0 +1,123 @@
+"""The transactions that a state must show: after each restart of the whole cluster, and at the end of a run.
+
+A restart restores what was saved up to a position, and no more. A transaction is *kept* by a state if no restart since
+its own generation left it out, and *void* if one did. Each element is appended once, so a state shows which
+transactions it contains.
+
+An operation of unclear outcome has an epoch if a stream delivered one of its elements: then it did happen. Otherwise a
+state may contain it or not, but only as a whole.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from checkers.columns.arrow import integers
+from checkers.columns.files import read_columns
+from checkers.columns.index import first_rows
+from checkers.columns.table import Join
+from checkers.history.generations import Restart, kept_until, restarts
+from checkers.history.names import epoch_name
+from checkers.history.tables import Transaction
+from checkers.state.written import Written, read_written
+from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
+from harness.core.promises import Bounds
+
+NOWHERE: Final = -1  # The home of a transaction whose generation is not known.
+
+
+class Fate(IntEnum):
+    """The part of a transaction that a state must show."""
+
+    KEPT = 0  # all of it
+    VOID = 1  # nothing of it, though it had happened
+    FAILED = 2  # nothing of it, for it never happened
+    UNCLEAR = 3  # all of it, or nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A transaction, and its epoch as far as that is known."""
+
+    transaction: Transaction
+    epoch: int | None
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """True if the client received an ok."""
+        return self.transaction.outcome == OK
+
+
+class Claims:
+    """All transactions of a run, n of them, and how much of each a state must show, as columns (n,).
+
+    `earliest` is the first generation in which each may have happened, `home` the one in which it did; NOWHERE if that
+    is not known. The restart at place `left_out` was the first to leave it out; len(restarts) if none did. By the
+    record at `end_seq` it had ended: its answer, or the event of an unclear one; NEVER if there is neither.
+    Raises HistoryError on a damaged history.
+    """
+
+    def __init__(self, history: Path, bounds: Bounds) -> None:
+        self.restarts: tuple[Restart, ...] = restarts(history)
+        bits = bounds.saved_bits or 0
+        self.shown = epoch_name(bounds.saved_bits or None)
+        self.written = written = read_written(history)
+        self.is_ok: Bools = written.outcome == OK
+        self.is_failed: Bools = written.outcome == FAIL
+        self.size = np.diff(written.start)
+        is_info = written.outcome == INFO
+        delivered_at, delivered_seq = _delivered(history, written, is_info)
+        self.epoch = np.where(is_info, delivered_at, written.epoch)
+        self.end_seq = np.where(is_info, delivered_seq, written.complete_seq)
+        begun = np.array([restart.seq for restart in self.restarts], np.int64)
+        self.earliest = np.searchsorted(begun, written.invoke_seq)
+        latest = np.searchsorted(begun, self.end_seq)
+        # A number that two generations use belongs to the later one, unless that had not begun.
+        firsts = np.array([restart.first_epoch for restart in self.restarts], np.int64)
+        reach = np.minimum.accumulate(firsts[::-1])[::-1]
+        by_epoch = np.minimum(np.maximum(np.searchsorted(reach, self.epoch, side="right"), self.earliest), latest)
+        is_certain = self.is_ok & (self.earliest == latest)
+        has_epoch = self.epoch != NEVER
+        self.home = np.where(has_epoch, by_epoch, np.where(is_certain, self.earliest, NOWHERE))
+        saved = np.where(has_epoch, self.epoch >> bits, -1)
+        self.left_out = np.where(
+            has_epoch, kept_until(self.restarts, np.maximum(self.home, 0), saved), len(self.restarts)
+        )
+
+    def after(self, number: int) -> Bools:
+        """True for transactions that may be in the state after `number` restarts."""
+        result: Bools = (self.earliest < number) & (self.home < number)
+        return result
+
+    def fates(self, number: int) -> Int64s:
+        """The fate of each transaction in a state after `number` restarts."""
+        is_unclear = (self.home == NOWHERE) | ((self.epoch == NEVER) & (self.home < number))
+        fate = np.where(self.left_out < number, Fate.VOID, Fate.KEPT)
+        return np.where(self.is_failed, Fate.FAILED, np.where(is_unclear, Fate.UNCLEAR, fate))
+
+    def claim(self, row: int) -> Claim:
+        """The transaction at that row as a value."""
+        epoch = int(self.epoch[row])
+        return Claim(transaction=self.written.transaction(row), epoch=None if epoch == NEVER else epoch)
+
+
+def _delivered(history: Path, written: Written, is_info: Bools) -> tuple[Int64s, Int64s]:
+    """(n,) The epoch of the first element that was delivered of each of those operations, and its event's `seq`."""
+    position, seq = np.full(len(written.index), NEVER, np.int64), np.full(len(written.index), NEVER, np.int64)
+    wanted = np.flatnonzero(is_info[written.owner])
+    if not len(wanted) or not (history / "events.parquet").is_file():
+        return position, seq
+    events = read_columns(history / "events.parquet", ["seq", "key", "value", "position"], kind=["row"])
+    at = integers(events["position"], NEVER)
+    rows = np.flatnonzero(at != NEVER)
+    rows = rows[np.argsort(integers(events["seq"])[rows], kind="stable")]
+    key, value = integers(events["key"], NEVER)[rows], integers(events["value"], NEVER)[rows]
+    place = Join([written.key[wanted], written.value[wanted]], [key, value]).first
+    wanted, place = wanted[place >= 0], place[place >= 0]
+    first = first_rows(written.owner[wanted])
+    owner, row = written.owner[wanted[first]], rows[place[first]]
+    position[owner], seq[owner] = at[row], integers(events["seq"])[row]
+    return position, seq

@@ -1,0 +1,156 @@
+"""The witnesses of the watermark graph in all generations of a history of stretches (checkers/history/stretches.py).
+
+Every generation has all watermarks, as the same nodes and chains. What each of them newly contains differs: a write
+counts in the generations of its key's stretch. So a watermark is a witness in the union of some spans of generations.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from checkers.columns import runs
+from checkers.columns.index import ascending, codes
+from checkers.columns.runs import first_of_each, groups
+from checkers.history.registers import Order
+from checkers.history.stretches import Stretches
+from checkers.history.transactions import Source, load, select_steps
+from checkers.transactions.partition import infer, shares
+from checkers.watermarks.numbering import Watermarks
+from harness.core.columns import Bools, Int64s, Transactions
+
+KINDS: Final = ("ww", "wr", "rw")  # The kinds of edges of the transactions, without which some classes have no witness.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """What watermarks newly contain: operations by key, which is a stretch. Columns: shape (n,)."""
+
+    mark: Int64s
+    op: Int64s
+    stretch: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Spells:
+    """The generations from `first` to before `stop` in which a group has something: by group, disjoint."""
+
+    group: Int64s
+    first: Int64s
+    stop: Int64s
+
+    def length(self) -> Int64s:
+        """The number of generations of each spell."""
+        return self.stop - self.first
+
+    def in_each(self, count: int) -> Int64s:
+        """(count,) The number of groups that have something in each generation."""
+        change = np.bincount(self.first, minlength=count + 1) - np.bincount(self.stop, minlength=count + 1)
+        result: Int64s = np.cumsum(change)[:count]
+        return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chances:
+    """The number of chances to see each kind of class, over all generations.
+
+    `shared` are those of watermarks that are one node with others of another chain; `of_many` those in generations in
+    which several chains have some; `by_kind` those in generations whose transactions have an edge of that kind.
+    """
+
+    shared: int
+    passing: int
+    torn: int
+    of_many: int
+    by_kind: dict[str, int]
+
+
+def chances_of_one(marks: Watermarks, is_shared: Bools, tally: Counter[str]) -> Chances:
+    """The chances to see anything in a history that is one generation, with those counts of edges by kind."""
+    new = marks.is_witness
+    every = int(np.count_nonzero(new))
+    return Chances(
+        shared=int(np.count_nonzero(new & is_shared)),
+        passing=int(np.count_nonzero(marks.is_passing_witness)),
+        torn=int(np.count_nonzero(marks.is_torn_witness)),
+        of_many=every if len(np.unique(marks.chain[new])) > 1 else 0,
+        by_kind={kind: every if tally[kind] else 0 for kind in KINDS},
+    )
+
+
+def chances(
+    marks: Watermarks,
+    is_shared: Bools,
+    stretches: Stretches,
+    *,
+    entered: Entered,
+    passing: Entered,
+    has_kind: dict[str, Bools],
+) -> Chances:
+    """The chances to see anything. `is_shared` (w,) are the watermarks of shared nodes; `has_kind` is from `kinds_in`.
+
+    O(n log n) for n rows of `entered`.
+    """
+    count = stretches.generations
+    every = _spells(entered.mark, entered, stretches)
+    chain = _of_spans(marks.chain[every.group], every.first, every.stop - 1)
+    several = chain.in_each(count) > 1
+    unit = codes(entered.mark, entered.op)
+    mark_of = np.empty(int(unit.max(initial=-1)) + 1, np.int64)
+    mark_of[unit] = entered.mark
+    twice = _spells(unit, entered, stretches, least=2)
+    torn = _of_spans(mark_of[twice.group], twice.first, twice.stop - 1)
+    each = every.in_each(count)
+    return Chances(
+        shared=int(every.length()[is_shared[every.group]].sum()),
+        passing=int(_spells(passing.mark, passing, stretches).length().sum()),
+        torn=int(torn.length().sum()),
+        of_many=int(each[several].sum()),
+        by_kind={kind: int(each[has_kind[kind]].sum()) for kind in KINDS},
+    )
+
+
+def _spells(group: Int64s, entered: Entered, stretches: Stretches, *, least: int = 1) -> Spells:
+    """The generations in which at least so many rows of each group are there."""
+    return _of_spans(group, stretches.first[entered.stretch], stretches.last[entered.stretch], least=least)
+
+
+def _of_spans(group: Int64s, first: Int64s, last: Int64s, *, least: int = 1) -> Spells:
+    step = int(last.max(initial=0)) + 2
+    at = np.concatenate((group * step + first, group * step + last + 1))
+    order = ascending(at)
+    at = at[order]
+    depth = np.cumsum(np.where(order < len(group), 1, -1))
+    rows = np.flatnonzero((depth[:-1] >= least) & (at[1:] > at[:-1]))
+    start, stop = runs.merged(at[rows], at[rows + 1])
+    return Spells(start // step, start % step, stop - start // step * step)
+
+
+def kinds_in(sources: Sequence[Source], stretches: Stretches, *, order: Order) -> dict[str, Bools]:
+    """(generations,) for each kind of edge: True for the generations whose transactions have one.
+
+    The stretches of the same generations are inferred together, the longest first, until nothing is open: usually
+    three or four steps.
+    """
+    found = {kind: np.zeros(stretches.generations, np.bool_) for kind in KINDS}
+    classes = codes(stretches.first, stretches.last)
+    of_class = np.flatnonzero(first_of_each(np.sort(classes)))
+    by_class = np.argsort(classes, kind="stable")[of_class]
+    first, last = stretches.first[by_class], stretches.last[by_class]
+    parts = [(each, groups(classes[each.key], len(by_class))) for each in map(load, sources)]
+    for number in np.lexsort((first, first - last)).tolist():
+        span = slice(first[number], last[number] + 1)
+        if not all(found[kind][span].all() for kind in KINDS):
+            tally = _tally(parts, number, order)
+            for kind in KINDS:
+                found[kind][span] |= tally[kind] > 0
+    return found
+
+
+def _tally(parts: Sequence[tuple[Transactions, list[Int64s]]], number: int, order: Order) -> Counter[str]:
+    """The counts of the stretches of that number alone."""
+    chosen = [select_steps(transactions, steps[number]) for transactions, steps in parts]
+    found = [share for each in chosen for _, share in shares(each, partitions=1)]
+    return infer(found, order=order).report.tally

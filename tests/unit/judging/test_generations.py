@@ -1,0 +1,50 @@
+"""The parts of a history are written once, however many checks need them."""
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from harness.judging import generations
+from harness.record.formats.parquet.parquet import write_history
+from tests.worlds.contexts import EPOCHS, by_check, context
+from tests.worlds.epoch_histories import records
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The number of calls of what writes parts, by name."""
+    counts: Counter[str] = Counter()
+
+    def counted(name: str) -> None:
+        write = getattr(generations, name)
+
+        def call(*arguments: object, **named: object) -> object:
+            counts[name] += 1
+            return write(*arguments, **named)
+
+        monkeypatch.setattr(generations, name, call)
+
+    counted("write_part")
+    counted("write_stretches")
+    return counts
+
+
+@pytest.mark.parametrize("restarts", [2, 8])
+def test_all_checks_share_the_stretches_and_the_last_generation(
+    tmp_path: Path, calls: Counter[str], restarts: int
+) -> None:
+    write_history(records(Random(1), restarts=restarts), tmp_path / "history")
+    found = by_check(tmp_path / "history", context(*EPOCHS))
+    assert calls == {"write_part": 2, "write_stretches": 2}  # With all reads, and with those under lock only.
+    assert {judgement.facts.get("generations") for judgement in found.values()} >= {restarts + 1}
+
+
+def test_a_finding_leaves_each_generation_to_itself(tmp_path: Path, calls: Counter[str]) -> None:
+    for seed in range(20):
+        write_history(records(Random(seed), restarts=3, lag=2), tmp_path / str(seed))
+        calls.clear()
+        if by_check(tmp_path / str(seed), context(*EPOCHS))["cuts"].findings and calls["write_part"] > 2:
+            return
+    raise AssertionError("no seed has a broken cut in an early generation")
