@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
 from checkers.linearizability.models import Model, OneText, State, Step
-from checkers.linearizability.outlook import Get, Outlook, Put
+from checkers.linearizability.outlook import Change, Get, Operations, Outlook
 from harness.core.columns import NEVER
 
 TAIL_SHOWN: Final = 4
@@ -152,7 +152,7 @@ class _Search:
         self._tried: _Tried = {}
         self._furthest = _Furthest()
         self._stack: list[_Frame] = []
-        self._outlook = None if outlook_until is None else self._outlook_until(outlook_until)
+        self._outlook = None if outlook_until is None else Outlook(self._operations(), until=outlook_until)
 
     def answer(self, limit: int, *, until: int = NEVER) -> Answer:
         """The answer within that limit, for all that was answered until that moment."""
@@ -174,14 +174,16 @@ class _Search:
         if choice >= 0:
             after = self._model.after(frame.state, self._steps[choice])
             base, mask = _with(frame.base, frame.mask, choice)
-            used, index = frame.used, self._live[choice].op
+            used, index, number = frame.used, self._live[choice].op, choice
         else:
             group = self._groups[-1 - choice]
             spent = group.spent(frame.used)
             after = self._model.after(frame.state, group.step)
             base, mask, used = frame.base, frame.mask, frame.used | 1 << (group.shift + spent)
-            index = group.ops[spent]
-        return 0 if after is None else self._enter(base, mask, used, after, (index,))
+            index, number = group.ops[spent], -1 - group.shift - spent
+        if after is None or (self._outlook is not None and not self._outlook.allows(number, after)):
+            return 0
+        return self._enter(base, mask, used, after, (index,))
 
     def _enter(self, base: int, mask: int, used: int, state: State, by: tuple[int, ...]) -> int:
         """Continue from that configuration, with all reads that fit (rule 1), unless it was tried before."""
@@ -263,18 +265,22 @@ class _Search:
         self._tried[key] = (*known, used)
         return True
 
-    def _outlook_until(self, moment: int) -> Outlook:
-        gets, answered, unclear = [], [], []
-        for place, (call, end, step, _) in enumerate(self._live):
-            if step.needs is not None:
-                gets.append(Get(end, place, step.needs))
-            elif step.leads is not None:
-                answered.append(Put(call, place, step.leads))
+    def _operations(self) -> Operations:
+        """All operations on a text, by number."""
+        assert isinstance(self._model.initial, str)
+        found = Operations(initial=self._model.initial, answered=len(self._live), gets=[], puts=[], appends=[])
+        for place, act in enumerate(self._live):
+            if act.step.needs is not None:
+                found.gets.append(Get(act.end, place, act.step.needs))
+        changes = [(act.call, act.step, place) for place, act in enumerate(self._live)]
         for group in self._groups:
-            if group.step.leads is not None:
-                numbered = enumerate(group.calls, group.shift)
-                unclear += [Put(call, number, group.step.leads) for number, call in numbered]
-        return Outlook(gets, answered, unclear, until=moment, count=len(self._live))
+            changes += [(call, group.step, -1 - bit) for bit, call in enumerate(group.calls, group.shift)]
+        for call, step, number in changes:
+            if step.leads is not None:
+                found.puts.append(Change(call, step.leads, number))
+            elif isinstance(step.more, str):
+                found.appends.append(Change(call, step.more, number))
+        return found
 
     def _note(self, places: list[int], state: State) -> None:
         """Record how far that configuration has come."""
