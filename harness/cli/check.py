@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 import typer
 
-import harness.record
 from checkers.words import models
 from harness.cli.output import print_report, standard_error
 from harness.core.command import seamark
@@ -55,8 +54,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     _require_foreign(path, run, promises=promises, stream=stream, model=model)
     promised = None if promises is None else promises_in(promises)
     form = None if stream is None else stream_format(stream)
-    also = (harness.record,)
-    with EngineStart(engine, master=master, remote=remote, also=also, is_warmed=False) as start:
+    with EngineStart(engine, master=master, remote=remote, is_warmed=False) as start:
         if run is not None:
             report = _of_run(run, start, html, model=model, budget=budget)
         else:

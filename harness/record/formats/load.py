@@ -5,14 +5,12 @@ A further format is a row in FORMATS: how its files begin, their suffixes, and a
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from checkers.engine.datasets import Engine
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Fault, Footer, Record
 from harness.record.formats.edn.exchange import read_edn_history
@@ -69,11 +67,11 @@ FORMATS: Final = (
 )
 
 
-def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> Loaded:
+def load(path: Path, into: Path) -> Loaded:
     """The history that `path` names: a run, a history folder or one of its files, or a file in one of FORMATS.
 
     Anything else than a folder of Parquet files is converted to one: a run's, inside the run; any other, inside
-    `into`. A large EDN file is read by the processes of the engine, if there is one, with the same result.
+    `into`. A large EDN file is read by several processes, with the same result.
     Raises ScenarioError if `path` does not exist; HistoryError, with file and record, if the content is malformed.
     """
     if not path.exists():
@@ -86,8 +84,8 @@ def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> 
     if path.name == RUN_FILE or path.suffix == ".parquet":
         return _folder(path.parent, into)
     found = format_of(path)
-    if found.read is read_edn_history and engine is not None and path.stat().st_size >= IN_PARTS_BYTES:
-        return _in_parts(path, into / HISTORY, engine()) or _imported(path, into / HISTORY, found)
+    if found.read is read_edn_history and path.stat().st_size >= IN_PARTS_BYTES:
+        return _in_parts(path, into / HISTORY) or _imported(path, into / HISTORY, found)
     return _imported(path, into / HISTORY, found)
 
 
@@ -169,10 +167,10 @@ def _imported(path: Path, history: Path, found: Format) -> Loaded:
     )
 
 
-def _in_parts(path: Path, history: Path, engine: Engine) -> Loaded | None:
+def _in_parts(path: Path, history: Path) -> Loaded | None:
     """An EDN file converted by several processes; None if it has to be read in one pass."""
     try:
-        skipped = write_in_parts(path, history, partial(spread, engine))
+        skipped = write_in_parts(path, history, spread)
     except NotInParts:
         return None
     except OSError as error:
