@@ -19,6 +19,11 @@ from harness.report.model import Report
 from harness.report.screen import plain
 from harness.run.single import PAGE_FILE, NotStored, judge_foreign, judge_run, store_report, write_page
 
+MODEL_HELP = (
+    f"The consistency model to judge by. Default: as promised, else {models.DEFAULT}. One of "
+    f"{', '.join(models.MODELS)}. Short names, such as SER, SI, RR, RC, are in docs/history-format.md."
+)
+
 
 def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     path: Annotated[
@@ -26,7 +31,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="The consistency model to judge by. Default: as promised, else strict-serializable."),
+        typer.Option(help=MODEL_HELP),
     ] = None,
     promises: Annotated[
         Path | None, typer.Option(help="What was promised where the history was recorded: a promise file, in TOML.")

@@ -25,7 +25,7 @@ from harness.record.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer,
 
 IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read before further processes would have started.
 _HEAD_BYTES: Final = 4096
-_EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#))")
+_EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#[A-Za-z_{:]))")
 _JSON: Final = re.compile(rb'\s*+\[?\s*+\{\s*+["}]')
 _JEPSEN_LOG: Final = re.compile(rb"(?s).*?jepsen\.util[ -]+\S+\s+:")
 _OUR_JSON: Final = re.compile(rb'\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')  # Field names that only our records have.
@@ -106,7 +106,7 @@ def format_of(path: Path) -> Format:
     found += [each for each in FORMATS if path.suffix in each.suffixes]
     if not found:
         known = ", ".join(each.name for each in FORMATS)
-        raise HistoryError(f"{path}: neither its beginning nor its name is that of a history (Parquet, {known})")
+        raise HistoryError(f"{path}: no history: neither its beginning nor its name is that of one (Parquet, {known})")
     return found[0]
 
 

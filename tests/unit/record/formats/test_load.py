@@ -155,11 +155,11 @@ def test_what_is_not_there_is_the_person_s_mistake(tmp_path: Path) -> None:
         load(tmp_path / "none", tmp_path / "work")
 
 
-@pytest.mark.parametrize("content", [b"\x7fELF", b"hello", b"PAR1"])
+@pytest.mark.parametrize("content", [b"\x7fELF", b"hello", b"PAR1", b"# A page\n", b"## Part\n\n[{:x 1}]\n"])
 def test_what_is_no_history_is_refused_with_what_would_be_one(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
-    with pytest.raises(HistoryError, match=r"file: neither its beginning nor its name .*Parquet.*EDN"):
+    with pytest.raises(HistoryError, match=r"file: no history: neither its beginning nor its name .*Parquet.*EDN"):
         load(path, tmp_path / "work")
 
 
