@@ -11,6 +11,7 @@ operations still open at its end (`Opened`), and completions of operations that 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
@@ -19,10 +20,11 @@ import pyarrow as pa
 
 from harness.core.columns import Int64s
 from harness.core.errors import HistoryError
-from harness.core.record import Invoke
+from harness.core.record import Complete, Invoke, Json
 from harness.record.formats.edn.forms import BadEdn, forms, one_form
 from harness.record.formats.edn.jepsen import FieldNames, Map, Open, Pairing, checked
-from harness.record.formats.edn.plain import PlainLines
+from harness.record.formats.edn.plain import PlainLines, PlainTransaction
+from harness.record.formats.edn.transactions import are_answers, completion, invocation
 from harness.record.formats.parquet.names import Names
 from harness.record.formats.parquet.operations import (
     Row,
@@ -122,11 +124,19 @@ class _Reader:
         self._map_count = self._seq = self._fault_count = 0
         self._op_count = part.first_op
         self._first_index = self._last_index = -1
+        self._is_plain = False
 
     def read(self, file: IO[bytes]) -> None:
         """Read the part, which begins at the current position of `file`."""
+        found = list(forms(_blocks(file, self._part.size), PlainLines(one_form).read))
+        plain = [form for form in found if isinstance(form, PlainTransaction) and form.f is not None]
+        if plain and len(plain) == len(found):
+            self._read_plain(plain)
+        else:
+            self._read_any(found)
+
+    def _read_any(self, found: list[PlainTransaction | Json]) -> None:
         previous = -1
-        found = forms(_blocks(file, self._part.size), PlainLines(one_form).read)
         for number, form in enumerate(found, self._part.first_map):
             each, previous = checked(form, _NAMES, place="", number=number, previous=previous)
             if self._map_count == 0:
@@ -140,11 +150,58 @@ class _Reader:
                 self._completed(each, each.process)
         self._last_index = previous
 
-    def _invoked(self, each: Map, process: int) -> None:
+    def _read_plain(self, events: list[PlainTransaction]) -> None:
+        """The same as `_read_any`, for transactions alone: requests and answers are compared column by column."""
+        self._is_plain = True
+        first, self._map_count = self._part.first_map, len(events)
+        indexes = [number if event.index is None else event.index for number, event in enumerate(events, first)]
+        self._first_index, self._last_index = indexes[0], indexes[-1]
+        if any([one >= other for one, other in pairwise(indexes)]):  # noqa: C419  A list is faster.
+            raise ValueError("indexes fall")
+        records: list[Invoke | Complete] = []
+        answers: list[PlainTransaction] = []
+        for number, event in enumerate(events, first):
+            process = event.process or 0
+            opened = self._open.get(process)
+            if event.type == "invoke":
+                self._begin(process)
+                invoke = invocation(event, self._op_count, number)
+                self._open[process] = invoke, self._seq
+                self._op_count += 1
+                records.append(invoke)
+            elif opened is None:
+                self._canonical += b"".join(map(canonical, records))
+                records = []
+                self._defer(checked(event, _NAMES, place="", number=number, previous=-1)[0], process)
+            else:
+                complete = completion(event, opened[0].index, number, is_of_lists=self._part.is_of_lists)
+                self._rows.append(completed_row(*opened, complete, self._seq, self._op_count))
+                self._open[process] = None
+                answers.append(event)
+                records.append(complete)
+            self._seq += 1
+        self._canonical += b"".join(map(canonical, records))
+        if not are_answers(self._rows, answers):
+            raise ValueError("a completion is not that of its invocation")
+
+    def _begin(self, process: int) -> None:
         if process not in self._open:
             self._begun.append(process)
         elif self._open[process] is not None:
             raise ValueError("operations of one process overlap")
+
+    def _defer(self, each: Map, process: int) -> None:
+        if process in self._open:
+            raise ValueError("a process completes, but is idle")
+        self._deferred.append(Deferred(process, each, self._seq, self._op_count, len(self._canonical)))
+        self._open[process] = None
+
+    def _request(self, process: int, invoke: Invoke) -> Open:
+        """The request of an operation that is open."""
+        return Open("", invoke.index, "txn", None, invoke.mops) if self._is_plain else self._pairing.request(process)
+
+    def _invoked(self, each: Map, process: int) -> None:
+        self._begin(process)
         record = self._pairing.invoked(each, process)
         self._open[process] = record, self._seq
         self._canonical += canonical(record)
@@ -153,21 +210,19 @@ class _Reader:
 
     def _completed(self, each: Map, process: int) -> None:
         opened = self._open.get(process)
-        if opened is not None:
+        if opened is None:
+            self._defer(each, process)
+        else:
             record = self._pairing.completed(each, process)
             self._rows.append(completed_row(*opened, record, self._seq, self._op_count))
             self._canonical += canonical(record)
-        elif process in self._open:
-            raise ValueError("a process completes, but is idle")
-        else:
-            self._deferred.append(Deferred(process, each, self._seq, self._op_count, len(self._canonical)))
-        self._open[process] = None
+            self._open[process] = None
         self._seq += 1
 
     def digest(self) -> Digest:
         """The digest of everything read."""
         opened = [
-            Opened(process, *found, self._pairing.request(process))
+            Opened(process, *found, self._request(process, found[0]))
             for process, found in self._open.items()
             if found is not None
         ]
