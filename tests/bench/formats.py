@@ -129,6 +129,7 @@ def _held_mb(pid: int) -> float:
 def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
+        os.environ["XDG_CACHE_HOME"] = work  # What another run imported is not found there.
         for count in tuple(int(each) for each in sys.argv[1:] if each.isdecimal()) or SIZES:
             path = folder / f"{count}.edn"
             write(path, count)

@@ -13,6 +13,7 @@ import msgspec
 
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Fault, Footer, Record
+from harness.record.formats import kept
 from harness.record.formats.edn.exchange import read_edn_history
 from harness.record.formats.edn.jepsen_log import read_jepsen_log
 from harness.record.formats.edn.whole import NotInParts, write_in_parts
@@ -85,7 +86,7 @@ def load(path: Path, into: Path) -> Loaded:
         return _folder(path.parent, into)
     found = format_of(path)
     if found.read is read_edn_history and path.stat().st_size >= IN_PARTS_BYTES:
-        return _in_parts(path, into / HISTORY) or _imported(path, into / HISTORY, found)
+        return _kept(path, into / HISTORY, found)
     return _imported(path, into / HISTORY, found)
 
 
@@ -165,6 +166,23 @@ def _imported(path: Path, history: Path, found: Format) -> Loaded:
         is_complete=footer_of(history) is not None,
         notes=_skipped(skipped[0]),
     )
+
+
+def _kept(path: Path, history: Path, found: Format) -> Loaded:
+    """A large EDN file, whose history is kept for the next time; or from the last time."""
+    before, key = path.stat(), kept.key_of(path)
+    notes = None if key is None else kept.found(key, history)
+    if notes is not None:
+        return Loaded(history=history, format=found.name, is_foreign=True, notes=notes)
+    loaded = _in_parts(path, history) or _imported(path, history, found)
+    after = path.stat()
+    if key is not None and (before.st_ino, before.st_size, before.st_mtime_ns) == (
+        after.st_ino,
+        after.st_size,
+        after.st_mtime_ns,
+    ):
+        kept.keep(key, history, loaded.notes)
+    return loaded
 
 
 def _in_parts(path: Path, history: Path) -> Loaded | None:

@@ -196,6 +196,7 @@ def test_a_large_file_of_edn_is_read_by_several_processes_with_the_same_result(
     path.write_text("\n".join([*lines, nemesis, *lines]), encoding="utf-8")
     whole = load(path, tmp_path / "whole")
     monkeypatch.setattr("harness.record.formats.load.IN_PARTS_BYTES", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
     parts = load(path, tmp_path / "parts")
     assert parts.notes == whole.notes == ("1 nemesis operations skipped",)
@@ -212,6 +213,7 @@ def test_what_is_wrong_with_a_large_file_is_said_as_of_a_small_one(
         "{:type :invoke, :process 0}\n{:type :ok, :process 0}\n{:type :ok, :process 0 : 1}\n", encoding="utf-8"
     )
     monkeypatch.setattr("harness.record.formats.load.IN_PARTS_BYTES", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
     monkeypatch.setattr("harness.record.formats.load.spread", map)
     with pytest.raises(HistoryError, match=r"line 3, column 24: ':' is no keyword"):
