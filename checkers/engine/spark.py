@@ -58,11 +58,10 @@ def start_session(
     master: str | None = None,
     remote: str | None = None,
     *,
-    also: Sequence[ModuleType] = (),
     loaded: Sequence[ModuleType] = (),
     java_options: str | None = None,
 ) -> SparkSession:
-    """A session of Spark with our code on its workers, and `also` for other kernels; it writes below `work_dir`.
+    """A session of Spark with our code on its workers; it writes below `work_dir`.
 
     `loaded` are the modules of the kernels to come: workers that run here are forked from a process that has imported
     them.
@@ -79,7 +78,7 @@ def start_session(
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         # For the Java that only computes the command line of the other one.
         os.environ["SPARK_LAUNCHER_OPTS"] = _JAVA_OPTIONS
-    package = packed(work_dir, also)
+    package = packed(work_dir)
     if remote is not None:
         return _connected(remote, package)
     conf = SparkConf().setAppName("seamark").setMaster(master or "local[*]")
@@ -137,9 +136,9 @@ def warm_up(session: SparkSession) -> None:
     engine.over(range(engine.parallelism)).shuffle(_echo, _count, partitions=engine.parallelism).collect()
 
 
-def packed(folder: Path, also: Sequence[ModuleType] = ()) -> Path:
-    """A zip file of harness/core, checkers and more, named by its content: the same name means the same code."""
-    files = [file for module in (harness.core, checkers, *also) for file in _files(module)]
+def packed(folder: Path) -> Path:
+    """A zip file of harness/core, and checkers, named by its content: the same name means the same code."""
+    files = [file for module in (harness.core, checkers) for file in _files(module)]
     files.append(("harness/__init__.py", b""))
     digest = sha256(b"".join(name.encode() + b"\0" + content for name, content in files)).hexdigest()[:16]
     target = folder / f"seamark-{digest}.zip"

@@ -11,17 +11,22 @@ ordered yet. The search is depth first, and turns back where nothing fits.
 4. Unclear operations whose results nobody needs are left out from the start.
 5. The set of ordered operations is a number (all before it) and a bit mask (those after it), so its size depends on how
    many operations overlap, not on the length of the history.
+6. Of a text, the gets to come say more: `outlook` gives up what they make impossible, and joins what they cannot tell
+   apart. That finds no dead end, only that there is one. `_blocked` then looks for the first answer that leaves no
+   order, and the search up to there heeds the gets before it alone.
 A configuration with all operations that were answered before some moment, and no next operation, is a dead end. The
 furthest ones explain the contradiction: up to there an order exists, and beyond there is none. Rules 3 and 4 hold if
 each step states all its needs; if one has `more`, every unclear operation is tried everywhere.
 Source: Wing and Gong, J. Parallel Distrib. Comput. 17, 1993; Lowe, "Testing for linearizability", 2017, sections 3, 4.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
-from checkers.linearizability.models import Model, State, Step
+from checkers.linearizability.models import Model, OneText, State, Step
+from checkers.linearizability.outlook import Change, Get, Operations, Outlook
 from harness.core.columns import NEVER
 
 TAIL_SHOWN: Final = 4
@@ -67,7 +72,28 @@ class Answer:
 
 def search(acts: Iterable[Act], model: Model, limit: int) -> Answer:
     """The answer within `limit` configurations, each of which takes some microseconds and about 300 bytes."""
-    return _Search(acts, model).answer(limit)
+    every = sorted(acts)
+    if not isinstance(model, OneText):
+        return _Search(every, model).answer(limit)
+    found = _Search(every, model, outlook_until=NEVER).answer(limit)
+    return _blocked(every, model, limit) if found.verdict == "not-linearizable" else found
+
+
+def _blocked(acts: Sequence[Act], model: OneText, limit: int) -> Answer:
+    """The answer for a text that has no order, with its dead end; without states if `limit` is too low for all."""
+    answers = sorted((act.end, act.op) for act in acts if act.is_answered)
+
+    def is_impossible(moment: int) -> bool:
+        return _Search(acts, model, outlook_until=moment).answer(limit, until=moment).verdict == "not-linearizable"
+
+    end, op = answers[bisect_left(answers, True, hi=len(answers) - 1, key=lambda each: is_impossible(each[0]))]
+    found = _Search(acts, model, outlook_until=end - 1).answer(limit)
+    dead_end = found.dead_end
+    if dead_end is None or dead_end.blocked != op:
+        dead_end = DeadEnd(op, (), ())
+    elif found.verdict == "undecided" and len(dead_end.states) < STATES_MAX:
+        dead_end = replace(dead_end, states=())
+    return Answer("not-linearizable", found.size, dead_end)
 
 
 class _Frame(NamedTuple):
@@ -108,8 +134,9 @@ class _Furthest:
 
 
 class _Search:
-    def __init__(self, acts: Iterable[Act], model: Model) -> None:
-        every = sorted(acts)
+    """A search over acts in order of invocation. Of a text, gets until `outlook_until` are heeded before they come."""
+
+    def __init__(self, every: Sequence[Act], model: Model, *, outlook_until: int | None = None) -> None:
         self._model = model
         self._live = [act for act in every if act.end != NEVER]
         self._calls = [act.call for act in self._live]
@@ -125,12 +152,14 @@ class _Search:
         self._tried: _Tried = {}
         self._furthest = _Furthest()
         self._stack: list[_Frame] = []
+        self._outlook = None if outlook_until is None else Outlook(self._operations(), until=outlook_until)
 
-    def answer(self, limit: int) -> Answer:
+    def answer(self, limit: int, *, until: int = NEVER) -> Answer:
+        """The answer within that limit, for all that was answered until that moment."""
         size = self._enter(0, 0, 0, self._model.initial, ())
         while self._stack:
             frame = self._stack[-1]
-            if frame.base == len(self._live):
+            if frame.base == len(self._live) or self._furthest.end > until:
                 return Answer("linearizable", size)
             if not frame.untried:
                 self._stack.pop()
@@ -145,14 +174,16 @@ class _Search:
         if choice >= 0:
             after = self._model.after(frame.state, self._steps[choice])
             base, mask = _with(frame.base, frame.mask, choice)
-            used, index = frame.used, self._live[choice].op
+            used, index, number = frame.used, self._live[choice].op, choice
         else:
             group = self._groups[-1 - choice]
             spent = group.spent(frame.used)
             after = self._model.after(frame.state, group.step)
             base, mask, used = frame.base, frame.mask, frame.used | 1 << (group.shift + spent)
-            index = group.ops[spent]
-        return 0 if after is None else self._enter(base, mask, used, after, (index,))
+            index, number = group.ops[spent], -1 - group.shift - spent
+        if after is None or (self._outlook is not None and not self._outlook.allows(number, after)):
+            return 0
+        return self._enter(base, mask, used, after, (index,))
 
     def _enter(self, base: int, mask: int, used: int, state: State, by: tuple[int, ...]) -> int:
         """Continue from that configuration, with all reads that fit (rule 1), unless it was tried before."""
@@ -165,7 +196,8 @@ class _Search:
             for place in fitting:
                 base, mask = _with(base, mask, place)
             by += tuple([self._live[place].op for place in fitting])
-        if not self._is_new((base, mask, state), used):
+        seen = state if self._outlook is None else self._outlook.seen(base, mask, used, state)
+        if seen is None or not self._is_new((base, mask, seen), used):
             return 0
         frame = _Frame(base, mask, used, state, by, [])
         self._stack.append(frame)
@@ -232,6 +264,23 @@ class _Search:
             return False
         self._tried[key] = (*known, used)
         return True
+
+    def _operations(self) -> Operations:
+        """All operations on a text, by number."""
+        assert isinstance(self._model.initial, str)
+        found = Operations(initial=self._model.initial, answered=len(self._live), gets=[], puts=[], appends=[])
+        for place, act in enumerate(self._live):
+            if act.step.needs is not None:
+                found.gets.append(Get(act.end, place, act.step.needs))
+        changes = [(act.call, act.step, place) for place, act in enumerate(self._live)]
+        for group in self._groups:
+            changes += [(call, group.step, -1 - bit) for bit, call in enumerate(group.calls, group.shift)]
+        for call, step, number in changes:
+            if step.leads is not None:
+                found.puts.append(Change(call, step.leads, number))
+            elif isinstance(step.more, str):
+                found.appends.append(Change(call, step.more, number))
+        return found
 
     def _note(self, places: list[int], state: State) -> None:
         """Record how far that configuration has come."""

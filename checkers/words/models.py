@@ -161,19 +161,43 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "causal-consistency": "strong-session-causal",
         "axiomatic-read-committed": "strong-session-monotonic-atomic-view",
         "axiomatic-read-atomic": "strong-session-read-atomic",
+        "strict-1SR": "strict-serializable",
+        "strong-session-1SR": "strong-session-serializable",
+        "SSER": "strict-serializable",
+        "SER": "serializable",
+        "SSI": "serializable",
+        "SI": "snapshot-isolation",
+        "PSI": "parallel-snapshot-isolation",
+        "PC": "prefix",
+        "RR": "repeatable-read",
+        "CC": "strong-session-causal",
+        "UA": "update-atomic",
+        "RA": "read-atomic",
+        "MAV": "monotonic-atomic-view",
+        "CS": "cursor-stability",
+        "RC": "read-committed",
+        "RU": "read-uncommitted",
     }
 )
 
 
 def canonical(model: str) -> str:
-    """The name of that model in this module. Raises ScenarioError, with the nearest names, if there is none."""
-    name = ALIASES.get(model, model)
-    if name not in _MODELS:
-        near = get_close_matches(model, [*_MODELS, *ALIASES], n=3)
+    """The name of that model in this module, however its letters and spaces are written.
+
+    Raises ScenarioError, with the nearest names, if there is none.
+    """
+    written = {_spelling(name): name for name in (*_MODELS, *ALIASES)}
+    name = written.get(_spelling(model))
+    if name is None:
+        near = [written[each] for each in get_close_matches(_spelling(model), written, n=3)]
         raise ScenarioError(
             f"no consistency model {model!r}" + (f": did you mean {' or '.join(near)}?" if near else "")
         )
-    return name
+    return ALIASES.get(name, name)
+
+
+def _spelling(model: str) -> str:
+    return "-".join(model.casefold().replace("_", " ").replace("-", " ").split())
 
 
 def implied(anomalies: Iterable[str]) -> frozenset[str]:

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 import typer
 
-import harness.record
 from checkers.words import models
 from harness.cli.output import print_report, standard_error
 from harness.core.command import seamark
@@ -20,6 +19,11 @@ from harness.report.model import Report
 from harness.report.screen import plain
 from harness.run.single import PAGE_FILE, NotStored, judge_foreign, judge_run, store_report, write_page
 
+MODEL_HELP = (
+    f"The consistency model to judge by. Default: as promised, else {models.DEFAULT}. One of "
+    f"{', '.join(models.MODELS)}. Short names, such as SER, SI, RR, RC, are in docs/history-format.md."
+)
+
 
 def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     path: Annotated[
@@ -27,7 +31,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="The consistency model to judge by. Default: as promised, else strict-serializable."),
+        typer.Option(help=MODEL_HELP),
     ] = None,
     promises: Annotated[
         Path | None, typer.Option(help="What was promised where the history was recorded: a promise file, in TOML.")
@@ -55,8 +59,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     _require_foreign(path, run, promises=promises, stream=stream, model=model)
     promised = None if promises is None else promises_in(promises)
     form = None if stream is None else stream_format(stream)
-    also = (harness.record,)
-    with EngineStart(engine, master=master, remote=remote, also=also, is_warmed=False) as start:
+    with EngineStart(engine, master=master, remote=remote, is_warmed=False) as start:
         if run is not None:
             report = _of_run(run, start, html, model=model, budget=budget)
         else:

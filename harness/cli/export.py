@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from checkers.engine.datasets import LocalEngine
 from harness.cli.output import standard_error
 from harness.core.errors import ScenarioError
 from harness.core.record import Complete, Evidence, Fault, Footer, Header, Invoke, Record
@@ -40,7 +39,7 @@ def export(
         )
     with temporary_folder("export") as folder:
         # Errors in the history are reported before anything is written.
-        loaded = load(path, folder, LocalEngine)
+        loaded = load(path, folder)
         counted = _Counted(_records(path, loaded), is_edn=file_format == "edn")
         write = write_edn_history if counted.is_edn else write_jsonl
         if output is None:

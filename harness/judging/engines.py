@@ -1,11 +1,11 @@
 """Starts the engine for the checkers. Spark starts in a thread while the run goes on, so its start costs no time."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Literal, Self
 
 from checkers.engine.datasets import Engine, LocalEngine
@@ -22,7 +22,7 @@ class EngineFailed(SeamarkError):
 class EngineStart:
     """An engine that is starting. As a context manager it starts on entry, and stops on exit.
 
-    `master` and `remote` are Spark's, for your own cluster; `also` are modules that it needs beside the checkers.
+    `master` and `remote` are Spark's, for your own cluster.
     The engine is warmed up if other work goes on meanwhile; if a check waits for it, its first job does that as well.
     """
 
@@ -32,11 +32,10 @@ class EngineStart:
         *,
         master: str | None = None,
         remote: str | None = None,
-        also: Sequence[ModuleType] = (),
         is_warmed: bool = True,
     ) -> None:
         self._name: EngineName = name
-        self._master, self._remote, self._also = master, remote, also
+        self._master, self._remote = master, remote
         self._is_warmed = is_warmed
         self._started: Future[Engine] = Future()
         self._folder = temporary_folder("spark")
@@ -65,7 +64,7 @@ class EngineStart:
             from checkers.watermarks import task  # noqa: PLC0415  Likewise. It imports the kernels of transactions, too.
 
             place = (self._path, self._master, self._remote)
-            session = spark.start_session(*place, also=self._also, loaded=(task,))
+            session = spark.start_session(*place, loaded=(task,))
             is_here = self._master is None and self._remote is None
             self._stop = partial(spark.stop, session) if is_here else session.stop
             if self._is_warmed:

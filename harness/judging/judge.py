@@ -79,15 +79,15 @@ def judge(
     """
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
+    model = None if model is None else models.canonical(model)
     seen = _seen(loaded.history, model) if run_file is None and promised is None else ()
     promises = seen or _promises(run_file, promised, model)
     bound = {name: models.prohibited((name,)) for name in _models(promises)}
     context = _context(loaded.history, engine, run_file or promised, promises)
     judgements, failures = _judgements(loaded.history, context, exposure, budget or Budget(), log)
-    if run_file is not None:
-        judgements.append(_settling(exposure))
     failure = "; ".join([failure, *failures] if failure else failures) or None
     if run_file is not None:
+        judgements.append(_settling(exposure))
         facts = _facts_of_run(run_file, exposure, loaded, judgements, failure)
     else:
         facts = RunFacts(is_foreign=True, error=failure, incomplete=_cut_short(loaded))
@@ -129,8 +129,6 @@ def _seen(history: Path, model: str | None) -> tuple[Promise, ...]:
 
 def _promises(run_file: RunFile | None, promised: Promised | None, model: str | None) -> tuple[Promise, ...]:
     """The promises to judge by. A given `model` replaces every consistency model that was promised."""
-    if model is not None:
-        models.canonical(model)
     if promised is not None:
         return _asked(promised.promises, model)
     if run_file is None:

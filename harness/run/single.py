@@ -159,7 +159,7 @@ def judge_foreign(
     """
     with temporary_folder("check") as folder:
         if stream is None:
-            loaded = load(path, folder, engine)
+            loaded = load(path, folder)
         else:
             loaded, promised = load_stream(path, folder, stream)
         report = judge(loaded, engine(), promised=promised, model=model, budget=budget)

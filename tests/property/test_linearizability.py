@@ -3,6 +3,7 @@
 SEAMARK_FUZZ_COUNT is the number of histories of each kind; without it there are some hundreds.
 """
 
+import json
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -15,9 +16,10 @@ from checkers.history.registers import Register
 from checkers.linearizability.check import Limits, check, judged, witness_count
 from checkers.linearizability.deeds import Form, RegisterHistory, RegisterOp, acts_of
 from checkers.linearizability.intervals import first_misfit, is_linearizable
-from checkers.linearizability.models import OneRegister, model_of
+from checkers.linearizability.models import OneRegister, OneText, model_of
 from checkers.linearizability.search import Answer, search
 from checkers.linearizability.sentences import problem_of
+from harness.core.columns import NEVER, OK
 from harness.core.record import Json
 from harness.record.formats.parquet import parquet
 from harness.record.formats.parquet.parquet import write_history
@@ -77,6 +79,61 @@ def test_the_dead_end_is_where_the_history_ceases_to_be_linearizable(model: str)
         life = RegisterHistory(None, tuple(deeds))
         told = problem_of(life, acts_of(life, register(model)), answer.dead_end)
         assert model == "key-value" or possible.issubset(told.states), f"seed {seed}: {deeds}"
+
+
+def test_gets_to_come_change_neither_the_verdict_nor_the_dead_end_of_a_text() -> None:
+    """Texts that begin or repeat each other, the empty one, and ones that differ; from the empty text or another."""
+    ambiguous = 0
+    for seed in SEEDS:
+        draw = Random(seed)
+        words = draw.sample(["", "0.", "1.", "0.1.", "0", ".", "<"], draw.randint(1, 6))
+        deeds = [
+            deed._replace(argument=json.dumps(draw.choice(words))) if deed.f in {"put", "append"} else deed
+            for deed in correct(draw, "key-value", count=6, processes=draw.randint(1, 5), is_unique=True)
+        ]
+        initial = draw.choice(["", "0.", "<"])
+        texts = _texts(draw, deeds, initial)
+        acts = acts_of(RegisterHistory(None, tuple(texts)), register("key-value"))
+        answer = search(acts, OneText(initial), LIMIT)
+        expected = oracle.is_linearizable(texts, initial)
+        assert answer.verdict == ("linearizable" if expected else "not-linearizable"), f"seed {seed}: {texts}"
+        ambiguous += not expected
+        if not expected:
+            assert answer.dead_end is not None
+            assert answer.dead_end.blocked == oracle.blocked(texts, initial), f"seed {seed}: {texts}"
+    assert COUNT < 100 or 0.1 < ambiguous / COUNT < 0.9
+
+
+def _texts(draw: Random, deeds: list[RegisterOp], initial: str) -> list[RegisterOp]:
+    """The same operations, where each answered get saw what some of the changes before its answer left."""
+    told = []
+    for deed in deeds:
+        if deed.f == "get" and deed.end != NEVER:
+            state = initial
+            for other in deeds:
+                if other.f != "get" and other.call < deed.end and draw.random() < 0.9:
+                    asked = json.loads(other.argument)
+                    state = asked if other.f == "put" else state + asked
+            deed = deed._replace(result=json.dumps(state))  # noqa: PLW2901
+        told.append(deed)
+    return told
+
+
+@pytest.mark.parametrize("share", [0, 0.02])
+def test_the_search_for_a_text_grows_with_its_history_and_not_with_its_clients(share: float) -> None:
+    """As many operations and clients as each of the ten keys has in porcupine's largest test."""
+    for seed in SEEDS[: COUNT // 30]:
+        draw = Random(seed)
+        deeds = correct(draw, "key-value", count=200, processes=8, is_unique=True)
+        seen = [deed.result for deed in deeds if deed.f == "get" and deed.outcome == OK]
+        deeds = [
+            deed._replace(result=draw.choice(seen)) if deed.f == "get" and draw.random() < share else deed
+            for deed in deeds
+        ]
+        answer = searched("key-value", deeds)
+        assert answer.verdict != "undecided", f"seed {seed}"
+        assert share or answer.verdict == "linearizable", f"seed {seed}"
+        assert share or answer.size < 10 * len(deeds), f"seed {seed}: {answer.size}"
 
 
 def test_the_test_by_intervals_agrees_with_all_orders() -> None:

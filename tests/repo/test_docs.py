@@ -15,6 +15,7 @@ import pytest
 import typer.main
 
 from checkers.catalogue import NAMES
+from checkers.words.models import ALIASES, MODELS
 from harness.cli.main import app
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT
 from harness.cli.texts.promises_page import promises_page
@@ -92,6 +93,13 @@ def leads_somewhere(page: Path, link: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=relative)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert broken_links(page) == []
+
+
+def test_the_page_of_histories_lists_every_model_with_its_other_names() -> None:
+    text = (DOCS / "history-format.md").read_text(encoding="utf-8")
+    for model in MODELS:
+        others = ", ".join(f"`{alias}`" for alias, name in ALIASES.items() if name == model)
+        assert f"| `{model}` | {others} |" in text
 
 
 def test_a_link_that_leads_nowhere_is_found() -> None:

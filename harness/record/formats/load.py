@@ -5,16 +5,15 @@ A further format is a row in FORMATS: how its files begin, their suffixes, and a
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from checkers.engine.datasets import Engine
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Fault, Footer, Record
+from harness.record.formats import kept
 from harness.record.formats.edn.exchange import read_edn_history
 from harness.record.formats.edn.jepsen_log import read_jepsen_log
 from harness.record.formats.edn.whole import NotInParts, write_in_parts
@@ -27,7 +26,7 @@ from harness.record.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer,
 
 IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read before further processes would have started.
 _HEAD_BYTES: Final = 4096
-_EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#))")
+_EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#[A-Za-z_{:]))")
 _JSON: Final = re.compile(rb'\s*+\[?\s*+\{\s*+["}]')
 _JEPSEN_LOG: Final = re.compile(rb"(?s).*?jepsen\.util[ -]+\S+\s+:")
 _OUR_JSON: Final = re.compile(rb'\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')  # Field names that only our records have.
@@ -69,11 +68,11 @@ FORMATS: Final = (
 )
 
 
-def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> Loaded:
+def load(path: Path, into: Path) -> Loaded:
     """The history that `path` names: a run, a history folder or one of its files, or a file in one of FORMATS.
 
     Anything else than a folder of Parquet files is converted to one: a run's, inside the run; any other, inside
-    `into`. A large EDN file is read by the processes of the engine, if there is one, with the same result.
+    `into`. A large EDN file is read by several processes, with the same result.
     Raises ScenarioError if `path` does not exist; HistoryError, with file and record, if the content is malformed.
     """
     if not path.exists():
@@ -86,8 +85,8 @@ def load(path: Path, into: Path, engine: Callable[[], Engine] | None = None) -> 
     if path.name == RUN_FILE or path.suffix == ".parquet":
         return _folder(path.parent, into)
     found = format_of(path)
-    if found.read is read_edn_history and engine is not None and path.stat().st_size >= IN_PARTS_BYTES:
-        return _in_parts(path, into / HISTORY, engine()) or _imported(path, into / HISTORY, found)
+    if found.read is read_edn_history and path.stat().st_size >= IN_PARTS_BYTES:
+        return _kept(path, into / HISTORY, found)
     return _imported(path, into / HISTORY, found)
 
 
@@ -108,7 +107,7 @@ def format_of(path: Path) -> Format:
     found += [each for each in FORMATS if path.suffix in each.suffixes]
     if not found:
         known = ", ".join(each.name for each in FORMATS)
-        raise HistoryError(f"{path}: neither its beginning nor its name is that of a history (Parquet, {known})")
+        raise HistoryError(f"{path}: no history: neither its beginning nor its name is that of one (Parquet, {known})")
     return found[0]
 
 
@@ -169,10 +168,27 @@ def _imported(path: Path, history: Path, found: Format) -> Loaded:
     )
 
 
-def _in_parts(path: Path, history: Path, engine: Engine) -> Loaded | None:
+def _kept(path: Path, history: Path, found: Format) -> Loaded:
+    """A large EDN file, whose history is kept for the next time; or from the last time."""
+    before, key = path.stat(), kept.key_of(path)
+    notes = None if key is None else kept.found(key, history)
+    if notes is not None:
+        return Loaded(history=history, format=found.name, is_foreign=True, notes=notes)
+    loaded = _in_parts(path, history) or _imported(path, history, found)
+    after = path.stat()
+    if key is not None and (before.st_ino, before.st_size, before.st_mtime_ns) == (
+        after.st_ino,
+        after.st_size,
+        after.st_mtime_ns,
+    ):
+        kept.keep(key, history, loaded.notes)
+    return loaded
+
+
+def _in_parts(path: Path, history: Path) -> Loaded | None:
     """An EDN file converted by several processes; None if it has to be read in one pass."""
     try:
-        skipped = write_in_parts(path, history, partial(spread, engine))
+        skipped = write_in_parts(path, history, spread)
     except NotInParts:
         return None
     except OSError as error:

@@ -87,9 +87,9 @@ def _of_model(parts: dict[str, Any]) -> list[Promise]:
     model = parts["model"]
     if not isinstance(model, str):
         raise ScenarioError('model is one text, such as model = "snapshot-isolation"')
-    models.canonical(model)
-    text = f"Transactions are {model}."
-    return [Promise(id="MODEL", text=text, source="model", forbids=(model,), check=TRANSACTIONS)]
+    name = models.canonical(model)
+    text = f"Transactions are {name}."
+    return [Promise(id="MODEL", text=text, source="model", forbids=(name,), check=TRANSACTIONS)]
 
 
 def _of_register(parts: dict[str, Any]) -> list[Promise]:

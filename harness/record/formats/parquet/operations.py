@@ -168,7 +168,7 @@ def _mops_table(rows: Sequence[Row], names: Names) -> pa.Table:
         "table": [mop.table for mop in every],
         "f": [MOP_KINDS[mop.f] for mop in every],
         "lock": [mop.lock for mop in every],
-        "key": names.ids([mop.key for mop in every]),
+        "key": pa.array(names.ids([mop.key for mop in every])),
         "value": [None if _is_read_of_list(mop) else identify(mop.value) for mop in every],
         "read": _reads([mop.value if mop.f == "r" and type(mop.value) is list else None for mop in every], names),
     }

@@ -128,10 +128,10 @@ def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch:
     wrong = of(to_transactions(history(*pairs)))
     assert polygraph.decided(wrong, Level.SERIAL, 0) is None
     monkeypatch.setattr(polygraph, "WORK", 0)
-    assert polygraph.decided(wrong, Level.SERIAL, 0, rounds=1) == Unsolved(80)
+    assert polygraph.decided(wrong, Level.SERIAL, 0, rounds=1) == Unsolved(40)
     told = answers(wrong, ["G2-item", "G-nonadjacent"])
     assert told.broken == ()
-    assert told.unknown["G2-item"] == "search-too-long: the order of 80 pairs of versions is undecided"
+    assert told.unknown["G2-item"] == "search-too-long: the order of 40 pairs of versions is undecided"
     assert told.unknown["G-nonadjacent"] == "search-too-long: the order of some versions is undecided"
 
 

@@ -63,6 +63,27 @@ def test_every_name_in_the_table_of_models_is_a_model() -> None:
     assert {models.canonical(alias) for alias in models.ALIASES} <= set(models.MODELS)
 
 
+@pytest.mark.parametrize(
+    ("written", "model"),
+    [
+        ("SI", "snapshot-isolation"),
+        ("si", "snapshot-isolation"),
+        ("Snapshot Isolation", "snapshot-isolation"),
+        ("READ_COMMITTED", "read-committed"),
+        ("pl-2+", "consistent-view"),
+        ("strict-1SR", "strict-serializable"),
+        ("pram", "PRAM"),
+    ],
+)
+def test_a_model_is_understood_however_it_is_written(written: str, model: str) -> None:
+    assert models.canonical(written) == model
+
+
+def test_an_unknown_model_is_answered_with_the_nearest_names() -> None:
+    with pytest.raises(ScenarioError, match="did you mean serializable"):
+        models.canonical("Serialisable")
+
+
 def test_the_stronger_model_prohibits_what_the_weaker_does() -> None:
     strict, serializable = models.prohibited(), models.prohibited(("serializable",))
     assert serializable < strict

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from checkers.engine.datasets import LocalEngine
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, MicroOp
 from harness.record.formats.edn.exchange import write_edn_history
@@ -156,11 +155,11 @@ def test_what_is_not_there_is_the_person_s_mistake(tmp_path: Path) -> None:
         load(tmp_path / "none", tmp_path / "work")
 
 
-@pytest.mark.parametrize("content", [b"\x7fELF", b"hello", b"PAR1"])
+@pytest.mark.parametrize("content", [b"\x7fELF", b"hello", b"PAR1", b"# A page\n", b"## Part\n\n[{:x 1}]\n"])
 def test_what_is_no_history_is_refused_with_what_would_be_one(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
-    with pytest.raises(HistoryError, match=r"file: neither its beginning nor its name .*Parquet.*EDN"):
+    with pytest.raises(HistoryError, match=r"file: no history: neither its beginning nor its name .*Parquet.*EDN"):
         load(path, tmp_path / "work")
 
 
@@ -195,10 +194,11 @@ def test_a_large_file_of_edn_is_read_by_several_processes_with_the_same_result(
     lines = [f"{{:type :{kind}, :process 0, :f :read, :value nil}}" for kind in ("invoke", "ok")]
     nemesis = "{:type :info, :f :kill, :process :nemesis}"
     path.write_text("\n".join([*lines, nemesis, *lines]), encoding="utf-8")
-    whole = load(path, tmp_path / "whole", LocalEngine)
+    whole = load(path, tmp_path / "whole")
     monkeypatch.setattr("harness.record.formats.load.IN_PARTS_BYTES", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
-    parts = load(path, tmp_path / "parts", partial(LocalEngine, 2))
+    parts = load(path, tmp_path / "parts")
     assert parts.notes == whole.notes == ("1 nemesis operations skipped",)
     assert (parts.format, parts.is_foreign, parts.is_complete) == (whole.format, whole.is_foreign, whole.is_complete)
     for one in sorted(whole.history.iterdir()):
@@ -213,8 +213,9 @@ def test_what_is_wrong_with_a_large_file_is_said_as_of_a_small_one(
         "{:type :invoke, :process 0}\n{:type :ok, :process 0}\n{:type :ok, :process 0 : 1}\n", encoding="utf-8"
     )
     monkeypatch.setattr("harness.record.formats.load.IN_PARTS_BYTES", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
-    monkeypatch.setattr("harness.record.formats.load.spread", lambda _engine, kernel, items: map(kernel, items))
+    monkeypatch.setattr("harness.record.formats.load.spread", map)
     with pytest.raises(HistoryError, match=r"line 3, column 24: ':' is no keyword"):
-        load(path, tmp_path / "parts", LocalEngine)
+        load(path, tmp_path / "parts")
     assert not (tmp_path / "parts" / "history").exists()

@@ -1,0 +1,114 @@
+"""Imported histories, kept in the user's cache folder, so that a large file is imported once.
+
+An entry is a folder with the Parquet files of a history and a manifest. Its name is a digest of what decides it: the
+content of the imported file, and our code that imports. It appears whole, by a rename. It is used if its files are
+those that the manifest names, by their hashes; a damaged one is removed. The files are linked or copied before, so that
+nobody can take them away meanwhile. A cache that cannot be read or written is none.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+import harness.core
+import harness.record
+from harness.record.formats.parquet.parquet import is_history
+from harness.record.ownership import temporary_folder
+
+ENTRIES_MAX: Final = 8  # The least recently used ones above that are removed.
+_MANIFEST: Final = "import.json"
+
+
+class _Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What an entry holds: the notes of the import, and the hash of each file by name."""
+
+    notes: tuple[str, ...]
+    files: dict[str, str]
+
+
+def key_of(path: Path) -> str | None:
+    """The name of the entry for that file; None if the file cannot be read."""
+    try:
+        return hashlib.sha256(f"{_hash_of(path)} {_code()}".encode()).hexdigest()
+    except OSError:
+        return None
+
+
+def found(key: str, history: Path) -> tuple[str, ...] | None:
+    """The notes of that import, whose files are now in the folder `history`; None if there is no whole entry."""
+    folder = _place() / key
+    try:
+        manifest = msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=_Manifest)
+        history.mkdir(parents=True)
+        for path in folder.glob("*.parquet"):
+            _link(path, history / path.name)
+        if is_history(history) and _hashes(history) == manifest.files:
+            os.utime(folder)
+            return manifest.notes
+    except (OSError, msgspec.DecodeError):
+        pass
+    for damaged in (folder, history):
+        shutil.rmtree(damaged, ignore_errors=True)
+    return None
+
+
+def keep(key: str, history: Path, notes: tuple[str, ...]) -> None:
+    """Keep that imported history, and remove the least recently used ones. Without effect if that is impossible."""
+    place = _place()
+    with suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with temporary_folder("import", beside=place) as folder:
+            entry = folder / key
+            entry.mkdir()
+            for path in history.iterdir():
+                _link(path, entry / path.name)
+            manifest = _Manifest(notes=notes, files=_hashes(entry))
+            (entry / _MANIFEST).write_bytes(msgspec.json.encode(manifest))
+            entry.rename(place / key)
+        for old in sorted(_entries(place), key=lambda each: each.stat().st_mtime)[:-ENTRIES_MAX]:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _place() -> Path:
+    """The folder of all entries: ~/.cache/seamark/imports, or where XDG_CACHE_HOME says."""
+    above = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(above, "seamark", "imports")
+
+
+def _entries(place: Path) -> Iterator[Path]:
+    return (path for path in place.iterdir() if (path / _MANIFEST).is_file())
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    return {path.name: _hash_of(path) for path in folder.iterdir()}
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@cache
+def _code() -> str:
+    """The digest of the code that decides what an imported history is."""
+    digest = hashlib.sha256(pa.__version__.encode())
+    for package in (harness.core, harness.record):
+        for path in sorted(Path(package.__file__ or "").parent.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link the file, or copy it if it is on another disk."""
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, target)

@@ -1,0 +1,126 @@
+"""Imported histories are kept, and an entry that is not whole is none."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.record.formats import kept
+from harness.record.formats import load as loading
+from harness.record.formats.edn.whole import Spread, write_in_parts
+from harness.record.formats.load import Loaded, load
+
+LINE = "{{:type :{}, :process 0, :f :read, :value nil, :index {}}}\n"
+NEMESIS = "{:type :info, :f :kill, :process :nemesis}\n"
+Break = Callable[[Path], object]
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of the entries, with every EDN file taken for a large one that this process reads."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "IN_PARTS_BYTES", 0)
+    monkeypatch.setattr(loading, "spread", map)
+    return tmp_path / "cache" / "seamark" / "imports"
+
+
+def written(path: Path, count: int = 1) -> Path:
+    path.write_text("".join(LINE.format(kind, index) for index, kind in enumerate(["invoke", "ok"] * count)) + NEMESIS)
+    return path
+
+
+def contents(loaded: Loaded) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in loaded.history.iterdir()}
+
+
+def refuse(*_: object) -> None:
+    raise AssertionError("it is imported again")
+
+
+def test_a_second_import_of_the_same_content_takes_what_was_kept(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = load(written(tmp_path / "one.edn"), tmp_path / "first")
+    monkeypatch.setattr(loading, "write_in_parts", refuse)
+    second = load(written(tmp_path / "other.edn"), tmp_path / "second")
+    assert len(list(place.iterdir())) == 1
+    assert contents(second) == contents(first)
+    assert (second.notes, second.format, second.is_foreign, second.is_complete) == (
+        ("1 nemesis operations skipped",),
+        first.format,
+        first.is_foreign,
+        first.is_complete,
+    )
+    shutil.rmtree(place)
+    assert contents(second) == contents(first)
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("change", ["content", "code"])
+def test_other_content_or_other_code_is_imported_anew(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "one.edn")
+    load(path, tmp_path / "first")
+    if change == "content":
+        written(path, 2)
+    else:
+        monkeypatch.setattr(kept, "_code", lambda: "newer")
+    imports: list[Path] = []
+
+    def imported(path: Path, folder: Path, spread: Spread) -> int:
+        imports.append(path)
+        return write_in_parts(path, folder, spread)
+
+    monkeypatch.setattr(loading, "write_in_parts", imported)
+    load(path, tmp_path / "second")
+    assert imports == [path]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda entry: (entry / "ops.parquet").write_bytes(b"PAR1"),
+        lambda entry: (entry / "ops.parquet").unlink(),
+        lambda entry: (entry / "import.json").write_bytes(b"{"),
+        lambda entry: (entry / "import.json").write_bytes(b'{"notes": [], "files": {}}'),
+        lambda entry: (entry / "import.json").write_bytes(b'{"notes": [], "files": {"../x": ""}}'),
+        lambda entry: (entry / "import.json").unlink(),
+    ],
+)
+def test_a_damaged_entry_is_none(damage: Break, place: Path, tmp_path: Path) -> None:
+    path = written(tmp_path / "one.edn")
+    first = contents(load(path, tmp_path / "first"))
+    (entry,) = place.iterdir()
+    damage(entry)
+    assert contents(load(path, tmp_path / "second")) == first
+    assert contents(load(path, tmp_path / "third")) == first
+
+
+def test_a_cache_that_cannot_be_written_is_none(place: Path, tmp_path: Path) -> None:
+    place.parent.mkdir(parents=True)
+    place.write_text("a file")
+    assert load(written(tmp_path / "one.edn"), tmp_path / "first").history.is_dir()
+
+
+def test_the_least_recently_used_entries_go(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "ENTRIES_MAX", 2)
+    for count in (1, 2, 3):
+        load(written(tmp_path / "one.edn", count), tmp_path / str(count))
+    assert len(list(place.iterdir())) == 2
+    assert kept.found(kept.key_of(tmp_path / "one.edn") or "", tmp_path / "last") is not None
+
+
+def test_a_file_that_changed_meanwhile_is_not_kept(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "one.edn")
+
+    def imported(path: Path, folder: Path, spread: Spread) -> int:
+        written(path, 3)
+        return write_in_parts(path, folder, spread)
+
+    monkeypatch.setattr(loading, "write_in_parts", imported)
+    load(path, tmp_path / "first")
+    assert not place.exists()
