@@ -33,9 +33,9 @@ from harness.core.columns import Bools, Int64s
 if TYPE_CHECKING:
     from pysat.solvers import Solver  # Only a history that a guess does not explain needs a solver.
 
-ROUNDS: Final = 100  # The number of orders that the solver may propose.
+ROUNDS: Final = 400  # The number of orders that the solver may propose.
 WORK: Final = 60_000_000  # The number of steps of all graphs together, after the guesses.
-_CYCLES: Final = 2_000  # The number of cycles that are taken from one graph,
+_CYCLES: Final = 20_000  # The number of cycles that are taken from one graph,
 _TRIES: Final = 16  # and from one strong component of it.
 
 
@@ -153,15 +153,13 @@ class _Search:
         return layers(self._execution, base(self._execution, self._order), order, self._level)
 
     def _wider(self, nodes: Int64s, model: set[int]) -> Int64s:
-        """Those, the transactions on cycles of the whole, and who reads from any of them; all if there is no cycle."""
+        """Those and the transactions on cycles of the whole; all if that has none."""
         self._execution, self._rows = self._whole, np.arange(len(self._whole.installs.key))
         graph = self._graph(model)
         steps = np.flatnonzero(_cyclic(graph))
         if self._level is Level.PARALLEL or not len(steps):
             return np.arange(len(self._whole.op))
         wider = np.union1d(nodes, _transactions(self._whole, graph, steps))
-        views = self._whole.views
-        wider = np.union1d(wider, views.reader[np.isin(views.writer, wider)])
         return wider if len(wider) > len(nodes) else np.arange(len(self._whole.op))
 
     def _cycles(self, graph: Layers) -> tuple[list[Int64s], int]:
