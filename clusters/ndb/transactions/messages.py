@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from clusters.ndb.shape import DATA_NODES, Key
+from harness.core.errors import ProtocolError
 from harness.core.machine import NodeId
 from harness.core.record import Json, MicroOp
 
@@ -24,17 +25,19 @@ MOVED: Final = "moved"
 CUT_OFF: Final = "cut off from the others"
 UNSUPPORTED: Final = "only reads and appends are supported"
 
-SINCE_BITS: Final = 22
+SINCE_BITS: Final = 29  # Each restart of the whole cluster takes 2 ** 16 numbers of views: so these suffice for 8,000.
 COUNTER_BITS: Final = 32
 
 
 def life_of(node: NodeId, since: int) -> int:
     """The number of a node's life: the upper bits of the transids that it gives."""
+    if since >> SINCE_BITS:
+        raise ProtocolError(f"view {since} has no room in the {SINCE_BITS} bits of a transid")
     return DATA_NODES.index(node) << SINCE_BITS | since
 
 
 def transid_of(life: int, counter: int) -> int:
-    """A transaction's id, unique forever. From the top: the node's index, its `since` in 22 bits, a counter in 32."""
+    """A transaction's id, unique forever. From the top: the node's index, its `since` in 29 bits, a counter in 32."""
     return life << COUNTER_BITS | counter
 
 

@@ -1,5 +1,7 @@
 """Rows, their log, and what a storage drops or keeps for later."""
 
+import pytest
+
 from clusters.ndb.membership.view import Member, View
 from clusters.ndb.planted import REDO_TAIL_NOT_INVALIDATED
 from clusters.ndb.shape import Key, first_epoch, fragment_of
@@ -17,6 +19,7 @@ from clusters.ndb.transactions.messages import (
     since_in,
     transid_of,
 )
+from harness.core.errors import ProtocolError
 from harness.core.machine import Message, NodeId
 from harness.core.record import Json, MicroOp
 from tests.unit.clusters.ndb.transaction_cluster import FIRST, Life, TransactionCluster
@@ -37,7 +40,15 @@ def test_a_transid_tells_whose_it_is() -> None:
     transid = transid_of(life_of(D3, 77), 5)
     assert (coordinator_in(transid), since_in(transid)) == (D3, 77)
     assert life_in(transid) == life_of(D3, 77) != life_of(D3, 78) != life_of(D1, 78)
-    assert transid_of(life_of(NodeId("d4"), 2**22 - 1), 2**32 - 1) < 2**63
+    assert transid_of(life_of(NodeId("d4"), 2**29 - 1), 2**32 - 1) < 2**63
+
+
+def test_after_a_hundred_restarts_of_the_whole_cluster_no_two_nodes_give_one_transid() -> None:
+    since = 100 << 16  # By then the number of a view needs more than 22 bits.
+    assert len({life_of(NodeId(f"d{number}"), since) for number in range(1, 5)}) == 4
+    assert coordinator_in(transid_of(life_of(D3, since), 1)) == D3
+    with pytest.raises(ProtocolError, match="has no room"):
+        life_of(D3, 1 << 29)
 
 
 def test_a_restart_keeps_what_is_saved_and_drops_the_rest() -> None:
