@@ -169,9 +169,12 @@ def _of_reads(
         group, row = expand(first[rows], count), np.repeat(rows, count)
         session = writers.session[group]
         turn = seen[at[row], session].astype(np.int64)
-        place = writers.last(group, turn)
         source = views.writer[view[row]]
         known = np.where(source == INITIAL, -1, clocks.of(np.maximum(source, 0), session))
+        # Of a session of which the reader sees no more than the writer did, nothing follows.
+        more = np.flatnonzero(turn > known)
+        group, row, turn, known = group[more], row[more], turn[more], known[more]
+        place = writers.last(group, turn)
         is_new = place >= writers.start[group]
-        is_new &= (source == INITIAL) | (writers.turn[np.maximum(place, 0)] > known)
+        is_new &= writers.turn[np.maximum(place, 0)] > known
         yield unordered(execution, writers.install[place[is_new]], view[row[is_new]])
