@@ -9,18 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import numpy as np
-
 from checkers.axioms import polygraph, weak
 from checkers.axioms.accesses import accesses, union
 from checkers.axioms.execution import Execution, execution
-from checkers.axioms.levels import Level, base
+from checkers.axioms.levels import Level, is_ordered
 from checkers.axioms.polygraph import Contradiction, Unsolved
 from checkers.axioms.weak import Axiom, Breach, Undecided
-from checkers.columns.runs import distinct
 from checkers.engine.datasets import Dataset
 from checkers.graph.edges import PROCESS, REALTIME
-from checkers.graph.paths import strong_labels
 from checkers.history.transactions import Source
 
 _MODELS: Final = (Axiom.VIEW, Axiom.ATOMIC, Axiom.CAUSAL, Level.PREFIX, Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL)
@@ -73,14 +69,6 @@ def whole(chunks: Dataset[Source], *, nothing: int) -> Execution:
     return execution(union(chunks.map(partial(accesses, nothing=nothing)).collect()))
 
 
-def is_ordered(history: Execution, order: int) -> bool:
-    """True if reads, known versions and that order of time alone have no cycle: neither G0 nor G1c."""
-    known, versions = base(history, order), history.versions
-    source = np.concatenate((known.source, versions.source))
-    target = np.concatenate((known.target, versions.target))
-    return len(distinct(strong_labels(source, target, 2 * len(history.op)))) == 2 * len(history.op)
-
-
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     """The answers for those anomalies, as far as they are rungs, or G0 and G1c.
 
@@ -113,13 +101,8 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
 def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | str | None:
     """The evidence that the rung is broken, or the reason why there is no answer; None if it holds."""
     if isinstance(rung.model, Axiom):
-        has_sessions = rung.order == PROCESS
-        if rung.model is Axiom.CAUSAL and has_sessions and not weak.is_ordered(history, has_sessions=True):
-            return (
-                "cyclic-order: reads and sessions have a cycle already, so nothing follows from what comes before what"
-            )
         try:
-            return weak.breach(history, rung.model, has_sessions=has_sessions)
+            return weak.breach(history, rung.model, has_sessions=rung.order == PROCESS)
         except Undecided:
             return "search-too-long: too many chains of reads to follow"
     try:

@@ -20,9 +20,10 @@ from typing import Final
 import numpy as np
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
+from checkers.columns.runs import distinct
 from checkers.columns.table import concat, empty, take
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
-from checkers.graph.paths import MOMENT, Steps, time_steps
+from checkers.graph.paths import MOMENT, Steps, strong_labels, time_steps
 from harness.core.columns import Bools, Int64s
 
 _ROUNDS: Final = 64  # The number of times that bounds go along all steps.
@@ -53,7 +54,7 @@ class Chains:
 class Layers:
     """The graph of a level. Nodes: transactions, transactions that were just entered, moments.
 
-    `assumed` names for each step the pair of installs (earlier, later) on whose order it rests; -1 for none.
+    `earlier` and `later` are, for each step, the rows of installs on whose order it rests; -1 for none.
     """
 
     steps: Steps
@@ -81,13 +82,20 @@ def base(execution: Execution, order: int) -> Steps:
     return concat([reads, Steps(pairs.source, pairs.target, np.full(len(pairs.source), PROCESS))])
 
 
+def is_ordered(history: Execution, order: int) -> bool:
+    """True if reads, known versions and that order of time alone have no cycle: neither G0 nor G1c."""
+    known, versions = base(history, order), history.versions
+    source = np.concatenate((known.source, versions.source))
+    target = np.concatenate((known.target, versions.target))
+    return len(distinct(strong_labels(source, target, 2 * len(history.op)))) == 2 * len(history.op)
+
+
 def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> Layers:
     """The graph of that level, given its base and the order of versions."""
     size = len(execution.op)
     writes, misses = _writes(execution, order), _misses(execution, order)
-    enters = (
-        0 if level in (Level.SERIAL, Level.PARALLEL) else size
-    )  # What a step into the first node of a transaction adds.
+    # What a step into the first node of a transaction adds: nothing if there is only one.
+    enters = size if level in (Level.PREFIX, Level.SNAPSHOT) else 0
     source = known.source + (known.source >= size) * size
     target = known.target + np.where(known.target < size, enters, size)
     parts = [

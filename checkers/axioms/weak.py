@@ -13,6 +13,7 @@ import numpy as np
 from checkers.axioms import clocks, implied, reach
 from checkers.axioms.execution import INITIAL, Execution, Pairs, concatenated
 from checkers.axioms.implied import Implied
+from checkers.axioms.levels import is_ordered
 from checkers.columns.table import empty, take
 from checkers.graph.edges import PROCESS, WR, WW
 from checkers.graph.paths import Rule, StepGraph, Steps, strong_labels
@@ -78,12 +79,6 @@ def breach(execution: Execution, axiom: Axiom, *, has_sessions: bool) -> Breach 
     return Breach(axiom, has_sessions, int(np.count_nonzero(order.is_broken)), order.cycle())
 
 
-def is_ordered(execution: Execution, *, has_sessions: bool) -> bool:
-    """True if reads, known versions and sessions alone have no cycle: neither G0 nor G1c."""
-    order = _Order(execution, _reads(execution), implied.nothing(), has_sessions=has_sessions)
-    return not order.is_cyclic.any()
-
-
 def _reads(execution: Execution) -> Pairs:
     """The pairs of reads."""
     views = take(execution.views, execution.views.writer != INITIAL)
@@ -111,7 +106,7 @@ def _without_sessions(execution: Execution) -> "_Order":
     """
     views = execution.views
     rows = np.arange(len(views.reader))
-    if is_ordered(execution, has_sessions=True):
+    if is_ordered(execution, PROCESS):
         whole = _order(execution, Axiom.CAUSAL, has_sessions=True)
         if not whole.is_broken.any():
             return _Order(execution, _reads(execution), implied.nothing(), has_sessions=False)

@@ -10,8 +10,8 @@ import pytest
 from checkers.axioms import clocks, polygraph, reach, weak
 from checkers.axioms.accesses import accesses, union
 from checkers.axioms.execution import Execution, execution
-from checkers.axioms.ladder import RUNGS, Rung, answers, is_ordered
-from checkers.axioms.levels import Level
+from checkers.axioms.ladder import RUNGS, Rung, answers
+from checkers.axioms.levels import Level, is_ordered
 from checkers.axioms.polygraph import Contradiction, Unsolved
 from checkers.axioms.weak import Axiom
 from checkers.engine.datasets import LocalEngine
