@@ -51,8 +51,6 @@ class AxiomStep:
 class Breach:
     """A broken axiom: a shortest cycle found, and the number of implied steps that are on cycles."""
 
-    axiom: Axiom
-    has_sessions: bool
     count: int
     cycle: tuple[AxiomStep, ...]
 
@@ -76,7 +74,7 @@ def breach(execution: Execution, axiom: Axiom, *, has_sessions: bool) -> Breach 
         order = _order(execution, axiom, has_sessions=has_sessions)
     if not order.is_broken.any():
         return None
-    return Breach(axiom, has_sessions, int(np.count_nonzero(order.is_broken)), order.cycle())
+    return Breach(int(np.count_nonzero(order.is_broken)), order.cycle())
 
 
 def _reads(execution: Execution) -> Pairs:
