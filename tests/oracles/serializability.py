@@ -1,5 +1,6 @@
 """Independent on purpose: the slow, obvious twin of the check of transactions. Plain loops, all edges, all cycles."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise, product
@@ -93,24 +94,44 @@ def classes_by_component(operations: Sequence[Operation]) -> set[tuple[int, str]
     return classes_of(labels(without_keys(operations, duplicated_keys(operations))))
 
 
-def classes_of(pairs: Labels) -> set[tuple[int, str]]:
+def occurrences_in(operations: Sequence[Operation]) -> dict[str, int]:
+    """How often each class of cycle occurs in a history."""
+    return occurrences(labels(without_keys(operations, duplicated_keys(operations))))
+
+
+def classes_of(pairs: Labels, *, is_said_once: bool = True) -> set[tuple[int, str]]:
     """The names of all cycles of those pairs, each with the least operation of its component."""
     graph: nx.DiGraph[int] = nx.DiGraph(list(pairs))
     result: set[tuple[int, str]] = set()
     for component in nx.strongly_connected_components(graph):
         cycles = list(nx.simple_cycles(graph.subgraph(component)))
-        found = {name for cycle in cycles for name in names(pairs, cycle)}
+        found = {name(steps) for cycle in cycles for steps in readings(pairs, cycle, is_said_once=is_said_once)}
         kept = {name for name in found if not any(name in implied([other]) - {other} for other in found - {name})}
         result |= {(min(component), name) for name in kept}
     return result
 
 
-def names(pairs: Labels, cycle: list[int]) -> Iterator[str]:
-    """All that the cycle can be called: each step counts as any of its labels, but a weaker one only by itself."""
-    options = [pairs[step] for step in pairwise([*cycle, cycle[0]])]
-    for steps in product(*(step - set(weaker(step)) for step in options)):
+def occurrences(pairs: Labels, *, is_said_once: bool = True) -> dict[str, int]:
+    """How often each class occurs: with one rw, the transactions that miss something; else the components."""
+    graph: nx.DiGraph[int] = nx.DiGraph(list(pairs))
+    classes = classes_of(pairs, is_said_once=is_said_once)
+    counts = Counter[str]()
+    for component in nx.strongly_connected_components(graph):
+        missing: dict[str, set[int]] = {name: set() for least, name in classes if least == min(component)}
+        for cycle in nx.simple_cycles(graph.subgraph(component)):
+            for steps in readings(pairs, cycle, is_said_once=is_said_once):
+                if name(steps).startswith("G-single") and name(steps) in missing:
+                    missing[name(steps)] |= {at for at, step in zip(cycle, steps, strict=True) if step == "rw"}
+        counts.update({name: max(1, len(ops)) for name, ops in missing.items()})
+    return dict(counts)
+
+
+def readings(pairs: Labels, cycle: list[int], *, is_said_once: bool) -> Iterator[tuple[str, ...]]:
+    """One label for each step of the cycle, in all ways; with `is_said_once`, a weaker label counts only by itself."""
+    labels = [pairs[step] for step in pairwise([*cycle, cycle[0]])]
+    for steps in product(*(step - set(weaker(step)) if is_said_once else step for step in labels)):
         if set(steps) - {"process", "realtime"}:
-            yield name(steps)
+            yield steps
 
 
 def weaker(labels_of_step: set[str]) -> Iterator[str]:

@@ -13,7 +13,8 @@ from checkers.engine.spark import SparkEngine
 from checkers.graph.edges import Edges, Inference, all_edges
 from checkers.history.registers import ORDER
 from checkers.history.transactions import Source, chunks, select, to_transactions
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from checkers.transactions.partition import infer, shares
 from tests.bench import generated
 from tests.worlds import histories

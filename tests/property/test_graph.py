@@ -28,7 +28,7 @@ from checkers.graph.search import residual, search
 from checkers.history.transactions import Operation
 from harness.core.columns import INFO, NEVER, OK
 from tests.amount import count
-from tests.oracles.serializability import Labels, classes_of, weaker, with_time
+from tests.oracles.serializability import Labels, occurrences, weaker, with_time
 
 WORDS = {
     WW: "ww",
@@ -98,8 +98,7 @@ def test_the_classes_of_cycles_are_those_of_all_simple_cycles(seed: int) -> None
     op, process = np.array([one.index for one in ok], np.int64), np.array([one.process for one in ok], np.int64)
     found = search(residual(edges(made, pairs), op=op, process=process))
     why = labels(made, pairs)
-    expected = [anomaly for _, anomaly in classes_of(why)]
-    assert {named.anomaly: named.count for named in found.named} == {one: expected.count(one) for one in expected}
+    assert {named.anomaly: named.count for named in found.named} == occurrences(why)
     assert found.undecided == ()
     for named in found.named:
         cycle = named.example

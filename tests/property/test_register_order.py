@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Operation, Store, to_transactions
-from checkers.transactions.register_order import Before, by_commits, by_process, by_reads, by_real_time, orders
-from checkers.transactions.register_rows import ABSENT, register_rows
-from checkers.transactions.register_versions import Registers, resolved
+from checkers.transactions.registers.order import Before, by_commits, by_process, by_reads, by_real_time, orders
+from checkers.transactions.registers.rows import ABSENT, register_rows
+from checkers.transactions.registers.versions import Registers, resolved
 from harness.core.columns import FAIL, NEVER, OK, Bools
 from tests.amount import count
 from tests.worlds.registers import transactions as histories

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from checkers.engine.datasets import LocalEngine
 from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Operation
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from harness.core.verdict import Judgement
 from tests.amount import count
 from tests.oracles import registers as oracle
-from tests.oracles.serializability import classes_of, with_time
+from tests.oracles.serial_orders import has_serial_order
+from tests.oracles.serializability import occurrences, with_time
 from tests.worlds.drawn_transactions import ALL, cut, randomness
 from tests.worlds.registers import transactions as histories
 
@@ -50,12 +52,20 @@ def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     judgement = judged(draw, operations, drawn_options(draw, order))
     clean = oracle.cleaned(operations)
     pairs, circles = oracle.labels(clean, order)
-    cycles = classes_of(with_time(pairs, clean))
-    counts = {name: sum(name == other for _, other in cycles) for _, name in cycles}
-    expected = {**oracle.others(operations), **counts, **({"cyclic-versions": circles} if circles else {})}
+    # The check leaves out a ww that others imply, and may then call a step by a weaker label of its two operations.
+    least, most = (occurrences(with_time(pairs, clean), is_said_once=each) for each in (True, False))
+    expected = {**oracle.others(operations), **({"cyclic-versions": circles} if circles else {})}
     restated = judgement.facts["restated_anomalies"]
     assert isinstance(restated, dict)
-    assert {finding.anomaly: finding.count for finding in judgement.findings} | restated == expected
+    found = {finding.anomaly: finding.count for finding in judgement.findings}
+    found |= {name: count for name, count in restated.items() if isinstance(count, int)}
+    if not expected and not least and found:  # The axioms know more orders of versions than the sources give.
+        assert not has_serial_order(operations, in_real_time=True)
+    else:
+        cycles = {name: found.pop(name) for name in [*found] if name not in expected}
+        assert found == expected
+        assert least.keys() <= cycles.keys() <= least.keys() | most.keys()
+        assert all(least.get(name, 1) <= cycles[name] <= max(most.get(name, 0), least.get(name, 0)) for name in cycles)
     assert bool(judgement.unknown) == bool(oracle.ambiguous(operations)[0])
 
 

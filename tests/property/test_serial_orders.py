@@ -13,7 +13,8 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from checkers.history.registers import ORDER, Order, Trust
 from checkers.history.transactions import Operation, to_transactions
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from checkers.words import models
 from tests.amount import FIRST_SEED, count
 from tests.oracles.serial_orders import has_serial_order

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from checkers.words import models
 from harness.core.verdict import Judgement
 from tests.amount import count
@@ -44,9 +45,7 @@ def judged(draw: Random, operations: list[Operation], prohibited: frozenset[str]
 def agree(operations: list[Operation], draw: Random) -> None:
     note("\n".join(map(str, operations)))
     judgement = judged(draw, operations)
-    cycles = oracle.classes_by_component(operations)
-    counts = {name: sum(name == other for _, other in cycles) for name in oracle.classes(operations)}
-    expected = {**oracle.others(operations), **counts}
+    expected = {**oracle.others(operations), **oracle.occurrences_in(operations)}
     restated = judgement.facts["restated_anomalies"]
     assert isinstance(restated, dict)
     assert {finding.anomaly: finding.count for finding in judgement.findings} | restated == expected

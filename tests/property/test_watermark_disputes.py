@@ -12,7 +12,7 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
-from checkers.history.names import number
+from checkers.history.names import PLAIN
 from checkers.history.registers import Order
 from checkers.history.streams import StreamLog, merged, placed, placement
 from checkers.streams import check as streams
@@ -58,7 +58,7 @@ def asked(one: World) -> Iterator[tuple[Finding, str]]:
     writes = placed(told, merged([placement(deliveries, told)]))
     outcome = judged(StreamLog("", ("s1", "s2"), ("s0", "s1", "s2"), ()), deliveries, writes, one.contract)
     definition = Definition(deliveries, writes, one.contract)
-    for torn in (finding(example, number) for example in outcome.examples if example.anomaly == TORN_UNIT.name):
+    for torn in (finding(example, PLAIN) for example in outcome.examples if example.anomaly == TORN_UNIT.name):
         yield torn, definition.torn(torn)
     view = stream_view(deliveries, writes, one.contract)
     for split in splits(views(outcome))[0]:

@@ -15,7 +15,7 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import Inference
 from checkers.history.names import Dictionary
-from checkers.history.registers import Order
+from checkers.history.registers import Initial, Order
 from checkers.watermarks import task as watermark_kernel
 from checkers.watermarks.check import Options, check_source
 from checkers.watermarks.cycles.classes import classes
@@ -136,8 +136,8 @@ def least(found: set[str]) -> set[str]:
 
 def judged(one: World, folder: Path, forbidden: frozenset[str] = frozenset(NAMES)) -> Judgement:
     write_history(journal(one), folder)
-    nothing = Dictionary(folder).identity(None)
-    options = Options(forbidden=forbidden, order=Order(commits=True), nothing=nothing)
+    initial = Initial((Dictionary(folder).identity(None),))
+    options = Options(forbidden=forbidden, order=Order(commits=True), initial=initial)
     return check_source(folder, folder, one.contract, LocalEngine(1), options)
 
 
