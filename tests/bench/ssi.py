@@ -1,10 +1,11 @@
 """Prints how often a server of PostgreSQL 15 commits three serializable transactions that have no serial order.
 
-Run as `python -m tests.bench.ssi`. A run of this project found it (clusters/postgres/README.md); here it is without
-faults, and without anything but three connections to a server.
+Run as `python -m tests.bench.ssi`. A run of this project found it (docs/findings/postgresql-serializable.md); here it
+is without faults or a debugger, by nothing but three connections to a server. It prints attempts and hits, which are
+no rate of any load: what A has made before decides how long the moment lasts.
 1. B reads x, and writes y. A writes x, and begins to commit. So B comes before A.
 2. A's commit becomes visible; what it has locked for the sake of serializability is released a moment later, and until
-   then A has not committed in that sense. What A had made before (hundreds of tables) makes the moment longer.
+   then A has not committed in that sense. Each table that A made or locked before makes the moment longer.
 3. In that moment C begins, sees A's x, and so comes after A; and B commits. B is taken to have committed first, so that
    the release of A forgets that B comes before it.
 4. C reads y as it was before B, so C comes before B: before A, before C. Nothing is left that could tell the server.
@@ -22,7 +23,19 @@ from harness.core.seams import Address
 from tests.system.local_postgres import servers
 
 ROUNDS = 12
-TABLES = 300
+PARTITIONS = 1000
+EACH = "EXECUTE format('CREATE TABLE t_%s_%s (a int, b text)', {number}, i)"
+MAKE = f"DO $$ BEGIN FOR i IN 1..{{count}} LOOP {EACH}; END LOOP; END $$"
+READ = "SELECT count(*) FROM parts WHERE number <= {count}"
+# What A does first, in words and as a statement, and on how many tables.
+FIRST = (
+    ("makes {count} tables", MAKE, 0),
+    ("makes {count} tables", MAKE, 10),
+    ("makes {count} tables", MAKE, 100),
+    ("makes {count} tables", MAKE, 300),
+    ("reads {count} partitions", READ, 100),
+    ("reads {count} partitions", READ, PARTITIONS),
+)
 BEGIN = ("BEGIN ISOLATION LEVEL SERIALIZABLE",)
 SETTINGS = Settings(options={"isolation": "serializable", "replication": "async"})
 
@@ -38,8 +51,8 @@ async def set_row(line: Line, row: int) -> None:
     await line.run((f"UPDATE rows SET held = 1 WHERE number = {row}",))  # noqa: S608  A number of ours.
 
 
-async def tried(a: Line, b: Line, c: Line, number: int, *, is_awaited: bool) -> str:
-    """What came of one attempt."""
+async def tried(a: Line, b: Line, c: Line, number: int, *, first: str, is_awaited: bool) -> str:
+    """What came of one attempt, in which A begins with that statement."""
     x, y = 2 * number, 2 * number + 1
     await a.run((f"INSERT INTO rows VALUES ({x}, 0), ({y}, 0)",))  # noqa: S608  Numbers of ours.
     commit: asyncio.Task[object] | None = None
@@ -47,10 +60,7 @@ async def tried(a: Line, b: Line, c: Line, number: int, *, is_awaited: bool) -> 
         assert await held(b, x, BEGIN) == b"0"
         await set_row(b, y)
         await a.run(BEGIN)
-        tables = (
-            f"FOR i IN 1..{TABLES} LOOP EXECUTE format('CREATE TABLE t_%s_%s (a int, b text)', {number}, i); END LOOP"
-        )
-        await a.run((f"DO $$ BEGIN {tables}; END $$",))
+        await a.run((first,))
         await set_row(a, x)
         commit = asyncio.create_task(a.run(("COMMIT",)))
         if is_awaited:
@@ -70,14 +80,21 @@ async def tried(a: Line, b: Line, c: Line, number: int, *, is_awaited: bool) -> 
     return f"all three committed, and C saw x as 1 and y as {(seen or b'').decode()}"
 
 
-async def measured(door: Address, *, is_awaited: bool) -> Counter[str]:
-    """What came of all attempts."""
+async def measured(door: Address, *, first: str, count: int, is_awaited: bool) -> Counter[str]:
+    """What came of all attempts, after the server's version is printed."""
     a, b, c = [await dial(door, name=name, options="-cenable_seqscan=off") for name in "abc"]
     await a.run(("CREATE TABLE rows (number int PRIMARY KEY, held int)",))
+    if first == READ:
+        await a.run(("CREATE TABLE parts (number int) PARTITION BY RANGE (number)",))
+        each = "EXECUTE format('CREATE TABLE part_%s PARTITION OF parts FOR VALUES FROM (%s) TO (%s)', i, i, i + 1)"
+        await a.run((f"DO $$ BEGIN FOR i IN 1..{PARTITIONS} LOOP {each}; END LOOP; END $$",))
     for line in (a, b, c):
         await line.run(("SET idle_in_transaction_session_timeout = 0",))
     await b.run(("SET synchronous_commit = off",))  # Only to be quicker.
-    results = [await tried(a, b, c, number, is_awaited=is_awaited) for number in range(ROUNDS)]
+    results = []
+    for number in range(ROUNDS):
+        statement = first.format(count=count, number=number)
+        results.append(await tried(a, b, c, number, first=statement, is_awaited=is_awaited))
     [version] = await a.run(("SHOW server_version",))
     print(f"PostgreSQL {(version.rows[0][0] or b'').decode()}, load average {os.getloadavg()[0]:.1f}")
     for line in (a, b, c):
@@ -86,13 +103,14 @@ async def measured(door: Address, *, is_awaited: bool) -> Counter[str]:
 
 
 def main() -> None:
-    """Print both."""
-    for is_awaited in (True, False):
+    """Print all cases; those that take longest first with A's commit awaited."""
+    awaited = [(*case, True) for case in FIRST if case[2] in (300, PARTITIONS)]
+    for words, first, count, is_awaited in (*awaited, *((*case, False) for case in FIRST)):
         with servers(SETTINGS) as found:
-            results = asyncio.run(measured(found[PRIMARY].door, is_awaited=is_awaited))
-        print("A's commit awaited:" if is_awaited else "in the moment before its locks are released:")
-        for result, count in results.most_common():
-            print(f"  {count:4} {result}")
+            results = asyncio.run(measured(found[PRIMARY].door, first=first, count=count, is_awaited=is_awaited))
+        print(f"A {words.format(count=count)}, and its commit is {'' if is_awaited else 'not '}awaited:")
+        for result, times in results.most_common():
+            print(f"  {times:4} {result}")
 
 
 if __name__ == "__main__":
