@@ -1,4 +1,4 @@
-"""What transactions read from others and wrote, without the values inside of lists: the input of all axioms.
+"""Reads from others and writes of transactions, without the values inside of lists: the input of all axioms.
 
 Theory of operation.
 1. A read is *external* if its transaction has not written the key before it. It shows the version that the write of its
@@ -17,6 +17,7 @@ from checkers.columns.index import codes, count_so_far
 from checkers.columns.runs import expand
 from checkers.columns.table import concat, take
 from checkers.history.longest import longest_rows
+from checkers.history.registers import EMPTY, Initial
 from checkers.history.transactions import Source, load
 from harness.core.columns import APPEND, FAIL, NOTHING, OK, READ, Bools, Int8s, Int64s, Transactions
 
@@ -72,9 +73,9 @@ class Accesses:
     elements: Int64s
 
 
-def accesses(source: Source, *, nothing: int = NOTHING) -> Accesses:
-    """The accesses of one chunk. Writing `nothing` resets a register. Raises HistoryError if the chunk is damaged."""
-    whole = load(source)
+def accesses(source: Source, *, initial: Initial = EMPTY) -> Accesses:
+    """The accesses of one chunk. Raises HistoryError if it is damaged."""
+    whole = initial.applied(load(source))
     owner = np.repeat(np.arange(len(whole.index)), np.diff(whole.mop_start))
     is_read = (whole.f == READ) & (whole.is_known | (whole.value >= NOTHING)) & (whole.outcome[owner] == OK)
     is_write = (whole.f != READ) & (whole.outcome[owner] != FAIL)
@@ -89,14 +90,14 @@ def accesses(source: Source, *, nothing: int = NOTHING) -> Accesses:
         reads=Reads(
             op=whole.index[owner[reads]],
             key=whole.key[reads],
-            value=_emptied(_version(whole, reads), nothing),
+            value=_version(whole, reads),
             place=reads - whole.mop_start[owner[reads]],
             is_list=whole.is_known[reads],
         ),
         writes=Writes(
             op=whole.index[owner[writes]],
             key=whole.key[writes],
-            value=_emptied(whole.value[writes], nothing),
+            value=whole.value[writes],
             is_list=whole.f[writes] == APPEND,
         ),
         lists=lists,
@@ -126,10 +127,6 @@ def _version(whole: Transactions, rows: Int64s) -> Int64s:
     is_empty = stop == whole.element_start[rows]
     last = np.append(whole.elements, NOTHING)[np.where(is_empty, -1, stop - 1)]
     return np.where(is_list, last, whole.value[rows])
-
-
-def _emptied(value: Int64s, nothing: int) -> Int64s:
-    return value if nothing == NOTHING else np.where(value == nothing, NOTHING, value)
 
 
 def _longest(whole: Transactions, rows: Int64s) -> tuple[Lists, Int64s]:

@@ -1,4 +1,4 @@
-"""What causal consistency implies, with one clock for each transaction: how far it sees each session.
+"""The order that causal consistency implies, by one clock for each transaction: how far it sees each session.
 
 Theory of operation.
 1. A transaction sees what it reads from, what its session did before, and what these see. So of each session it sees
@@ -134,7 +134,7 @@ def levels(before: Pairs, size: int) -> Iterator[Int64s]:
 
 
 def by_causes(execution: Execution, before: Pairs) -> Implied:
-    """What causal consistency implies; `before` are the pairs of reads and sessions, once each, without a cycle."""
+    """The order that causal consistency implies; `before`: the pairs of reads and sessions, once each, acyclic."""
     size = len(execution.op)
     session_count = int(execution.session.max(initial=-1)) + 1
     clocks, writers = _Clocks(before, size, session_count), _Writers.of(execution)
@@ -157,7 +157,7 @@ def _of_reads(
     nodes: Int64s,
     seen: Int32s,
 ) -> Iterator[Implied]:
-    """What the reads of those transactions imply, part by part."""
+    """The order that the reads of those transactions imply, part by part."""
     views = execution.views
     start, stop = spans(views.reader, nodes)
     view, at = expand(start, stop - start), np.repeat(np.arange(len(nodes)), stop - start)

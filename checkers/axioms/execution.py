@@ -160,9 +160,9 @@ def _unclear_keys(parts: Accesses) -> Int64s:
     of_registers = np.concatenate((reads.key[~reads.is_list & (reads.value != NOTHING)], writes.key[~writes.is_list]))
     is_again = Join((writes.key, writes.value), (writes.key, writes.value)).count > 1
     is_shown = writes.is_list | (Join((writes.key, writes.value), (reads.key, reads.value)).first >= 0)
-    # A register that was emptied has its initial value again: who reads that may see either version.
-    is_unclear = (is_again & is_shown) | (writes.value == NOTHING)
-    return np.concatenate((np.intersect1d(of_lists, of_registers), writes.key[is_unclear]))
+    # A register that was reset has its initial state again: who reads that may see either version.
+    is_again |= writes.value == NOTHING
+    return np.concatenate((np.intersect1d(of_lists, of_registers), writes.key[is_again & is_shown]))
 
 
 def _writer_rows(reads: Reads, writes: Writes) -> Int64s:

@@ -39,17 +39,17 @@ def nothing() -> Implied:
 
 
 def by_view(execution: Execution) -> Implied:
-    """What a monotonic view implies."""
+    """The order that a monotonic view implies."""
     return _by_reads(execution, is_ordered=True)
 
 
 def by_reads(execution: Execution) -> Implied:
-    """What read atomic implies, without sessions."""
+    """The order that read atomic implies, without sessions."""
     return _by_reads(execution, is_ordered=False)
 
 
 def by_session(execution: Execution) -> Implied:
-    """What read atomic implies because each transaction sees what its session did before."""
+    """The order that read atomic implies because each transaction sees what its session did before."""
     views, installs = execution.views, execution.installs
     count = len(installs.writer)
     keys = np.concatenate((installs.key, views.key))
@@ -61,7 +61,7 @@ def by_session(execution: Execution) -> Implied:
 
 
 def unordered(execution: Execution, install: Int64s, view: Int64s) -> Implied:
-    """What follows if those writes are visible to those reads: rows of installs (-1 for none) and of views.
+    """The order that follows if those writes are visible to those reads: rows of installs (-1 for none) and of views.
 
     What the order of a list's versions says already is left out.
     """

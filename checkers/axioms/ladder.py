@@ -11,12 +11,14 @@ from typing import Final
 
 from checkers.axioms import polygraph, weak
 from checkers.axioms.accesses import accesses, union
+from checkers.axioms.cycles import Contradiction
 from checkers.axioms.execution import Execution, execution
 from checkers.axioms.levels import Level, is_ordered
-from checkers.axioms.polygraph import Contradiction, Unsolved
+from checkers.axioms.polygraph import Unsolved
 from checkers.axioms.weak import Axiom, Breach, Undecided
 from checkers.engine.datasets import Dataset
 from checkers.graph.edges import PROCESS, REALTIME
+from checkers.history.registers import Initial
 from checkers.history.transactions import Source
 
 _MODELS: Final = (Axiom.VIEW, Axiom.ATOMIC, Axiom.CAUSAL, Level.PREFIX, Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL)
@@ -53,31 +55,44 @@ Evidence = Breach | Contradiction
 
 
 @dataclass(frozen=True, slots=True)
+class Open:
+    """The reason why there is no answer; `pairs` of versions were in doubt."""
+
+    reason: str
+    pairs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
-    """What was decided, by anomaly: the absent ones, the evidence for the weakest found, and reasons for no answer."""
+    """The decisions, by anomaly: the absent ones, the evidence for the weakest found, and reasons for no answer.
+
+    `undecided_pairs`: the number of pairs of versions that were in doubt when the solver's budget ended.
+    """
 
     absent: frozenset[str]
     broken: tuple[tuple[str, Evidence], ...]
     unknown: dict[str, str]
+    undecided_pairs: int = 0
 
 
 NO_ANSWERS: Final = Answers(frozenset(), (), {})
 
 
-def whole(chunks: Dataset[Source], *, nothing: int) -> Execution:
+def whole(chunks: Dataset[Source], *, initial: Initial) -> Execution:
     """The execution of all chunks. Raises HistoryError if one is damaged."""
-    return execution(union(chunks.map(partial(accesses, nothing=nothing)).collect()))
+    return execution(union(chunks.map(partial(accesses, initial=initial)).collect()))
 
 
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     """The answers for those anomalies, as far as they are rungs, or G0 and G1c.
 
     Where reads and an order of time have a cycle by themselves, no rung with that order has an answer: it is a G1c.
+    Where keys are left out, nothing is absent.
     """
     asked = frozenset(anomalies)
     ordered = {order for order in _SUFFIX if is_ordered(history, order)}
     wanted = [rung for rung in RUNGS if rung.anomaly in asked and rung.order in ordered]
-    kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), dict[Rung, str]()
+    kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), dict[Rung, Open]()
     for rung in sorted(wanted, key=lambda each: (each.order, _MODELS.index(each.model)), reverse=True):
         if any(other.implies(rung) for other in kept):
             continue
@@ -85,32 +100,36 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
         match _decided(history, rung, rounds=0 if unknown else None):
             case None:
                 kept.append(rung)
-            case str(reason):
+            case Open() as reason:
                 unknown[rung] = reason
             case evidence:
                 broken[rung] = evidence
     weakest = [rung for rung in broken if not any(rung != other and rung.implies(other) for other in broken)]
     absent = {rung.anomaly for rung in wanted if any(other.implies(rung) for other in kept)}
+    if history.left_out:
+        reason = Open(f"unclear-writers: of {history.left_out} keys it is not known who wrote what was read")
+        unknown |= dict.fromkeys((rung for rung in wanted if rung not in broken), reason)
+        absent, ordered = set(), set()
     return Answers(
         frozenset(absent | {name + _SUFFIX[order] for name in _UNTIMED for order in ordered} & asked),
         tuple((rung.anomaly, broken[rung]) for rung in sorted(weakest, key=RUNGS.index)),
-        {rung.anomaly: why for rung, why in unknown.items() if not any(rung.implies(other) for other in broken)},
+        {rung.anomaly: why.reason for rung, why in unknown.items() if not any(map(rung.implies, broken))},
+        max((why.pairs for why in unknown.values()), default=0),
     )
 
 
-def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | str | None:
+def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:
     """The evidence that the rung is broken, or the reason why there is no answer; None if it holds."""
     if isinstance(rung.model, Axiom):
         try:
             return weak.breach(history, rung.model, has_sessions=rung.order == PROCESS)
         except Undecided:
-            return "search-too-long: too many chains of reads to follow"
+            return Open("search-too-long: too many chains of reads to follow")
     try:
         result = polygraph.decided(history, rung.model, rung.order, rounds=rounds)
     except ImportError as error:
-        return f"no-solver: the order of some versions is open, and {error.name} is missing: install python-sat"
-    if isinstance(result, Unsolved) and not result.pairs:
-        return "search-too-long: the order of some versions is undecided"
-    if isinstance(result, Unsolved):
-        return f"search-too-long: the order of {result.pairs} pairs of versions is undecided"
-    return result
+        return Open(f"no-solver: the order of some versions is open, and {error.name} is missing: install python-sat")
+    if not isinstance(result, Unsolved):
+        return result
+    doubt = f"{result.pairs} pairs of versions" if result.pairs else "some versions"
+    return Open(f"search-too-long: the order of {doubt} is undecided", result.pairs)

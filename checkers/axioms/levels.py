@@ -26,7 +26,7 @@ from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.paths import MOMENT, Steps, strong_labels, time_steps
 from harness.core.columns import Bools, Int64s
 
-_ROUNDS: Final = 64  # The number of times that bounds go along all steps.
+_ROUNDS: Final = 6  # The number of times that bounds go along all steps: more change little.
 _SHIFT: Final = 20  # A moment is an index << _SHIFT, plus the steps taken since.
 
 
@@ -37,6 +37,9 @@ class Level(Enum):
     PARALLEL = "G-single"
     SNAPSHOT = "G-nonadjacent"
     SERIAL = "G2-item"
+
+
+LAYERED: Final = (Level.PREFIX, Level.SNAPSHOT)  # A transaction has two nodes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> L
     size = len(execution.op)
     writes, misses = _writes(execution, order), _misses(execution, order)
     # What a step into the first node of a transaction adds: nothing if there is only one.
-    enters = size if level in (Level.PREFIX, Level.SNAPSHOT) else 0
+    enters = size if level in LAYERED else 0
     source = known.source + (known.source >= size) * size
     target = known.target + np.where(known.target < size, enters, size)
     parts = [
@@ -160,7 +163,7 @@ def guesses(execution: Execution) -> list[Int64s]:
 
 
 def _moments(execution: Execution) -> Int64s:
-    """met + left of each version, after bounds went along all steps that they imply, until nothing changes.
+    """met + left of each version, after bounds went along all steps that they imply, some times.
 
     Each transaction commits between its begin and its end, after what it reads from, after those that met a version
     which comes before its own, and before those whose versions come after what it met.

@@ -14,20 +14,21 @@ Pairs whose order is known, those of a list, are never assumed.
 Source: Tan et al., Cobra, OSDI 2020; Huang et al., PolySI, VLDB 2023; the clauses from cycles as in lazy SMT.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from checkers.axioms.execution import INITIAL, UNRANKED, Execution, part
-from checkers.axioms.levels import Chains, Layers, Level, base, chains, guesses, layers
+from checkers.axioms.choices import Variables, reordered
+from checkers.axioms.cycles import CYCLES, ChosenStep, Contradiction, Cycle, Evidence, Paths, short_cycles
+from checkers.axioms.execution import UNRANKED, Execution, Pairs, part
+from checkers.axioms.levels import LAYERED, Chains, Layers, Level, base, chains, guesses, is_ordered, layers
 from checkers.columns.index import Places
-from checkers.columns.runs import first_of_each
-from checkers.columns.table import take
-from checkers.graph.edges import RW, WW
-from checkers.graph.paths import MOMENT, Steps, strong_labels
+from checkers.columns.table import empty, take
+from checkers.graph.edges import REALTIME, RW, WW
+from checkers.graph.paths import Steps, strong_labels
 from harness.core.columns import Bools, Int64s
 
 if TYPE_CHECKING:
@@ -35,28 +36,8 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 400  # The number of orders that the solver may propose.
 WORK: Final = 60_000_000  # The number of steps of all graphs together, after the guesses.
-_CYCLES: Final = 20_000  # The number of cycles that are taken from one graph,
-_TRIES: Final = 16  # and from one strong component of it.
-
-
-class ChosenStep(NamedTuple):
-    """A step from operation to operation (indexes). For ww and rw: the later version is that of `target` in `key`."""
-
-    source: int
-    target: int
-    kind: int
-    key: int = -1
-
-
-class Contradiction(NamedTuple):
-    """Cycles of which every order of versions has one. A single one assumes no order at all."""
-
-    cycles: tuple[tuple[ChosenStep, ...], ...]
-
-    @property
-    def ops(self) -> tuple[int, ...]:
-        """The operations of all cycles, in their order."""
-        return tuple(dict.fromkeys(step.source for cycle in self.cycles for step in cycle))
+_PROBED: Final = 150  # The number of orders to propose for the strongest model, before a weaker one is looked at.
+_FEW: Final = 2  # A guess is good if of so many transactions less than one is near a cycle.
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +54,85 @@ def decided(
 
     The solver proposes up to `rounds` orders, or ROUNDS.
     """
-    known = base(execution, order)
-    # Snapshot isolation implies parallel snapshot isolation, and takes one look at the graph.
-    guessed = Level.SNAPSHOT if level is Level.PARALLEL else level
-    doubtful, moments = [], guesses(execution)
-    for guess in moments:
-        graph = layers(execution, known, chains(execution, guess), guessed)
-        steps = np.flatnonzero(_cyclic(graph))
-        if not len(steps):
+    best = _best_guess(execution, level, order)
+    if best is None:
+        return None
+    most = ROUNDS if rounds is None else rounds
+    # An order that explains more is found faster, as more of it is known.
+    if (level, order) != (Level.SERIAL, REALTIME) and most and is_ordered(execution, REALTIME):
+        strong = _best_guess(execution, Level.SERIAL, REALTIME)
+        if strong is None or _Search(execution, Level.SERIAL, REALTIME, strong).is_explained(_PROBED):
             return None
-        doubtful.append(_transactions(execution, graph, steps))
-    best = min(range(len(doubtful)), key=lambda number: len(doubtful[number]))
-    search = _Search(execution, level, order, moments[best])
-    return search.result(doubtful[best], ROUNDS if rounds is None else rounds)
+    return _Search(execution, level, order, best).result(most)
+
+
+def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | None":
+    """The guess with the fewest transactions on cycles; None if one has none."""
+    known = base(execution, order)
+    tried: list[_Guess] = []
+    for moments in guesses(execution):
+        tried.append(_guess(execution, known, level, moments))
+        if not len(tried[-1].nodes):
+            return None
+        if len(tried[-1].nodes) * _FEW < len(execution.op):
+            break
+    return min(tried, key=lambda each: len(each.nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """A guess by moments (installs,), and the transactions on cycles of its graph, with their neighbours.
+
+    `place` ascends along all steps of the graph, and is equal only on a cycle; None if it is the graph of a level that
+    implies the wanted one.
+    """
+
+    moments: Int64s
+    nodes: Int64s
+    place: Int64s | None
+
+    def affected(self, execution: Execution, level: Level, chosen: Pairs) -> Int64s:
+        """The transactions on which a cycle can lie once those pairs have that order.
+
+        A cycle of the new graph descends in `place` by steps that are new, or stays at one place. Between the ends of
+        the new steps that descend, it crosses each place that it spans.
+        """
+        size = len(execution.op)
+        if self.place is None:
+            return np.arange(size)
+        is_new = np.zeros(len(execution.keys), np.bool_)
+        is_new[execution.installs.key[chosen.source[self.moments[chosen.source] >= self.moments[chosen.target]]]] = True
+        rows = np.flatnonzero(is_new[execution.installs.key])
+        part = replace(
+            execution,
+            views=take(execution.views, is_new[execution.views.key]),
+            installs=take(execution.installs, rows),
+        )
+        there = Places(rows)
+        order = chains(part, self.moments[rows])
+        order = reordered(order, Pairs(there.of(chosen.source), there.of(chosen.target)))
+        steps = layers(part, empty(Steps), order, level).steps
+        first, last = self.place[steps.source], self.place[steps.target]
+        descends = first > last
+        spans = np.bincount(last[descends], minlength=len(self.place) + 1)
+        spans -= np.bincount(first[descends] + 1, minlength=len(self.place) + 1)
+        is_spanned = np.cumsum(spans)[:-1] > 0
+        is_spanned |= np.bincount(self.place, minlength=len(self.place)) > 1
+        result = is_spanned[self.place[:size]]
+        if level in LAYERED:
+            result |= is_spanned[self.place[size : 2 * size]]
+        return np.flatnonzero(result)
+
+
+def _guess(execution: Execution, known: Steps, level: Level, moments: Int64s) -> _Guess:
+    # Snapshot isolation implies parallel snapshot isolation, and takes one look at the graph.
+    is_other = level is Level.PARALLEL
+    graph = layers(execution, known, chains(execution, moments), Level.SNAPSHOT if is_other else level)
+    label = strong_labels(graph.steps.source, graph.steps.target, 3 * graph.size)
+    place = int(label.max(initial=0)) - label  # Strong components are numbered against their order.
+    first, last = place[graph.steps.source], place[graph.steps.target]
+    is_ordered = not is_other and bool(np.all(first <= last))
+    return _Guess(moments, _around(graph, np.flatnonzero(first == last)), place if is_ordered else None)
 
 
 def _cyclic(graph: Layers) -> Bools:
@@ -95,243 +142,161 @@ def _cyclic(graph: Layers) -> Bools:
     return result
 
 
-def _transactions(execution: Execution, graph: Layers, steps: Int64s) -> Int64s:
-    """The transactions between which those steps lead, and those that they read from, ascending."""
-    nodes = np.concatenate((graph.steps.source[steps], graph.steps.target[steps]))
-    nodes = np.unique(nodes[nodes < 2 * graph.size] % graph.size)
-    views = execution.views
-    writers = views.writer[np.isin(views.reader, nodes)]
-    return np.union1d(nodes, writers[writers != INITIAL])
+def _around(graph: Layers, steps: Int64s) -> Int64s:
+    """The transactions between which those steps lead, and their neighbours, ascending."""
+    is_inside = np.zeros(graph.size, np.bool_)
+    for ends in (graph.steps.source[steps], graph.steps.target[steps]):
+        is_inside[ends[ends < 2 * graph.size] % graph.size] = True
+    source, target = graph.steps.source, graph.steps.target
+    between = (source < 2 * graph.size) & (target < 2 * graph.size)
+    source, target = source[between] % graph.size, target[between] % graph.size
+    leads_in, leads_out = is_inside[target], is_inside[source]
+    is_inside[source[leads_in]] = True
+    is_inside[target[leads_out]] = True
+    return np.flatnonzero(is_inside)
 
 
 class _Search:
-    """The search for an order of versions, guessed by those moments.
+    """The search for an order of versions, from a guess.
 
-    It looks at the transactions that were on a cycle once; when these have none, at all.
+    It looks at the transactions that were on a cycle in the last round; when these have none, at all that may have one.
     """
 
-    def __init__(self, execution: Execution, level: Level, order: int, moments: Int64s) -> None:
-        self._whole, self._level, self._order = execution, level, order
-        self._moments = moments
-        self._number: dict[tuple[int, int], int] = {}  # Pairs of installs, the lesser first, as variables from 1 on.
-        self._guessed: list[int] = []  # The literal that the guess makes true, by variable.
-        self._clauses: list[tuple[list[int], tuple[ChosenStep, ...]]] = []
+    def __init__(self, execution: Execution, level: Level, order: int, guess: _Guess) -> None:
+        self._whole, self._level, self._order, self._guess = execution, level, order, guess
+        self._variables = Variables(guess.moments)
+        self._chosen = self._variables.chosen(())
+        self._clauses: list[tuple[list[int], Cycle | None]] = []
 
-    def result(self, nodes: Int64s, rounds: int) -> Contradiction | Unsolved | None:
-        """The contradiction; None if there is an order. `nodes` are those to look at first."""
+    def result(self, rounds: int) -> Contradiction | Unsolved | None:
+        """The contradiction; None if there is an order."""
+        match self.is_explained(rounds):
+            case True:
+                return None
+            case False:
+                return Contradiction(self._core())
+            case None:
+                return Unsolved(len(self._variables))
+
+    def is_explained(self, rounds: int) -> bool | None:
+        """True if some order explains the history; None if the budget ends."""
         from pysat.solvers import Solver  # noqa: PLC0415  See TYPE_CHECKING above.
 
-        work, model = 0, set[int]()
+        work, nodes, is_last = 0, self._guess.nodes, False
         with Solver(name="glucose4") as solver:
             for _ in range(rounds):
                 self._execution, self._rows = part(self._whole, nodes)
-                graph = self._graph(model)
-                cycles, cost = self._cycles(graph)
+                graph = self._graph()
+                steps = np.flatnonzero(_cyclic(graph))
+                cycles, cost = self._cycles(graph, steps)
                 work += cost
-                if not cycles:
-                    if len(nodes) == len(self._whole.op):
-                        return None
-                    nodes = self._wider(nodes, model)
-                    work += len(self._whole.op)
+                if not cycles and is_last:
+                    return True
+                is_last = not cycles
+                if is_last:
+                    nodes = self._guess.affected(self._whole, self._level, self._chosen)
                     continue
                 new = list(self._learned(graph, cycles))
-                for clause, cycle in new:
-                    if not clause:
-                        return Contradiction((cycle,))
-                    solver.add_clause(clause)
                 self._clauses += new
-                solver.set_phases(self._guessed)
-                if not self._solved(solver):
-                    return Contradiction(self._core())
+                if not all(clause for clause, _ in new):
+                    return False
+                for clause, _ in new:
+                    solver.add_clause(clause)
+                solver.set_phases(self._variables.likely)
+                if not self._is_solved(solver):
+                    return False
                 if work > WORK:
                     break
-                model = set(solver.get_model() or ())
-        return Unsolved(len(self._number))
+                nodes = nodes[_around(graph, steps)]
+        return None
 
-    def _graph(self, model: set[int]) -> Layers:
-        order = self._ordered(model)
-        return layers(self._execution, base(self._execution, self._order), order, self._level)
+    def _graph(self) -> Layers:
+        return layers(self._execution, base(self._execution, self._order), self._ordered(), self._level)
 
-    def _wider(self, nodes: Int64s, model: set[int]) -> Int64s:
-        """Those and the transactions on cycles of the whole; all if that has none."""
-        self._execution, self._rows = self._whole, np.arange(len(self._whole.installs.key))
-        graph = self._graph(model)
-        steps = np.flatnonzero(_cyclic(graph))
-        if self._level is Level.PARALLEL or not len(steps):
-            return np.arange(len(self._whole.op))
-        wider = np.union1d(nodes, _transactions(self._whole, graph, steps))
-        return wider if len(wider) > len(nodes) else np.arange(len(self._whole.op))
+    def _cycles(self, graph: Layers, rows: Int64s) -> tuple[list[Int64s], int]:
+        """The rows of some short cycles that break the level, and the number of steps looked at.
 
-    def _cycles(self, graph: Layers) -> tuple[list[Int64s], int]:
-        """The rows of some short cycles that break the level, and the number of steps looked at."""
-        rows = np.flatnonzero(_cyclic(graph))
+        `rows` are those of the steps on any cycle.
+        """
         if self._level is not Level.PARALLEL:
-            return [rows[walk] for walk in _short_cycles(take(graph.steps, rows), 3 * graph.size)], len(graph.later)
+            return [rows[walk] for walk in short_cycles(take(graph.steps, rows), 3 * graph.size)], len(graph.later)
         calm = rows[graph.steps.kind[rows] != RW]
-        walks = [calm[walk] for walk in _short_cycles(take(graph.steps, calm), 3 * graph.size)]
+        walks = [calm[walk] for walk in short_cycles(take(graph.steps, calm), 3 * graph.size)]
         if walks:
             return walks, len(graph.later)
-        order = calm[np.argsort(graph.steps.source[calm], kind="stable")]
-        source, target = graph.steps.source[order], graph.steps.target[order]
-        cost = len(graph.later)
+        paths, cost = Paths(graph.steps.source[calm], graph.steps.target[calm]), len(graph.later)
         for row in rows[graph.steps.kind[rows] == RW].tolist():
-            path, looked = _path(int(graph.steps.target[row]), int(graph.steps.source[row]), source, target)
+            path, looked = paths.path(int(graph.steps.target[row]), int(graph.steps.source[row]))
             cost += looked
-            if path:
-                walks.append(np.array([row, *order[path]], np.int64))
-            if len(walks) == _CYCLES:
+            if len(path):
+                walks.append(np.append(row, calm[path]))
+            if len(walks) == CYCLES:
                 break
         return walks, cost
 
-    def _solved(self, solver: "Solver") -> bool:
+    def _is_solved(self, solver: "Solver") -> bool:
         """True if the solver has an assignment in which each key's pairs have no cycle."""
         while solver.solve():
-            model = set(solver.get_model() or ())
-            rings = list(_rings({pair: number in model for pair, number in self._number.items()}))
+            chosen = self._variables.chosen(solver.get_model() or ())
+            rings = list(_rings(chosen))
             if not rings:
+                self._chosen = chosen
                 return True
             for ring in rings:
-                clause = [-self._literal(one, other) for one, other in zip(ring, (*ring[1:], ring[0]), strict=True)]
-                self._clauses.append((clause, ()))
+                pairs = zip(ring, (*ring[1:], ring[0]), strict=True)
+                clause = [-self._variables.literal(one, other) for one, other in pairs]
+                self._clauses.append((clause, None))
                 solver.add_clause(clause)
         return False
 
-    def _literal(self, earlier: int, later: int) -> int:
-        pair = (min(earlier, later), max(earlier, later))
-        if pair not in self._number:
-            self._number[pair] = len(self._number) + 1
-            is_so = self._moments[pair[0]] <= self._moments[pair[1]]
-            self._guessed.append(self._number[pair] if is_so else -self._number[pair])
-        number = self._number[pair]
-        return number if earlier < later else -number
-
-    def _learned(self, graph: Layers, cycles: Iterable[Int64s]) -> Iterator[tuple[list[int], tuple[ChosenStep, ...]]]:
+    def _learned(self, graph: Layers, cycles: Sequence[Int64s]) -> Iterator[tuple[list[int], "Cycle"]]:
         """The clauses of those cycles, each with its cycle."""
         known: set[tuple[int, ...]] = set()
-        for steps in cycles:
-            clause = []
-            pairs = (np.append(self._rows, -1)[column[steps]].tolist() for column in (graph.earlier, graph.later))
-            for earlier, later in zip(*pairs, strict=True):
-                if earlier >= 0 and not self._is_known(earlier, later):
-                    clause.append(-self._literal(earlier, later))
-            if tuple(sorted(clause)) not in known:
-                known.add(tuple(sorted(clause)))
-                yield sorted(set(clause)), tuple(self._shown(graph, steps))
-
-    def _is_known(self, earlier: int, later: int) -> bool:
-        """True if the order of those versions is known: they are of a list, and not both unseen."""
+        steps = np.concatenate(cycles)
+        rows = np.append(self._rows, -1)
+        earlier, later = rows[graph.earlier[steps]], rows[graph.later[steps]]
         rank = self._whole.installs.rank
-        return bool(rank[earlier] != UNRANKED and rank[earlier] != rank[later])
+        # Known is the order of versions of a list, unless both are unseen.
+        is_open = (earlier >= 0) & ((rank[earlier] == UNRANKED) | (rank[earlier] == rank[later]))
+        pairs = zip(earlier.tolist(), later.tolist(), is_open.tolist(), strict=True)
+        every = Evidence(self._execution, graph, steps)
+        stop = 0
+        for cycle in cycles:
+            start, stop = stop, stop + len(cycle)
+            assumed = {
+                -self._variables.literal(one, other) for one, other, is_one in islice(pairs, len(cycle)) if is_one
+            }
+            clause = sorted(assumed)
+            if tuple(clause) not in known:
+                known.add(tuple(clause))
+                yield clause, Cycle(every, start, stop)
 
-    def _shown(self, graph: Layers, steps: Int64s) -> Iterator[ChosenStep]:
-        op, size = self._execution.op, graph.size
-        rows = [row for row in steps.tolist() if graph.steps.kind[row] != MOMENT]
-        ends = [int(graph.steps.source[row]) % size for row in rows]
-        for row, source, target in zip(rows, ends, (*ends[1:], *ends[:1]), strict=True):
-            kind, later = int(graph.steps.kind[row]), int(graph.later[row])
-            key = int(self._execution.keys[self._execution.installs.key[later]]) if kind in (WW, RW) else -1
-            yield ChosenStep(int(op[source]), int(op[target]), kind, key)
-
-    def _ordered(self, model: set[int]) -> Chains:
+    def _ordered(self) -> Chains:
         """The versions sorted by the solver's pairs, and else by the guess."""
-        order = chains(self._execution, self._moments[self._rows])
-        keys = self._execution.installs.key
+        order = chains(self._execution, self._guess.moments[self._rows])
         place = Places(self._rows)
-        known = np.array(list(self._number), np.int64).reshape(-1, 2)
-        is_so = np.array([number in model for number in self._number.values()], np.bool_)
-        earlier, later = (place.of(np.where(is_so, one, other)) for one, other in (known.T, known.T[::-1]))
-        is_here = (earlier >= 0) & (later >= 0)
-        earlier, later = earlier[is_here], later[is_here]
-        # Where all of a key's pairs are as guessed, so is their order.
-        at = np.empty(len(order.row), np.int64)
-        at[order.row] = np.arange(len(order.row))
-        sorted_otherwise = np.isin(keys[earlier], keys[earlier[at[earlier] > at[later]]])
-        before: dict[int, list[tuple[int, int]]] = {}
-        for one, other in zip(earlier[sorted_otherwise].tolist(), later[sorted_otherwise].tolist(), strict=True):
-            before.setdefault(int(keys[one]), []).append((one, other))
-        row = order.row.copy()
-        key_of = keys[row]
-        for key, pairs in before.items():
-            first, stop = np.searchsorted(key_of, (key, key + 1))
-            row[first:stop] = _sorted(row[first:stop].tolist(), pairs)
-        return Chains(row, order.is_next)
+        return reordered(order, Pairs(place.of(self._chosen.source), place.of(self._chosen.target)))
 
     def _core(self) -> tuple[tuple[ChosenStep, ...], ...]:
         """The cycles of a minimal set of clauses that no order obeys."""
         from pysat.examples.musx import MUSX  # noqa: PLC0415  Likewise.
         from pysat.formula import WCNF  # noqa: PLC0415
 
+        direct = next((cycle for clause, cycle in self._clauses if not clause and cycle), None)
+        if direct is not None:
+            return (direct.steps(),)
         formula = WCNF()
         for clause, _ in self._clauses:
             formula.append(clause, weight=1)
         with MUSX(formula, verbosity=0) as finder:
             chosen = finder.compute() or []
-        return tuple(self._clauses[number - 1][1] for number in chosen if self._clauses[number - 1][1])
+        cycles = (self._clauses[number - 1][1] for number in chosen)
+        return tuple(cycle.steps() for cycle in cycles if cycle is not None)
 
 
-def _sorted(rows: list[int], pairs: list[tuple[int, int]]) -> list[int]:
-    """The rows in an order that obeys the pairs, which have no cycle; else in their own."""
-    place = {row: at for at, row in enumerate(rows)}
-    after: dict[int, list[int]] = {}
-    waits = dict.fromkeys(rows, 0)
-    for one, other in pairs:
-        after.setdefault(one, []).append(other)
-        waits[other] += 1
-    ready = [place[row] for row in rows if not waits[row]]
-    heapify(ready)
-    result = []
-    while ready:
-        row = rows[heappop(ready)]
-        result.append(row)
-        for other in after.get(row, ()):
-            waits[other] -= 1
-            if not waits[other]:
-                heappush(ready, place[other])
-    return result
-
-
-def _rings(chosen: dict[tuple[int, int], bool]) -> Iterator[list[int]]:
-    """Cycles of the chosen pairs, one for each component that has any."""
-    if not chosen:
-        return
-    pairs = np.array([pair if is_so else pair[::-1] for pair, is_so in chosen.items()], np.int64)
-    nodes, places = np.unique(pairs, return_inverse=True)
-    source, target = places.reshape(-1, 2).T
-    steps = Steps(source, target, np.full(len(source), WW))
-    for walk in _short_cycles(steps, len(nodes)):
+def _rings(chosen: Pairs) -> Iterator[list[int]]:
+    """Cycles of the chosen pairs, some for each component that has any."""
+    nodes, places = np.unique(np.concatenate((chosen.source, chosen.target)), return_inverse=True)
+    source, target = np.split(places, 2)
+    for walk in short_cycles(Steps(source, target, np.full(len(source), WW)), len(nodes)):
         yield nodes[source[walk]].tolist()
-
-
-def _short_cycles(steps: Steps, size: int) -> Iterator[Int64s]:
-    """Rows of short cycles among the steps, some for each strong component, at most _CYCLES in all."""
-    label = strong_labels(steps.source, steps.target, size)
-    inside = np.flatnonzero(label[steps.source] == label[steps.target])
-    order = inside[np.argsort(steps.source[inside], kind="stable")]
-    source, target = steps.source[order], steps.target[order]
-    nodes = source[first_of_each(source)]  # On a cycle each node has a step inside.
-    nodes, of_node = nodes[np.argsort(label[nodes], kind="stable")], np.sort(label[nodes])
-    groups = np.split(nodes, np.flatnonzero(np.diff(of_node)) + 1)
-    for group in groups[:_CYCLES] if len(nodes) else ():
-        tried = min(_TRIES, len(group), max(1, _CYCLES // len(groups)))
-        for start in group[np.linspace(0, len(group) - 1, tried).astype(np.int64)].tolist():
-            yield order[_path(start, start, source, target)[0]]
-
-
-def _path(start: int, goal: int, source: Int64s, target: Int64s) -> tuple[list[int], int]:
-    """The rows of a shortest path of at least one step, and the number of steps looked at. Steps are by source."""
-    came: dict[int, tuple[int, int]] = {}
-    waiting, looked = [start], 0
-    for node in waiting:
-        low, high = np.searchsorted(source, (node, node + 1)).tolist()
-        looked += high - low
-        for row, reached in zip(range(low, high), target[low:high].tolist(), strict=True):
-            if reached not in came:
-                came[reached] = (node, row)
-                waiting.append(reached)
-        if goal in came:
-            break
-    rows, at = list[int](), goal
-    while goal in came and (not rows or at != start):
-        at, row = came[at]
-        rows.append(row)
-    return rows[::-1], looked

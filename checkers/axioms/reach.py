@@ -1,4 +1,4 @@
-"""What causal consistency implies without sessions: for some reads, by following chains of reads backwards."""
+"""The order that causal consistency implies without sessions: for some reads, by following chains backwards."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ BUDGET: Final = 3_000_000  # The number of steps backwards.
 
 
 def by_chains(execution: Execution, rows: Int64s) -> Implied | None:
-    """What is implied for those rows of views, ascending; None if the budget ends."""
+    """The order that is implied for those rows of views, ascending; None if the budget ends."""
     views, installs = execution.views, execution.installs
     past = _Past(execution)
     parts = [nothing()]

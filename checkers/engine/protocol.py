@@ -10,8 +10,8 @@ from enum import Enum
 from pathlib import Path
 
 from checkers.engine.datasets import Engine
-from checkers.history.names import Name, number
-from checkers.history.registers import ORDER, Order, Register
+from checkers.history.names import PLAIN, Names
+from checkers.history.registers import EMPTY, ORDER, Initial, Order, Register
 from checkers.history.stretches import Stretches
 from harness.core.promises import Bounds, Excuses, Promise, StreamContract
 from harness.core.verdict import Judgement
@@ -27,13 +27,14 @@ class Context:
     """
 
     engine: Engine
-    name: Name = number
+    name: Names = PLAIN
     promises: Sequence[Promise] = ()
     prohibited: Mapping[str, frozenset[str]] = field(default_factory=dict)
     bounds: Bounds = Bounds()  # noqa: RUF009  It is immutable.
     contract: StreamContract | None = None
     register: Register = Register()  # noqa: RUF009  It is immutable.
     order: Order = ORDER  # The sources of the version order of registers in transactions.
+    initial: Initial = EMPTY  # What registers in transactions held at first.
     excuses: Excuses = field(default_factory=dict)
     whole: Path | None = None
     stretches: Stretches | None = None

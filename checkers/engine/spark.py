@@ -7,20 +7,21 @@ as Spark does with the rows of Python. The JVM moves blobs and never looks into 
 import gc
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 import pyarrow as pa
-from pyspark import SparkConf, SparkContext, StorageLevel
-from pyspark.java_gateway import launch_gateway
+from pyspark import SparkConf, SparkContext, StorageLevel, java_gateway
 from pyspark.sql import DataFrame, SparkSession
 
 import checkers
@@ -39,6 +40,8 @@ _SCHEMA: Final = "number int, blob binary"
 _ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
 _SPREAD: Final = "spark.sql.shuffle.partitions"
 _LOADED: Final = "SEAMARK_LOADED"  # In the environment of the process that forks workers: modules, separated by blanks.
+_POPEN: Final[Any] = java_gateway.Popen
+_JAVAS: Final[list[Any]] = []  # Processes started here.
 _CONTEXT_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -87,8 +90,13 @@ def start_session(
         options = spark_classes.java_options() if java_options is None else java_options
         conf.setAll(list(_local_settings(work_dir, options, loaded).items()))
     with (work_dir / "spark.log").open("ab") as log:
+        java_gateway.Popen = _launched
         # pyspark has no other way to keep Java's own output off the screen.
-        gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": log})
+        try:
+            gateway = SparkContext._gateway or java_gateway.launch_gateway(conf, {"stderr": log})
+        except Exception:
+            give_up()
+            raise
     context = SparkContext(conf=conf, gateway=gateway)
     context.setLogLevel("ERROR")
     context.addPyFile(str(package))
@@ -96,6 +104,27 @@ def start_session(
     if master is not None:
         session.conf.set(_SPREAD, str(_task_count(session)))
     return session
+
+
+def give_up() -> None:
+    """Kill every Java that was started here, with its helpers: one that is starting would go on without us."""
+    while _JAVAS:
+        java = _JAVAS.pop()
+        if java.poll() is None:  # Or its number may be another's by now.
+            with suppress(ProcessLookupError):
+                os.killpg(java.pid, signal.SIGKILL)
+            java.wait()
+        if java.stdin is not None:
+            java.stdin.close()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+
+
+def _launched(*arguments: Any, **named: Any) -> Any:
+    """Popen, as pyspark calls it. pyspark itself keeps the process to itself until Java answers."""
+    # A group of its own: until the script becomes Java, it has children.
+    java = _POPEN(*arguments, **named, process_group=0)
+    _JAVAS.append(java)
+    return java
 
 
 def _connected(remote: str, package: Path) -> SparkSession:

@@ -53,7 +53,7 @@ def _classes() -> Iterator[CycleClass]:
         yield CycleClass(name="G0" + suffix, order=order, kinds=WW, required=WW)
         yield CycleClass(name="G1c" + suffix, order=order, kinds=WW | WR, required=WR)
         yield CycleClass(name="G-single" + suffix, order=order, kinds=plain, required=rw, apart=rw, is_single=True)
-        # By register_order, rule 6, a timed edge may stand in for the rw.
+        # By registers.order, rule 6, a timed edge may stand in for the rw.
         yield CycleClass(name="G-single" + suffix, order=order, kinds=plain, required=WRITES[order] & TIMED)
         yield CycleClass(name="G-nonadjacent" + suffix, order=order, kinds=plain, required=rw, apart=rw)
         yield CycleClass(name="G2-item" + suffix, order=order, kinds=plain | rw, required=rw)
@@ -79,7 +79,7 @@ def kinds_of(names: Container[str]) -> tuple[int, bool]:
 
 
 def name(cycle: Cycle) -> str:
-    """The class of a cycle, by its steps. By register_order, rule 6, a cycle with a timed step is at least G-single."""
+    """The class of a cycle, by its steps. By registers.order 6, a cycle with a timed step is at least G-single."""
     kinds = cycle.kinds
     missed = [_is_miss(kind) for kind in kinds]
     whole = reduce(or_, kinds)

@@ -20,7 +20,7 @@ Int32s = NDArray[np.int32]
 OPEN_END: Final = np.iinfo(np.int32).max  # The end of an operation that may take effect at any time.
 
 WW, WR, RW = 1, 2, 4  # Kinds of edges, as bits.
-# The same from a timed order of versions, for models with process order or real time (register_order, rule 6).
+# The same from a timed order of versions, for models with process order or real time (registers.order, rule 6).
 WW_BY_PROCESS, RW_BY_PROCESS, WW_BY_REALTIME, RW_BY_REALTIME = 8, 16, 32, 64
 # Steps of a cycle that are no dependencies. They are never stored as edges.
 PROCESS, REALTIME = 128, 256

@@ -6,6 +6,7 @@ the acyclicity test of the models that prohibit it; the search only finds a cycl
 one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -61,8 +62,10 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A class of cycle that was found in `count` components, with the shortest example that came up.
+    """A class of cycle, with the shortest example that came up.
 
+    `count` are its occurrences: for a class with one rw, at least the transactions whose own rw closes such a cycle;
+    for another, whose cycles share edges, the components that have one.
     `is_restated`: a step of the example counts as order, though its operations have a dependency as well. So the same
     operations form a cycle of another class too, which says more.
     """
@@ -117,14 +120,16 @@ def search(graph: Residual) -> Search:
     """All classes of cycles in the graph, by name."""
     parts = list(_components(graph))
     found: dict[str, list[tuple[bool, Cycle]]] = {}
+    counts = Counter[str]()
     undecided: set[str] = set()
     for component in parts[:COMPONENTS]:
         classes = _Classes(component)
         for anomaly, cycle in classes.found.items():
             found.setdefault(anomaly, []).append((classes.is_restated(cycle), cycle))
+        counts.update(classes.counts)
         undecided |= classes.undecided
     named = (
-        Named(anomaly, len(cycles), example, is_restated)
+        Named(anomaly, counts[anomaly], example, is_restated)
         for anomaly, cycles in found.items()
         for is_restated, example in [min(cycles, key=lambda one: (one[0], len(one[1].ops), one[1]))]
     )
@@ -171,11 +176,12 @@ class _Step(NamedTuple):
 
 
 class _Classes:
-    """The classes of cycles in one component: `found`, by name, and those whose search was given up."""
+    """The classes of cycles in one component: `found` and `counts`, by name, and those whose search was given up."""
 
     def __init__(self, graph: Residual) -> None:
         self.graph = graph
         self.found: dict[str, Cycle] = {}
+        self.counts = Counter[str]()
         self.undecided: set[str] = set()
         columns = (graph.source.tolist(), graph.target.tolist(), graph.kinds.tolist())
         self._kinds = {(source, target): kinds for source, target, kinds in zip(*columns, strict=True)}
@@ -203,6 +209,8 @@ class _Classes:
         cycles = [cycle for edge in edges[:_TRIES].tolist() for cycle in self._through(steps, edge, sought, rule)]
         named = [cycle for cycle in cycles if name(cycle) == sought.name]
         if named:
+            missing = edges[self.graph.kinds[edges] & RW != 0] if sought.is_single else edges[:1]
+            self.counts[sought.name] = max(1, len(np.unique(self.graph.source[missing])))
             self.found[sought.name] = min(named, key=lambda cycle: (self.is_restated(cycle), len(cycle.ops), cycle))
 
     def _steps(self, sought: CycleClass, *, apart: int) -> StepGraph:

@@ -1,18 +1,31 @@
-"""Names of keys, elements and epochs: the dictionary of a history, and the forms that sentences show."""
+"""Names of keys, elements and positions: the dictionary of a history, and the forms that sentences show."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal
 
 import msgspec
 
 from checkers.columns.files import read_columns
 from harness.core.columns import NAMED
+from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.record import Json
 
-Name = Callable[[int], str]  # Shows a key or an element.
+Name = Callable[[int], str]  # Shows a key or an element, in plain form.
 EpochName = Callable[[int], str]  # Shows an epoch.
+_PATTERNS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "commit-timestamp": ("timestamp {}", "resolved timestamp {}"),
+        "revision": ("revision {}", "the watermark at revision {}"),
+        "offset": ("offset {}", "the watermark at offset {}"),
+        "lsn": ("LSN {}", "the watermark at LSN {}"),
+        "epoch": ("epoch {}", "epoch {}"),
+    }
+)
+_LSN_BITS: Final = 32
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
@@ -55,3 +68,77 @@ def epoch_name(saved_bits: int | None) -> EpochName:
     if saved_bits is None:
         return str
     return lambda epoch: f"{epoch >> saved_bits}/{epoch & ((1 << saved_bits) - 1)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forms:
+    """The forms in which sentences name keys, positions and watermarks: patterns, and how positions are written."""
+
+    key_pattern: str = "{}"
+    place_pattern: str = "position {}"
+    mark_pattern: str = "watermark {}"
+    notation: Literal["number", "epoch", "lsn"] = "number"
+    low_bits: int | None = None
+
+    def key(self, text: str, *, is_number: bool) -> str:
+        """A key; the pattern is for keys that are numbers."""
+        return self.key_pattern.replace("{}", text) if is_number else text
+
+    def digits(self, position: int) -> str:
+        """A position without its noun: 10/10, 0/16B3748, 42."""
+        if self.notation == "lsn":
+            return f"{position >> _LSN_BITS:X}/{position & ((1 << _LSN_BITS) - 1):X}"
+        return epoch_name(self.low_bits)(position) if self.notation == "epoch" else str(position)
+
+    def position(self, position: int) -> str:
+        """A position with its noun."""
+        return self.place_pattern.replace("{}", self.digits(position))
+
+    def watermark(self, position: int) -> str:
+        """A watermark with its noun."""
+        return self.mark_pattern.replace("{}", self.digits(position))
+
+    def announced(self, position: int, subscriber: str) -> str:
+        """The beginning of a sentence: this watermark reached that subscriber."""
+        verb = "declared complete" if self.mark_pattern == self.place_pattern else "announced"
+        return f"{capital(self.watermark(position))} was {verb} to {subscriber}"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of a history's keys, elements and positions. Called, it gives the plain form, as in fingerprints."""
+
+    plain: Name = number
+    forms: Forms = field(default_factory=Forms)
+
+    def __call__(self, identity: int) -> str:
+        return self.plain(identity)
+
+    def key(self, identity: int) -> str:
+        """A key as sentences name it, such as k54."""
+        return self.forms.key(self.plain(identity), is_number=0 <= identity < NAMED)
+
+    def pair(self, key: int, value: int) -> str:
+        """A value and its key."""
+        return f"value {self.plain(value)} of key {self.key(key)}"
+
+
+PLAIN: Final = Names()
+
+
+def forms_of(naming: Naming, contract: StreamContract | None, bounds: Bounds) -> Forms:
+    """The forms that a system declares, or that its contract suggests."""
+    kind = contract.position if contract is not None else None
+    place, mark = _PATTERNS.get(kind or "", (Forms().place_pattern, Forms().mark_pattern))
+    return Forms(
+        key_pattern=naming.key,
+        place_pattern=naming.position or place,
+        mark_pattern=naming.watermark or mark,
+        notation=kind if kind in ("epoch", "lsn") else "number",
+        low_bits=bounds.saved_bits,
+    )
+
+
+def capital(text: str) -> str:
+    """The text as the beginning of a sentence."""
+    return text[:1].upper() + text[1:]

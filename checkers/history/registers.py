@@ -1,10 +1,19 @@
-"""What a user declares of registers: how to read a history of them, and what orders their versions in transactions."""
+"""The declarations about registers: how to read them, their initial state, and what orders their versions."""
 
+import json
+from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
+import numpy as np
 
+from checkers.columns.table import Join
+from checkers.history.names import Dictionary
+from checkers.history.transactions import chunks, load
+from harness.core.columns import NOTHING, OK, READ, WRITE, Transactions
+from harness.core.errors import ScenarioError
 from harness.core.record import Json
 
 ModelName = Literal["register", "cas-register", "mutex", "key-value", "multi-register"]
@@ -36,13 +45,17 @@ class Trust(Enum):
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """The sources of the order of versions. The initial state is always one.
 
-    `commits`: the positions that the system itself reported for its transactions order their writes.
+    `commits`: the positions that the system itself reported for its transactions order their writes. `initial`: what
+    registers held before the history began, null for nothing; or, with `initial_by_first_transaction`, what the first
+    transaction wrote, whatever its times and its session say.
     """
 
     writes_follow_reads: bool = True
     commits: bool = False
     process: Trust = Trust.TIMED
     real_time: Trust = Trust.TIMED
+    initial: Json = None
+    initial_by_first_transaction: bool = False
 
     def described(self) -> dict[str, str]:
         """Each source, and its use."""
@@ -56,3 +69,75 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ORDER: Final = Order()
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """The state of registers at first, in ids of keys and values.
+
+    Who reads one of `values` reads the initial state, and who writes one resets the register to it. Transaction `op`
+    (-1: none) wrote `written`, shape (key, value), before all others: that is the initial state, too.
+    """
+
+    values: tuple[int, ...] = ()
+    op: int = -1
+    written: tuple[tuple[int, int], ...] = ()
+    is_declared: bool = False  # Else a register may have held a value that nobody wrote.
+
+    def applied(self, whole: Transactions) -> Transactions:
+        """The same transactions with NOTHING in place of the initial state; `op` reads it instead of writing it."""
+        if not self.values and self.op < 0:
+            return whole
+        f = whole.f
+        is_register = ~whole.is_known & ((f == READ) | (f == WRITE))
+        is_empty = is_register & np.isin(whole.value, self.values)
+        if self.op >= 0:
+            keys, values = np.array(self.written, np.int64).reshape(-1, 2).T
+            is_empty |= is_register & (Join((whole.key, whole.value), (keys, values)).first >= 0)
+            is_own = np.repeat(whole.index, np.diff(whole.mop_start)) == self.op
+            f = np.where(is_own & (f == WRITE), np.int8(READ), f)
+        return replace(whole, f=f, value=np.where(is_empty, NOTHING, whole.value))
+
+
+EMPTY: Final = Initial()
+
+
+def initial_state(history: Path, order: Order) -> Initial:
+    """The declared initial state of that history: null, and what `order` says.
+
+    A first transaction that writes nothing but the declared value is the initial state as well. Raises ScenarioError if
+    the first transaction is declared to be that and cannot, HistoryError if the history is damaged.
+    """
+    dictionary = Dictionary(history)
+    declared = {dictionary.identity(value) for value in (None, order.initial)}
+    values = tuple(sorted(value for value in declared if value >= 0))
+    if order.initial is None and not order.initial_by_first_transaction:
+        return Initial(values)
+    first = next((part for chunk in chunks(history) if len((part := load(chunk)).index)), None)
+    if first is not None and _only_writes(first):
+        mops = slice(int(first.mop_start[0]), int(first.mop_start[1]))
+        written = tuple(dict.fromkeys(zip(first.key[mops].tolist(), first.value[mops].tolist(), strict=True)))
+        if order.initial_by_first_transaction or {value for _, value in written} <= set(values):
+            return Initial(values, int(first.index[0]), written, is_declared=True)
+    if order.initial_by_first_transaction:
+        raise ScenarioError("the first transaction is no initial state: that one is ok, and only writes to registers")
+    return Initial(values, is_declared=True)
+
+
+def _only_writes(whole: Transactions) -> bool:
+    """True if the first of those transactions is ok, and does nothing but write to registers."""
+    f = whole.f[int(whole.mop_start[0]) : int(whole.mop_start[1])]
+    return bool(whole.outcome[0] == OK and len(f) and np.all(f == WRITE))
+
+
+def declared_initial(order: Order, text: str) -> Order:
+    """The order with that initial state: "first", or a value as JSON. Raises ScenarioError if it is neither."""
+    if text == "first":
+        return msgspec.structs.replace(order, initial=None, initial_by_first_transaction=True)
+    try:
+        value: Json = json.loads(text)
+    except ValueError:
+        raise ScenarioError(
+            f"--initial {text}: write the value as JSON, such as 0, or first, if the first transaction wrote it"
+        ) from None
+    return msgspec.structs.replace(order, initial=value, initial_by_first_transaction=False)

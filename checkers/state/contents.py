@@ -17,7 +17,7 @@ from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns, reading
 from checkers.columns.index import codes
 from checkers.columns.runs import distinct, expand
-from checkers.history.names import Dictionary, Name
+from checkers.history.names import Dictionary, Names
 from checkers.state.claims import Claim, Claims, Fate
 from harness.core.columns import NEVER, Bools, Int64s
 from harness.core.promises import Bounds
@@ -253,7 +253,7 @@ def wrong(sight: Sight) -> tuple[Element, ...]:
             return sight.present
 
 
-def named(elements: Sequence[Element], name: Name) -> str:
+def named(elements: Sequence[Element], name: Names) -> str:
     """Elements for people, followed by "is" or "are"."""
-    listed = " and ".join(f"{name(key)}'s {name(element)}" for key, element in elements)
+    listed = " and ".join(name.pair(key, element) for key, element in elements)
     return f"{listed} {'is' if len(elements) == 1 else 'are'}"

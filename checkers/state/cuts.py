@@ -26,7 +26,7 @@ import numpy as np
 
 from checkers.columns.runs import first_of_each
 from checkers.engine.protocol import AtOnce, Check, Context
-from checkers.history.names import EpochName, Name, epoch_name
+from checkers.history.names import EpochName, Names, epoch_name
 from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, Writers, pairs, read_acts, versions_read
 from checkers.transactions.list_versions import Versions
@@ -213,7 +213,7 @@ def _is_locked(acts: Acts) -> Bools:
     return locked
 
 
-def _trouble(writers: Writers, edge: Broken, name: Name, show: EpochName) -> Trouble:
+def _trouble(writers: Writers, edge: Broken, name: Names, show: EpochName) -> Trouble:
     epochs = writers.epoch[writers.place(np.array([edge.before, edge.after], np.int64))].tolist()
     return Trouble(
         NOT_CLOSED,
@@ -227,8 +227,8 @@ def _trouble(writers: Writers, edge: Broken, name: Name, show: EpochName) -> Tro
     )
 
 
-def _reason(edge: Broken, name: Name) -> str:
-    before, after, key, element = f"T{edge.before}", f"T{edge.after}", name(edge.key), name(edge.element)
+def _reason(edge: Broken, name: Names) -> str:
+    before, after, key, element = f"T{edge.before}", f"T{edge.after}", name.key(edge.key), name(edge.element)
     match edge.kind:
         case "ww":
             return f"{after} appended {element} to {key} after {before} had appended {name(edge.behind)}"

@@ -26,7 +26,7 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.faults import disturbed
 from checkers.history.generations import Restart
 from checkers.history.intervals import Interval
-from checkers.history.names import Dictionary, Name
+from checkers.history.names import Dictionary, Names
 from checkers.history.tables import Sample, samples, seconds, windows
 from checkers.history.troubles import Trouble, findings
 from checkers.state.claims import Claims, Fate
@@ -103,7 +103,7 @@ def _replay_troubles(
     claims: Claims,
     restart: Restart,
     known: Set[Element],
-    name: Name,
+    name: Names,
 ) -> Iterator[Trouble]:
     """Elements that the restored state wrongly has or wrongly lacks, except those in `known`."""
     went = _went(restart)
@@ -135,7 +135,7 @@ def _replay_troubles(
             yield Trouble(PHANTOM, text, (name(element[0]), name(element[1])))
 
 
-def _doubled(contents: Contents, rows: Int64s, restart: Restart, name: Name) -> Iterator[Trouble]:
+def _doubled(contents: Contents, rows: Int64s, restart: Restart, name: Names) -> Iterator[Trouble]:
     """Elements that a node restored twice."""
     for node, element in contents.twice(rows):
         text = f"On {node} {named((element,), name)} there twice {_went(restart)}."

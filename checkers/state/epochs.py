@@ -27,7 +27,7 @@ from checkers.columns.runs import codes, first_of_each
 from checkers.columns.table import concat, ordered_by, take
 from checkers.engine.protocol import Check, Context
 from checkers.history.generations import Restart, restarts
-from checkers.history.names import EpochName, Name, epoch_name
+from checkers.history.names import EpochName, Names, epoch_name
 from checkers.history.tables import rows
 from checkers.history.troubles import Trouble, judgement
 from harness.core.columns import NEVER, OK, Bools, Int64s
@@ -130,7 +130,7 @@ def _views(history: Path) -> tuple[Int64s, Int64s]:
     return np.sort(np.array(seqs, np.int64)), np.sort(np.array(positions, np.int64))
 
 
-def _double(received: Received, answers: Answers, name: Name, show: EpochName) -> tuple[list[Trouble], int]:
+def _double(received: Received, answers: Answers, name: Names, show: EpochName) -> tuple[list[Trouble], int]:
     """The transaction that is shown in two epochs first, and the number of those shown twice or more."""
     shown = ordered_by(_shown(received, answers), "unit", "epoch", "seq")
     if not len(shown.unit):
@@ -176,11 +176,11 @@ def _shown(received: Received, answers: Answers) -> Shown:
     return concat([*by_event, *by_answer])
 
 
-def _where(shown: Shown, row: int, received: Received, name: Name) -> str:
+def _where(shown: Shown, row: int, received: Received, name: Names) -> str:
     """The place of an observation, for a sentence."""
     if shown.subscriber[row] == ANSWER:
         return f"the answer to its client (T{shown.at[row]})"
-    return f"the row of {name(int(shown.at[row]))} that {received.names[shown.subscriber[row]]} received"
+    return f"the row of {name.key(int(shown.at[row]))} that {received.names[shown.subscriber[row]]} received"
 
 
 def _again(

@@ -20,7 +20,7 @@ import numpy as np
 
 from checkers.columns.runs import codes, expand
 from checkers.engine.protocol import AtOnce, Check, Context
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, read_acts, versions_read
 from harness.core.columns import APPEND, NEVER, OK, READ, Int64s, Transactions
@@ -196,11 +196,11 @@ def _own(transactions: Transactions) -> tuple[Int64s, list[Stale], int]:
     return ops, [example], len(read)
 
 
-def _trouble(stale: Stale, count: int, name: Name) -> Trouble:
+def _trouble(stale: Stale, count: int, name: Names) -> Trouble:
     facts = (stale.op, stale.key, stale.why, stale.by, stale.element)
     shown = [name(element) for element in stale.seen[-_SHOWN:]]
     seen = f"[{', '.join(['...', *shown] if len(stale.seen) > _SHOWN else shown)}]"
-    read = f"T{stale.op} read {name(stale.key)} as {seen}"
+    read = f"T{stale.op} read {name.key(stale.key)} as {seen}"
     match stale.why:
         case "append":
             why = (

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from checkers.engine.protocol import Check, Context
-from checkers.history.names import Dictionary, Name
+from checkers.history.names import Dictionary, Names
 from checkers.history.tables import State, states
 from checkers.history.troubles import Trouble, judgement
 from checkers.state.survival import last_members
@@ -52,23 +52,25 @@ def check(history: Path, context: Context) -> Judgement:
     )
 
 
-def _differences(one: str, other: str, left: Rows, right: Rows, name: Name) -> Iterator[Trouble]:
+def _differences(one: str, other: str, left: Rows, right: Rows, name: Names) -> Iterator[Trouble]:
     """Each key on which the two nodes differ."""
     for key in sorted(left.keys() | right.keys()):
         mine, theirs = left.get(key), right.get(key)
         if mine is None or theirs is None or (mine.value, mine.position) != (theirs.value, theirs.position):
-            sentence = f"At rest {one} holds {name(key)} as {_shown(left, key)}, and {other} as {_shown(right, key)}."
+            held = [_shown(rows, key, name) for rows in (left, right)]
+            sentence = f"At rest {one} holds key {name.key(key)} as {held[0]}, and {other} as {held[1]}."
             yield Trouble(DIVERGED, sentence, (one, other, name(key)), group=(one, other))
 
 
-def _shown(rows: Rows, key: int) -> str:
+def _shown(rows: Rows, key: int, name: Names) -> str:
     if key not in rows:
         return "nothing"
     row = rows[key]
+    where = "" if row.position is None else f" of {name.forms.position(row.position)}"
     if isinstance(row.value, list) and len(row.value) > SHOWN:
         last = ", ".join(map(str, row.value[-SHOWN:]))
-        return f"[..., {last}] ({len(row.value)} elements) of epoch {row.position}"
-    return f"{row.value} of epoch {row.position}"
+        return f"[..., {last}] ({len(row.value)} elements){where}"
+    return f"{row.value}{where}"
 
 
 CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from checkers.engine.protocol import Check, Context
-from checkers.history.names import Dictionary, Name
+from checkers.history.names import Dictionary, Names
 from checkers.history.tables import State, Window, phases, rows, states, windows
 from checkers.history.troubles import Trouble, judgement
 from checkers.state.claims import Claims, Fate
@@ -150,7 +150,7 @@ def _troubles(
     explained: Set[Element],
     *,
     has_dumps: bool,
-    name: Name,
+    name: Names,
 ) -> Iterator[Trouble]:
     for sight in seen.striking(np.ones(len(claims.size), np.bool_)):
         op, fate = sight.claim.transaction.index, sight.fate

@@ -20,7 +20,7 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, earliest_of_each, expand, max_so_far
 from checkers.engine.protocol import Check, Context, When
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.history.streams import (
     Placement,
     StreamLog,
@@ -200,12 +200,13 @@ def _crashes(history: Path, excuses: Excuses, subscribers: Sequence[str]) -> dic
     }
 
 
-def _trouble(lost: Lost, name: Name) -> Trouble:
-    what = f"{name(lost.key)}'s {name(lost.value)} at position {lost.position} (operation {lost.op})"
+def _trouble(lost: Lost, name: Names) -> Trouble:
+    at = name.forms.position
+    what = f"{name.pair(lost.key, lost.value)} at {at(lost.position)} (operation {lost.op})"
     return Trouble(
         LOST,
-        f"{lost.subscriber} acknowledged position {lost.acknowledged}, and began session {lost.session} with what "
-        f"it holds up to {lost.begun}: {what} is gone, and the source need not send it again.",
+        f"{lost.subscriber} acknowledged {at(lost.acknowledged)}, and began session {lost.session} with what "
+        f"it holds up to {at(lost.begun)}: {what} is gone, and the source need not send it again.",
         (lost.subscriber, lost.session, lost.acknowledged, lost.begun, name(lost.key), name(lost.value)),
         ops=(lost.op,),
         events=lost.events,

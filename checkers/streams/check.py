@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from checkers.engine.protocol import Check, Context, When
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.history.streams import merged, placement_by, stream_logs
 from checkers.streams.catalogue import RULES, names_that_need
 from checkers.streams.examples import Example
@@ -67,7 +67,7 @@ def check(history: Path, context: Context) -> Judgement:
     )
 
 
-def finding(example: Example, name: Name) -> Finding:
+def finding(example: Example, name: Names) -> Finding:
     """The finding of an example, with the sentence of its rule."""
     scope = RULES[example.anomaly].scope
     if isinstance(scope, OfAllLogs | OfSource):
@@ -79,7 +79,7 @@ def _conclusions(
     outcomes: Sequence[Outcome],
     look: Callable[[str, Sequence[Sighted]], Seen],
     subscribers: Sequence[str],
-    name: Name,
+    name: Names,
 ) -> Iterator[tuple[str, Conclusion]]:
     """The conclusions of the rules about all logs together, and of those about the source."""
     for rule in RULES.values():

@@ -3,7 +3,7 @@
 from hashlib import blake2b
 from typing import Final
 
-from checkers.history.names import Name
+from checkers.history.names import Names, capital
 from checkers.history.units import NO_KEY
 from checkers.streams.examples import Example, Missed, Sight
 from harness.core.columns import BACKFILL, ROW
@@ -34,7 +34,7 @@ def stream_finding(
     )
 
 
-def example_finding(example: Example, sentence: str, name: Name) -> Finding:
+def example_finding(example: Example, sentence: str, name: Names) -> Finding:
     """The finding of an example; its fingerprint depends only on what was promised and what came."""
     mark, event, missed = example.watermark, example.event, example.missed
     sides = [None if each is None else (each.position, name(each.key), name(each.value)) for each in (event, missed)]
@@ -53,9 +53,20 @@ def example_finding(example: Example, sentence: str, name: Name) -> Finding:
     )
 
 
-def shown(what: Sight | Missed, name: Name) -> str:
-    """A key and its value."""
-    return f"{name(what.key)}'s {name(what.value)}"
+def shown(what: Sight | Missed, name: Names) -> str:
+    """A value and its key."""
+    return name.pair(what.key, what.value)
+
+
+def first(what: Sight | Missed, name: Names) -> str:
+    """A value and its key as the beginning of a sentence."""
+    return capital(shown(what, name))
+
+
+def place(what: Sight | Missed, name: Names, *, beside: Sight | None = None) -> str:
+    """The place of an event or a write: " at epoch 10/9"; empty if that is the position of the event beside it."""
+    is_known = beside is not None and beside.position == what.position
+    return "" if is_known else f" at {name.forms.position(what.position)}"
 
 
 def both(example: Example) -> tuple[Sight, Sight]:
@@ -72,20 +83,25 @@ def lost(example: Example) -> Missed:
     return example.missed
 
 
-def arrived(example: Example, name: Name) -> str:
+def arrived(example: Example, name: Names) -> str:
     """The event that broke a rule, its position, and who received it."""
     event = example.watermark
-    return f"{shown(event, name)} at position {event.position} reached {example.subscriber}"
+    return f"{first(event, name)}{place(event, name)} reached {example.subscriber}"
 
 
-def announced(example: Example) -> str:
+def announced(example: Example, name: Names) -> str:
     """The watermark that broke a rule, and who received it."""
-    return f"Watermark {example.watermark.position} was announced to {example.subscriber}"
+    return name.forms.announced(example.watermark.position, example.subscriber)
 
 
-def written(write: Missed, name: Name) -> str:
-    """A write as the subject of a clause: what it wrote, at which position, and which operation."""
-    return f"{shown(write, name)} at position {write.position}, written by operation {write.op},"
+def written(write: Missed, name: Names, *, beside: Sight | None = None) -> str:
+    """A write as the subject of a clause: what it wrote, where unless that is known already, and which operation."""
+    return f"{shown(write, name)}{place(write, name, beside=beside)} (operation {write.op})"
+
+
+def later(earlier: Sight, later: Sight) -> str:
+    """How long after the first of two events the second came."""
+    return f"{after(earlier, later)} later" if later.ns > earlier.ns else "after it, at the same instant"
 
 
 def after(earlier: Sight, later: Sight) -> str:

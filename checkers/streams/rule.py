@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.examples import Example, Sight
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import Int64s, SourceWrites
@@ -19,7 +19,7 @@ from harness.core.verdict import Finding
 
 S = TypeVar("S")
 Tie = Literal["row", "write", "key"]
-Sentence = Callable[[Example, Name], str]
+Sentence = Callable[[Example, Names], str]
 
 
 class Need(Enum):
@@ -115,7 +115,7 @@ class OfAllLogs(Generic[S]):
     """
 
     summarize: Callable[[StreamView], S]
-    conclude: Callable[[Sequence[S], Callable[[Sequence[Sighted]], Seen], Sequence[str], Name], Conclusion]
+    conclude: Callable[[Sequence[S], Callable[[Sequence[Sighted]], Seen], Sequence[str], Names], Conclusion]
     rows: Callable[[StreamView, Sequence[Sighted]], Mapping[Sighted, Int64s]]
 
 

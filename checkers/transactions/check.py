@@ -1,7 +1,7 @@
 """Consistency models of transactions on lists and registers, checked from chunks to findings.
 
-The chain: `list_rows` and `register_rows` (each chunk by itself) -> shuffle by key (`partition`) -> `list_versions`,
-`register_edges` and what they use (each partition of keys) -> shuffle by slice -> `certificate` (proof without a
+The chain: `list_rows` and `registers.rows` (each chunk by itself) -> shuffle by key (`partition`) -> `list_versions`,
+`registers.edges` and what they use (each partition of keys) -> shuffle by slice -> `certificate` (proof without a
 search) -> the residual graph, to `search` (cycles by name) -> `sentences`. The driver holds windows, counts and the
 residual graph, never the history.
 
@@ -36,20 +36,19 @@ from checkers.graph import certificate
 from checkers.graph.edges import Edges, Inference
 from checkers.graph.search import COMPONENTS, Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
-from checkers.history.names import Dictionary, Name, number
-from checkers.history.registers import ORDER, Order
+from checkers.history.registers import Order
 from checkers.history.transactions import Source, chunks, op_count
+from checkers.transactions.options import Options
 from checkers.transactions.partition import Share, infer, shares
 from checkers.transactions.sentences import CHECKER, explainer
+from checkers.transactions.unanswered import COVERS, Cycles, unknown, unwritten
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL
-from harness.core.columns import NOTHING
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
 LOCKED: Final = "serializability-locked"
-RESIDUAL_EDGES: Final = 1_000_000  # Of more only a part is brought to the driver, and the answer is unknown.
 _ASIDE: Final = 5_000  # Up to so many operations a search is made that the verdict does not need.
 _OPS_PER_PARTITION: Final = 500_000
 _OPS_WORTH_A_TASK: Final = 20_000
@@ -58,43 +57,6 @@ _SIZES: Final = (
     *("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys"),
     *("registers", "register-writes", "registers-read", "values-without-writer"),
 )
-# The anomalies that some models forbid and no check looks for, each with one that it is a case of.
-_COVERS: Final = {
-    "G-cursor": "G-single",
-    "G-monotonic": "G-single",
-    "G-MSR": "G-nonadjacent",
-    "G-SIb": "G-nonadjacent",
-    "G-update": "G2-item",
-}
-_NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check tells these cases apart"
-_ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, whatever its keys are.
-_LEFT_OUT: Final = {
-    "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
-    "duplicate-writes": "{element} was written to {key} more than once (T{op})",
-    "mixed-key": "{key} is used as a list (T{op}) and as a register",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """Options of the check. `prohibited` replaces the model: only these anomalies, and what implies them, count."""
-
-    model: str = models.DEFAULT
-    prohibited: frozenset[str] | None = None
-    name: Name = number  # Shows keys and elements.
-    order: Order = ORDER  # The sources of the order of a register's versions.
-    nothing: int = NOTHING  # Writing this value resets a register to its initial state.
-    is_empty_unknown: bool = False  # Elle's convention: without any dependency there is no verdict.
-    slice_ids: int = certificate.SLICE_IDS
-    partitions: int | None = None
-    residual_edges: int = RESIDUAL_EDGES
-    is_of_stretches: bool = False  # The edges are of several generations: cycles leave the check undecided.
-
-    def forbidden(self) -> frozenset[str]:
-        """All anomalies that count. Raises ScenarioError if there is no such model."""
-        if self.prohibited is not None:
-            return models.prohibited((), self.prohibited)
-        return models.prohibited((self.model,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +67,6 @@ class Summary:
     left_out: tuple[Sighting, ...]
     open_sources: Edges
     last_index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cycles:
-    """The outcome of the search: `truncated` is the number of residual edges, if they were too many."""
-
-    search: Search
-    window_count: int
-    residual_edges: int
-    truncated: int | None
 
 
 _NO_CYCLES: Final = Cycles(Search((), 0, ()), 0, 0, None)
@@ -130,7 +82,7 @@ def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
         prohibited=context.prohibited.get(name, frozenset()),
         name=context.name,
         order=context.order,
-        nothing=Dictionary(context.home(history)).identity(None),
+        initial=context.initial,
         is_of_stretches=context.stretches is not None,
     )
     return check_sources(chunks(history), context.engine, options)
@@ -145,7 +97,7 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     forbidden = options.forbidden()
     parts = engine.over(sources)
     partitions = options.partitions or _partitions(op_count(sources), engine.parallelism)
-    route = partial(shares, partitions=partitions, nothing=options.nothing)
+    route = partial(shares, partitions=partitions, initial=options.initial)
     noted = parts.shuffle(route, partial(_inferred, order=options.order), partitions=partitions).keep()
     inferred, summaries = noted.items(), noted.notes()
     report = union(one.report for one in summaries)
@@ -163,8 +115,8 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
         checker=CHECKER,
         findings=tuple(reported),
         witnesses=_witnesses(report.tally),
-        unknown=_unknown(report, summaries, cycles, answers, options),
-        facts=_facts(report, cycles, options)
+        unknown=unknown(report, _left_out(summaries), cycles, answers, options),
+        facts=_facts(report, cycles, answers, options)
         | _consequences(findings, reported, forbidden, _absent(report, cycles, answers, found)),
     )
 
@@ -181,6 +133,10 @@ def summary(inference: Inference) -> Summary:
     )
 
 
+def _left_out(summaries: Sequence[Summary]) -> tuple[Sighting, ...]:
+    return union(Report(one.left_out, Counter()) for one in summaries).sightings
+
+
 def _partitions(op_count: int, parallelism: int) -> int:
     """The number of parts of keys: none too large, and none too small to be worth a task."""
     return max(op_count // _OPS_PER_PARTITION, min(parallelism, op_count // _OPS_WORTH_A_TASK), 1)
@@ -194,7 +150,7 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certif
     edges = edges_inside(inferred, windows, known)
     op, process = processes_of(chunks, distinct(np.concatenate((edges.source, edges.target)).astype(np.int64)))
     graph = residual(edges, op=op, process=process)
-    found = possible(graph, options.forbidden(), _COVERS) if options.is_of_stretches else search(graph)
+    found = possible(graph, options.forbidden(), COVERS) if options.is_of_stretches else search(graph)
     return Cycles(found, len(windows.start), count, total if total > count else None)
 
 
@@ -219,9 +175,9 @@ def _weak_answers(chunks: Dataset[Source], options: Options) -> Answers | None:
     forbidden = options.forbidden()
     classes = frozenset(base + order for base in CYCLES for order in ORDERS) & forbidden
     decided = {base + order for base in ("G0", "G1c") for order in ("", "-process")}
-    if not classes <= decided or forbidden & _COVERS.keys():
+    if not classes <= decided or forbidden & COVERS.keys():
         return None
-    early = answers(whole(chunks, nothing=options.nothing), forbidden)
+    early = answers(whole(chunks, initial=options.initial), forbidden)
     return early if classes <= early.absent else None
 
 
@@ -232,7 +188,7 @@ def _answers(chunks: Dataset[Source], report: Report, cycles: Cycles, options: O
     the broken axiom implies. For registers neither knows the order of all versions.
     """
     forbidden = options.forbidden()
-    asked = forbidden | {cover for name, cover in _COVERS.items() if name in forbidden}
+    asked = forbidden | {cover for name, cover in COVERS.items() if name in forbidden}
     is_searched = cycles.truncated is None and not cycles.search.undecided
     if not report.tally["registers"] and is_searched:
         if not cycles.window_count:
@@ -241,7 +197,7 @@ def _answers(chunks: Dataset[Source], report: Report, cycles: Cycles, options: O
         asked = frozenset(name for name in _AXIOMS & forbidden if not models.implied([name]) & classes)
     if not asked & ANOMALIES:
         return NO_ANSWERS
-    return answers(whole(chunks, nothing=options.nothing), asked)
+    return answers(whole(chunks, initial=options.initial), asked)
 
 
 def _findings(
@@ -260,7 +216,7 @@ def _findings(
         versions=((example.key, value) for example in examples for value in example.versions),
         name=options.name,
         order=options.order,
-        nothing=options.nothing,
+        initial=options.initial,
     )
     return [
         *(explain.sighting(sighting) for sighting in report.sightings),
@@ -275,50 +231,6 @@ def _witnesses(tally: Counter[str]) -> dict[str, int]:
     timed = {"-process": tally["timed-process"], "-realtime": tally["timed-process"] + tally["timed-realtime"]}
     counts |= {base + order: needed.get(base, tally["rw"] + timed.get(order, 0)) for base in CYCLES for order in ORDERS}
     return {name: counts.get(name, tally[name]) for name in TRANSACTIONAL}
-
-
-def _unknown(
-    report: Report, summaries: Sequence[Summary], cycles: Cycles, answers: Answers, options: Options
-) -> dict[str, str]:
-    """The reason why there is no answer, for every anomaly that counts and was not found."""
-    tally, forbidden = report.tally, options.forbidden()
-    by_cycle = {base + order for base in CYCLES for order in ORDERS}
-    reasons: dict[str, str] = {}
-    if cycles.truncated is not None:
-        size = f"residual-too-large: {cycles.truncated} edges, of which {cycles.residual_edges} were searched"
-        reasons |= dict.fromkeys(by_cycle, size)
-    for name in cycles.search.undecided:
-        reasons[name] = f"search-too-long: a component of the residual graph has too many edges to decide on {name}"
-    reasons = {name: why for name, why in reasons.items() if name not in answers.absent} | answers.unknown
-    if options.is_empty_unknown and not tally["ww"] + tally["wr"] + tally["rw"] and not _has_order(report, forbidden):
-        reasons |= dict.fromkeys(TRANSACTIONAL, "empty-transaction-graph: no transaction depends on another")
-    left_out = union(Report(one.left_out, Counter()) for one in summaries).sightings
-    if left_out:
-        reason = "; ".join(_reason(one, options.name) for one in left_out)
-        reasons |= dict.fromkeys(set(TRANSACTIONAL) - _ANYWAY, reason)
-    found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
-    found |= {anomaly for anomaly, _ in answers.broken}
-    reasons |= {name: reasons[cover] for name, cover in _COVERS.items() if cover in reasons}
-    if not found & forbidden:
-        reasons |= {
-            name: _NOT_SOUGHT.format(cover) for name, cover in _COVERS.items() if cover in models.implied(found)
-        }
-    names = (*TRANSACTIONAL, *_COVERS)
-    return {name: reasons[name] for name in names if name in reasons and name in forbidden - found}
-
-
-def _has_order(report: Report, forbidden: frozenset[str]) -> bool:
-    """True if two operations are ordered by time alone, and some anomaly with such an order counts."""
-    return report.tally["ok"] > 1 and any(name.endswith(("-process", "-realtime")) for name in forbidden)
-
-
-def _reason(left_out: Sighting, name: Name) -> str:
-    """The reason why some keys have no edges."""
-    example = left_out.example
-    element = "nothing" if example.element < 0 else name(example.element)
-    reported = _LEFT_OUT[left_out.anomaly].format(element=element, key=name(example.key), op=example.op)
-    keys = "1 such key" if left_out.count == 1 else f"{left_out.count} such keys"
-    return f"{left_out.anomaly}: {reported}; nothing follows for {keys}"
 
 
 def _reported(findings: Sequence[Finding], found: Search) -> list[Finding]:
@@ -336,7 +248,7 @@ def _reported(findings: Sequence[Finding], found: Search) -> list[Finding]:
     return [finding for finding in findings if finding in reported]  # The worst first, restated or not.
 
 
-def _facts(report: Report, cycles: Cycles, options: Options) -> dict[str, Json]:
+def _facts(report: Report, cycles: Cycles, answers: Answers, options: Options) -> dict[str, Json]:
     tally = report.tally
     writes, placed = (tally[f"appends-{what}"] + tally[f"writes-{what}"] for what in ("ok", "placed"))
     sizes: dict[str, Json] = {name: tally[name] for name in _SIZES}
@@ -349,6 +261,8 @@ def _facts(report: Report, cycles: Cycles, options: Options) -> dict[str, Json]:
         "residual_edges": cycles.residual_edges,
         "components": cycles.search.component_count,
         "components_searched": min(COMPONENTS, cycles.search.component_count),
+        "undecided_pairs": answers.undecided_pairs or None,
+        "notes": list[Json](unwritten(report, options)),
         **(_order_of_versions(tally, options.order) if tally["registers"] else {}),
     }
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from checkers.graph.edges import Inference, all_edges
 from checkers.graph.sightings import seen, union
-from checkers.history.registers import Order
+from checkers.history.registers import EMPTY, Initial, Order
 from checkers.history.transactions import Source, load
-from checkers.transactions import key_rows, list_anomalies, list_rows, register_rows
+from checkers.transactions import key_rows, list_anomalies, list_rows
 from checkers.transactions.key_rows import KeyRows
-from checkers.transactions.register_edges import infer_registers
-from checkers.transactions.register_rows import RegisterRows
+from checkers.transactions.registers import rows as register_rows
+from checkers.transactions.registers.edges import infer_registers
+from checkers.transactions.registers.rows import RegisterRows
 from harness.core.columns import NOTHING, Bools, Int64s
 
 
@@ -27,14 +28,11 @@ class Share:
     registers: RegisterRows | None
 
 
-def shares(source: Source, *, partitions: int, nothing: int = NOTHING) -> Iterator[tuple[int, Share]]:
-    """The chunk's share of each partition. Writing `nothing` resets a register to its initial state.
-
-    Raises HistoryError like `list_rows.rows_by_key`.
-    """
-    transactions = load(source)
+def shares(source: Source, *, partitions: int, initial: Initial = EMPTY) -> Iterator[tuple[int, Share]]:
+    """The chunk's share of each partition. Raises HistoryError like `list_rows.rows_by_key`."""
+    transactions = initial.applied(load(source))
     lists = list_rows.rows_by_key(transactions, partitions=partitions)
-    registers = register_rows.register_rows(transactions, nothing=nothing)
+    registers = register_rows.register_rows(transactions)
     if not len(registers.touches.op):
         yield from ((number, Share(rows, None)) for number, rows in lists)
         return

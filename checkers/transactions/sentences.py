@@ -9,18 +9,18 @@ from typing import Final, Literal
 
 import numpy as np
 
+from checkers.axioms.cycles import ChosenStep, Contradiction
 from checkers.axioms.execution import INITIAL
-from checkers.axioms.polygraph import ChosenStep, Contradiction
 from checkers.axioms.weak import AXIOM, AxiomStep, Breach
 from checkers.engine.datasets import Dataset
 from checkers.graph.classes import MISSES, WRITES, Cycle
 from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.sightings import NONE, Example, Sighting
 from checkers.history.longest import longest_rows
-from checkers.history.names import Name
-from checkers.history.registers import Order
+from checkers.history.names import Names
+from checkers.history.registers import Initial, Order
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, load, select, to_operations
-from checkers.transactions.register_sentences import (
+from checkers.transactions.registers.sentences import (
     Reason,
     RegisterSentences,
     Seen,
@@ -46,9 +46,9 @@ class Evidence:
     longest: tuple[tuple[int, int, tuple[int, ...]], ...]  # key, operation, elements
 
 
-def evidence(source: Source, *, op: Int64s) -> Evidence:
+def evidence(source: Source, *, op: Int64s, initial: Initial) -> Evidence:
     """The evidence about those of the operations that are in this chunk."""
-    transactions = load(source)
+    transactions = initial.applied(load(source))
     rows = np.flatnonzero(np.isin(transactions.index, op))
     return Evidence(tuple(to_operations(select(transactions, rows))), ())
 
@@ -71,10 +71,16 @@ def _shown_list(transactions: Transactions, row: int, owner: int) -> tuple[int, 
 
 
 def explainer(
-    chunks: Dataset[Source], *, ops: Iterable[int], versions: Iterable[Version], name: Name, order: Order, nothing: int
+    chunks: Dataset[Source],
+    *,
+    ops: Iterable[int],
+    versions: Iterable[Version],
+    name: Names,
+    order: Order,
+    initial: Initial,
 ) -> "Explainer":
     """The explainer of findings about those operations, and about those versions of registers."""
-    operations = chunks.map(partial(evidence, op=np.array(sorted(ops), np.int64))).collect()
+    operations = chunks.map(partial(evidence, op=np.array(sorted(ops), np.int64), initial=initial)).collect()
     found = [operation for part in operations for operation in part.operations]
     keys = {mop.key for operation in found for mop in operation.mops}
     longest = chunks.map(partial(longest_reads, key=np.array(sorted(keys), np.int64))).collect()
@@ -82,7 +88,7 @@ def explainer(
     if not mentioned:
         return Explainer([*operations, *longest], name, Seen((), order))
     key, value = np.array(sorted(mentioned), np.int64).T
-    look = partial(seen_versions, key=key, value=value, nothing=nothing)
+    look = partial(seen_versions, key=key, value=value, initial=initial)
     return Explainer(
         [*operations, *longest], name, Seen([row for part in chunks.map(look).collect() for row in part], order)
     )
@@ -91,7 +97,7 @@ def explainer(
 class Explainer:
     """Findings from sightings and cycles, with the evidence for them."""
 
-    def __init__(self, parts: Iterable[Evidence], name: Name, seen: Seen) -> None:
+    def __init__(self, parts: Iterable[Evidence], name: Names, seen: Seen) -> None:
         self._name = name
         self._registers = RegisterSentences(seen, name)
         self._operations: dict[int, Operation] = {}
@@ -157,7 +163,7 @@ class Explainer:
             return
         through = ", ".join(f"T{op}" for op in step.path[1:-1])
         sees = f"{reader} sees {source}" + (f" through {through}" if through else "")
-        writes = f"{source} wrote {self._name(step.key)}"
+        writes = f"{source} wrote {self._name.key(step.key)}"
         if step.target == INITIAL:
             yield Step(source=source, target=reader, relation="wr", sentence=sees)
             missed = f"{writes}, but {reader} read it in its initial state"
@@ -172,7 +178,7 @@ class Explainer:
         around = [
             " before ".join([*(f"T{step.source}" for step in cycle), f"T{cycle[0].source}"]) for cycle in found.cycles
         ]
-        named = ", ".join(map(self._name, keys))
+        named = ", ".join(map(self._name.key, keys))
         sentence = (
             f"Whatever the order of the versions of {named}, transactions come before each other in a cycle: "
             f"{'; or '.join(around)}."
@@ -193,9 +199,8 @@ class Explainer:
         before, after = self._operations[step.source], self._operations[step.target]
         relation, why = next(self._reasons(before, after, step.kind), (_RELATIONS[step.kind], None))
         what = "wrote" if step.kind == WW else "read"
-        chosen = (
-            f"T{before.index} {what} {self._name(step.key)} before T{after.index} wrote it, in one order of versions"
-        )
+        key = self._name.key(step.key)
+        chosen = f"T{before.index} {what} {key} before T{after.index} wrote it, in one order of versions"
         sentence = why.sentence if why else chosen
         return Step(source=f"T{before.index}", target=f"T{after.index}", relation=relation, sentence=sentence)
 
@@ -234,7 +239,7 @@ class Explainer:
             if previous is not None and Append(append.key, previous) in before.mops:
                 when = "right after" if self._is_placed(append) else "after"
                 yield self._ordered(
-                    f"T{after.index} appended {self._name(append.element)} to {self._name(append.key)} "
+                    f"T{after.index} appended {self._name(append.element)} to {self._name.key(append.key)} "
                     f"{when} T{before.index} appended {self._name(previous)}",
                     append,
                 )
@@ -243,7 +248,7 @@ class Explainer:
         for read in _reads(after):
             if read.elements and Append(read.key, read.elements[-1]) in before.mops:
                 yield Reason(
-                    f"T{after.index} read {self._name(read.key)} as {self._list(read.elements)}, "
+                    f"T{after.index} read {self._name.key(read.key)} as {self._list(read.elements)}, "
                     f"and T{before.index} appended {self._name(read.elements[-1])}"
                 )
 
@@ -253,9 +258,10 @@ class Explainer:
             for read in _reads(before):
                 last = read.elements[-1] if read.elements else None
                 if read.key == append.key and last == previous:
+                    saw = f"{self._name.key(read.key)} as {self._list(read.elements or ())}"
                     yield self._ordered(
-                        f"T{before.index} read {self._name(read.key)} as {self._list(read.elements or ())}, without "
-                        f"{self._name(append.element)}, which T{after.index} appended next",
+                        f"T{before.index} read {saw}, without {self._name(append.element)}, "
+                        f"which T{after.index} appended next",
                         append,
                     )
 
@@ -287,7 +293,7 @@ class Explainer:
     def _sentence(self, anomaly: str, example: Example, operation: Operation) -> str:
         """The sentence about a list. Each takes what its example holds (checkers/transactions/list_anomalies.py)."""
         op, other = f"T{example.op}", f"T{example.other}"
-        key = self._name(example.key)
+        key = self._name.key(example.key)
         element = self._name(example.element) if example.element != NONE else "nothing"
         match anomaly:
             case "internal":
@@ -338,7 +344,7 @@ class Explainer:
         odd = next(read for read in ours if read != longest[: len(read)])
         place = next(at for at, (one, other) in enumerate(zip(odd, longest, strict=False)) if one != other)
         return (
-            f"T{example.op} read {self._name(key)} as {self._list(odd)}, and T{example.other} read it as "
+            f"T{example.op} read {self._name.key(key)} as {self._list(odd)}, and T{example.other} read it as "
             f"{self._list(longest)}: neither is the beginning of the other, as element {place + 1} is "
             f"{self._name(odd[place])} in the one and {self._name(longest[place])} in the other."
         )
@@ -362,7 +368,7 @@ class Explainer:
 
     def _against(self, operation: Operation, read: Read, knew: str) -> str:
         shown = self._list(read.elements or ())
-        return f"T{operation.index} read {self._name(read.key)} as {shown}, but {knew}."
+        return f"T{operation.index} read {self._name.key(read.key)} as {shown}, but {knew}."
 
     def _list(self, elements: Sequence[int]) -> str:
         shown = [self._name(element) for element in elements[-_SHOWN:]]

@@ -29,13 +29,13 @@ from checkers.engine.protocol import AtOnce, Check, Context, When
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, Inference
 from checkers.graph.sightings import union
-from checkers.history.names import Dictionary, Name, number
-from checkers.history.registers import ORDER, Order
+from checkers.history.names import PLAIN, Names
+from checkers.history.registers import EMPTY, ORDER, Initial, Order
 from checkers.history.streams import merged, stream_logs
 from checkers.history.stretches import Stretches
 from checkers.history.transactions import Chunk, Source, chunks
-from checkers.transactions.check import RESIDUAL_EDGES
 from checkers.transactions.check import Summary as PartitionSummary
+from checkers.transactions.options import RESIDUAL_EDGES
 from checkers.transactions.partition import shares
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.transactions.sentences import explainer
@@ -64,7 +64,7 @@ from checkers.watermarks.task import (
     received_of,
     required,
 )
-from harness.core.columns import NOTHING, Int64s
+from harness.core.columns import Int64s
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
@@ -79,9 +79,9 @@ class Options:
     """Options of the check. `forbidden` are the classes that count; all others are observations."""
 
     forbidden: frozenset[str]
-    name: Name = number
+    name: Names = PLAIN
     order: Order = ORDER
-    nothing: int = NOTHING
+    initial: Initial = EMPTY
     slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None  # None: as many as there is work for.
     residual_edges: int = RESIDUAL_EDGES
@@ -114,9 +114,8 @@ def _of_classes(history: Path, context: Context, classes: frozenset[str]) -> Jud
     if context.contract is None:
         raise AssertionError("without a contract there is no stream to judge")
     whole = context.home(history)
-    nothing = Dictionary(whole).identity(None)
     options = Options(
-        forbidden=classes, name=context.name, order=context.order, nothing=nothing, stretches=context.stretches
+        forbidden=classes, name=context.name, order=context.order, initial=context.initial, stretches=context.stretches
     )
     return check_source(history, whole, context.contract, context.engine, options)
 
@@ -294,7 +293,7 @@ class _Check:
         """The dependencies that follow from the operations alone."""
         count = sum(chunk.op_count for chunk in self.sources)
         partitions = self.options.partitions or max(1, count // _OPS_PER_PARTITION)
-        send = partial(shares, partitions=partitions, nothing=self.options.nothing)
+        send = partial(shares, partitions=partitions, initial=self.options.initial)
         take = partial(gather, order=self.options.order, places=self.places)
         return self._chunks().shuffle(send, take, partitions=partitions).keep()
 
@@ -323,7 +322,7 @@ class _Check:
             versions=(),
             name=self.options.name,
             order=self.options.order,
-            nothing=self.options.nothing,
+            initial=self.options.initial,
         )
         cycle_explainer = CycleExplainer(explain, self.marks, self.parts[0].log.subscribers, self.options.name)
         return [cycle_explainer.finding(one) for one in found.cycles]

@@ -7,7 +7,7 @@ from typing import Final
 
 from checkers.graph.classes import Cycle
 from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.transactions.sentences import Explainer
 from checkers.watermarks.components import ShownCycle
 from checkers.watermarks.cycles.steps import THROUGH, Step
@@ -44,7 +44,7 @@ def _folded(cycle: ShownCycle) -> ShownCycle:
 class CycleExplainer:
     """Explains the steps of cycles, with the evidence for clients' operations."""
 
-    def __init__(self, explainer: Explainer, marks: Watermarks, subscribers: Sequence[str], name: Name) -> None:
+    def __init__(self, explainer: Explainer, marks: Watermarks, subscribers: Sequence[str], name: Names) -> None:
         self._explainer, self._marks, self._subscribers, self._name = explainer, marks, subscribers, name
 
     def finding(self, cycle: ShownCycle) -> Finding:
@@ -98,7 +98,8 @@ class CycleExplainer:
             sentence = self._merged(step, before) + self._through(step, ends)
             return Shown(source=labels[0], target=labels[1], relation="watermark", sentence=sentence)
         if not labels[0].startswith("T"):
-            sentence = f"{labels[1]} began after {self._of_node(before.marks[-1:])} had been received"
+            reached = self._shown_mark(before.marks[-1]) if before.marks else self._of_node(())
+            sentence = f"{labels[1]} began after {reached} had been received"
             return Shown(source=labels[0], target=labels[1], relation="realtime", sentence=sentence)
         # The explainer explains whole cycles of operations: here a cycle of two steps, of which the first is used.
         other = REALTIME if step.kind != REALTIME else PROCESS
@@ -109,12 +110,12 @@ class CycleExplainer:
         if not step.marks:
             did = f"shows what T{ends[0]} wrote" if step.kind == IN else f"does not show what T{ends[1]} wrote"
             return f"a read as of the same position {did}"
-        what = f"{self._name(step.key)}'s {self._name(step.version)}" if step.version != NEVER else self._deleted(step)
+        what = self._name.pair(step.key, step.version) if step.version != NEVER else self._deleted(step)
         mark = step.marks[0]
         who = self._subscribers[int(self._marks.subscriber[mark])]
-        where = f"watermark {self._place(mark)}"
+        where = self._place(mark)
         if step.kind == CHAIN:
-            return f"{who} received {where} before watermark {self._place(step.marks[1])}"
+            return f"{who} received {where} before {self._place(step.marks[1])}"
         if step.kind == IN and step.row >= 0:
             return f"T{ends[0]} wrote {what}, which {who} had received before {where}"
         if step.kind == IN:
@@ -137,14 +138,16 @@ class CycleExplainer:
         return "" if one == other else f"{one} and {other} are of one position, so of one state; "
 
     def _shown_mark(self, mark: int) -> str:
-        return f"{self._subscribers[int(self._marks.subscriber[mark])]}'s watermark {self._place(mark)}"
+        return f"{self._subscribers[int(self._marks.subscriber[mark])]}'s {self._place(mark).removeprefix('the ')}"
 
     def _place(self, mark: int) -> str:
         position = int(self._marks.position[mark])
-        return str(position) if position != NEVER else f"at journal position {self._marks.seq[mark]}"
+        if position == NEVER:
+            return f"the watermark at journal position {self._marks.seq[mark]}"
+        return self._name.forms.watermark(position)
 
     def _deleted(self, step: Step) -> str:
-        return f"a delete of {self._name(step.key)}"
+        return f"a delete of key {self._name.key(step.key)}"
 
     def _conclusion(self, cycle: ShownCycle) -> str:
         chains = cycle.loop.chains()

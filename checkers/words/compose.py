@@ -17,6 +17,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, Literal
 
+from checkers.words.groups import rank
+from checkers.words.titles import title
 from harness.core.errors import require
 from harness.core.promises import Promise
 from harness.core.verdict import Finding, Judgement, Verdict
@@ -202,9 +204,8 @@ def _vacuities(
         yield from _too_little_load(facts, limits)
         if idle:
             most = len(facts.faults) * limits.excused_percent // 100
-            text = (
-                f"{len(idle)} of {len(facts.faults)} planned faults tested nothing ({most} excused): {'; '.join(idle)}"
-            )
+            count = _count(len(facts.faults), "fault")
+            text = f"{len(idle)} of {count} had no effect ({most} excused): {'; '.join(idle)}"
             yield Vacuity(clause="b", number=len(idle), sentence=text)
     yield from _too_little_evidence(states, facts, limits)
     yield from _no_end(facts)
@@ -226,7 +227,7 @@ def _too_little_load(facts: RunFacts, limits: Thresholds) -> Iterable[Vacuity]:
 def _too_little_evidence(states: Sequence[PromiseVerdict], facts: RunFacts, limits: Thresholds) -> Iterable[Vacuity]:
     for each in states:
         if each.promise.is_purpose and each.state is PromiseState.NOT_EXERCISED:
-            text = f"{each.promise.id} was not exercised: {each.reason}"
+            text = f"{each.promise.called} was not exercised: {each.reason}"
             yield Vacuity(clause="c", number=each.witnesses, sentence=text)
     if not states:
         yield Vacuity(clause="c", number=0, sentence="nothing was promised, so nothing could be broken")
@@ -259,17 +260,17 @@ def _verdict(states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Seque
     """The verdict, by precedence, and its reason in a line."""
     violated = [each for each in states if each.state is PromiseState.VIOLATED]
     if violated:
-        first = violated[0]
-        finding = first.findings[0]
+        every = [(each, finding) for each in violated for finding in each.findings]
+        first, finding = min(every, key=lambda pair: rank(pair[1].anomaly))
         times = sum(one.count for one in first.findings if one.anomaly == finding.anomaly)
-        return Verdict.INVALID, f"{finding.anomaly}, {_count(times, 'time')}: {first.promise.id} is violated"
+        return Verdict.INVALID, f"{title(finding.anomaly)}, {_times(times)}: {first.promise.called} is violated"
     if facts.error is not None:
         return Verdict.ERROR, facts.error
     if vacuities:
-        return Verdict.VACUOUS, f"{vacuities[0].clause}) {vacuities[0].sentence}"
+        return Verdict.VACUOUS, vacuities[0].sentence
     unknown = [each for each in states if each.state is PromiseState.UNKNOWN]
     if unknown:
-        return Verdict.UNKNOWN, f"{unknown[0].promise.id} could not be decided: {unknown[0].reason}"
+        return Verdict.UNKNOWN, f"{unknown[0].promise.called} could not be decided: {unknown[0].reason}"
     held = [each for each in states if each.state is PromiseState.HOLDS]
     left = len(states) - len(held)
     idle = f", {left} not exercised" if left else ""
@@ -284,6 +285,10 @@ def _unforbidden(observations: Sequence[Finding]) -> str:
     names = sorted({finding.anomaly for finding in observations})
     what = "anomaly" if len(names) == 1 else "anomalies"
     return f"; {len(names)} {what} seen that nothing forbids: {', '.join(names)}" if names else ""
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"
 
 
 def _count(number: int, what: str) -> str:

@@ -21,7 +21,8 @@ from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine
 from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Chunk, chunks
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from harness.record.formats.load import load
 from tests.bench import formats, generated
 from tests.bench.check import check_command, spark

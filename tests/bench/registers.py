@@ -11,7 +11,8 @@ from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine, start_session, warm_up
 from checkers.history.registers import ORDER, Order, Trust
 from checkers.history.transactions import Chunk, chunks
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from checkers.watermarks import task
 from tests.bench import generated
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from harness.core.record import Complete, Fault, Footer, Invoke, Mark, MicroOp, Record, StreamEvent
 from harness.core.verdict import Step
 from harness.record.formats.parquet.parquet import write_history
+from harness.report.findings.story import DRAWN_MAX
 from harness.report.model import FindingRow, Report
-from harness.report.page import DRAWN_MAX, page
+from harness.report.page import page
 
 OPERATIONS = 1_000_000
 MS = 1_000_000

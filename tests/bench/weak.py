@@ -1,7 +1,9 @@
-"""Histories of stores that are only causal, or less: seconds, megabytes and verdicts. Run: python -m tests.bench.weak.
+"""Histories of weak stores: seconds, megabytes and verdicts. Run: python -m tests.bench.weak SIZES.
 
-The history is judged at its own level, and at serializable. Each judgement runs in a process of its own, so that its
-peak of memory is its own. A ratio above 1.2 times that of the sizes says that the growth is not linear.
+Registers of a causal store; and lists at read committed, and at snapshot isolation with lagging replicas, next to lists
+of the same shape that are strictly serializable. Each is judged at its own level, and at serializable, in a process of
+its own, so that its peak of memory is its own. A ratio above 1.2 times that of the sizes says that the growth is not
+linear.
 """
 
 import resource
@@ -13,27 +15,34 @@ from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
-from typing import Final
+from shutil import rmtree
+from typing import Final, cast
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.transactions import Operation, chunks, to_transactions
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from harness.core.columns import GROUP_OPS, Transactions
 from tests.bench import generated
-from tests.worlds.weak_stores import causal
+from tests.worlds.weak_stores import Isolation, causal, lists
 
-MODELS: Final = (
-    "strong-session-monotonic-atomic-view",
-    "strong-session-read-atomic",
-    "strong-session-causal",
-    "serializable",
-)
+MODELS: Final[dict[str, tuple[str, ...]]] = {
+    "causal": ("strong-session-monotonic-atomic-view", "strong-session-read-atomic", "strong-session-causal"),
+    "read-committed": ("read-committed",),
+    "snapshot-isolation": ("snapshot-isolation",),
+    "strict-serializable": (),
+}
 SESSIONS, KEYS, SEED = 448, 1_000, 7
+LIST_SESSIONS, LIST_KEYS = 20, 100
 
 
-def write(folder: Path, transactions: int) -> None:
+def write(folder: Path, store: str, transactions: int) -> None:
     """The history as Parquet, in row groups of the usual size."""
-    operations = causal(Random(SEED), transactions=transactions, sessions=SESSIONS, keys=KEYS)
+    if store == "causal":
+        operations = causal(Random(SEED), transactions=transactions, sessions=SESSIONS, keys=KEYS)
+    else:
+        isolation = cast("Isolation", store)
+        operations = lists(Random(SEED), isolation, transactions=transactions, sessions=LIST_SESSIONS, keys=LIST_KEYS)
     generated.write_slices(folder, _slices(operations))
 
 
@@ -43,10 +52,10 @@ def _slices(operations: Iterator[Operation]) -> Iterator[Transactions]:
 
 
 def judged(folder: Path, model: str) -> tuple[float, int, str]:
-    """Seconds, peak in MB, and the verdict."""
-    begin = time.perf_counter()
+    """Seconds of CPU, peak in MB, and the verdict."""
+    begin = time.process_time()
     judgement = check_sources(chunks(folder), LocalEngine(), Options(model=model))
-    took = time.perf_counter() - begin
+    took = time.process_time() - begin
     verdict = "unknown" if judgement.unknown else "holds"
     if judgement.findings:
         verdict = "violated: " + ", ".join(sorted({finding.anomaly for finding in judgement.findings}))
@@ -55,15 +64,17 @@ def judged(folder: Path, model: str) -> tuple[float, int, str]:
 
 def main() -> None:
     sizes = [int(text) for text in sys.argv[1:]] or [40_000, 400_000]
-    print(f"seed {SEED}, {SESSIONS} sessions, {KEYS} keys, threads")
+    print(f"seed {SEED}, threads; causal: {SESSIONS} sessions, {KEYS} keys; lists: {LIST_SESSIONS}, {LIST_KEYS}")
     with tempfile.TemporaryDirectory() as name:
         for size in sizes:
-            folder = Path(name, str(size))
-            write(folder, size)
-            for model in MODELS:
-                with get_context("spawn").Pool(1) as pool:
-                    took, peak, verdict = pool.apply(judged, (folder, model))
-                print(f"{size:>9,} transactions  {model:38} {took:7.2f} s {peak:6,} MB  {verdict}", flush=True)
+            for store, models in MODELS.items():
+                folder = Path(name, f"{store}-{size}")
+                write(folder, store, size)
+                for model in (*models, "serializable"):
+                    with get_context("spawn").Pool(1) as pool:
+                        took, peak, verdict = pool.apply(judged, (folder, model))
+                    print(f"{size:>9,} {store:20} {model:38} {took:7.2f} s {peak:6,} MB  {verdict}", flush=True)
+                rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import all_edges
 from checkers.history.registers import ORDER, Order, Trust
 from checkers.history.transactions import Append, Load, Mop, Operation, Read, Store, to_transactions
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from checkers.transactions.partition import infer, shares
 from checkers.words import models
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK

@@ -10,12 +10,12 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.words.models import DEFAULT
-from harness.cli.check import promises_in
 from harness.core.errors import ScenarioError
 from harness.judging.judge import judge
 from harness.record.formats.load import load
 from harness.record.formats.parquet import parquet
 from harness.report.model import Report
+from harness.run.checking import promises_in
 from tests.corpus.cases import HISTORIES
 
 OWN = Path(__file__).parent / "own"
@@ -33,6 +33,8 @@ VERDICTS = [
     (OWN / "rw-register-unclear.edn", DEFAULT, None),
     (OWN / "list-append-postgres-serializable.edn", "serializable", "G2-item"),
     (OWN / "list-append-postgres-serializable.edn", SNAPSHOT, None),
+    (OWN / "list-append-postgres-three.edn", "serializable", "G2-item"),
+    (OWN / "list-append-postgres-three.edn", SNAPSHOT, None),
     (HISTORIES / "elle/paper-example.edn", DEFAULT, "G-single"),
     (HISTORIES / "elle/si-without-g-single.edn", "repeatable-read", "G2-item"),
     (HISTORIES / "elle/si-without-g-single.edn", SNAPSHOT, None),

@@ -115,13 +115,13 @@ ARGUED: Final[dict[str, dict[str, str]]] = {
         "_find_writers: + bound up": "nobody asks for the slot between",
         "_find_order: + bound up 1": "nobody asks for the slot between",
     },
-    "checkers/transactions/register_edges.py": {
+    "checkers/transactions/registers/edges.py": {
         "_implicit: > to >=": COST,
         "_implicit: < to <=": (
             "of one register, writers of what comes after nothing stand in the tail twice: only the cost differs"
         ),
     },
-    "checkers/transactions/register_order.py": {
+    "checkers/transactions/registers/order.py": {
         "union: branch dropped": COST,
         "by_process: + to -": "one number for each process and register as well",
         "union: or to and": COST,

@@ -65,8 +65,8 @@ RULES = {
     "checkers/graph/paths.py": ["tests/unit/checkers/graph/test_paths.py", "tests/property/test_graph.py", *BOTH],
     "checkers/graph/search.py": ["tests/property/test_graph.py", *BOTH],
     "checkers/graph/classes.py": ["tests/unit/checkers/graph/test_classes.py", "tests/property/test_graph.py", *BOTH],
-    "checkers/transactions/register_order.py": ["tests/property/test_register_order.py", *REGISTERS],
-    "checkers/transactions/register_edges.py": REGISTERS,
+    "checkers/transactions/registers/order.py": ["tests/property/test_register_order.py", *REGISTERS],
+    "checkers/transactions/registers/edges.py": REGISTERS,
     "checkers/streams/rules/sessions/resume_hole.py": [
         "tests/unit/checkers/streams/rules/sessions/test_resume_hole.py",
         SESSIONS,
@@ -93,7 +93,7 @@ RULES = {
         "tests/property/test_watermark_graph.py",
     ],
 }
-COPIED = ("harness", "nemesis", "checkers", "clusters", "tests", "pyproject.toml")
+COPIED = ("seamark", "harness", "nemesis", "checkers", "clusters", "tests", "pyproject.toml")
 TIMEOUT_S = 900  # For one that sleeps; one that turns in circles meets the limit below, on a busy machine as well.
 CPU_S = 120  # All tests of a file take 40. What a mutant gets is at most this, and twice what they took without one.
 LOADED = ("hypothesis", "networkx", "numpy", "pyarrow.parquet", "scipy.sparse.csgraph")  # Before the first mutant.

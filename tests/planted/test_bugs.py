@@ -98,7 +98,7 @@ def test_a_lost_append_is_told_by_the_two_reads_that_contradict_each_other(plant
     ]
     assert len(reads) == 2
     keys = [key for key in reads[0].keys() & reads[1].keys() if _are_incompatible(reads[0][key], reads[1][key])]
-    assert any(f"read {key} as" in finding.sentence for key in keys)
+    assert any(f"read k{key} as" in finding.sentence for key in keys)
     assert all(f"T{index} " in finding.sentence for index in finding.ops)
 
 
@@ -115,11 +115,11 @@ def test_a_torn_watermark_is_told_with_its_operation_and_both_rows(planted: dict
     events = [judgement.event(seq) for seq in finding.events]
     (mark,) = [event for event in events if event.kind == "watermark"]
     rows = [event for event in events if event.kind == "row"]
-    assert f"Watermark {mark.position} was announced to {mark.subscriber}" in finding.sentence
+    assert f"The watermark at offset {mark.position} was announced to {mark.subscriber}" in finding.sentence
     assert {row.position for row in rows} == {rows[0].position}
     assert {mark.subscriber} == {row.subscriber for row in rows}
     for row in rows:
-        assert f"{row.key}'s {row.value}" in finding.sentence
+        assert f"value {row.value} of key k{row.key}" in finding.sentence
     (index,) = finding.ops
     assert f"operation {index}" in finding.sentence
     (invoke,) = [r for r in judgement.simulated.evidence if isinstance(r, Invoke) and r.index == index]
@@ -136,5 +136,5 @@ def test_a_late_row_is_told_with_its_position_and_the_watermark_above_it(planted
     assert mark.position is not None
     assert row.position is not None
     assert mark.position > row.position
-    assert finding.sentence.startswith(f"Watermark {mark.position} was announced to {mark.subscriber}")
-    assert f"{row.key}'s {row.value} at position {row.position} " in finding.sentence
+    assert finding.sentence.startswith(f"The watermark at offset {mark.position} was announced to {mark.subscriber}")
+    assert f"value {row.value} of key k{row.key} at offset {row.position} " in finding.sentence

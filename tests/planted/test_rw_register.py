@@ -45,7 +45,11 @@ def test_the_same_run_without_the_bug_passes(tmp_path: Path, seed: int) -> None:
     assert (promise.verdict, promise.witnesses > 1000) == ("holds", True)
     facts = report.facts["serializability"]
     assert isinstance(facts, dict)
-    assert facts["version_order_known_permille"] == 1000
+    # Concurrent writes leave some of the order open; that an order explains all reads is proved all the same.
+    assert facts["decided"] == "proved"
+    known = facts["version_order_known_permille"]
+    assert isinstance(known, int)
+    assert 500 < known < 1000
     assert facts["version_order"] == {
         "initial-state": "given",
         "commits": "not used",

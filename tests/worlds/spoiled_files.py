@@ -18,6 +18,7 @@ from harness.core.record import (
     State,
     StreamEvent,
 )
+from harness.judging.judge import Outlet
 from harness.judging.judge import judge as judge_history
 from harness.record.formats.load import load
 from harness.record.formats.parquet.parquet import records_of
@@ -87,7 +88,7 @@ def judge(path: Path, work: Path) -> None:
     """All that is ever read of a history, and a judgement on it: what is accepted must not make a check fail."""
     loaded = load(path, work)
     history_sha256(records_of(loaded.history))
-    report = judge_history(loaded, LocalEngine(), log=work.with_suffix(".log"))
+    report = judge_history(loaded, LocalEngine(), outlet=Outlet(log=work.with_suffix(".log")))
     assert report.verdict != "error", report.reason
 
 

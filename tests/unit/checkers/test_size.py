@@ -15,7 +15,8 @@ from checkers.engine.datasets import LocalEngine
 from checkers.graph import certificate
 from checkers.graph.edges import ImplicitRw, Inference, Members, all_edges
 from checkers.graph.sightings import Report
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from harness.core.columns import Int64s
 from harness.core.verdict import Judgement
 from tests.bench.skew import Shape, cut, endless, hot_key, long_transactions, read_once, storm, unseen_storm
@@ -27,9 +28,9 @@ USERS = (
     "transactions.list_anomalies",
     "graph.certificate",
     "graph.edges",
-    "transactions.register_order",
-    "transactions.register_rows",
-    "transactions.register_edges",
+    "transactions.registers.order",
+    "transactions.registers.rows",
+    "transactions.registers.edges",
 )
 CHUNKS = 4
 

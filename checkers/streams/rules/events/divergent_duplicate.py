@@ -6,10 +6,10 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, codes
 from checkers.columns.runs import distinct
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.history.units import is_final_only
 from checkers.streams.examples import Example
-from checkers.streams.findings import after, both, shown
+from checkers.streams.findings import after, both, first, place
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, ROW, Bools, Int64s
@@ -49,10 +49,10 @@ def _are_two_writes(view: StreamView, rows: Int64s, others: Int64s) -> Bools:
     return result
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, event = both(example)
-    when = f"{after(event, mark)} after {name(event.value)} had come as the same event"
-    return f"{shown(mark, name)} at position {mark.position} reached {example.subscriber} {when}."
+    when = f"{after(event, mark)} after value {name(event.value)} had come as the same event"
+    return f"{first(mark, name)}{place(mark, name)} reached {example.subscriber} {when}."
 
 
 DIVERGENT_DUPLICATE: Final = Rule(

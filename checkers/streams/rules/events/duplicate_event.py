@@ -7,10 +7,10 @@ import numpy as np
 
 from checkers.columns.blocks import pieces
 from checkers.columns.index import GroupIndex, codes, is_kind, max_so_far
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.coverage import Coverage
 from checkers.streams.examples import Example
-from checkers.streams.findings import after, both, shown
+from checkers.streams.findings import after, both, first, place
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import CHECKPOINT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
@@ -162,9 +162,9 @@ def _last_heard(view: StreamView, group: Int64s) -> Int64s:
     return last
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, event = both(example)
-    what = f"{shown(mark, name)} at position {mark.position}"
+    what = first(mark, name) + place(mark, name)
     where = "" if mark.session == event.session else f" in session {mark.session}, having come in {event.session}"
     if mark.ns == event.ns and not where:
         return f"{what} was delivered twice to {example.subscriber} at the same instant."

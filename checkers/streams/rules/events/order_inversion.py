@@ -8,9 +8,9 @@ import numpy as np
 from checkers.columns.blocks import piece_from
 from checkers.columns.index import GroupIndex, codes, first_rows, max_so_far, segments
 from checkers.columns.runs import distinct, first_of_each, ordered
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.examples import Example
-from checkers.streams.findings import after, both, shown
+from checkers.streams.findings import after, both, first, place, shown
 from checkers.streams.rule import OfLog, Rule, per_key
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, Int64s
@@ -115,12 +115,13 @@ def _first(parts: list[Ruling]) -> Ruling:
     return Ruling.of_events(row[chosen], earlier[chosen], witnesses=len(witnesses), witness_rows=witnesses)
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, event = both(example)
-    arrived = f"{shown(mark, name)} reached {example.subscriber} {after(event, mark)} after {shown(event, name)}"
+    arrived = f"{first(mark, name)} reached {example.subscriber} {after(event, mark)} after {shown(event, name)}"
     if event.position == mark.position:
-        return f"{arrived}: both are at position {mark.position}, where the source wrote them the other way round."
-    return f"{arrived}, but its position {mark.position} is below {event.position}: they came in the wrong order."
+        return f"{arrived}: both are{place(mark, name)}, where the source wrote them the other way round."
+    below = f"its {name.forms.position(mark.position)} is below {name.forms.digits(event.position)}"
+    return f"{arrived}, but {below}: they came in the wrong order."
 
 
 ORDER_INVERSION: Final = Rule(

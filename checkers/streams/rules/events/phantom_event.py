@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.table import Join
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.examples import Example
 from checkers.streams.findings import arrived
 from checkers.streams.rule import Need, OfLog, Rule
@@ -31,7 +31,7 @@ def phantom_events(view: StreamView) -> Ruling:
     return Ruling.of_writes(rows, write, witnesses=int(is_event.sum()))
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     failed = example.missed
     why = "no operation ever wrote it" if failed is None else f"operation {failed.op}, which wrote it, certainly failed"
     return f"{arrived(example, name)}, but {why}."

@@ -8,7 +8,7 @@ import numpy as np
 from checkers.columns.blocks import pieces
 from checkers.columns.index import ascending, codes
 from checkers.columns.table import Join
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.history.units import is_final_only, unit_names
 from checkers.streams.examples import Example
 from checkers.streams.findings import arrived, lost
@@ -158,9 +158,9 @@ def _matching(wanted: list[Int64s], columns: list[Int64s], source: Int64s) -> In
     return np.append(source, -1)[Join(wanted, columns).last]
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, write = example.watermark, lost(example)
-    what = f"wrote {name(write.value)}" if write.key == mark.key else f"wrote nothing to {name(mark.key)}"
+    what = f"wrote value {name(write.value)}" if write.key == mark.key else f"wrote nothing to key {name.key(mark.key)}"
     return f"{arrived(example, name)}, but operation {write.op}, whose row it is, {what}."
 
 

@@ -11,10 +11,11 @@ from checkers.columns.blocks import pieces
 from checkers.columns.files import opened
 from checkers.columns.index import Places
 from checkers.columns.runs import first_of_each, ordered
+from checkers.history.names import Forms, forms_of
 from checkers.streams.findings import stream_finding
 from checkers.streams.rule import Conclusion, Need, OfSource, Rule
 from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
-from harness.core.promises import StreamContract
+from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.verdict import Finding
 
 
@@ -127,12 +128,12 @@ def _ended_before(ops: Placed) -> int:
     return int(np.count_nonzero(np.where(is_own, is_behind_other, is_behind_own)))
 
 
-def reversal_finding(reversal: Reversal) -> Finding:
+def reversal_finding(reversal: Reversal, forms: Forms) -> Finding:
     """The finding that positions do not obey real time, by its first example."""
     one = f"Operation {reversal.op} was invoked after operation {reversal.before} had ended"
     return stream_finding(
         REAL_TIME_ORDER.name,
-        f"{one}, but its position {reversal.position} is not above {reversal.before_position}.",
+        f"{one}, but its {forms.position(reversal.position)} is not above {forms.digits(reversal.before_position)}.",
         facts=(reversal.op, reversal.position, reversal.before, reversal.before_position),
         count=reversal.count,
         ops=tuple(sorted((reversal.before, reversal.op))),
@@ -143,7 +144,8 @@ def _judged(history: Path, writes: SourceWrites, contract: StreamContract) -> Co
     if contract.realtime == "none":
         return Conclusion()
     found = real_time_order(read_placed(history, writes), contract)
-    return Conclusion((reversal_finding(found.first),) if found.first else (), found.witnesses)
+    forms = forms_of(Naming(), contract, Bounds())
+    return Conclusion((reversal_finding(found.first, forms),) if found.first else (), found.witnesses)
 
 
 REAL_TIME_ORDER: Final = Rule(

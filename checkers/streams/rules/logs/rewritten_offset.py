@@ -6,9 +6,9 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, count_so_far
 from checkers.columns.runs import distinct
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.examples import Example
-from checkers.streams.findings import after, both, shown
+from checkers.streams.findings import after, both, place, shown
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import END, NEVER, ROW, Bools, Int64s
@@ -53,9 +53,9 @@ def _is_alike(view: StreamView, rows: Int64s, others: Int64s) -> Bools:
     return result
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, event = both(example)
-    again = f"{example.subscriber} read {shown(mark, name)} at offset {mark.position}"
+    again = f"{example.subscriber} read {shown(mark, name)}{place(mark, name)}"
     return f"{again}, where {after(event, mark)} before {shown(event, name)} had been read."
 
 

@@ -16,7 +16,7 @@ from checkers.columns.blocks import pieces
 from checkers.columns.index import GroupIndex, Places, ascending, codes, count_so_far, expand
 from checkers.columns.runs import distinct
 from checkers.columns.table import concat, empty, take
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.coverage import is_marker
 from checkers.streams.findings import stream_finding
 from checkers.streams.rule import Conclusion, Need, OfAllLogs, Rule, Seen, Sighted
@@ -222,29 +222,23 @@ def _together(parts: Sequence[Views]) -> Views:
 
 
 def _conclude(
-    parts: Sequence[Views], look: Callable[[Sequence[Sighted]], Seen], subscribers: Sequence[str], name: Name
+    parts: Sequence[Views], look: Callable[[Sequence[Sighted]], Seen], subscribers: Sequence[str], name: Names
 ) -> Conclusion:
     found, compared = splits(parts)
     seen = look(tuple(dict.fromkeys(side for split in found for side in (split.one, split.other)))) if found else {}
     return Conclusion(tuple(split_finding(split, seen, subscribers, name) for split in found), compared)
 
 
-def split_finding(split: Split, seen: Seen, subscribers: Sequence[str], name: Name) -> Finding:
+def split_finding(split: Split, seen: Seen, subscribers: Sequence[str], name: Names) -> Finding:
     """The finding that two subscribers differ, with an event that shows it."""
     one, other = split.one, split.other
     whose = [f"{subscribers[each.subscriber]} (session {each.number})" for each in (one, other)]
     sides = [[(event.key, event.value) for event in seen[each]] for each in (one, other)]
-    for side, who in ((0, whose[0]), (1, whose[1])):
-        if only := Counter(sides[side]) - Counter(sides[1 - side]):
-            what = f"only {who} received {_pair(next(iter(only)), name)} there"
-            break
-    else:
-        turn = next(turn for key in sides[0] if (turn := _swapped(sides, key[0])))
-        what = f"{whose[0]} received {_pair(turn[0], name)} there before {_pair(turn[1], name)}, the other behind it"
+    what = _difference(sides, whose, name.pair)
     return stream_finding(
         SPLIT_VIEW.name,
-        f"{whose[0]} and {whose[1]} completed position {one.position}, but {what}.",
-        facts=(*whose, one.position, what),
+        f"{whose[0]} and {whose[1]} completed {name.forms.position(one.position)}, but {what}.",
+        facts=(*whose, one.position, _difference(sides, whose, lambda key, value: f"{name(key)}'s {name(value)}")),
         count=split.count,
         events=tuple(sorted(event.seq for each in (one, other) for event in seen[each]))[:EVENTS_SHOWN],
     )
@@ -253,14 +247,19 @@ def split_finding(split: Split, seen: Seen, subscribers: Sequence[str], name: Na
 _Shown = tuple[int, int]  # Key and value.
 
 
+def _difference(sides: list[list[_Shown]], whose: list[str], pair: Callable[[int, int], str]) -> str:
+    """The first difference between two sides, in the words of `pair`."""
+    for side, who in ((0, whose[0]), (1, whose[1])):
+        if only := Counter(sides[side]) - Counter(sides[1 - side]):
+            return f"only {who} received {pair(*next(iter(only)))} there"
+    turn = next(turn for key in sides[0] if (turn := _swapped(sides, key[0])))
+    return f"{whose[0]} received {pair(*turn[0])} there before {pair(*turn[1])}, the other after it"
+
+
 def _swapped(sides: list[list[_Shown]], key: int) -> tuple[_Shown, _Shown] | None:
     """The first two events of that key that are in different orders on the two sides; None if there are none."""
     one, other = ([event for event in side if event[0] == key] for side in sides)
     return next(((mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine != theirs), None)
-
-
-def _pair(event: _Shown, name: Name) -> str:
-    return f"{name(event[0])}'s {name(event[1])}"
 
 
 SPLIT_VIEW: Final = Rule(

@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.examples import Example
-from checkers.streams.findings import both, shown
+from checkers.streams.findings import both, first, place, shown
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, ROW
@@ -37,10 +37,10 @@ def zombie_events(view: StreamView) -> Ruling:
     return Ruling.of_events(rows[broken][order], newer[order], witnesses=changes)
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, newer = both(example)
-    old = f"{shown(mark, name)} stands at position {mark.position}, put there by an older owner"
-    return f"{old} than {shown(newer, name)} at {newer.position}: who had been replaced still wrote."
+    old = f"{first(mark, name)} stands{place(mark, name)}, put there by an older owner"
+    return f"{old} than {shown(newer, name)}{place(newer, name)}: who had been replaced still wrote."
 
 
 ZOMBIE: Final = Rule(

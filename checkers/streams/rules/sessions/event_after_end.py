@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, is_kind
-from checkers.history.names import Name
+from checkers.history.names import Names, capital
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, arrived, both
 from checkers.streams.rule import OfLog, Rule
@@ -44,11 +44,11 @@ def _last(view: StreamView, rows: Int64s, marks: Int64s, name: Int64s) -> Int64s
     return GroupIndex(group[len(rows) :], marks, marks).last_before(group[: len(rows)], rows)
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, end = both(example)
-    what = (
-        f"Watermark {mark.position} reached {example.subscriber}" if mark.kind == WATERMARK else arrived(example, name)
-    )
+    what = arrived(example, name)
+    if mark.kind == WATERMARK:
+        what = f"{capital(name.forms.watermark(mark.position))} reached {example.subscriber}"
     return f"{what} {after(end, mark)} after the end of what it belongs to."
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, count_so_far, is_kind
 from checkers.columns.table import Join
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.coverage import is_session_marker
 from checkers.streams.examples import Example
-from checkers.streams.findings import after, lost, shown
+from checkers.streams.findings import after, lost, place, shown
 from checkers.streams.rule import Need, OfLog, Rule
 from checkers.streams.rules.sessions.resume_hole import left_out_sentence, snapshot_holes
 from checkers.streams.view import Ruling, StreamView
@@ -141,19 +141,20 @@ def _written_behind(view: StreamView, rows: Int64s) -> Bools:
     return result
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, event, missed = example.watermark, example.event, example.missed
     if mark.kind == BACKFILL and missed is not None:
-        older = f"A snapshot at {mark.position} showed {example.subscriber} {shown(mark, name)}"
-        newer = f"operation {missed.op} had written {name(missed.value)} at position {missed.position}"
+        older = f"A snapshot{place(mark, name)} showed {example.subscriber} {shown(mark, name)}"
+        newer = f"operation {missed.op} had written value {name(missed.value)}{place(missed, name)}"
         return f"{older}, where the source had something newer: {newer}."
     if mark.kind == BACKFILL and event is not None:
-        late = f"A snapshot's row, {shown(mark, name)} at position {mark.position}, reached {example.subscriber}"
-        return f"{late} {after(event, mark)} behind {shown(event, name)} at {event.position}, which it overwrites."
+        late = f"A snapshot's row, {shown(mark, name)}{place(mark, name)}, reached {example.subscriber}"
+        return f"{late} {after(event, mark)} after {shown(event, name)}{place(event, name)}, which it overwrites."
     if event is None:
         write = lost(example)
-        what = f"{shown(write, name)} from position {write.position} on (operation {write.op})"
-        got = f"{example.subscriber} got a whole snapshot in session {mark.session}, and then watermark {mark.position}"
+        what = f"{shown(write, name)} from {name.forms.position(write.position)} on (operation {write.op})"
+        then = name.forms.watermark(mark.position)
+        got = f"{example.subscriber} got a whole snapshot in session {mark.session}, and then {then}"
         return f"{got}, but the snapshot lacks {what}."
     return left_out_sentence(example, name)
 

@@ -9,7 +9,7 @@ from checkers.columns.blocks import pieces
 from checkers.columns.index import Places, ascending, expand
 from checkers.columns.runs import distinct
 from checkers.history.around import NOT_AT_REST
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.closings import ALL_CLOSED, Part
 from checkers.streams.examples import Example
 from checkers.streams.findings import lost, written
@@ -137,7 +137,7 @@ def _never_came(view: StreamView, last: Int64s, place: Int64s, shown: Int64s) ->
     return left[~is_replaced]
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     what = written(lost(example), name)
     return f"All had come to rest, and {example.subscriber} was connected, but {what} never reached it."
 

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, first_rows, is_kind
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.coverage import ENDS
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, arrived, both, shown
@@ -48,7 +48,7 @@ def _has_several(group: Int64s, span: Int64s) -> Bools:
     return result
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, event = both(example)
     where = f"on another partition than {shown(event, name)} {after(event, mark)} before it"
     return f"{arrived(example, name)} {where}, and no move was declared."

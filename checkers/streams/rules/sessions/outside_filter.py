@@ -13,7 +13,7 @@ from checkers.columns.facts import fact
 from checkers.columns.index import Places, codes, first_rows
 from checkers.columns.parts import constant
 from checkers.columns.runs import distinct
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.examples import Example
 from checkers.streams.findings import arrived
 from checkers.streams.rule import Need, OfKeys, Rule, per_key
@@ -130,12 +130,12 @@ def _has_outside(view: StreamView, rows: Int64s, start: Int64s, is_declared: Boo
     return result
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, start = example.watermark, example.event
     session = f"session {mark.session}"
-    request = (
-        f"{session} never requested that" if start is None else f"{session} had requested to begin at {start.position}"
-    )
+    request = f"{session} never requested that"
+    if start is not None:
+        request = f"{session} had requested to begin at {name.forms.position(start.position)}"
     return f"{arrived(example, name)}, but {request}."
 
 

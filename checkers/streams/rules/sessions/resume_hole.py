@@ -15,10 +15,10 @@ from checkers.columns.facts import fact
 from checkers.columns.index import FirstTimes, GroupIndex, Places, codes, earliest_of_each, expand
 from checkers.columns.runs import distinct
 from checkers.columns.table import Join, concat, take
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.closings import ALL_CLOSED, closings
 from checkers.streams.examples import Example
-from checkers.streams.findings import lost, shown, written
+from checkers.streams.findings import lost, place, shown, written
 from checkers.streams.rule import Need, OfKeys, Rule, per_key
 from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.supersession import Versions, superseded
@@ -260,15 +260,15 @@ def _has_later_gap(view: StreamView) -> Bools:
     return result
 
 
-def left_out_sentence(example: Example, name: Name) -> str:
+def left_out_sentence(example: Example, name: Names) -> str:
     """The sentence about a write that a session left out after its start."""
     mark, start = example.watermark, example.event
     if start is None:
         raise AssertionError(f"{example} began nowhere")
-    began = f"resumed at {start.position}" if start.kind == OPEN else f"began with a snapshot at {start.position}"
-    event = f"{shown(mark, name)} at position {mark.position}"
-    passed = f"watermark {mark.position}" if mark.kind == WATERMARK else event
-    session = f"{example.subscriber} {began} in session {mark.session}"
+    began = "resumed" if start.kind == OPEN else "began with a snapshot"
+    is_mark = mark.kind == WATERMARK
+    passed = name.forms.watermark(mark.position) if is_mark else shown(mark, name) + place(mark, name)
+    session = f"{example.subscriber} {began}{place(start, name)} in session {mark.session}"
     return f"{session}, but {written(lost(example), name)} was left out: {passed} came."
 
 

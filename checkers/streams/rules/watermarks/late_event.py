@@ -10,9 +10,9 @@ import numpy as np
 
 from checkers.columns.facts import fact
 from checkers.columns.index import GroupIndex, max_so_far
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.examples import Example
-from checkers.streams.findings import after, announced, both, shown
+from checkers.streams.findings import announced, both, later, place, shown
 from checkers.streams.rule import OfKeys, Rule, per_key
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Pairs, Ruling, StreamView, pairs_of
@@ -136,12 +136,11 @@ def _at(view: StreamView) -> Ruling:
     return late_events(view)[1]
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     mark, event = both(example)
-    where = (
-        "that very position, which it includes," if event.position == mark.position else f"position {event.position}"
-    )
-    return f"{announced(example)}, but {shown(event, name)} at {where} first arrived {after(mark, event)} later."
+    is_boundary = event.position == mark.position
+    where = " at that very position, which it includes," if is_boundary else place(event, name)
+    return f"{announced(example, name)}, but {shown(event, name)}{where} first arrived {later(mark, event)}."
 
 
 LATE_EVENT: Final = Rule(

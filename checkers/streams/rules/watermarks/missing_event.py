@@ -9,7 +9,7 @@ import numpy as np
 
 from checkers.columns.index import earliest_of_each
 from checkers.columns.runs import distinct
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.closings import closings
 from checkers.streams.examples import Example
 from checkers.streams.findings import announced, lost, written
@@ -42,8 +42,8 @@ def missing_events(view: StreamView) -> Ruling:
     )
 
 
-def _sentence(example: Example, name: Name) -> str:
-    return f"{announced(example)}, but {written(lost(example), name)} never arrived."
+def _sentence(example: Example, name: Names) -> str:
+    return f"{announced(example, name)}, but {written(lost(example), name, beside=example.watermark)} never arrived."
 
 
 MISSING_EVENT: Final = Rule(

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, earliest_of_each, expand
-from checkers.history.names import Name
+from checkers.history.names import Names, capital
 from checkers.streams.examples import Example
 from checkers.streams.findings import lost, written
 from checkers.streams.rule import Need, OfLog, Rule
@@ -72,9 +72,9 @@ def _jumped(view: StreamView) -> tuple[Int64s, Int64s]:
     return watermark[~is_replaced], write[~is_replaced]
 
 
-def _sentence(example: Example, name: Name) -> str:
-    what, mark = written(lost(example), name), example.watermark
-    return f"{what} never reached {example.subscriber}, and no gap marker said so before watermark {mark.position}."
+def _sentence(example: Example, name: Names) -> str:
+    what, before = capital(written(lost(example), name)), name.forms.watermark(example.watermark.position)
+    return f"{what} never reached {example.subscriber}, and no gap marker said so before {before}."
 
 
 SILENT_GAP: Final = Rule(

@@ -6,7 +6,7 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, count_so_far, earliest_of_each, max_so_far
 from checkers.columns.runs import distinct, ordered
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.closings import closings
 from checkers.streams.examples import Example
 from checkers.streams.findings import both, lost, shown
@@ -89,11 +89,12 @@ def _are_of_two_sessions(view: StreamView, tie: Int64s, arrival: Int64s) -> Bool
     return result
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     (mark, event), newest = both(example), lost(example)
-    had = f"{name(newest.value)} from position {newest.position} on (operation {newest.op}), which is newer"
+    since = name.forms.position(newest.position)
+    had = f"value {name(newest.value)} from {since} on (operation {newest.op}), which is newer"
     built = f"{example.subscriber} has built {shown(event, name)} from its stream"
-    return f"At watermark {mark.position} {built}, where the source had {had}."
+    return f"At {name.forms.watermark(mark.position)} {built}, where the source had {had}."
 
 
 STATE_MISMATCH: Final = Rule(

@@ -13,11 +13,11 @@ from checkers.columns.facts import fact
 from checkers.columns.index import ascending, codes, earliest_of_each, is_kind, max_so_far
 from checkers.columns.runs import distinct, groups, is_ascending, spans
 from checkers.columns.table import concat
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.history.units import NO_KEY, unit_of
 from checkers.streams.closings import ALL_CLOSED, Part, closing_place, expected_pairs
 from checkers.streams.examples import Example
-from checkers.streams.findings import after, announced, both, lost, shown
+from checkers.streams.findings import announced, both, later, lost, place, shown
 from checkers.streams.rule import OfUnits, Rule
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Lanes, Pairs, Ruling, StreamView, announced_view, lanes_of
@@ -243,15 +243,15 @@ def units_view(view: StreamView) -> StreamView:
     return view if len(view.log.writes.op) else announced_view(view.deliveries, view.contract)
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     (mark, event), missed = both(example), lost(example)
     if missed.key == NO_KEY:
         rest = f"but not every row that unit {missed.op} has"
     else:
-        end = "never came" if missed.came is None else f"came {after(mark, missed.came)} later"
+        end = "never came" if missed.came is None else f"came {later(mark, missed.came)}"
         rest = f"but {shown(missed, name)} of the same unit had not: it {end} (operation {missed.op})"
-    boundary = f"A batch ended at {example.subscriber}" if mark.kind == COMMIT else announced(example)
-    return f"{boundary} when {shown(event, name)} at position {event.position} had arrived, {rest}."
+    boundary = f"A batch ended at {example.subscriber}" if mark.kind == COMMIT else announced(example, name)
+    return f"{boundary} when {shown(event, name)}{place(event, name, beside=mark)} had arrived, {rest}."
 
 
 TORN_UNIT: Final = Rule(

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, count_so_far, expand, is_kind, max_so_far
-from checkers.history.names import Name
+from checkers.history.names import Names, capital
 from checkers.streams.coverage import ENDS, is_marker, is_session_marker
 from checkers.streams.examples import Example
 from checkers.streams.findings import both
@@ -71,11 +71,11 @@ def _heights(view: StreamView, rows: Int64s, segment: Int64s) -> Int64s:
     return np.where(is_over[segment], NOT_COUNTED, height)
 
 
-def _sentence(example: Example, name: Name) -> str:  # noqa: ARG001  Every sentence takes a name.
+def _sentence(example: Example, name: Names) -> str:
     mark, part = both(example)
     said = "had been opened at" if part.kind == OPEN else "was at"
-    whole = f"Watermark {mark.position} of the whole stream was announced to {example.subscriber}"
-    return f"{whole}, when a partition of it {said} {part.position}, as the session knew."
+    whole = f"{capital(name.forms.watermark(mark.position))} of the whole stream was announced to {example.subscriber}"
+    return f"{whole}, when a partition of it {said} {name.forms.position(part.position)}, as the session knew."
 
 
 WATERMARK_ABOVE_PARTITIONS: Final = Rule(

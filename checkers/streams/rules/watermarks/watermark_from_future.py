@@ -10,7 +10,7 @@ from checkers.columns.index import is_kind
 from checkers.columns.runs import is_ascending, ordered
 from checkers.columns.table import concat, take
 from checkers.history.around import Issued, issues_by_writes
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.examples import Example
 from checkers.streams.findings import announced
 from checkers.streams.rule import Need, OfLog, Rule
@@ -128,11 +128,12 @@ def _highest(issued: Issued, order: Int64s | None, before: Int64s, writes: int) 
     return np.where(row < writes, row, -1)
 
 
-def _sentence(example: Example, name: Name) -> str:  # noqa: ARG001  Every sentence takes a name.
+def _sentence(example: Example, name: Names) -> str:
     highest = example.missed
     if highest is None:
-        return f"{announced(example)}, which nothing had reached by then."
-    return f"{announced(example)}, when {highest.position}, of operation {highest.op}, was the highest that had begun."
+        return f"{announced(example, name)}, which nothing had reached by then."
+    reached = f"{name.forms.position(highest.position)}, of operation {highest.op}, was the highest that had begun"
+    return f"{announced(example, name)}, when {reached}."
 
 
 WATERMARK_FROM_FUTURE: Final = Rule(

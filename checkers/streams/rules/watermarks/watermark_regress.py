@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, max_so_far
-from checkers.history.names import Name
+from checkers.history.names import Names
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, announced, both
 from checkers.streams.rule import OfLog, Rule
@@ -25,9 +25,10 @@ def regressions(view: StreamView) -> Ruling:
     return Ruling.by_time(rows[is_regress], earlier, witnesses=witnesses)
 
 
-def _sentence(example: Example, name: Name) -> str:  # noqa: ARG001  Every sentence takes a name.
+def _sentence(example: Example, name: Names) -> str:
     mark, earlier = both(example)
-    return f"{announced(example)} {after(earlier, mark)} after watermark {earlier.position}: it went back."
+    before = name.forms.watermark(earlier.position)
+    return f"{announced(example, name)} {after(earlier, mark)} after {before}: it went back."
 
 
 WATERMARK_REGRESS: Final = Rule(

@@ -9,23 +9,24 @@ import pytest
 
 from checkers.axioms import clocks, polygraph, reach, weak
 from checkers.axioms.accesses import accesses, union
+from checkers.axioms.cycles import Contradiction
 from checkers.axioms.execution import Execution, execution
-from checkers.axioms.ladder import RUNGS, Rung, answers
-from checkers.axioms.levels import Level, is_ordered
-from checkers.axioms.polygraph import Contradiction, Unsolved
+from checkers.axioms.ladder import Rung, answers
+from checkers.axioms.levels import Level
+from checkers.axioms.polygraph import Unsolved
 from checkers.axioms.weak import Axiom
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import PROCESS, REALTIME
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, to_transactions
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from harness.core.columns import NOTHING, OK
+from tests.bench.axioms import NAMES, UNTIMED, holds
 from tests.oracles import axioms
 from tests.worlds.drawn_transactions import cut
 from tests.worlds.weak_histories import drawn
 from tests.worlds.weak_stores import causal
 
-NAMES = {Level.PREFIX: "prefix", Level.PARALLEL: "parallel", Level.SNAPSHOT: "snapshot", Level.SERIAL: "serial"}
-UNTIMED = [rung for rung in RUNGS if rung.order != REALTIME]
 SEED = 20261123
 Mops = tuple[Append | Load | Read | Store, ...]
 
@@ -36,15 +37,6 @@ def of(*sources: Source) -> Execution:
 
 def history(*transactions: Mops) -> list[Operation]:
     return [Operation(2 * at, at, OK, 2 * at + 1, mops) for at, mops in enumerate(transactions)]
-
-
-def holds(history: Execution, rung: Rung) -> bool:
-    """True if nothing breaks the model: neither a cycle of reads and sessions, nor its own axiom."""
-    if not is_ordered(history, rung.order):
-        return False
-    if isinstance(rung.model, Axiom):
-        return weak.breach(history, rung.model, has_sessions=rung.order == PROCESS) is None
-    return polygraph.decided(history, rung.model, rung.order) is None
 
 
 @pytest.mark.parametrize("lists", [True, False])

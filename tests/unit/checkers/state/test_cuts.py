@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.protocol import Context
+from checkers.history.names import Names
 from checkers.state import cuts
 from checkers.state.cuts import NOT_CLOSED
 from harness.core.verdict import Judgement
@@ -12,7 +13,7 @@ from tests.worlds.epoch_cases import BOUNDS, ENGINE, Story, name
 
 
 def judged(story: Story, folder: Path) -> Judgement:
-    return cuts.check(story.write(folder), Context(engine=ENGINE, bounds=BOUNDS, name=name))
+    return cuts.check(story.write(folder), Context(engine=ENGINE, bounds=BOUNDS, name=Names(name)))
 
 
 def overlapping(*told: tuple[str, tuple[int, int]]) -> Story:

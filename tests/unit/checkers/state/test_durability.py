@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from checkers.engine.protocol import Context
+from checkers.history.names import Names
 from checkers.state import durability
 from harness.core.errors import HistoryError
 from harness.core.verdict import Judgement
@@ -64,7 +65,7 @@ def test_a_saved_transaction_that_is_gone_is_lost(tmp_path: Path) -> None:
     judgement = judged(dumped([1, 2], [3]), tmp_path)
     (found,) = judgement.findings
     assert (found.anomaly, found.ops, found.count) == ("lost-acknowledged", (2,), 1)
-    assert "T2 was acknowledged in epoch 2/0, but 1's 4 is gone after restart 1" in found.sentence
+    assert "T2 was acknowledged in epoch 2/0, but value 4 of key 1 is gone after restart 1" in found.sentence
 
 
 def test_a_transaction_beyond_the_checkpoint_that_is_there_has_come_back(tmp_path: Path) -> None:
@@ -109,7 +110,7 @@ def test_half_of_an_unclear_transaction_is_fractured(tmp_path: Path) -> None:
     run.append(45, {0: 7, 1: 8}, "info")
     judgement = judged(run, tmp_path)
     assert anomalies(judgement) == ["fractured-restore"]
-    assert "Of T4 (epoch unknown) 0's 7 is there" in judgement.findings[0].sentence
+    assert "Of T4 (epoch unknown) value 7 of key 0 is there" in judgement.findings[0].sentence
 
 
 @pytest.mark.parametrize(("gci", "expected"), [(2, ["lost-acknowledged"]), (3, [])])
@@ -131,7 +132,7 @@ def test_a_failed_write_that_was_restored_is_a_phantom(tmp_path: Path) -> None:
 def test_an_element_of_nobody_is_a_phantom(tmp_path: Path) -> None:
     judgement = judged(dumped([1, 2, 77], [3, 4]), tmp_path)
     assert anomalies(judgement) == ["phantom-write"]
-    assert "but 0's 77 is there after restart 1" in judgement.findings[0].sentence
+    assert "but value 77 of key 0 is there after restart 1" in judgement.findings[0].sentence
 
 
 def test_redo_that_was_applied_twice_shows_an_element_twice(tmp_path: Path) -> None:
@@ -234,7 +235,7 @@ def test_keys_and_elements_that_are_no_numbers_are_found_by_their_names(tmp_path
     run.dump(100, "d1 d2", {"x": [1]}, restart=1)
     judgement = durability.check(
         run.write(tmp_path),
-        Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES, name=lambda identity: f"<{identity}>"),
+        Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES, name=Names(lambda identity: f"<{identity}>")),
     )
     assert anomalies(judgement) == ["lost-acknowledged"]
     assert judgement.findings[0].ops == (1,)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.protocol import Context
+from checkers.history.names import Names
 from checkers.state import epochs
 from checkers.state.epochs import DOUBLE, SHAPE
 from harness.core.promises import Bounds
@@ -13,7 +14,7 @@ from tests.worlds.epoch_cases import BOUNDS, ENGINE, Epoch, Story, name
 
 
 def judged(story: Story, folder: Path, bounds: Bounds = BOUNDS) -> Judgement:
-    return epochs.check(story.write(folder), Context(engine=ENGINE, bounds=bounds, name=name))
+    return epochs.check(story.write(folder), Context(engine=ENGINE, bounds=bounds, name=Names(name)))
 
 
 def anomalies(judgement: Judgement) -> list[str]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from checkers.engine.protocol import Context
+from checkers.history.names import Names
 from checkers.state import freshness
 from checkers.state.freshness import STALE
 from harness.core.verdict import Judgement
@@ -10,7 +11,7 @@ from tests.worlds.epoch_cases import ENGINE, Story, name
 
 
 def judged(story: Story, folder: Path) -> Judgement:
-    return freshness.check(story.write(folder), Context(engine=ENGINE, name=name))
+    return freshness.check(story.write(folder), Context(engine=ENGINE, name=Names(name)))
 
 
 def test_a_read_without_an_answered_append_is_found(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def test_another_list_another_epoch_and_a_key_that_one_lacks_are_told_once_a_pai
     run.dump(10, "d4", {1: [3]}, at=epoch(2))
     first, second = judged(run, tmp_path).findings
     assert (first.count, second.count) == (2, 1)
-    assert "d1 holds 0 as [1] of epoch 4294967296, and d2 as [1, 5]" in first.sentence
-    assert "d3 holds 1" in second.sentence
+    assert "d1 holds key 0 as [1] of position 4294967296, and d2 as [1, 5]" in first.sentence
+    assert "d3 holds key 1" in second.sentence
 
 
 def test_different_groups_and_nodes_outside_the_last_view_may_differ(tmp_path: Path) -> None:

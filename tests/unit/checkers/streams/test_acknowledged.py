@@ -141,10 +141,10 @@ def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
     write_history(records(begun=1), tmp_path)
     told = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
     [finding] = told.findings
-    what = f"{number(Dictionary(tmp_path).identity('y'))}'s 2 at position 2 (operation 1)"
+    what = f"value 2 of key {number(Dictionary(tmp_path).identity('y'))} at position 2 (operation 1)"
     assert finding.sentence == (
-        f"s1 acknowledged position 2, and began session 2 with what it holds up to 1: {what} is gone, and the source "
-        "need not send it again."
+        f"s1 acknowledged position 2, and began session 2 with what it holds up to position 1: {what} is gone, and "
+        "the source need not send it again."
     )
     assert (finding.anomaly, finding.checker, finding.count, finding.ops) == (LOST, CHECKER, 1, (1,))
     assert finding.events == (7, 11)

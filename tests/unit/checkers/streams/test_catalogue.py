@@ -18,7 +18,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import arrived
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
-from checkers.transactions.sentences import Name
+from checkers.history.names import Names
 from harness.core.columns import ROW
 
 
@@ -28,7 +28,7 @@ def sevens(view: StreamView) -> Ruling:
     return Ruling.of_events(rows[view.deliveries.value[rows] == 7], witnesses=len(rows))
 
 
-def _sentence(example: Example, name: Name) -> str:
+def _sentence(example: Example, name: Names) -> str:
     return f"{arrived(example, name)}, which nobody may see."
 
 
@@ -50,6 +50,7 @@ from checkers.streams import rules
 
 rules.__path__.append(sys.argv[1])
 
+from checkers.history.names import PLAIN
 from checkers.streams.check import finding
 from checkers.streams.online import Online
 from harness.judging.checks import anomalies_of, require_known
@@ -70,7 +71,7 @@ print(
     json.dumps(
         {
             "witnesses": result.witnesses["forbidden-seven"],
-            "sentences": [finding(example, str).sentence for example in result.examples],
+            "sentences": [finding(example, PLAIN).sentence for example in result.examples],
             "check": "forbidden-seven" in anomalies_of("streams"),
             "problems": list(_problems(cluster)),
             "page": promises_page([cluster]),

@@ -7,7 +7,7 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
-from checkers.history.names import Dictionary
+from checkers.history.names import Dictionary, Names
 from checkers.history.streams import read_deliveries, read_writes, stream_logs
 from checkers.streams.catalogue import RULES
 from checkers.streams.check import check
@@ -72,7 +72,8 @@ def history(folder: Path) -> Path:
 
 
 def judged(folder: Path, **changes: object) -> Judgement:
-    return check(folder, Context(engine=LocalEngine(2), contract=contract(**changes), name=Dictionary(folder).text))
+    name = Names(Dictionary(folder).text)
+    return check(folder, Context(engine=LocalEngine(2), contract=contract(**changes), name=name))
 
 
 def test_each_finding_is_a_sentence_with_the_facts(tmp_path: Path) -> None:
@@ -81,25 +82,27 @@ def test_each_finding_is_a_sentence_with_the_facts(tmp_path: Path) -> None:
         (
             "late-event-boundary",
             2,
-            "Watermark 2 was announced to s2, but y's 3 at that very position, which it includes, "
+            "Watermark 2 was announced to s2, but value 3 of key y at that very position, which it includes, "
             "first arrived 2.4 s later.",
         ),
         ("watermark-regress", 1, "Watermark 1 was announced to s2 2.5 s after watermark 2: it went back."),
         (
             "missing-event",
             1,
-            "Watermark 2 was announced to s2, but x's 1 at position 1, written by operation 0, never arrived.",
+            "Watermark 2 was announced to s2, but value 1 of key x at position 1 (operation 0) never arrived.",
         ),
         (
             "torn-unit",
             1,
-            "Watermark 2 was announced to s2 when x's 2 at position 2 had arrived, but y's 3 of the same unit had not: "
+            "Watermark 2 was announced to s2 when value 2 of key x had arrived, but value 3 of key y of the same "
+            "unit had not: "
             "it came 2.4 s later (operation 1).",
         ),
         (
             "split-view",
             1,
-            "s1 (session 1) and s2 (session 1) completed position 1, but only s1 (session 1) received x's 1 there.",
+            "s1 (session 1) and s2 (session 1) completed position 1, but only s1 (session 1) received value 1 of "
+            "key x there.",
         ),
     ]
     assert judgement.findings[3].ops == (1,)
@@ -113,7 +116,10 @@ def test_a_late_event_is_told_with_its_position(tmp_path: Path) -> None:
     s1 = Subscriber("s1")
     write_history([s1(0, "open", position=0), s1(1, "watermark", position=5), s1.row(1, "x", 31, 3)], tmp_path / "late")
     (finding,) = judged(tmp_path / "late").findings
-    assert finding.sentence == "Watermark 5 was announced to s1, but x's 31 at position 3 first arrived 0 ns later."
+    assert finding.sentence == (
+        "Watermark 5 was announced to s1, but value 31 of key x at position 3 first arrived "
+        "after it, at the same instant."
+    )
 
 
 def test_the_end_of_a_batch_and_a_unit_without_source_are_told(tmp_path: Path) -> None:
@@ -122,14 +128,14 @@ def test_the_end_of_a_batch_and_a_unit_without_source_are_told(tmp_path: Path) -
     write_history([*rows, s1(2, "watermark", position=4)], tmp_path / "units")
     (finding,) = judged(tmp_path / "units").findings
     assert finding.sentence == (
-        "Watermark 4 was announced to s1 when x's 1 at position 4 had arrived, but not every row that unit 7 has."
+        "Watermark 4 was announced to s1 when value 1 of key x had arrived, but not every row that unit 7 has."
     )
     assert finding.ops == ()
     source = [*operation(0, [("x", 1), ("y", 2)], "ok", 4)]
     write_history([*source, *rows, s1(2, "commit"), s1.row(3, "y", 2, 4, 1)], tmp_path / "batch")
     (finding,) = judged(tmp_path / "batch", atomic_unit="batch").findings
     assert finding.sentence.startswith(
-        "A batch ended at s1 when x's 1 at position 4 had arrived, but y's 2 of the same"
+        "A batch ended at s1 when value 1 of key x at position 4 had arrived, but value 2 of key y of the same"
     )
 
 

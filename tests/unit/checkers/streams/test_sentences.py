@@ -6,7 +6,7 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
-from checkers.history.names import Dictionary
+from checkers.history.names import Dictionary, Names
 from checkers.streams.check import check
 from harness.core.record import Complete, Invoke, MicroOp, Record, StreamEvent
 from harness.core.verdict import Finding
@@ -53,7 +53,7 @@ def told(folder: Path, log: str, source: str, reads: str = "", **changes: object
     write_history(written, folder / "history")
     name = Dictionary(folder / "history").text
     judgement = check(
-        folder / "history", Context(engine=LocalEngine(2), contract=contract(**(EPOCHS | changes)), name=name)
+        folder / "history", Context(engine=LocalEngine(2), contract=contract(**(EPOCHS | changes)), name=Names(name))
     )
     return {finding.anomaly: finding for finding in judgement.findings}
 
@@ -65,77 +65,83 @@ def told(folder: Path, log: str, source: str, reads: str = "", **changes: object
             "order-inversion",
             "open@0 x=1@5 x=2@4",
             "",
-            "x's 2 reached s1 1.0 s after x's 1, but its position 4 is below 5: they came in the wrong order.",
+            "Value 2 of key x reached s1 1.0 s after value 1 of key x, but its position 4 is below 5: they came in "
+            "the wrong order.",
         ),
         (
             "order-inversion",
             "open@0 x=2@4 x=1@4",
             "ok@4 x=1; ok@4 x=2",
-            "x's 1 reached s1 1.0 s after x's 2: both are at position 4, where the source wrote them the other way "
+            "Value 1 of key x reached s1 1.0 s after value 2 of key x: both are at position 4, where the source "
+            "wrote them the other way "
             "round.",
         ),
         (
             "duplicate-event",
             "open@0 x=1@4 w@4 x=1@4",
             "",
-            "x's 1 at position 4 reached s1 again, 2.0 s after the previous delivery.",
+            "Value 1 of key x at position 4 reached s1 again, 2.0 s after the previous delivery.",
         ),
         (
             "phantom-event",
             "open@0 x=1@4",
             "ok@4 y=1",
-            "x's 1 at position 4 reached s1, but no operation ever wrote it.",
+            "Value 1 of key x at position 4 reached s1, but no operation ever wrote it.",
         ),
         (
             "phantom-event",
             "open@0 x=1@4",
             "ok@4 y=1; fail x=1",
-            "x's 1 at position 4 reached s1, but operation 1, which wrote it, certainly failed.",
+            "Value 1 of key x at position 4 reached s1, but operation 1, which wrote it, certainly failed.",
         ),
         (
             "wrong-value",
             "open@0 x=1@4 u7*1",
             "ok@4t7 x=1 x=2",
-            "x's 1 at position 4 reached s1, but operation 0, whose row it is, wrote 2.",
+            "Value 1 of key x at position 4 reached s1, but operation 0, whose row it is, wrote value 2.",
         ),
         (
             "wrong-value",
             "open@0 y=3@4 u7*1",
             "ok@4t7 x=1; ok@4t8 y=3",
-            "y's 3 at position 4 reached s1, but operation 0, whose row it is, wrote nothing to y.",
+            "Value 3 of key y at position 4 reached s1, but operation 0, whose row it is, wrote nothing to key y.",
         ),
         (
             "silent-gap",
             "open@0 w@5",
             "ok@4 x=1",
-            "x's 1 at position 4, written by operation 0, never reached s1, and no gap marker said so before "
+            "Value 1 of key x at position 4 (operation 0) never reached s1, and no gap marker said so before "
             "watermark 5.",
         ),
         (
             "state-mismatch",
             "open@0 x=2@4 x=1@4 w@4",
             "ok@4 x=1; ok@4 x=2",
-            "At watermark 4 s1 has built x's 1 from its stream, where the source had 2 from position 4 on "
+            "At watermark 4 s1 has built value 1 of key x from its stream, where the source had value 2 from "
+            "position 4 on "
             "(operation 1), which is newer.",
         ),
         (
             "split-view",
             "s1 open@0 x=1@4 w@4 s2/3 open@0 w@4",
             "",
-            "s1 (session 1) and s2 (session 3) completed position 4, but only s1 (session 1) received x's 1 there.",
+            "s1 (session 1) and s2 (session 3) completed position 4, but only s1 (session 1) received value 1 of "
+            "key x there.",
         ),
         (
             "split-view",
             "s1 open@0 w@4 s2 open@0 x=1@4 w@4",
             "",
-            "s1 (session 1) and s2 (session 1) completed position 4, but only s2 (session 1) received x's 1 there.",
+            "s1 (session 1) and s2 (session 1) completed position 4, but only s2 (session 1) received value 1 of "
+            "key x there.",
         ),
         (
             "split-view",
             "s1 open@0 y=3@4 x=1@4 x=2@4 w@4 s2 open@0 y=3@4 x=2@4 x=1@4 w@4",
             "",
-            "s1 (session 1) and s2 (session 1) completed position 4, but s1 (session 1) received x's 1 there before "
-            "x's 2, the other behind it.",
+            "s1 (session 1) and s2 (session 1) completed position 4, but s1 (session 1) received value 1 of key x "
+            "there before "
+            "value 2 of key x, the other after it.",
         ),
     ],
 )
@@ -153,7 +159,8 @@ def test_a_repetition_in_a_later_session_names_both(tmp_path: Path) -> None:
     log = "s1/1 open@0 x=1@4 s1/2 open@4 x=1@4"
     finding = told(tmp_path, log, "", wm_scope="subscriber")["duplicate-event"]
     assert finding.sentence == (
-        "x's 1 at position 4 reached s1 again in session 2, having come in 1, 2.0 s after the previous delivery."
+        "Value 1 of key x at position 4 reached s1 again in session 2, having come in 1, 2.0 s after the previous "
+        "delivery."
     )
 
 

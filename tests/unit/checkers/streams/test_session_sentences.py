@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from checkers.history.names import Forms, Names
 from checkers.streams.catalogue import RULES
 from checkers.streams.check import finding
 from checkers.streams.rule import OfKeys, OfLog
@@ -23,7 +24,7 @@ def name(number: int) -> str:
 
 def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
     (found,) = [each for each in outcome(log, source, **changes).examples if each.anomaly == anomaly]
-    return finding(found, name)
+    return finding(found, Names(name))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             RESUMED + "w@4",
             THREE,
             {"wm_scope": "subscriber"},
-            "s1 resumed at 2 in session 2, but x's 2 at position 4, written by operation 1, was left out: "
+            "s1 resumed at position 2 in session 2, but value 2 of key x at position 4 (operation 1) was left out: "
             "watermark 4 came.",
         ),
         (
@@ -42,23 +43,24 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             RESUMED + "x=3@6",
             THREE,
             {},
-            "s1 resumed at 2 in session 2, but x's 2 at position 4, written by operation 1, was left out: "
-            "x's 3 at position 6 came.",
+            "s1 resumed at position 2 in session 2, but value 2 of key x at position 4 (operation 1) was left out: "
+            "value 3 of key x at position 6 came.",
         ),
         (
             "hand-over-hole",
             "open ~x=1@3 x=3@6",
             THREE,
             {},
-            "s1 began with a snapshot at 3 in session 1, but x's 2 at position 4, written by operation 1, was left "
-            "out: x's 3 at position 6 came.",
+            "s1 began with a snapshot at position 3 in session 1, but value 2 of key x at position 4 (operation 1) "
+            "was left out: value 3 of key x at position 6 came.",
         ),
         (
             "hand-over-hole",
             "open ~x=1@5",
             THREE,
             {},
-            "A snapshot at 5 showed s1 x's 1, where the source had something newer: operation 1 had written 2 at "
+            "A snapshot at position 5 showed s1 value 1 of key x, where the source had something newer: operation "
+            "1 had written value 2 at "
             "position 4.",
         ),
         (
@@ -66,14 +68,16 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open@0 x=2@4 ~x=1@3",
             "",
             {},
-            "A snapshot's row, x's 1 at position 3, reached s1 1.0 s behind x's 2 at 4, which it overwrites.",
+            "A snapshot's row, value 1 of key x at position 3, reached s1 1.0 s after value 2 of key x at position "
+            "4, which it overwrites.",
         ),
         (
             "hand-over-hole",
             "open ~x=1@3 w@3",
             "ok@2 x=1; ok@3 y=2",
             {"backfill": "whole"},
-            "s1 got a whole snapshot in session 1, and then watermark 3, but the snapshot lacks y's 2 from position 3 "
+            "s1 got a whole snapshot in session 1, and then watermark 3, but the snapshot lacks value 2 of key y "
+            "from position 3 "
             "on (operation 1).",
         ),
         (
@@ -81,7 +85,7 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open@0 x=1@2",
             "ok@2 x=1; ok@4 y=2",
             {"tail": "settled"},
-            "All had come to rest, and s1 was connected, but y's 2 at position 4, written by operation 1, never "
+            "All had come to rest, and s1 was connected, but value 2 of key y at position 4 (operation 1) never "
             "reached it.",
         ),
         (
@@ -89,35 +93,36 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open@0 x=1@2 x=9@2",
             "",
             {},
-            "x's 9 at position 2 reached s1 1.0 s after 1 had come as the same event.",
+            "Value 9 of key x at position 2 reached s1 1.0 s after value 1 had come as the same event.",
         ),
         (
             "outside-filter",
             "open:x@0 x=1@2 y=2@3",
             "",
             {},
-            "y's 2 at position 3 reached s1, but session 1 never requested that.",
+            "Value 2 of key y at position 3 reached s1, but session 1 never requested that.",
         ),
         (
             "outside-filter",
             "open@5 x=1@2",
             "",
             {},
-            "x's 1 at position 2 reached s1, but session 1 had requested to begin at 5.",
+            "Value 1 of key x at position 2 reached s1, but session 1 had requested to begin at position 5.",
         ),
         (
             "moved-key",
             "open@0 x[0]=1@2 x[1]=2@3",
             "",
             {},
-            "x's 2 at position 3 reached s1 on another partition than x's 1 1.0 s before it, and no move was declared.",
+            "Value 2 of key x at position 3 reached s1 on another partition than value 1 of key x 1.0 s before it, "
+            "and no move was declared.",
         ),
         (
             "watermark-from-future",
             "open@0 x=1@4 w@9",
             "ok@4~98~99 x=1",
             {"wm_idle": "rests"},
-            "Watermark 9 was announced to s1, when 4, of operation 0, was the highest that had begun.",
+            "Watermark 9 was announced to s1, when position 4, of operation 0, was the highest that had begun.",
         ),
         (
             "watermark-from-future",
@@ -131,7 +136,8 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open@0 w[1]@5 w@6",
             "",
             {"is_whole_least": True},
-            "Watermark 6 of the whole stream was announced to s1, when a partition of it was at 5, as the session "
+            "Watermark 6 of the whole stream was announced to s1, when a partition of it was at position 5, as the "
+            "session "
             "knew.",
         ),
         (
@@ -139,7 +145,8 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open[1]@5 w@6",
             "",
             {"is_whole_least": True},
-            "Watermark 6 of the whole stream was announced to s1, when a partition of it had been opened at 5, as the "
+            "Watermark 6 of the whole stream was announced to s1, when a partition of it had been opened at "
+            "position 5, as the "
             "session knew.",
         ),
         (
@@ -147,14 +154,14 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "s1/1 open@0 x=1@4 s1/2 open@0 y=2@4",
             "",
             {"events_at_position": "one"},
-            "s1 read y's 2 at offset 4, where 2.0 s before x's 1 had been read.",
+            "s1 read value 2 of key y at position 4, where 2.0 s before value 1 of key x had been read.",
         ),
         (
             "event-after-end",
             "open@0 end x=1@4",
             "",
             {},
-            "x's 1 at position 4 reached s1 1.0 s after the end of what it belongs to.",
+            "Value 1 of key x at position 4 reached s1 1.0 s after the end of what it belongs to.",
         ),
         (
             "event-after-end",
@@ -168,7 +175,8 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open@0 x=1@4 e2 y=2@6 e1",
             "",
             {"epochs": "owners"},
-            "y's 2 stands at position 6, put there by an older owner than x's 1 at 4: who had been replaced still "
+            "Value 2 of key y stands at position 6, put there by an older owner than value 1 of key x at position "
+            "4: who had been replaced still "
             "wrote.",
         ),
     ],
@@ -183,7 +191,7 @@ def test_a_finding_says_what_happened(
 
 
 def test_what_a_source_did_wrong_by_itself_is_told_by_its_operations() -> None:
-    found = reversal_finding(Reversal(op=7, position=4, before=3, before_position=5, count=2))
+    found = reversal_finding(Reversal(op=7, position=4, before=3, before_position=5, count=2), Forms())
     assert found.sentence == "Operation 7 was invoked after operation 3 had ended, but its position 4 is not above 5."
     assert (found.ops, found.events, found.count) == ((3, 7), (), 2)
 

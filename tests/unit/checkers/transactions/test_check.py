@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.history.names import Names
 from checkers.history.transactions import Operation, to_transactions
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from harness.core.columns import NEVER
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement
@@ -22,7 +24,7 @@ def shown(identity: int) -> str:
 
 
 def judged(operations: list[Operation], options: Options | None = None) -> Judgement:
-    return check_sources([to_transactions(operations)], ENGINE, options or Options(name=shown))
+    return check_sources([to_transactions(operations)], ENGINE, options or Options(name=Names(shown)))
 
 
 def only(operations: list[Operation]) -> Finding:
@@ -324,3 +326,13 @@ def test_a_large_correct_history_is_strictly_serializable() -> None:
     assert judgement.findings == ()
     assert judgement.unknown == {}
     assert judgement.facts["windows"] == 0
+
+
+def test_a_count_of_stale_reads_counts_the_reads() -> None:
+    """Of one component, in which every one of them is part of a cycle in real time."""
+    finding = only(sequential("ax1", "rx", "rx", "rx", "rx1"))
+    assert (finding.anomaly, finding.count) == ("G-single-realtime", 3)
+
+
+def test_a_write_skew_of_two_is_one() -> None:
+    assert only(concurrent("rx ay1", "ry ax1")).count == 1

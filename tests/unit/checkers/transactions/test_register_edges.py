@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.history.registers import ORDER, Order, Trust
+from checkers.history.names import Names
+from checkers.history.registers import ORDER, Initial, Order, Trust
 from checkers.history.transactions import Load, Operation, Store, to_transactions
-from checkers.transactions.check import Options, check_sources
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
 from harness.core.columns import NOTHING, OK
 from harness.core.verdict import Finding, Judgement
 from tests.bench import generated
@@ -23,7 +25,7 @@ def shown(identity: int) -> str:
     return chr(identity) if identity > 96 else str(identity)
 
 
-OPTIONS = Options(name=shown, prohibited=EVERYTHING)
+OPTIONS = Options(name=Names(shown), prohibited=EVERYTHING)
 
 
 def judged(operations: list[Operation], order: Order = ORDER, options: Options = OPTIONS) -> Judgement:
@@ -232,11 +234,14 @@ def test_a_value_that_was_written_twice_and_read_is_unknown_and_the_others_are_j
 def test_to_empty_a_register_is_to_write_its_first_value_again() -> None:
     emptied = sequential("wx1", "wx7", "rx=")
     assert "G-single-realtime" in names(emptied)
-    judgement = judged(emptied, options=replace(OPTIONS, nothing=7))
+    judgement = judged(emptied, options=replace(OPTIONS, initial=Initial((7,))))
     assert judgement.findings == ()
     assert judgement.unknown["G1a"].startswith("duplicate-writes: nothing was written to x more than once (T1)")
-    unread = judged(sequential("wx1", "wx7", "rx=1"), options=replace(OPTIONS, nothing=7))
+    unread = judged(sequential("wx1", "wx7", "ry="), options=replace(OPTIONS, initial=Initial((7,))))
     assert (unread.findings, unread.unknown) == ((), {})
+    (stale,) = judged(sequential("wx1", "wx7", "rx=1"), options=replace(OPTIONS, initial=Initial((7,)))).findings
+    assert stale.anomaly == "G-single-realtime"
+    assert "T1 wrote the later nothing" in stale.cycle[0].sentence
 
 
 def test_a_key_that_is_a_list_and_a_register_is_unknown() -> None:

@@ -20,7 +20,8 @@ def test_a_torn_transaction_is_found_and_told(tmp_path: Path) -> None:
     [finding] = judged(tmp_path, TORN).findings
     assert finding.anomaly == "torn-watermark"
     assert finding.sentence == (
-        "T0 wrote #0's 1, which s1 had received before watermark 1; s1 received #1's 2, which T0 wrote, only after "
+        "T0 wrote value 1 of key #0, which s1 had received before watermark 1; s1 received value 2 of key #1, "
+        "which T0 wrote, only after "
         "watermark 1. So each of these comes before itself: the cut of one subscriber is inconsistent."
     )
     assert finding.ops == (0,)
@@ -39,7 +40,7 @@ def test_many_watermarks_between_two_are_one_step(tmp_path: Path) -> None:
         ("W s1/1", "W s1/199"),
         ("W s1/199", "T0"),
     ]
-    assert "; s1 received watermark 1 before watermark 199; s1 received #1's 2" in finding.sentence
+    assert "; s1 received watermark 1 before watermark 199; s1 received value 2 of key #1" in finding.sentence
     assert len(finding.events) == 4
 
 

@@ -93,7 +93,7 @@ def test_a_row_that_never_came_is_missed_where_another_received_it(tmp_path: Pat
     judgement = judged(tmp_path, MISSING, is_position_unique=False)
     [finding] = judgement.findings
     assert finding.anomaly == "torn-watermark"
-    assert "s2 did not have #0's 2, which T1 wrote, at watermark 2" in finding.sentence
+    assert "s2 did not have value 2 of key #0, which T1 wrote, at watermark 2" in finding.sentence
     assert judgement.facts["version_order"] == {"deliveries": 3}
 
 

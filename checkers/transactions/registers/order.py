@@ -27,8 +27,8 @@ from checkers.columns.table import concat, distinct_by, empty, ordered_by, take
 from checkers.graph.edges import OPEN_END, Int32s
 from checkers.graph.paths import components, strong_labels
 from checkers.history.registers import Order, Trust
-from checkers.transactions.register_rows import ABSENT
-from checkers.transactions.register_versions import Registers
+from checkers.transactions.registers.rows import ABSENT
+from checkers.transactions.registers.versions import Registers
 from harness.core.columns import NEVER, OK, Bools, Int64s
 
 _HIGH: Final = 32  # A register in the high half and an index in the low one make one ascending column.

@@ -1,6 +1,6 @@
 """The second half of the check of registers: dependencies and anomalies of all transactions on some registers.
 
-Theory of operation. Versions and their order: `register_versions`, `register_order`.
+Theory of operation. Versions and their order: `versions`, `order`.
 1. wr: from the writer of a version to those whose external read shows it.
 2. ww: from the writer of a version to that of a later one. rw: from its readers to the writer of a later one.
 3. A reader of a register's initial state precedes every writer of it. These rw stay implicit, and so do
@@ -33,10 +33,10 @@ from checkers.graph.edges import (
 )
 from checkers.graph.sightings import Report, union
 from checkers.history.registers import Order
-from checkers.transactions.register_anomalies import anomalies
-from checkers.transactions.register_order import Before, orders
-from checkers.transactions.register_rows import RegisterRows
-from checkers.transactions.register_versions import Registers, resolved
+from checkers.transactions.registers.anomalies import anomalies
+from checkers.transactions.registers.order import Before, orders
+from checkers.transactions.registers.rows import RegisterRows
+from checkers.transactions.registers.versions import Registers, resolved
 from harness.core.columns import OK, Bools, Int64s
 
 # A version with r readers and w later writers has r times w edges; they are stored up to this many times r + w.

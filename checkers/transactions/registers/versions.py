@@ -14,7 +14,7 @@ from checkers.columns.runs import codes
 from checkers.columns.table import take
 from checkers.graph.sightings import Sighting, seen
 from checkers.transactions.list_versions import Slots
-from checkers.transactions.register_rows import ABSENT, RegisterRows, without
+from checkers.transactions.registers.rows import ABSENT, RegisterRows, without
 from harness.core.columns import FAIL, NOTHING, Bools, Int64s
 
 NOBODY = -1

@@ -1,6 +1,6 @@
 """Sentences of findings about registers: who saw which version, and why one version precedes another."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -10,17 +10,17 @@ import numpy as np
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import take
 from checkers.graph.sightings import Example
-from checkers.history.registers import Order, Trust
+from checkers.history.names import Names
+from checkers.history.registers import Initial, Order, Trust
 from checkers.history.transactions import Load, Operation, Source, Store, load
-from checkers.transactions.register_rows import ABSENT, Touches, register_rows
+from checkers.transactions.registers.rows import ABSENT, Touches, register_rows
 from harness.core.columns import FAIL, NEVER, NOTHING, OK, Int64s
 
-Name = Callable[[int], str]
 Version = tuple[int, int]  # A key and a value of it.
 
 
 class Meeting(NamedTuple):
-    """A transaction on a register, as in `register_rows.Touches`."""
+    """A transaction on a register, as in `rows.Touches`."""
 
     key: int
     op: int
@@ -47,12 +47,12 @@ def versions_of(operation: Operation) -> Iterator[Version]:
     yield from ((mop.key, mop.value) for mop in operation.mops if isinstance(mop, Load | Store))
 
 
-def seen_versions(source: Source, *, key: Int64s, value: Int64s, nothing: int) -> list[Meeting]:
+def seen_versions(source: Source, *, key: Int64s, value: Int64s, initial: Initial) -> list[Meeting]:
     """The transactions of this chunk that met or left those versions.
 
     Included are all writers, and each process's first and last reader.
     """
-    touches = register_rows(load(source), nothing=nothing).touches
+    touches = register_rows(initial.applied(load(source))).touches
     is_spoken = np.isin(touches.read, value) | np.isin(touches.write, value)
     touches = take(touches, np.flatnonzero(np.isin(touches.key, key) & is_spoken & (touches.outcome != FAIL)))
     touches = take(touches, _needed(touches))
@@ -96,14 +96,14 @@ class Seen:
             for version in {meeting.left, meeting.read} - {ABSENT}:
                 self._left.setdefault((meeting.key, version), []).append(meeting)
 
-    def reason(self, key: int, earlier: int, later: int, name: Name) -> Reason | None:
+    def reason(self, key: int, earlier: int, later: int, name: Names) -> Reason | None:
         """The reason why one version precedes the other; None if there is none."""
         return next(self._reasons(key, earlier, later, name), None)
 
-    def _reasons(self, key: int, earlier: int, later: int, name: Name) -> Iterator[Reason]:
+    def _reasons(self, key: int, earlier: int, later: int, name: Names) -> Iterator[Reason]:
         order = self._order
         if earlier == NOTHING:
-            yield Reason(f"{name(key)} was empty at first")
+            yield Reason(f"{name.key(key)} was empty at first")
         for both in self._met.get((key, earlier), ()):
             if order.writes_follow_reads and both.read == earlier and both.write == later:
                 yield Reason(
@@ -133,22 +133,22 @@ def _apart(
             yield one, other
 
 
-def _leaving(one: Meeting, version: int, name: Name) -> str:
+def _leaving(one: Meeting, version: int, name: Names) -> str:
     return f"T{one.op}, which {'wrote' if one.write == version else 'read'} {_shown(version, name)},"
 
 
-def _meeting(other: Meeting, name: Name) -> str:
+def _meeting(other: Meeting, name: Names) -> str:
     return f"T{other.op}, which {'wrote' if other.read == ABSENT else 'read'} {_shown(other.met, name)}"
 
 
-def _shown(version: int, name: Name) -> str:
+def _shown(version: int, name: Names) -> str:
     return "nothing" if version == NOTHING else name(version)
 
 
 class RegisterSentences:
     """Sentences about registers: steps of cycles, and anomalies without one."""
 
-    def __init__(self, seen: Seen, name: Name) -> None:
+    def __init__(self, seen: Seen, name: Names) -> None:
         self._seen, self._name = seen, name
 
     def ww(self, before: Operation, after: Operation) -> Iterator[Reason]:
@@ -158,8 +158,8 @@ class RegisterSentences:
                 why = self._why(store, earlier)
                 if why is not None:
                     yield Reason(
-                        f"T{before.index} wrote {self._name(earlier.value)} to {self._name(store.key)}, and "
-                        f"T{after.index} wrote the later {self._name(store.value)} ({why.sentence})",
+                        f"T{before.index} wrote {_shown(earlier.value, self._name)} to {self._name.key(store.key)}, "
+                        f"and T{after.index} wrote the later {_shown(store.value, self._name)} ({why.sentence})",
                         why.ops,
                     )
 
@@ -168,7 +168,7 @@ class RegisterSentences:
         for load_ in _external(after):
             if Store(load_.key, load_.value) in list(_final(before)):
                 yield Reason(
-                    f"T{after.index} read {self._name(load_.key)} as {self._name(load_.value)}, "
+                    f"T{after.index} read {self._name.key(load_.key)} as {self._name(load_.value)}, "
                     f"which T{before.index} wrote"
                 )
 
@@ -179,8 +179,8 @@ class RegisterSentences:
                 why = self._why(store, load_)
                 if why is not None:
                     yield Reason(
-                        f"T{before.index} read {self._name(store.key)} as {_shown(load_.value, self._name)}, and "
-                        f"T{after.index} wrote the later {self._name(store.value)} ({why.sentence})",
+                        f"T{before.index} read {self._name.key(store.key)} as {_shown(load_.value, self._name)}, and "
+                        f"T{after.index} wrote the later {_shown(store.value, self._name)} ({why.sentence})",
                         why.ops,
                     )
 
@@ -196,7 +196,7 @@ class RegisterSentences:
         )
 
     def _plain(self, anomaly: str, example: Example, operation: Operation) -> str:
-        op, other, key = f"T{example.op}", f"T{example.other}", self._name(example.key)
+        op, other, key = f"T{example.op}", f"T{example.other}", self._name.key(example.key)
         value = _shown(example.element, self._name)
         match anomaly:
             case "internal":
@@ -222,10 +222,10 @@ class RegisterSentences:
             if isinstance(mop, Load) and mop.value != known.value:
                 verb = "read" if isinstance(known, Load) else "written"
                 return (
-                    f"T{operation.index} read {self._name(key)} as {_shown(mop.value, self._name)}, "
+                    f"T{operation.index} read {self._name.key(key)} as {_shown(mop.value, self._name)}, "
                     f"but it had itself {verb} {_shown(known.value, self._name)}."
                 )
-        return f"T{operation.index} contradicts itself about {self._name(key)}."
+        return f"T{operation.index} contradicts itself about {self._name.key(key)}."
 
     def _cyclic(self, example: Example) -> Reason:
         """The reasons why each version of a cycle precedes the next, and the last the first."""
@@ -239,13 +239,13 @@ class RegisterSentences:
         cycle = _shortest_cycle(example.versions, steps)
         if not cycle:
             listed = ", ".join(_shown(version, name) for version in example.versions)
-            return Reason(f"The versions of {name(key)} form a cycle, {listed} among them.")
+            return Reason(f"The versions of {name.key(key)} form a cycle, {listed} among them.")
         pairs = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
         reasons = "; ".join(
             f"{_shown(one, name)} is before {_shown(other, name)}, as {steps[one, other].sentence}"
             for one, other in pairs
         )
-        sentence = f"The versions of {name(key)} have no order: {reasons}."
+        sentence = f"The versions of {name.key(key)} have no order: {reasons}."
         return Reason(sentence, tuple(op for pair in pairs for op in steps[pair].ops))
 
 

@@ -5,11 +5,12 @@ from collections import Counter
 import numpy as np
 
 from checkers.columns.runs import first_of_each
+from checkers.columns.table import Join
 from checkers.graph.sightings import Example, Report, Sighting, seen
-from checkers.transactions.register_order import Orders, VersionCycle, spans_of
-from checkers.transactions.register_rows import ABSENT
-from checkers.transactions.register_versions import NOBODY, Registers
-from harness.core.columns import FAIL, OK, Bools
+from checkers.transactions.registers.order import Orders, VersionCycle, spans_of
+from checkers.transactions.registers.rows import ABSENT
+from checkers.transactions.registers.versions import NOBODY, Registers
+from harness.core.columns import FAIL, OK, Bools, Int64s
 
 _SHOWN = 8  # The number of versions of a cycle that are shown.
 
@@ -64,27 +65,43 @@ class _Reads:
 def _tally(registers: Registers, reads: _Reads, known: Orders) -> Counter[str]:
     touches, passing = registers.rows.touches, registers.rows.passing
     failed = np.concatenate((touches.key[touches.outcome == FAIL], passing.key[passing.outcome == FAIL]))
-    placed = np.zeros(registers.size, np.bool_)
-    for pairs in (known.given, known.process, known.real_time):
-        placed[pairs.earlier] = placed[pairs.later] = True
-    placed[reads.version] = True
+    versions = np.unique(reads.version[reads.is_value & (reads.writer_op == NOBODY)])
+    unwritten = np.bincount(registers.code[versions]) > 1  # Only one can have been there at first.
     is_ok = (touches.outcome == OK) & (registers.write_version >= 0)
     return Counter(
         {
             "keys": len(registers.keys),
             "registers": len(registers.keys),
             "writes-ok": int(np.count_nonzero(is_ok)),
-            "writes-placed": int(np.count_nonzero(placed[registers.write_version[is_ok]])),
+            "writes-placed": _placed(registers, known, np.unique(registers.write_version[is_ok])),
             "pairs-given": len(known.given.earlier),
             "pairs-process": len(known.process.earlier),
             "pairs-real-time": len(known.real_time.earlier),
-            "values-without-writer": len(np.unique(reads.version[reads.is_value & (reads.writer_op == NOBODY)])),
+            "values-without-writer": len(versions),
             "G1a": int(np.count_nonzero(np.isin(reads.key, failed))),
             "G1b": int(np.count_nonzero(np.isin(reads.key, passing.key))),
             "garbage-read": int(np.count_nonzero(reads.is_value)),
+            "unwritten-twice": int(np.count_nonzero(unwritten)),
             "cyclic-versions": len(known.given.earlier),
         }
     )
+
+
+def _placed(registers: Registers, known: Orders, versions: Int64s) -> int:
+    """The number of those versions that come right after another one of them, or first, for sure.
+
+    Sorted as real time allows (see `axioms.levels.guesses`), neighbours count if a source gives their order.
+    """
+    left, met = (column.astype(np.int64) for column in spans_of(registers))
+    order = versions[np.lexsort((left[versions] + met[versions], registers.code[versions]))]
+    is_first = first_of_each(registers.code[order])
+    one, other = order[:-1], order[1:]
+    is_known = is_first[1:].copy()
+    if len(known.real_time.earlier):
+        is_known |= left[one] <= met[other]
+    for pairs in (known.given, known.process):
+        is_known |= Join((one, other), (pairs.earlier, pairs.later)).first >= 0
+    return int(np.count_nonzero(is_first[:1])) + int(np.count_nonzero(is_known))
 
 
 def _lost_updates(registers: Registers) -> tuple[Sighting, ...]:

@@ -83,16 +83,13 @@ def concatenated(parts: Sequence[RegisterRows]) -> RegisterRows:
     )
 
 
-def register_rows(transactions: Transactions, *, nothing: int = NOTHING) -> RegisterRows:
-    """The rows of the chunk about registers. Writing `nothing` resets a register to its initial state."""
+def register_rows(transactions: Transactions) -> RegisterRows:
+    """The rows of the chunk about registers. Writing NOTHING resets a register to its initial state."""
     owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
     is_read = (transactions.f == READ) & ~transactions.is_known & (transactions.value >= NOTHING)
     is_read &= transactions.outcome[owner] == OK
     rows = np.flatnonzero(is_read | (transactions.f == WRITE))
-    value = transactions.value[rows]
-    if nothing != NOTHING:
-        value = np.where(value == nothing, NOTHING, value)
-    return _Grouped(transactions, owner[rows], transactions.key[rows], value, is_read[rows]).rows()
+    return _Grouped(transactions, owner[rows], transactions.key[rows], transactions.value[rows], is_read[rows]).rows()
 
 
 class _Grouped:

@@ -1,0 +1,93 @@
+"""The order of pairs of versions as variables of a solver, and the versions sorted by what it chose."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import islice
+
+import numpy as np
+
+from checkers.axioms.execution import Pairs
+from checkers.axioms.levels import Chains
+from harness.core.columns import Int64s
+
+
+class Variables:
+    """Pairs of installs as variables of the solver, from 1 on: true if the lesser number is the earlier version."""
+
+    def __init__(self, moments: Int64s) -> None:
+        self._moments = moments
+        self._number: dict[tuple[int, int], int] = {}
+        self._pairs = np.empty((0, 2), np.int64)
+        self.likely: list[int] = []  # The literals that were true last, or else by the guess.
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def literal(self, earlier: int, later: int) -> int:
+        """The literal which says that one is earlier."""
+        pair = (min(earlier, later), max(earlier, later))
+        if pair not in self._number:
+            self._number[pair] = len(self._number) + 1
+            is_so = self._moments[pair[0]] <= self._moments[pair[1]]
+            self.likely.append(self._number[pair] if is_so else -self._number[pair])
+        number = self._number[pair]
+        return number if earlier < later else -number
+
+    def chosen(self, model: Sequence[int]) -> Pairs:
+        """All pairs, in the order that the solver's model says."""
+        new = list(islice(self._number, len(self._pairs), None))
+        self._pairs = np.concatenate((self._pairs, np.array(new, np.int64).reshape(-1, 2)))
+        one, other = self._pairs.T
+        self.likely = list(model)
+        is_so = np.array(model, np.int64) > 0
+        return Pairs(np.where(is_so, one, other), np.where(is_so, other, one))
+
+
+def reordered(order: Chains, chosen: Pairs) -> Chains:
+    """The versions in the order of those pairs of rows, which have no cycle, and else as they are.
+
+    Pairs with a row below 0 do not count.
+    """
+    at = np.empty(len(order.row) + 1, np.int64)
+    at[order.row] = np.arange(len(order.row))
+    is_here = (chosen.source >= 0) & (chosen.target >= 0)
+    row = order.row.copy()
+    for start, stop, pairs in _disordered(at[chosen.source[is_here]], at[chosen.target[is_here]]):
+        row[start:stop] = order.row[_sorted(range(start, stop), pairs)]
+    return Chains(row, order.is_next)
+
+
+def _disordered(earlier: Int64s, later: Int64s) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """The runs of places that pairs of them contradict, start and stop, each with all pairs inside it."""
+    is_wrong = earlier > later
+    order = np.argsort(later[is_wrong], kind="stable")
+    low, high = later[is_wrong][order], np.maximum.accumulate(earlier[is_wrong][order])
+    begins = np.flatnonzero(np.append(True, low[1:] > high[:-1])[: len(low)])
+    starts, stops = low[begins], np.append(high[begins[1:] - 1], high[-1:]) + 1
+    run = np.searchsorted(starts, np.minimum(earlier, later), side="right") - 1
+    inside = np.flatnonzero((run >= 0) & (np.maximum(earlier, later) < np.append(stops, 0)[run]))
+    inside = inside[np.argsort(run[inside], kind="stable")]
+    cuts = np.searchsorted(run[inside], np.arange(len(starts) + 1)).tolist()
+    pairs = list(zip(earlier[inside].tolist(), later[inside].tolist(), strict=True))
+    for number, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+        yield start, stop, pairs[cuts[number] : cuts[number + 1]]
+
+
+def _sorted(places: Iterable[int], pairs: Iterable[tuple[int, int]]) -> list[int]:
+    """The places in the least order that obeys the pairs, which have no cycle."""
+    after: dict[int, list[int]] = {}
+    waits = dict.fromkeys(places, 0)
+    for one, other in pairs:
+        after.setdefault(one, []).append(other)
+        waits[other] += 1
+    ready = [place for place, count in waits.items() if not count]
+    heapify(ready)
+    result = []
+    while ready:
+        place = heappop(ready)
+        result.append(place)
+        for other in after.get(place, ()):
+            waits[other] -= 1
+            if not waits[other]:
+                heappush(ready, other)
+    return result

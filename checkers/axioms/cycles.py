@@ -1,0 +1,114 @@
+"""Cycles among steps that assume an order of versions: short ones of a graph, and what a finding shows of them."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from checkers.axioms.execution import Execution
+from checkers.axioms.levels import Layers
+from checkers.columns.runs import first_of_each
+from checkers.graph.edges import RW, WW
+from checkers.graph.paths import MOMENT, Steps, strong_labels
+from harness.core.columns import Int64s
+
+CYCLES: Final = 40_000  # The number of cycles that are taken from one graph,
+_TRIES: Final = 2  # and the least number that is taken from each strong component, if it has so many.
+
+
+class ChosenStep(NamedTuple):
+    """A step from operation to operation (indexes). For ww and rw: the later version is that of `target` in `key`."""
+
+    source: int
+    target: int
+    kind: int
+    key: int = -1
+
+
+class Contradiction(NamedTuple):
+    """Cycles of which every order of versions has one. A single one assumes no order at all."""
+
+    cycles: tuple[tuple[ChosenStep, ...], ...]
+
+    @property
+    def ops(self) -> tuple[int, ...]:
+        """The operations of all cycles, in their order."""
+        return tuple(dict.fromkeys(step.source for cycle in self.cycles for step in cycle))
+
+
+class Evidence:
+    """The steps of some cycles, one cycle after the other, as columns: few are ever shown."""
+
+    def __init__(self, execution: Execution, graph: Layers, rows: Int64s) -> None:
+        installs, later = execution.installs, graph.later[rows]
+        nodes = graph.steps.source[rows]
+        self.op = np.where(nodes < 2 * graph.size, np.append(execution.op, execution.op)[nodes % (2 * graph.size)], -1)
+        self.kind = graph.steps.kind[rows]
+        keys = np.append(execution.keys[installs.key], -1)
+        self.key = np.where((self.kind == WW) | (self.kind == RW), keys[later], -1)
+
+
+class Cycle(NamedTuple):
+    """The steps from start to stop."""
+
+    evidence: Evidence
+    start: int
+    stop: int
+
+    def steps(self) -> tuple[ChosenStep, ...]:
+        """The cycle as a finding shows it, without the moments of real time."""
+        columns = (self.evidence.op, self.evidence.kind, self.evidence.key)
+        rows = zip(*(column[self.start : self.stop].tolist() for column in columns), strict=True)
+        shown = [(op, kind, key) for op, kind, key in rows if kind != MOMENT]
+        targets = (op for op, _, _ in (*shown[1:], *shown[:1]))
+        return tuple(ChosenStep(op, target, kind, key) for (op, kind, key), target in zip(shown, targets, strict=True))
+
+
+def short_cycles(steps: Steps, size: int) -> Iterator[Int64s]:
+    """Rows of short cycles among the steps, some for each strong component, at most CYCLES in all."""
+    label = strong_labels(steps.source, steps.target, size)
+    inside = np.flatnonzero(label[steps.source] == label[steps.target])
+    if not len(inside):
+        return
+    graph = Paths(steps.source[inside], steps.target[inside])
+    inside_of = label[steps.source[inside]]
+    order = np.argsort(inside_of, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(inside_of[order])) + 1)
+    most = max(_TRIES, CYCLES // len(groups))
+    for group in groups[: CYCLES // _TRIES]:
+        for step in group[:: -(-len(group) // most)].tolist():
+            row = inside[step]
+            path, _ = graph.path(int(steps.target[row]), int(steps.source[row]))
+            yield np.append(row, inside[path])
+
+
+class Paths:
+    """Shortest paths along steps, by their rows: breadth first, in plain Python, as most graphs are tiny."""
+
+    def __init__(self, source: Int64s, target: Int64s) -> None:
+        self._order = np.argsort(source, kind="stable")
+        ordered = source[self._order]
+        starts = np.flatnonzero(first_of_each(ordered))
+        runs = zip(starts.tolist(), [*starts[1:].tolist(), len(ordered)], strict=False)  # Without steps no start.
+        self._run = dict(zip(ordered[starts].tolist(), runs, strict=True))
+        self._target: list[int] = target[self._order].tolist()
+
+    def path(self, start: int, goal: int) -> tuple[Int64s, int]:
+        """The rows of a path of at least one step, none if there is no path; and the number of steps looked at."""
+        came: dict[int, tuple[int, int]] = {}
+        waiting, looked = [start], 0
+        for node in waiting:
+            low, high = self._run.get(node, (0, 0))
+            looked += high - low
+            for row in range(low, high):
+                reached = self._target[row]
+                if reached not in came:
+                    came[reached] = (node, row)
+                    waiting.append(reached)
+            if goal in came:
+                break
+        rows, at = list[int](), goal
+        while goal in came and (not rows or at != start):
+            at, row = came[at]
+            rows.append(row)
+        return self._order[rows[::-1]], looked

@@ -1,0 +1,33 @@
+"""Options of the check of transactions."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.graph import certificate
+from checkers.history.names import PLAIN, Names
+from checkers.history.registers import EMPTY, ORDER, Initial, Order
+from checkers.words import models
+
+RESIDUAL_EDGES: Final = 1_000_000  # Of more only a part is brought to the driver, and the answer is unknown.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Options of the check. `prohibited` replaces the model: only these anomalies, and what implies them, count."""
+
+    model: str = models.DEFAULT
+    prohibited: frozenset[str] | None = None
+    name: Names = PLAIN
+    order: Order = ORDER  # The sources of the order of a register's versions.
+    initial: Initial = EMPTY  # What registers held at first.
+    is_empty_unknown: bool = False  # Elle's convention: without any dependency there is no verdict.
+    slice_ids: int = certificate.SLICE_IDS
+    partitions: int | None = None
+    residual_edges: int = RESIDUAL_EDGES
+    is_of_stretches: bool = False  # The edges are of several generations: cycles leave the check undecided.
+
+    def forbidden(self) -> frozenset[str]:
+        """All anomalies that count. Raises ScenarioError if there is no such model."""
+        if self.prohibited is not None:
+            return models.prohibited((), self.prohibited)
+        return models.prohibited((self.model,))

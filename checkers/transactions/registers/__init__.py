@@ -1,0 +1,1 @@
+"""Registers in transactions: versions, what orders them, dependencies, anomalies, and sentences about them."""

@@ -1,0 +1,99 @@
+"""Reasons why there is no answer about an anomaly: a search or a solver that ended early, unclear keys, garbage."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.axioms.ladder import Answers
+from checkers.graph.search import Search
+from checkers.graph.sightings import Report, Sighting
+from checkers.history.names import Names
+from checkers.transactions.options import Options
+from checkers.words import models
+from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
+
+# The anomalies that some models forbid and no check looks for, each with one that it is a case of.
+COVERS: Final = {
+    "G-cursor": "G-single",
+    "G-monotonic": "G-single",
+    "G-MSR": "G-nonadjacent",
+    "G-SIb": "G-nonadjacent",
+    "G-update": "G2-item",
+}
+_NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check tells these cases apart"
+_ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, whatever its keys are.
+_LEFT_OUT: Final = {
+    "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
+    "duplicate-writes": "{element} was written to {key} more than once (T{op})",
+    "mixed-key": "{key} is used as a list (T{op}) and as a register",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """The outcome of the search: `truncated` is the number of residual edges, if they were too many."""
+
+    search: Search
+    window_count: int
+    residual_edges: int
+    truncated: int | None
+
+
+def unknown(
+    report: Report, left_out: Sequence[Sighting], cycles: Cycles, answers: Answers, options: Options
+) -> dict[str, str]:
+    """The reason why there is no answer, for every anomaly that counts and was not found."""
+    tally, forbidden = report.tally, options.forbidden()
+    by_cycle = {base + order for base in CYCLES for order in ORDERS}
+    reasons: dict[str, str] = {}
+    if cycles.truncated is not None:
+        size = f"residual-too-large: {cycles.truncated} edges, of which {cycles.residual_edges} were searched"
+        reasons |= dict.fromkeys(by_cycle, size)
+    for name in cycles.search.undecided:
+        reasons[name] = f"search-too-long: a component of the residual graph has too many edges to decide on {name}"
+    reasons = {name: why for name, why in reasons.items() if name not in answers.absent} | answers.unknown
+    if options.is_empty_unknown and not tally["ww"] + tally["wr"] + tally["rw"] and not _has_order(report, forbidden):
+        reasons |= dict.fromkeys(TRANSACTIONAL, "empty-transaction-graph: no transaction depends on another")
+    if left_out:
+        reason = "; ".join(_reason(one, options.name) for one in left_out)
+        reasons |= dict.fromkeys(set(TRANSACTIONAL) - _ANYWAY, reason)
+    is_garbage = tally["unwritten-twice"] or (tally["values-without-writer"] and options.initial.is_declared)
+    if is_garbage and "garbage-read" not in forbidden:
+        reasons["G1a"] = "; ".join(unwritten(report, options))
+    found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
+    found |= {anomaly for anomaly, _ in answers.broken}
+    reasons |= {name: reasons[cover] for name, cover in COVERS.items() if cover in reasons}
+    if not found & forbidden:
+        reasons |= {name: _NOT_SOUGHT.format(cover) for name, cover in COVERS.items() if cover in models.implied(found)}
+    names = (*TRANSACTIONAL, *COVERS)
+    return {name: reasons[name] for name in names if name in reasons and name in forbidden - found}
+
+
+def _has_order(report: Report, forbidden: frozenset[str]) -> bool:
+    """True if two operations are ordered by time alone, and some anomaly with such an order counts."""
+    return report.tally["ok"] > 1 and any(name.endswith(("-process", "-realtime")) for name in forbidden)
+
+
+def _reason(left_out: Sighting, name: Names) -> str:
+    """The reason why some keys have no edges."""
+    example = left_out.example
+    element = "nothing" if example.element < 0 else name(example.element)
+    reported = _LEFT_OUT[left_out.anomaly].format(element=element, key=name.key(example.key), op=example.op)
+    keys = "1 such key" if left_out.count == 1 else f"{left_out.count} such keys"
+    return f"{left_out.anomaly}: {reported}; nothing follows for {keys}"
+
+
+def unwritten(report: Report, options: Options) -> list[str]:
+    """A sentence about the reads of registers that show what nobody wrote; none if there are none, or all are lists."""
+    sighting = next((one for one in report.sightings if one.anomaly == "garbage-read"), None)
+    if sighting is None or not report.tally["values-without-writer"]:
+        return []
+    example, twice = sighting.example, report.tally["unwritten-twice"]
+    reads = "" if sighting.count == 1 else f", one of {sighting.count} such reads"
+    remark = "if registers held it at first, declare that with --initial"
+    if options.initial.is_declared:
+        remark = "nor was it declared as the initial value"
+    elif twice:
+        remark = f"{twice} register(s) had two such values, of which only one can have been there at first"
+    read = f"T{example.op} read {options.name(example.element)} in {options.name.key(example.key)}"
+    return [f"garbage-read: {read}, which nobody wrote{reads}; {remark}"]

@@ -1,0 +1,92 @@
+"""Findings that show one event, together: the root first, what follows from it after it.
+
+A bug that loses one row breaks five promises. Findings share a group if they name an operation or an event in common.
+In a group, and among groups, a cause comes before its consequences: who acts and what is kept explains what a stream
+lacks, a missing row explains a torn unit and two views that differ, and any of them a cycle.
+"""
+
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+from typing import Final, Protocol, TypeVar
+
+from checkers.words.anomalies import CYCLES, INVARIANT, ORDERS, SYSTEM, TRANSACTIONAL, WATERMARK
+
+_CAUSES: Final = (
+    # Who acts, and what an epoch is.
+    *("split-brain", "epoch-fork", "zombie", "epoch-shape", "double-epoch", "double-status"),
+    # What is kept.
+    *("lost-acknowledged", "resurrected", "loss-beyond-bound", "fractured-restore", "fractured-transaction"),
+    *("phantom-write", "diverged-replicas", "stale-acknowledged"),
+    # What a stream says, from its session to what it lacks.
+    *("outside-filter", "resume-hole", "hand-over-hole", "moved-key", "event-after-end", "rewritten-offset"),
+    *("phantom-event", "wrong-value", "divergent-duplicate", "false-gap"),
+    *("watermark-from-future", "watermark-regress", "watermark-above-partitions"),
+    *("late-event", "late-event-boundary", "missing-event", "lost-tail", "torn-unit", "duplicate-event"),
+    *("order-inversion", "silent-gap", "split-view", "state-mismatch", "real-time-order", "timestamp-order"),
+)
+_SIMPLE: Final = tuple(name for name in TRANSACTIONAL if not name.startswith(tuple(CYCLES)))
+_PLACES: Final = MappingProxyType(
+    {
+        name: place
+        for place, name in enumerate(
+            dict.fromkeys(
+                (
+                    *_CAUSES,
+                    *INVARIANT,
+                    *_SIMPLE,
+                    *(base + order for order in ORDERS for base in CYCLES),
+                    *WATERMARK,
+                    "cut-not-closed",
+                    *SYSTEM,  # Waits and refusals: the rest.
+                )
+            )
+        )
+    }
+)
+
+
+class Shown(Protocol):
+    """The part of a finding that a group needs."""
+
+    @property
+    def anomaly(self) -> str: ...
+
+    @property
+    def ops(self) -> tuple[int, ...]: ...
+
+    @property
+    def events(self) -> tuple[int, ...]: ...
+
+
+F = TypeVar("F", bound=Shown)
+
+
+def rank(anomaly: str) -> int:
+    """The place of an anomaly between causes and consequences: the lower explains the higher."""
+    return _PLACES.get(anomaly, len(_PLACES))
+
+
+def groups(findings: Sequence[F]) -> list[list[F]]:
+    """The findings by what they show, each group from its root on; the group of the first cause comes first."""
+    leaders = list(range(len(findings)))
+
+    def leader(place: int) -> int:
+        while leaders[place] != place:
+            place = leaders[place]
+        return place
+
+    owner: dict[tuple[str, int], int] = {}
+    for place, finding in enumerate(findings):
+        for evidence in _evidence(finding):
+            one, other = sorted((leader(place), leader(owner.setdefault(evidence, place))))
+            leaders[other] = one
+    members: dict[int, list[F]] = {}
+    for place, finding in enumerate(findings):
+        members.setdefault(leader(place), []).append(finding)
+    ordered = [sorted(group, key=lambda finding: rank(finding.anomaly)) for group in members.values()]
+    return sorted(ordered, key=lambda group: rank(group[0].anomaly))
+
+
+def _evidence(finding: Shown) -> Iterator[tuple[str, int]]:
+    yield from (("op", op) for op in finding.ops)
+    yield from (("event", seq) for seq in finding.events)

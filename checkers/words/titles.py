@@ -1,0 +1,42 @@
+"""Names of anomalies for people: "Read skew (G-single)", and "Missing event" where the name is plain already."""
+
+from types import MappingProxyType
+from typing import Final
+
+from checkers.words.anomalies import CYCLES
+
+_NAMES: Final = MappingProxyType(
+    {
+        "G0": "Dirty write",
+        "G1a": "Aborted read",
+        "G1b": "Intermediate read",
+        "G1c": "Circular information flow",
+        "G-single": "Read skew",
+        "G-nonadjacent": "Long read skew",
+        "G2-item": "Write skew",
+        "internal": "Contradiction within a transaction",
+        "incompatible-order": "Contradictory orders",
+        "stale-acknowledged": "Stale read",
+        "lost-acknowledged": "Lost acknowledged write",
+        "non-linearizable": "Not linearizable",
+        "epoch-shape": "Broken sequence of epochs",
+        "double-epoch": "Transaction in two epochs",
+        "double-status": "Transaction both committed and aborted",
+        "late-event-boundary": "Late event at a watermark",
+        "lag": "Stream too far behind",
+        "stall": "Stall",
+        "cut-not-closed": "Epoch without its cause",
+    }
+)
+_ORDERS: Final = MappingProxyType({"-process": " within a session", "-realtime": " in real time"})
+_WATERMARK: Final = "-watermark"
+
+
+def title(anomaly: str) -> str:
+    """The name for people, with the literature's name in brackets where the two differ."""
+    order = next((order for order in _ORDERS if anomaly.endswith(order)), "")
+    name = anomaly.removesuffix(order)
+    base = name.removesuffix(_WATERMARK) if name.removesuffix(_WATERMARK) in CYCLES else name
+    words = _NAMES.get(base) or base[:1].upper() + base[1:].replace("-", " ")
+    words += " through watermarks" * (base != name) + _ORDERS.get(order, "")
+    return f"{words} ({anomaly})" if base in _NAMES or order else words

@@ -1,0 +1,45 @@
+"""One bug is one finding first: findings that share evidence are one group, its root first."""
+
+from checkers.catalogue import NAMES
+from checkers.words.groups import groups, rank
+from harness.core.verdict import Finding
+
+
+def finding(anomaly: str, *, ops: tuple[int, ...] = (), events: tuple[int, ...] = ()) -> Finding:
+    return Finding(fingerprint=anomaly, anomaly=anomaly, checker="", sentence="", ops=ops, events=events)
+
+
+def named(found: list[Finding]) -> list[list[str]]:
+    return [[each.anomaly for each in group] for group in groups(found)]
+
+
+def test_findings_of_one_event_are_one_group() -> None:
+    found = [
+        finding("torn-unit", ops=(764,), events=(5142, 5152)),
+        finding("split-view", events=(5142, 5145)),
+        finding("duplicate-event", events=(5145, 5147)),
+        finding("fork-watermark", ops=(1364,), events=(9379,)),
+        finding("missing-event", ops=(764,), events=(5152,)),
+    ]
+    assert named(found) == [["missing-event", "torn-unit", "duplicate-event", "split-view"], ["fork-watermark"]]
+
+
+def test_an_operation_is_no_event_of_the_same_number() -> None:
+    assert len(groups([finding("late-event", ops=(7,)), finding("torn-unit", events=(7,))])) == 2
+
+
+def test_what_explains_the_others_comes_first_also_among_groups() -> None:
+    found = [finding("missing-event", ops=(1,)), finding("epoch-shape", events=(2,))]
+    assert named(found) == [["epoch-shape"], ["missing-event"]]
+    assert rank("missing-event") < rank("torn-watermark")
+    assert rank("G1a") < rank("G-single") < rank("G-single-realtime") < rank("G-single-watermark")
+
+
+def test_every_anomaly_has_its_place() -> None:
+    assert len({rank(name) for name in NAMES}) == len(NAMES)
+
+
+def test_nothing_is_lost() -> None:
+    found = [finding(name, ops=(place % 5,)) for place, name in enumerate(NAMES)]
+    assert sorted(each.anomaly for group in groups(found) for each in group) == sorted(NAMES)
+    assert groups([]) == []
