@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 SEED ?= 7
 DEMO_SEED ?= 3
+RELEASE ?= 15
+ATTEMPTS ?= 3
 DEMO_BUG ?= lib-any-node-completes
 
 help: ## what can be made
@@ -27,6 +29,10 @@ demo: $(READY) ## a bug that we planted in the model of NDB is found, in half a 
 	@$(BIN)/seamark run --cluster ndb --bug $(DEMO_BUG) --seed $(DEMO_SEED) --time 20; code=$$?; \
 	if [ $$code -eq 1 ]; then echo "Found, as planned."; else echo "The planted bug was not found (exit $$code)."; exit 1; fi
 
+finding: $(READY) ## what PostgreSQL's SERIALIZABLE lets pass, with controls, in a container (RELEASE=15 ATTEMPTS=3)
+	@SEAMARK_REQUIRE_DOCKER=1 scripts/docker
+	@$(BIN)/python docs/findings/postgresql-serializable/in_container.py --release $(RELEASE) --attempts $(ATTEMPTS)
+
 check: $(READY) ## format, lint, types, layers, fast tests
 	@scripts/test static unit
 
@@ -47,4 +53,4 @@ mutants: $(READY) ## broken rules of the checks, and which of them no test notic
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run run-docker demo check test bench mutants fuzz clean
+.PHONY: help setup run run-docker demo finding check test bench mutants fuzz clean

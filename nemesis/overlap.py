@@ -3,11 +3,14 @@
 from nemesis.fault import Fault
 from nemesis.plan import Step
 from nemesis.registry import FAULTS
-from nemesis.topology import ends
+from nemesis.topology import Topology, ends
 
 
-def conflict(one: Step, other: Step) -> str | None:
-    """The reason why those two may not be in force together; None if they may, or never are."""
+def conflict(one: Step, other: Step, topology: Topology | None = None) -> str | None:
+    """The reason why those two may not be in force together; None if they may, or never are.
+
+    `topology` tells who sends to whom, which some reasons need.
+    """
     if one.until_ns <= other.at_ns or other.until_ns <= one.at_ns:
         return None
     shared = [target for target in one.targets if target in other.targets]
@@ -17,20 +20,35 @@ def conflict(one: Step, other: Step) -> str | None:
         links, nodes = FAULTS.get(first.fault), FAULTS.get(second.fault)
         if links and nodes and links.targets.are_links and not nodes.targets.are_links:
             return _hidden_by_nodes(first, nodes, second) or _hidden_by_links(links, first, nodes, second)
+    return None if topology is None else _starved(one, other, topology) or _starved(other, one, topology)
+
+
+def _starved(slow: Step, down: Step, topology: Topology) -> str | None:
+    """The reason why nothing comes to one of the slow nodes, if all who send to it are down."""
+    slowing, silencing = FAULTS.get(slow.fault), FAULTS.get(down.fault)
+    if not (slowing and slowing.needs_messages and silencing and silencing.is_silencing):
+        return None
+    for target in slow.targets:
+        senders = [node for node in topology.ids() if topology.kind(node, target) is not None]
+        if senders and any(set(senders) <= set(group) for group in _going_down(down)):
+            return f"{down.fault} holds down {', '.join(senders)}, and nobody else sends to {target}"
     return None
 
 
 def _hidden_by_nodes(links: Step, fault: Fault, nodes: Step) -> str | None:
     """The reason why nothing is sent on any of those links, if the state of nodes is one."""
     if fault.is_silencing:
-        # At a failpoint one of the targets goes down, unknown which; otherwise they all do.
-        groups = [(target,) for target in nodes.targets] if "point" in nodes.args else [nodes.targets]
-        for down in groups:
+        for down in _going_down(nodes):
             if all(any(end in down for end in ends(link)) for link in links.targets):
                 return (
                     f"every link that {links.fault} strikes ends at {', '.join(down)}, which {nodes.fault} holds down"
                 )
     return None
+
+
+def _going_down(step: Step) -> list[tuple[str, ...]]:
+    """The groups of nodes one of which goes down: at a failpoint a single target, unknown which; otherwise all."""
+    return [(target,) for target in step.targets] if "point" in step.args else [step.targets]
 
 
 def _hidden_by_links(links_fault: Fault, links: Step, fault: Fault, nodes: Step) -> str | None:

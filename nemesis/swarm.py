@@ -120,7 +120,8 @@ class _Swarm:
             strike = self._strike(package)
             at_ns = first.at_ns + self._stream.between(quarter_ns, 2 * quarter_ns)
             second = _step(package, strike, at_ns=at_ns, until_ns=at_ns + self._length_ns(strike))
-            if not strike.is_total and second.until_ns <= self._end_ns and conflict(first, second) is None:
+            is_fit = not strike.is_total and second.until_ns <= self._end_ns
+            if is_fit and conflict(first, second, self._topology) is None:
                 return second
         return None
 
@@ -158,4 +159,8 @@ def _totals(steps: Sequence[Step]) -> dict[str, int | str]:
     lengths: dict[str, list[int]] = {}
     for step in steps:
         lengths.setdefault(step.package, []).append(step.until_ns - step.at_ns)
-    return {name: f"{len(each)} x, {sum(each) / SECOND:.3g} s" for name, each in lengths.items()}
+    return {name: f"{_times(len(each))}, {sum(each) / SECOND:.3g} s in all" for name, each in lengths.items()}
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -109,7 +109,7 @@ PROMISES = (
     ),
     _promise(
         22,
-        "It loses only what was acknowledged lately, and never what was reported as saved.",
+        "A restart of the whole cluster loses only what was acknowledged lately, and never what was reported as saved.",
         "loss-beyond-bound",
     ),
     _promise(

@@ -56,7 +56,7 @@ def _findings(store: Path) -> Iterator[tuple[str, bool, str]]:
     yield "python", (3, 11) <= python <= (3, 13), f"{sys.version.split()[0]} (3.11 to 3.13 is needed)"
     yield "packages", True, ", ".join(f"{name} {version(name)}" for name in ("pyspark", "pyarrow", "numpy", "networkx"))
     shadow = shadowed_package()
-    yield "names", shadow is None, shadow or "harness, nemesis, checkers and clusters are ours"
+    yield "names", shadow is None, shadow or "seamark, harness, nemesis, checkers and clusters are ours"
     yield ("java", *_java())
     yield ("localhost", *_localhost())
     yield "clusters", bool(cluster_names()), ", ".join(cluster_names()) or "none: reinstall seamark"

@@ -17,12 +17,14 @@ from harness.record.formats.load import Loaded, format_of, load
 from harness.record.formats.parquet.parquet import records_of
 from harness.record.journal import read_journal
 from harness.record.ownership import temporary_folder
-from harness.record.store import JOURNAL, RUN_FILE, is_run
+from harness.record.store import JOURNAL, RUN_FILE, is_run, or_latest
 from harness.report.screen import plain
 
 
 def export(
-    path: Annotated[Path, typer.Argument(help="A run's directory, or a history in any format that check reads.")],
+    path: Annotated[
+        Path, typer.Argument(help="A run's directory, latest, or a history of any format that check reads.")
+    ],
     file_format: Annotated[
         Literal["edn", "jsonl"],
         typer.Option("--format", help="edn: for Elle and Knossos. jsonl: all that was recorded."),
@@ -37,6 +39,7 @@ def export(
         raise ScenarioError(
             f"{output}: it already exists, and is not overwritten; choose another file with --output, or remove it"
         )
+    path = or_latest(path)
     with temporary_folder("export") as folder:
         # Errors in the history are reported before anything is written.
         loaded = load(path, folder)

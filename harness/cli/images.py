@@ -32,7 +32,7 @@ def images(
 
     def tell(ready: Ready) -> None:
         if ready.tag not in ready_by_tag:
-            took = f"built in {ready.seconds:.1f} s" if ready.is_new else "there already"
+            took = f"built in {ready.seconds:.1f} s" if ready.is_new else "already built"
             console.print(plain(f"{ready.tag:<44} {ready.way.value:<10} {took}"), soft_wrap=True)
             for base in ready.bases:
                 console.print(plain(f"  on {base}"), soft_wrap=True)

@@ -2,17 +2,18 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from harness.cli.output import print_json
 from harness.core.command import seamark
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
+from harness.record.store import RUN_FILE, STORE, began_utc, read_run_file
 from harness.record.store import list_runs as stored_runs
 from harness.report.model import read_report
 from harness.report.screen import STYLES, plain
@@ -22,7 +23,7 @@ UNREADABLE = "unreadable"
 
 
 def list_runs(
-    store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
+    store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = STORE,
     limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> int:
@@ -35,25 +36,36 @@ def list_runs(
     console = Console(highlight=False)
     if not runs:
         console.print(plain(f"{store} holds no run yet: seamark run"))
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("run", "verdict", "reason"):
-        table.add_column(heading, overflow="fold")
-    code = 0
-    for run in runs:
-        try:
-            report = read_report(run)
-        except HistoryError as error:
-            table.add_row(plain(str(run)), UNREADABLE, plain(str(error)))
-            code = Verdict.ERROR.exit_code
-            continue
-        if report is None:
-            table.add_row(plain(str(run)), UNJUDGED, plain(seamark("check", run)))
-        else:
-            word = plain(Verdict(report.verdict).word, STYLES[report.verdict])
-            table.add_row(plain(str(run)), word, plain(report.reason))
-    if runs:
-        console.print(table)
-    return code
+    lines = [_line(run) for run in runs]
+    for run, line in zip(runs, lines, strict=True):
+        bugs = f"  bug {', '.join(line.bugs)}" if line.bugs else ""
+        seed = "" if line.seed is None else f"  seed {line.seed}"
+        began = (line.began_utc or "").replace("T", " ").removesuffix("Z")
+        console.print(line.verdict + plain(f"  {began}{seed}{bugs}"), soft_wrap=True)
+        console.print(plain(f"  {run}  {line.reason}", "dim"), soft_wrap=True)
+    return Verdict.ERROR.exit_code if any(line.verdict.plain == UNREADABLE for line in lines) else 0
+
+
+class _Line(NamedTuple):
+    """What is shown of a run."""
+
+    verdict: Text
+    began_utc: str | None
+    seed: int | None
+    bugs: tuple[str, ...]
+    reason: str
+
+
+def _line(run: Path) -> _Line:
+    try:
+        report = read_report(run)
+        if report is not None:
+            verdict = plain(Verdict(report.verdict).word, STYLES[report.verdict])
+            return _Line(verdict, report.started_utc, report.seed, report.bugs, report.reason)
+        run_file = read_run_file(run / RUN_FILE)
+        return _Line(plain(UNJUDGED), began_utc(run), run_file.seed, run_file.bugs, seamark("check", run))
+    except HistoryError as error:
+        return _Line(plain(UNREADABLE), began_utc(run), None, (), str(error))
 
 
 def _essence(run: Path) -> dict[str, object]:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Annotated
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -20,15 +21,32 @@ from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.report.screen import visible
 from harness.report.trouble import in_one_line
-from harness.scenario.registry import shadowed_package
+from harness.scenario.registry import shadowed_package, version
 
 app = typer.Typer(
     name="seamark",
-    help="Breaks databases and change streams on purpose, and says precisely what they lost.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@app.callback(invoke_without_command=True)
+def seamark(
+    context: typer.Context,
+    is_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> int:
+    """Breaks databases and change streams on purpose, and says precisely what they lost."""
+    if is_version:
+        typer.echo(f"seamark {version()}")
+        context.exit(0)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        context.exit(EXIT_USAGE)  # No 0: a script whose command is missing must not count as a pass.
+    return 0
+
+
 app.command("run")(run.run)
 app.command("check")(check.check)
 app.command("export")(export.export)
@@ -55,7 +73,9 @@ def guarded(command: Callable[[], int]) -> int:
     except TyperException as error:  # Errors in options and arguments: typer's own message, on one line.
         message = error.format_message()
         stop = "" if message.endswith((".", "?")) else "."
-        return _complain(f"{message}{stop} See seamark --help.", EXIT_USAGE)
+        context = getattr(error, "ctx", None)
+        path = "seamark" if context is None else context.command_path
+        return _complain(f"{message}{stop} See {path} --help.", EXIT_USAGE)
     except (Abort, KeyboardInterrupt):
         word, code = ("terminated", EXIT_TERMINATED) if _SIGTERMS else ("interrupted", EXIT_INTERRUPTED)
         return _complain(f"{word}; what was recorded is kept: see seamark list", code)
@@ -105,6 +125,7 @@ def _ended_by_sigterm() -> Iterator[None]:
     def end(number: int, _: FrameType | None) -> None:
         _SIGTERMS.append(number)
         if len(_SIGTERMS) == 1:
+            os.write(2, b"seamark: SIGTERM: stopping, and removing what was started\n")  # A handler must not print.
             raise KeyboardInterrupt
 
     _SIGTERMS.clear()

@@ -12,7 +12,7 @@ import msgspec
 
 from checkers.words import models
 from harness.core.errors import ScenarioError, known
-from harness.record.store import Runtime, read_run_file
+from harness.record.store import RUN_FILE, Runtime, is_run, or_latest, read_run_file
 from harness.scenario.consent import Code, consented
 from harness.scenario.scenario import RUNTIMES, Scenario, scenario_file, scenario_of
 from nemesis.plan import Plan
@@ -47,6 +47,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     until_found: bool = False
     fail_fast: bool = False
     time_budget: float | None = None  # Seconds of real time for the whole command.
+    min_runs: int = 1  # With fewer, a batch that found nothing is vacuous.
     engine: Literal["spark", "local"] = "spark"
     model: str | None = None
     store: str = "store"
@@ -57,6 +58,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for name, value in (("count", self.runs), ("jobs", self.jobs)):
             if not 1 <= value <= 1_000_000:
                 raise ScenarioError(f"{name} is {value}: it must be at least 1")
+        if not 1 <= self.min_runs <= self.runs:
+            raise ScenarioError(f"min_runs is {self.min_runs}: it must be from 1 to the {self.runs} of --count")
         if self.time_budget is not None and self.time_budget <= 0:
             raise ScenarioError(f"time_budget is {self.time_budget}: it must be above 0 seconds")
         if self.model is not None:
@@ -96,6 +99,8 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, C
     options: dict[str, Any] = {}
     plan: Plan | None = None
     if path is not None:
+        path = or_latest(path)
+        path = path / RUN_FILE if is_run(path) else path
         options = scenario_file(path)
         if "options" in options and "schema" in options:
             run = read_run_file(path)
@@ -117,7 +122,7 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, C
     except msgspec.ValidationError as error:
         raise ScenarioError(f"{path or 'the command line'}: {error}") from None
     if merged.plan is not None:
-        plan = _plan_file(Path(merged.plan))
+        plan = plan_file(Path(merged.plan))
     by = path or Path()
     if merged.attach is not None and given.get("attach") is None:
         attach = shlex.quote(merged.attach)
@@ -148,7 +153,7 @@ def _names(text: str) -> tuple[str, ...]:
     return () if text == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _plan_file(path: Path) -> Plan:
+def plan_file(path: Path) -> Plan:
     """The plan in a file. Checks that need the cluster are made by `decide`."""
     try:
         return plan_from_json(path.read_bytes())

@@ -3,12 +3,15 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
+from typing import Self
 
 import msgspec
 from rich.console import Console
+from rich.status import Status
 
 from harness.core.verdict import Verdict
 from harness.report.batch_page import batch_summary
@@ -17,8 +20,12 @@ from harness.report.markdown import summary
 from harness.report.model import Report, repetition, to_json
 from harness.report.screen import STYLES, plain, show
 from harness.run.batch import Batch
+from harness.run.live import WIDTH, Watcher
 
-SHOWN = 3  # Runs of a batch for which the command that repeats them is shown.
+SHOWN = 3  # Runs of a batch without a red one for which the command that repeats them is shown.
+EVERY_S = 10.0  # Between two lines of progress in a log.
+SPINNER = 2  # Columns before the line that changes.
+RED = (Verdict.INVALID.value, Verdict.ERROR.value)
 
 
 def standard_error() -> Console:
@@ -27,14 +34,65 @@ def standard_error() -> Console:
 
 
 @contextmanager
-def live_line(*, is_shown: bool) -> Iterator[Callable[[str], None] | None]:
-    """A function that shows one line on standard error, replacing the last; None if nobody would see it."""
+def watched(*, is_shown: bool) -> Iterator[Watcher | None]:
+    """Who shows the progress of a run on standard error; None if nobody is to see it.
+
+    A terminal has one line that changes; where lines stay, as in a log, it is printed every ten seconds.
+    """
     console = standard_error()
-    if not (is_shown and console.is_terminal):
+    if not is_shown:
         yield None
-        return
-    with console.status(plain("")) as status:
-        yield lambda text: status.update(plain(text))
+    elif console.is_terminal and not console.is_dumb_terminal:
+        with console.status(plain("")) as status:
+            yield _OnTerminal(console, status)
+    else:
+        with _InLog(console) as log:
+            yield log
+
+
+class _OnTerminal:
+    """One line that changes."""
+
+    def __init__(self, console: Console, status: Status) -> None:
+        self._console, self._status = console, status
+
+    @property
+    def width(self) -> int:
+        return max(20, self._console.width - SPINNER)
+
+    def line(self, text: str) -> None:
+        self._status.update(plain(text))
+
+    def note(self, text: str) -> None:
+        self._console.print(plain(f"  {text}"), soft_wrap=True)
+
+
+class _InLog:
+    """The latest line every ten seconds, as long as the context lasts."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._latest, self._is_over = console, "", Event()
+        self.width = WIDTH
+        self._thread = Thread(target=self._print, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def line(self, text: str) -> None:
+        self._latest = text
+
+    def note(self, text: str) -> None:
+        self._console.print(plain(f"  {text}"), soft_wrap=True)
+
+    def _print(self) -> None:
+        while not self._is_over.wait(EVERY_S):
+            if self._latest:
+                self._console.print(plain(self._latest), soft_wrap=True)
 
 
 def print_json(document: object) -> None:
@@ -82,7 +140,15 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
     console.print(word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), soft_wrap=True)
     if batch.page is not None:
         console.print(plain(f"  open    {batch.page}"), soft_wrap=True)
-    for report in [report for report in batch.runs if report.verdict == batch.verdict][:SHOWN]:
-        if report.run is not None and batch.exit_code:
-            console.print(plain(f"  again   {repetition(report)}"), soft_wrap=True)
+    for report in _to_repeat(batch):
+        command = repetition(report)
+        if command is not None:
+            console.print(plain(f"  seed {report.seed}  {command}"), soft_wrap=True)
     return batch.exit_code
+
+
+def _to_repeat(batch: Batch) -> list[Report]:
+    """Every red run; if there is none, the first of those that give the batch its verdict. None of a pass."""
+    red = [report for report in batch.runs if report.verdict in RED]
+    worst = [report for report in batch.runs if report.verdict == batch.verdict and batch.exit_code]
+    return red or worst[:SHOWN]

@@ -8,21 +8,24 @@ import msgspec
 import typer
 from rich.console import Console
 
+from harness.cli.options import run_options
 from harness.cli.output import print_report, standard_error
+from harness.cli.run import run_once
+from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.trace import window
 from harness.core.verdict import Verdict
-from harness.judging.engines import EngineStart
-from harness.record.store import RUN_FILE, find_run, read_run_file
+from harness.judging.engines import EngineName, EngineStart
+from harness.record.store import RUN_FILE, RunFile, find_run, read_run_file
 from harness.report.screen import plain
 from harness.run.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
-from harness.run.single import difference, judge_run
-from harness.scenario.consent import same_again
+from harness.run.single import difference, judge_run, show_again
+from harness.scenario.consent import Code, same_again
 from harness.scenario.scenario import scenario_of
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(help="A run's directory in the store, or its run.json.")],
+    run: Annotated[Path, typer.Argument(help="A run's directory in the store, its run.json, or latest.")],
     trace: Annotated[
         str | None,
         typer.Option(
@@ -34,20 +37,25 @@ def replay(
     cluster: Annotated[
         str | None, typer.Option(help="The file that the run's cluster is in, as a sign that it may be run.")
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="A file with another fault plan: the same scenario under it, as a new run in that store."),
+    ] = None,
     engine: Annotated[Literal["spark", "local"], typer.Option(help="What judges.")] = "spark",
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:
-    """Repeat a simulated run, compare every record, and judge it. The exit code is the verdict's; 4 if it differs."""
+    """Repeat a simulated run, compare every record, and judge it. The exit code is the verdict's; 4 if it differs.
+
+    With --plan nothing is compared.
+    """
     folder = find_run(run)
     run_file = read_run_file(folder / RUN_FILE)
-    if run_file.runtime != "sim":
-        raise ScenarioError(f"{folder}: a run in {run_file.runtime} cannot be repeated exactly; run its plan again")
-    code = same_again(scenario_of(run_file, folder / RUN_FILE).cluster, folder, cluster)
-    if code.place is not None and run_file.code_sha256 is None:
-        raise HistoryError(f"{folder}: its run.json lacks the hash of its code, which cannot be known to be the same")
-    if not os.access(folder, os.W_OK):
-        raise ScenarioError(f"{folder}: takes no files, and the repetition goes there: copy the run, and repeat that")
+    if plan is not None:
+        if trace is not None:
+            raise ScenarioError("--trace is of the run as it was: make the new run first, and trace that")
+        return _under_plan(folder, plan, cluster, engine=engine, as_json=as_json, is_quiet=quiet)
+    code = _repeatable(folder, run_file, cluster)
     moments = None if trace is None else window(trace)
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start:
@@ -57,12 +65,39 @@ def replay(
         if moments is not None:
             shown = show_trace(folder, run_file, moments, repetition)
             screen.print(plain(f"trace  {folder / TRACE_PAGE}  {shown}"), soft_wrap=True)
+            show_again(folder)
         report = judge_run(folder, start.engine)
         failure = difference(repetition)
         if failure is not None:  # This outranks even a finding: the question was if the run repeats.
             error = Verdict.ERROR
             report = msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=failure)
         return print_report(report, as_json=as_json, is_quiet=quiet)
+
+
+def _repeatable(folder: Path, run_file: RunFile, cluster: str | None) -> Code:
+    """The code that repeats the run. Raises ScenarioError, or HistoryError, if nothing can."""
+    if run_file.runtime != "sim":
+        raise ScenarioError(f"{folder}: a run in {run_file.runtime} cannot be repeated exactly; run its plan again")
+    code = same_again(scenario_of(run_file, folder / RUN_FILE).cluster, folder, cluster)
+    if code.place is not None and run_file.code_sha256 is None:
+        raise HistoryError(f"{folder}: its run.json lacks the hash of its code, which cannot be known to be the same")
+    if not os.access(folder, os.W_OK):
+        raise ScenarioError(f"{folder}: takes no files, and the repetition goes there: copy the run, and repeat that")
+    return code
+
+
+def _under_plan(
+    folder: Path, plan: Path, cluster: str | None, *, engine: EngineName, as_json: bool, is_quiet: bool
+) -> int:
+    """Run the scenario of that run under another plan, into the same store."""
+    attach = read_run_file(folder / RUN_FILE).options.get("attach")
+    if attach is not None:
+        command = seamark("run", folder, "--plan", plan, "--attach", attach)
+        raise ScenarioError(f"{folder}: strikes the containers of a project: if that may be, {command}")
+    given: dict[str, object] = {"plan": str(plan), "cluster": cluster, "engine": engine, "json": as_json}
+    given |= {"quiet": is_quiet, "store": str(folder.parent.parent)}
+    options, code, prescribed = run_options(folder / RUN_FILE, given)
+    return run_once(options, code, options.seed or 0, prescribed)
 
 
 def _show(console: Console, folder: Path, repetition: Repetition) -> None:

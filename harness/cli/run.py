@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from harness.cli.options import RunOptions, run_options
-from harness.cli.output import live_line, print_batch, print_report, standard_error
+from harness.cli.output import print_batch, print_report, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.judging.engines import EngineStart
@@ -27,7 +27,7 @@ FAULTS_HELP = f"Packages of faults, with commas between; none for none: {', '.jo
 
 def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     scenario: Annotated[
-        Path | None, typer.Argument(help="A scenario file (TOML or JSON) with these options, or a run.json.")
+        Path | None, typer.Argument(help="A scenario file (TOML or JSON) with these options, or a run.")
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="The system under test: see seamark clusters.")] = None,
     runtime: Annotated[str | None, typer.Option(help="sim (default), or docker: real processes and networks.")] = None,
@@ -50,6 +50,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     until_found: Annotated[bool | None, typer.Option("--until-found", help="Stop at the first anomaly.")] = None,
     fail_fast: Annotated[bool | None, typer.Option("--fail-fast", help="End at the first violation.")] = None,
     time_budget: Annotated[float | None, typer.Option(help="Begin no run after this many seconds.")] = None,
+    min_runs: Annotated[int | None, typer.Option(help="With fewer runs a batch is VACUOUS. Default: 1.")] = None,
     engine: Annotated[str | None, typer.Option(help="What judges: spark (default) or local.")] = None,
     model: Annotated[str | None, typer.Option(help="Judge transactions by this consistency model.")] = None,
     store: Annotated[str | None, typer.Option(help="The folder in which runs are kept. Default: store.")] = None,
@@ -64,15 +65,16 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     first = options.seed if options.seed is not None else secrets.randbelow(SEED_MAX)
     if options.runs > 1 or options.until_found:
         return _batch(options, code, first, prescribed)
-    return _single(options, code, first, prescribed)
+    return run_once(options, code, first, prescribed)
 
 
-def _single(options: RunOptions, code: Code, seed: int, plan: Plan | None) -> int:
+def run_once(options: RunOptions, code: Code, seed: int, plan: Plan | None) -> int:
+    """Run the scenario of those options with that seed, and show its report; returns the exit code."""
     screen = standard_error() if options.json else Console(highlight=False)
     run, run_file = prepare(options.scenario(seed), code, Path(options.store), plan)
     if not options.quiet:
-        show_header(screen, header(run_file))
-    with EngineStart(options.engine) as start, live_line(is_shown=not options.quiet) as show:
+        show_header(screen, header(run_file, screen.width))
+    with EngineStart(options.engine) as start, watched(is_shown=not options.quiet) as watcher:
         report = carry_out(
             run,
             code,
@@ -80,7 +82,7 @@ def _single(options: RunOptions, code: Code, seed: int, plan: Plan | None) -> in
             model=options.model,
             is_twice=options.twice,
             is_fail_fast=options.fail_fast,
-            show=show,
+            watcher=watcher,
         )
     return print_report(report, as_json=options.json, is_quiet=options.quiet)
 
@@ -102,6 +104,7 @@ def _batch(options: RunOptions, code: Code, first: int, plan: Plan | None) -> in
         until_found=options.until_found,
         fail_fast=options.fail_fast,
         time_budget_s=options.time_budget,
+        min_runs=options.min_runs,
     )
 
     def tell(report: Report) -> None:

@@ -41,11 +41,11 @@ def require(condition: bool, problem: str, subject: object) -> None:
         raise ScenarioError(f"{type(subject).__name__}: {problem}")
 
 
-def known(name: str, allowed: tuple[str, ...], what: str) -> str:
-    """`name`, if it is one of `allowed`. Raises ScenarioError, suggesting the nearest one."""
+def known(name: str, allowed: tuple[str, ...], what: str, *, besides: str = "") -> str:
+    """`name`, if it is one of `allowed`. Raises ScenarioError, suggesting the nearest one, or all and `besides`."""
     if name in allowed:
         return name
     nearest = get_close_matches(name, allowed, 1, 0.5)
-    every = f"choose from {', '.join(allowed)}" if allowed else "there are none"
-    hint = f"did you mean {nearest[0]!r}?" if nearest else every
-    raise ScenarioError(f"{name!r} is no {what}: {hint}")
+    every = f"choose from {', '.join(allowed)}{besides}" if allowed else f"there are none{besides}"
+    hint = f"did you mean {nearest[0]}?" if nearest else every
+    raise ScenarioError(f"unknown {what} {name!r}; {hint}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import Flag, auto
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -18,6 +18,7 @@ class Excuse(Flag):
     SUBSCRIBERS = auto()  # Only subscribers may be late.
 
 
+MODEL: Final = "MODEL"  # The id of the promise of one consistency model, which goes by the name of that model.
 Excuses = Mapping[str, Excuse]  # By package of faults. Faults without an excuse here, such as a busy machine: DELAYS.
 
 
@@ -35,6 +36,11 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     is_purpose: bool = True
     check: str | None = None  # Only this check's findings count; None: all that look for `forbids`.
 
+    @property
+    def called(self) -> str:
+        """The promise's name for people: its id, or the model where the user named just that."""
+        return self.forbids[0] if self.id.startswith(MODEL) and self.forbids else self.id
+
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """The limits by which a run is judged, for the parameters of that run. None: nothing is promised."""
@@ -49,6 +55,17 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     blocked_ns: int | None = None  # The longest that a commit may wait for an epoch outside faults and their grace.
     grace_ns: int = 0  # After the end of a fault: detection, arbitration, take-over, restart.
     total: int | None = None  # The sum of all accounts of a bank; None: the sum that its first read shows.
+
+
+class Naming(msgspec.Struct, frozen=True, kw_only=True):
+    """The forms in which a system's users name what a history holds as numbers: patterns, each with one {}.
+
+    None: as the contract's `position` suggests, such as "LSN {}" for an lsn. Raw records keep the numbers.
+    """
+
+    key: str = "k{}"  # A key that is a number.
+    position: str | None = None  # "epoch {}"
+    watermark: str | None = None  # "resolved timestamp {}"
 
 
 class StreamContract(msgspec.Struct, frozen=True, kw_only=True):

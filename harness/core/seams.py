@@ -89,6 +89,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
     `types` are the kinds of operation that must have succeeded for the run to mean something. `checks` names the
     checkers that can judge the history. `promises` are implied: a system that offers the workload makes them.
+    `is_single`: no transaction writes more than one key, so that none can be torn.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...]
     checks: tuple[str, ...]
     promises: tuple[Promise, ...] = ()
+    is_single: bool = False
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.core.errors import ScenarioError
 from harness.core.machine import Links, NodeId, Settings
-from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.seams import Doors, Node, Option, Parameter, Service, ServiceClient, Subscriber
 
 SERVER = "server"
@@ -36,7 +36,8 @@ def _always(*_: object) -> bool:
 class System:
     """A `harness.core.seams.ServiceCluster`; its methods document the callables here.
 
-    The default is one server n1, which clients dial. `dials` defaults to clients and subscribers dialling all others.
+    The default is one server n1, which clients dial. `dials` defaults to clients and subscribers dialling all others;
+    those in `idle` carry nothing that a fault could disturb, so none is drawn for them.
     `holds` decides which promises hold with given settings.
     """
 
@@ -50,8 +51,10 @@ class System:
     summary: str = "a system under test"
     nodes: tuple[Node, ...] = (Node(NodeId("n1"), SERVER),)
     dials: tuple[tuple[str, str], ...] = ()
+    idle: tuple[tuple[str, str], ...] = ()
     promises: tuple[Promise, ...] = ()
     stream: StreamContract | None = None
+    naming: Naming = field(default_factory=Naming)
     bugs: Mapping[str, str] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
     options: tuple[Option, ...] = ()

@@ -1,5 +1,6 @@
 """Starts the engine for the checkers. Spark starts in a thread while the run goes on, so its start costs no time."""
 
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,6 +13,7 @@ from checkers.engine.datasets import Engine, LocalEngine
 from harness.core.errors import SeamarkError
 from harness.record.ownership import temporary_folder
 
+FAREWELL_S = 2.0  # For a thread whose Java was killed.
 EngineName = Literal["spark", "local"]
 
 
@@ -41,28 +43,43 @@ class EngineStart:
         self._folder = temporary_folder("spark")
         self._path = Path()
         self._stop: Callable[[], None] = lambda: None
+        self._thread = threading.Thread(target=self._start, name="engine", daemon=True)
+        self._is_over = False
 
     def __enter__(self) -> Self:
         self._path = self._folder.__enter__()
         if self._name == "local":
             self._started.set_result(LocalEngine())
         else:
-            threading.Thread(target=self._start, name="engine", daemon=True).start()
+            self._thread.start()
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._stop()
+        self._is_over = True
+        if self._thread.is_alive():
+            self._end_early()
+        else:
+            self._stop()
         self._folder.__exit__(None, None, None)
 
     def engine(self) -> Engine:
         """The engine, once it has started. Raises EngineFailed if it did not."""
         return self._started.result()
 
+    def _end_early(self) -> None:
+        """Leave nothing of an engine that is still starting: neither its Java, nor what that would write."""
+        give_up = getattr(sys.modules.get("checkers.engine.spark"), "give_up", None)
+        if give_up is not None:
+            give_up()
+            self._thread.join(FAREWELL_S)
+
     def _start(self) -> None:
         try:
             from checkers.engine import spark  # noqa: PLC0415  Only judging with Spark loads it: half a second.
             from checkers.watermarks import task  # noqa: PLC0415  Likewise. It imports the kernels of transactions, too.
 
+            if self._is_over:
+                return
             place = (self._path, self._master, self._remote)
             session = spark.start_session(*place, loaded=(task,))
             is_here = self._master is None and self._remote is None
@@ -71,7 +88,7 @@ class EngineStart:
                 spark.warm_up(session)
         except Exception as error:  # noqa: BLE001  Whatever failed (Java, the network, Spark) is reported once.
             reason = " ".join(str(error).split())[:300]
-            line = f"Spark did not start ({reason}); see seamark doctor, or use --engine local"
+            line = f"Spark did not start ({reason}); see seamark doctor"
             self._started.set_exception(EngineFailed(line))
         else:
             self._started.set_result(spark.SparkEngine(session))

@@ -10,30 +10,32 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from checkers.engine.datasets import Engine
 from checkers.engine.protocol import Context
-from checkers.history.names import Dictionary
-from checkers.history.registers import ORDER, Register
+from checkers.history.names import Dictionary, Forms, Names, forms_of
+from checkers.history.registers import ORDER, Register, declared_initial, initial_state
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.anomalies import TRANSACTIONAL
 from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
+from checkers.words.groups import groups
 from harness.core.errors import HistoryError
-from harness.core.promises import Bounds, Promise
+from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
-from harness.judging.checks import anomalies_of, chosen, judgement_of, require_known, second_opinions
+from harness.judging.checks import anomalies_of, chosen, judgement_of, second_opinions
 from harness.judging.generations import generations
+from harness.judging.promised import named_models, promises_of, seen
 from harness.record.exposure import Exposure, read_exposure
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
 from harness.record.formats.promise_file import Promised
-from harness.record.formats.sight import registers, sighted
-from harness.record.store import RUN_FILE, RunFile
+from harness.record.store import RunFile
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
 from harness.runtimes.containers.lateness import BUSY
@@ -41,7 +43,6 @@ from harness.scenario.consent import code_in_file
 from nemesis.registry import EXCUSES
 
 SECOND = 1_000_000_000
-LINEARIZABLE = "linearizable"
 CUT_SHORT = "nothing was recorded after its last record"
 SETTLED = Promise(
     id="SETTLE",
@@ -53,13 +54,20 @@ SETTLED = Promise(
 )
 
 
+class Outlet(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a judgement's failures and its progress go: tracebacks to `log`, the check at work to `tell`."""
+
+    log: Path = ERROR_LOG
+    tell: Callable[[str], None] | None = None
+
+
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of a judgement. `check_s` is seconds per check; None: no limit."""
 
     check_s: float | None = None
 
 
-def judge(
+def judge(  # noqa: PLR0913  Each argument is an option of the command.
     loaded: Loaded,
     engine: Engine,
     *,
@@ -67,39 +75,38 @@ def judge(
     promised: Promised | None = None,
     model: str | None = None,
     budget: Budget | None = None,
+    initial: str | None = None,
     failure: str | None = None,
-    log: Path = ERROR_LOG,
+    outlet: Outlet | None = None,
 ) -> Report:
     """The report on a history: with `run_file`, on a run of that test; without, on a history from elsewhere.
 
-    `promised` holds the promises that the user declares for a history from elsewhere. `failure` is the harness's own
-    error during the run; findings count all the same. A check that raises is such a failure too: its traceback goes to
-    `log`, and the others still report.
+    `promised` holds the promises that the user declares for a history from elsewhere, and `initial` what registers held
+    at first: "first" or JSON. `failure` is the harness's own error during the run; findings count all the same. A check
+    that raises is such a failure too: its traceback goes to the log of `outlet`, and the others still report.
     Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
     """
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
     model = None if model is None else models.canonical(model)
-    seen = _seen(loaded.history, model) if run_file is None and promised is None else ()
-    promises = seen or _promises(run_file, promised, model)
-    bound = {name: models.prohibited((name,)) for name in _models(promises)}
-    context = _context(loaded.history, engine, run_file or promised, promises)
-    judgements, failures = _judgements(loaded.history, context, exposure, budget or Budget(), log)
+    inferred = seen(loaded.history, model) if run_file is None and promised is None else ()
+    promises = inferred or promises_of(run_file, promised, model)
+    context = _context(loaded.history, engine, run_file or promised, promises, initial)
+    judgements, failures = _judgements(loaded.history, context, exposure, budget or Budget(), outlet or Outlet())
     failure = "; ".join([failure, *failures] if failure else failures) or None
+    facts = RunFacts(is_foreign=True, error=failure, incomplete=_cut_short(loaded))
     if run_file is not None:
         judgements.append(_settling(exposure))
         facts = _facts_of_run(run_file, exposure, loaded, judgements, failure)
-    else:
-        facts = RunFacts(is_foreign=True, error=failure, incomplete=_cut_short(loaded))
-    of_harness = () if run_file is None else (SETTLED,)
-    composition = compose(promises, judgements, facts, of_harness=of_harness, models=bound)
+    bound = {name: models.prohibited((name,)) for name in named_models(promises)}
+    composition = compose(promises, judgements, facts, of_harness=(SETTLED,) if run_file else (), models=bound)
     report = Report(
         verdict=composition.verdict.value,
         exit_code=composition.verdict.exit_code,
         reason=composition.reason,
         clause=composition.clause,
         incomplete=not loaded.is_complete,
-        model=next(iter(bound), model if seen else None),
+        model=next(iter(bound), model if inferred else None),
         findings=_finding_rows(composition),
         promises=tuple(map(_promise_row, composition.promises)),
         excused=composition.excused,
@@ -117,80 +124,43 @@ def _cut_short(loaded: Loaded) -> str | None:
     return CUT_SHORT if is_ours and not loaded.is_complete else None
 
 
-def _seen(history: Path, model: str | None) -> tuple[Promise, ...]:
-    """The promises inferred from the operations of a history from elsewhere.
-
-    `model` restricts them to transactions or single registers.
-    """
-    if model is None:
-        return sighted(history)
-    return registers(history) if model == LINEARIZABLE else ()
-
-
-def _promises(run_file: RunFile | None, promised: Promised | None, model: str | None) -> tuple[Promise, ...]:
-    """The promises to judge by. A given `model` replaces every consistency model that was promised."""
-    if promised is not None:
-        return _asked(promised.promises, model)
-    if run_file is None:
-        asked = model or models.DEFAULT
-        text = f"Transactions are {asked}."
-        source = "--model" if model else f"the default of --model: {asked}"
-        return (Promise(id="MODEL", text=text, source=source, forbids=(asked,), check=TRANSACTIONS),)
-    require_known(run_file.promises, RUN_FILE)
-    return _asked(run_file.promises, model)
-
-
-def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...]:
-    """Those promises. A given `model` replaces each named model, once for each check."""
-    if model is None:
-        return tuple(map(_bound, promises))
-    replaced = (_of_model(promise, model) if _models((promise,)) else promise for promise in promises)
-    return tuple({promise.id: promise for promise in replaced}.values())
-
-
-def _of_model(promise: Promise, model: str) -> Promise:
-    """A promise of `model`, in place of that promise."""
-    text, check = f"Transactions are {model}.", promise.check or TRANSACTIONS
-    name = "MODEL" if check == TRANSACTIONS else f"MODEL ({check})"
-    return msgspec.structs.replace(promise, id=name, text=text, source="--model", forbids=(model,), check=check)
-
-
-def _bound(promise: Promise) -> Promise:
-    """The promise; if it forbids only models and names no check, it is bound to the check of all transactions."""
-    named = _models((promise,))
-    if not named:
-        return promise
-    is_mixed = len(named) < len(promise.forbids)
-    check = promise.check if is_mixed else promise.check or TRANSACTIONS
-    return msgspec.structs.replace(promise, check=check)
-
-
-def _models(promises: Sequence[Promise]) -> list[str]:
-    """The consistency models that promises name, each once."""
-    named = dict.fromkeys(name for promise in promises for name in promise.forbids)
-    return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]
-
-
 def _context(
-    history: Path, engine: Engine, declared: RunFile | Promised | None, promises: Sequence[Promise]
+    history: Path,
+    engine: Engine,
+    declared: RunFile | Promised | None,
+    promises: Sequence[Promise],
+    initial: str | None,
 ) -> Context:
     """The context of all checks: the engine, and what is declared."""
     prohibited: dict[str, frozenset[str]] = {}
     for promise in promises:
         check = promise.check or TRANSACTIONS
-        named = models.prohibited(_models((promise,)), [name for name in promise.forbids if name in TRANSACTIONAL])
+        named = models.prohibited(named_models((promise,)), [name for name in promise.forbids if name in TRANSACTIONAL])
         prohibited[check] = prohibited.get(check, frozenset()) | named
+    register, order = _register(declared), declared.versions if isinstance(declared, Promised) else ORDER
+    if initial is not None:
+        order = declared_initial(order, initial)
+        is_known = not order.initial_by_first_transaction
+        register = msgspec.structs.replace(register, initial=order.initial, is_initial_known=is_known)
     return Context(
         engine=engine,
-        name=Dictionary(history).text,
+        name=Names(Dictionary(history).text, forms_declared(declared)),
         promises=promises,
         prohibited=prohibited,
         bounds=declared.bounds if declared is not None else Bounds(),
         contract=declared.stream if declared is not None else None,
-        register=_register(declared),
-        order=declared.versions if isinstance(declared, Promised) else ORDER,
+        register=register,
+        order=order,
+        initial=initial_state(history, order),
         excuses=EXCUSES,
     )
+
+
+def forms_declared(declared: RunFile | Promised | None) -> Forms:
+    """The forms of names in sentences: those that are declared, or that the contract suggests."""
+    if declared is None:
+        return forms_of(Naming(), None, Bounds())
+    return forms_of(declared.naming, declared.stream, declared.bounds)
 
 
 def _register(declared: RunFile | Promised | None) -> Register:
@@ -201,7 +171,7 @@ def _register(declared: RunFile | Promised | None) -> Register:
 
 
 def _judgements(
-    history: Path, context: Context, exposure: Exposure, budget: Budget, log: Path
+    history: Path, context: Context, exposure: Exposure, budget: Budget, outlet: Outlet
 ) -> tuple[list[Judgement], list[str]]:
     """The judgement of each check, and the reasons of those that failed.
 
@@ -212,12 +182,14 @@ def _judgements(
     with generations(history, context) as known:
         for check in chosen(context):
             name = check.name
+            if outlet.tell is not None:
+                outlet.tell(f"judging: {name}")
             try:
                 judgements.append(_within(name, partial(judgement_of, check, known), budget.check_s, exposure))
             except (HistoryError, MemoryError):
                 raise  # Damaged evidence supports no finding.
             except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
-                failures.append(f"the check {name} failed: {in_one_line(error, log)}")
+                failures.append(f"the check {name} failed: {in_one_line(error, outlet.log)}")
                 judgements.append(_undecided(name, failures[-1]))
     return [*judgements, *second_opinions(history, context, judgements)], failures
 
@@ -278,7 +250,7 @@ def _facts_of_run(
     end = exposure.last_position if exposure.last_position is not None else -1
     behind = [name for name in run_file.subscribers if exposure.watermarks.get(name, -1) < end]
     by_checker = {judgement.checker: judgement for judgement in judgements}
-    known = by_checker[TRANSACTIONS].facts.get("version_order_known_permille")
+    known = _known_order(by_checker[TRANSACTIONS])
     stream = run_file.stream
     return RunFacts(
         error=failure,
@@ -287,10 +259,21 @@ def _facts_of_run(
         has_final_reads=_final_successes(exposure) > 0,
         behind=tuple(behind) if stream is not None else (),
         incomplete=None if loaded.is_complete else CUT_SHORT,
-        known_versions=known if isinstance(known, int) else 0,
-        all_versions=1000 if isinstance(known, int) else 0,
+        known_versions=known or 0,
+        all_versions=0 if known is None else 1000,
         watermarks_with_writes=by_checker["streams"].witnesses.get("missing-event", 0) if stream is not None else None,
     )
+
+
+def _known_order(judgement: Judgement) -> int | None:
+    """The permille of writes whose place among the versions is known; None if that does not matter.
+
+    Of registers it does not where the models are decided: some order of versions explains all reads, or none does.
+    """
+    if "version_order" in judgement.facts and not judgement.unknown:
+        return None
+    known = judgement.facts.get("version_order_known_permille")
+    return known if isinstance(known, int) else None
 
 
 def _planned_faults(run_file: RunFile, exposure: Exposure) -> Iterator[PlannedFault]:
@@ -298,7 +281,7 @@ def _planned_faults(run_file: RunFile, exposure: Exposure) -> Iterator[PlannedFa
     for number, step in enumerate(run_file.plan.steps):
         window = windows.get(number)
         yield PlannedFault(
-            name=f"{step.package} of {', '.join(step.targets)} at {step.at_ns / SECOND:.1f} s",
+            name=f"{step.package} of {', '.join(step.targets)} ({step.at_ns / SECOND:.1f} s into the load)",
             duration_ns=step.until_ns - step.at_ns,
             has_begun=window is not None,
             effect=window.effect if window else None,
@@ -326,15 +309,15 @@ def _fault_rows(run_file: RunFile, exposure: Exposure) -> tuple[FaultRow, ...]:
 
 
 def _finding_rows(composition: Composition) -> tuple[FindingRow, ...]:
-    """All findings, each once; those that break a promise come first."""
+    """All findings, each once: those that break a promise first, and the root before what follows from it."""
     rows: dict[str, FindingRow] = {}
     for each in composition.promises:
         for finding in each.findings:
             row = FindingRow(**msgspec.structs.asdict(finding), promise=each.promise.id)
             rows.setdefault(finding.fingerprint, row)
-    for finding in composition.observations:
-        rows.setdefault(finding.fingerprint, FindingRow(**msgspec.structs.asdict(finding)))
-    return tuple(rows.values())
+    broken = tuple(chain.from_iterable(groups(tuple(rows.values()))))
+    others = (finding for finding in composition.observations if finding.fingerprint not in rows)
+    return (*broken, *(FindingRow(**msgspec.structs.asdict(finding)) for finding in others))
 
 
 def _promise_row(each: PromiseVerdict) -> PromiseRow:
@@ -351,8 +334,23 @@ def _promise_row(each: PromiseVerdict) -> PromiseRow:
 
 def _facts(judgements: Sequence[Judgement], notes: Sequence[str], failure: str | None) -> dict[str, Json]:
     facts: dict[str, Json] = {judgement.checker: judgement.facts for judgement in judgements if judgement.facts}
+    for judgement in judgements:
+        if judgement.checker == TRANSACTIONS:
+            noted = judgement.facts.get("notes")
+            notes = [*notes, *(map(str, noted) if isinstance(noted, list) else ())]
+            facts[TRANSACTIONS] = judgement.facts | {"decided": _decided(judgement)}
     said = [*notes, *([failure] if failure else [])]
     return facts | ({"notes": list[Json](said)} if said else {})
+
+
+def _decided(judgement: Judgement) -> str:
+    """How sure that judgement is: a counterexample, a proof, or neither."""
+    pairs = judgement.facts.get("undecided_pairs")
+    if judgement.findings:
+        return "a counterexample was found"
+    if not judgement.unknown:
+        return "proved"
+    return "no counterexample found" + (f", {pairs:,} pairs of versions undecided" if isinstance(pairs, int) else "")
 
 
 def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:

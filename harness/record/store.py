@@ -5,6 +5,7 @@ store/<test>/<UTC time>-<seed>/   run.json  journal.log  history/  report.json  
 
 import fcntl
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from typing import Final, Literal
 import msgspec
 
 from harness.core.errors import HistoryError, ScenarioError
-from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.record import Json
 from harness.record.ownership import remove_left_behind, temporary_name
 from nemesis.plan import Plan
@@ -25,6 +26,8 @@ HISTORY: Final = "history"
 LOGS: Final = "logs"
 RUN_FILE: Final = "run.json"
 RUN_SCHEMA: Final = 1
+LATEST: Final = "latest"  # As a run's name: the last run of a store.
+STORE: Final = Path("store")  # Where runs are kept unless another folder is named.
 Runtime = Literal["sim", "docker"]
 DOCUMENT_MAX: Final = 64 << 20  # Bytes of a run.json or report.json, which are read whole.
 VALUES_MAX: Final = 2_000_000  # In one of them.
@@ -63,6 +66,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     goals: tuple[str, ...] = ()
     settle_ns: int = 0
     bounds: Bounds = Bounds()
+    naming: Naming = Naming()
 
 
 def create_run(store: Path, test: str, seed: int) -> Path:
@@ -187,8 +191,23 @@ def run_at(path: Path) -> Path | None:
     return folder
 
 
+def or_latest(path: Path) -> Path:
+    """The path; `latest` is the last run in `store`, and `FOLDER/latest` that in the store FOLDER.
+
+    Raises ScenarioError if there is none.
+    """
+    if path.name != LATEST or path.exists():
+        return path
+    store = STORE if path.parent == Path() else path.parent
+    runs = list_runs(store)
+    if not runs:
+        raise ScenarioError(f"{path}: {store} holds no run yet: seamark run")
+    return runs[0]
+
+
 def find_run(path: Path) -> Path:
-    """The run directory that `path` names, as `run_at`. Raises ScenarioError if there is none."""
+    """The run directory that `path` names, as `or_latest` and `run_at`. Raises ScenarioError if there is none."""
+    path = or_latest(path)
     run = run_at(path)
     if run is None:
         raise ScenarioError(f"{path}: not a run's directory (no {RUN_FILE} in it); seamark list shows them")
@@ -225,9 +244,20 @@ def _folders_in(folder: Path) -> list[Path]:
         return []
 
 
+def began_utc(run: Path) -> str | None:
+    """When a run began, by its folder's name: "2026-11-23T19:09:10Z"; None if the folder was renamed."""
+    stamp = re.match(r"(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)-", run.name)
+    return None if stamp is None else "{}-{}-{}:{}:{}".format(*stamp.groups())
+
+
 def list_runs(store: Path) -> list[Path]:
     """All runs in a store, the latest first."""
     if not store.is_dir():
         return []
     runs = [run for test in sorted(store.iterdir()) if test.is_dir() for run in test.iterdir() if is_run(run)]
-    return sorted(runs, key=lambda run: (run.name, run.parent.name), reverse=True)
+    return sorted(runs, key=_age, reverse=True)
+
+
+def _age(run: Path) -> tuple[str, int, str, str]:
+    """The time at which the run began: its name tells the second, and its run.json, written once, the rest."""
+    return run.name.partition("-")[0], (run / RUN_FILE).stat().st_mtime_ns, run.name, run.parent.name

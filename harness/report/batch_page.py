@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from checkers.catalogue import NAMES
+from checkers.words.groups import rank
+from checkers.words.titles import title
 from harness.core.verdict import Verdict
+from harness.report.findings.shown import headline
 from harness.report.markdown import escaped, table
-from harness.report.model import FindingRow, Report
-from harness.report.page import TITLES, headline, rendered
+from harness.report.model import FindingRow, Report, called
+from harness.report.page import STRIP, TITLES, rendered
 
 LINKS_MAX: Final = 8  # Runs that are named with a class of findings; the list of runs has all.
 PROMISE_WORDS: Final = ("violated", "unknown", "not-exercised", "holds")
@@ -34,6 +38,8 @@ class Class:
     """A class of findings over all runs: seen `times` times, in `runs`."""
 
     anomaly: str
+    name: str
+    meaning: str
     promises: tuple[str, ...]
     sentence: str
     headline: str
@@ -68,6 +74,8 @@ def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str
         first=first,
         classes=classes,
         promises=list(_promises(reports)),
+        sources=list(dict.fromkeys(row.source for row in _promises(reports))),
+        strip=[(row, STRIP[row.counts[0][0]]) for row in _promises(reports)],
         faults=list(_faults(reports)),
         rows=[(Verdict(report.verdict), report, _link(report, folder)) for report in _sorted(reports)],
         count=len(reports),
@@ -83,7 +91,7 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
     if classes:
         cells = [
             (
-                escaped(each.anomaly),
+                escaped(each.name),
                 escaped(", ".join(each.promises) or "none"),
                 f"{each.run_count} of {len(reports)}",
                 escaped(each.sentence),
@@ -91,6 +99,7 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
             for each in classes
         ]
         lines += [*table(("anomaly", "breaks", "runs", "for instance"), cells), ""]
+    sums = sorted(_promises(reports), key=lambda each: each.counts[0][0] != "violated")
     promised = [
         (
             escaped(each.id),
@@ -98,7 +107,7 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
             ", ".join(f"{word} {count}" for word, count in each.counts),
             f"{each.witnesses:,}",
         )
-        for each in _promises(reports)
+        for each in sums
     ]
     lines += [*table(("promise", "", "runs", "witnesses"), promised), ""] if promised else []
     faults = [(escaped(kind), *(f"{number:,}" for number in numbers)) for kind, numbers in _faults(reports)]
@@ -109,11 +118,11 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
 def _title(summary: Summary, classes: Sequence[Class], count: int) -> str:
     if not classes or not classes[0].promises:
         return TITLES[summary.verdict]
-    return f"{classes[0].anomaly} in {classes[0].run_count} of {count} runs: {classes[0].headline}"
+    return f"{classes[0].name} in {classes[0].run_count} of {count} runs: {classes[0].headline}"
 
 
 def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
-    """The classes: broken promises first, then by the number of runs that show them, and of occurrences."""
+    """The classes: broken promises first, causes before consequences, then by runs that show them, and occurrences."""
     found: dict[str, list[tuple[Report, FindingRow]]] = {}
     for report in reports:
         for finding in report.findings:
@@ -125,7 +134,9 @@ def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
         classes.append(
             Class(
                 anomaly=anomaly,
-                promises=tuple(dict.fromkeys(finding.promise for _, finding in pairs if finding.promise)),
+                name=title(anomaly),
+                meaning=NAMES.get(anomaly, ""),
+                promises=tuple(dict.fromkeys(called(report, each.promise) for report, each in pairs if each.promise)),
                 sentence=pairs[0][1].sentence,
                 headline=headline(pairs[0][1]),
                 times=sum(finding.count for _, finding in pairs),
@@ -133,7 +144,9 @@ def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
                 run_count=len(runs),
             )
         )
-    return sorted(classes, key=lambda each: (not each.promises, -each.run_count, -each.times, each.anomaly))
+    return sorted(
+        classes, key=lambda each: (not each.promises, rank(each.anomaly), -each.run_count, -each.times, each.anomaly)
+    )
 
 
 def _promises(reports: Sequence[Report]) -> Iterator[PromiseSum]:

@@ -5,7 +5,7 @@ as contains at most OPS_MAX operations and EVENTS_MAX events. If the evidence al
 thinned evenly, never the evidence, and `notes` say so.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from checkers.history.names import Forms
 from harness.core.columns import NEVER, Int64s
-from harness.core.record import Complete, Evidence, Invoke, MicroOp, StreamEvent
+from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp, StreamEvent
 from harness.core.verdict import Finding
 from harness.record.formats.edn.exchange import edn_lines
 from harness.record.formats.jsonl import json_line
@@ -24,23 +25,13 @@ from harness.report.pictures.scale import moment, short
 from harness.report.screen import visible
 from harness.report.series import Series
 
-OPS_MAX: Final = 120
-EVENTS_MAX: Final = 360
+OPS_MAX: Final = 48
+EVENTS_MAX: Final = 120
 SHARES: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)  # Of the run, before and after.
+PLAIN: Final = Forms()
 PAD_MAX_NS: Final = 2_000_000_000
 MARKED_MAX: Final = 24  # Operations and events in the table of one finding.
 LINE_MAX: Final = 1_000  # Characters of one raw record.
-
-
-@dataclass(frozen=True, slots=True)
-class Positions:
-    """The name and format of stream positions, as the sentences of checks use them."""
-
-    word: str = "position"
-    text: Callable[[int], str] = str
-
-
-PLAIN: Final = Positions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +70,7 @@ class Slice:
     raw: tuple[Raw, ...]
     edn: str
     notes: tuple[str, ...]
-    positions: Positions
+    forms: Forms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +88,11 @@ class Choice:
     notes: tuple[str, ...]
 
 
-def choice(series: Series, finding: Finding, prefix: str) -> Choice | None:
-    """The records to read for a finding; None if it names none. `prefix` makes anchors unique on a page."""
+def choice(series: Series, finding: Finding, prefix: str, *, is_alone: bool = False) -> Choice | None:
+    """The records to read for a finding; None if it names none. `prefix` makes anchors unique on a page.
+
+    `is_alone`: only the evidence, and nothing of what happened around it.
+    """
     ops = _present(finding.ops[:MARKED_MAX], series.index)
     seqs = _present(finding.events[:MARKED_MAX], series.event_seq)
     if not len(ops) and not len(seqs):
@@ -106,26 +100,33 @@ def choice(series: Series, finding: Finding, prefix: str) -> Choice | None:
     first_ns, last_ns = _extent(series, ops, seqs)
     low_ns, high_ns = _stretch(series, first_ns, last_ns)
     notes = list[str]()
+    if first_ns < series.load_end_ns < high_ns:  # Else reads of everything would take most of the drawing.
+        high_ns = series.load_end_ns
+        if last_ns > high_ns:
+            notes.append(f"The drawing ends with the load; evidence up to {moment(last_ns)} stands at its right edge.")
     beyond = len(finding.ops) + len(finding.events) - len(ops) - len(seqs)
     if beyond > 0:
         notes.append(f"{beyond} more pieces of evidence are named in report.json.")
     marked = [f"op {index}" for index in series.index[ops].tolist()]
     marked += [f"event {seq}" for seq in series.event_seq[seqs].tolist()]
     around = series.event_seq[between(series.event_ns, low_ns, high_ns)]
+    open_ops = _ops_in(series, low_ns, high_ns)
+    if is_alone:
+        around, open_ops = series.event_seq[seqs], series.index[ops]
     return Choice(
         prefix=prefix,
         low_ns=low_ns,
         high_ns=high_ns,
         first_ns=first_ns,
         last_ns=last_ns,
-        ops=_thinned(_ops_in(series, low_ns, high_ns), series.index[ops], OPS_MAX, "operations", notes),
+        ops=_thinned(open_ops, series.index[ops], OPS_MAX, "operations", notes),
         events=_thinned(around, series.event_seq[seqs], EVENTS_MAX, "events", notes),
         marked=frozenset(marked),
         notes=tuple(notes),
     )
 
 
-def slices(history: Path, choices: Sequence[Choice], *, is_order: bool, positions: Positions = PLAIN) -> list[Slice]:
+def slices(history: Path, choices: Sequence[Choice], *, is_order: bool, forms: Forms = PLAIN) -> list[Slice]:
     """The slices, from one reading of the history, because reading a large one dominates the time."""
     ops = sorted({index for each in choices for index in each.ops})
     seqs = sorted({seq for each in choices for seq in each.events})
@@ -139,16 +140,16 @@ def slices(history: Path, choices: Sequence[Choice], *, is_order: bool, position
     found = []
     for each in choices:
         records = [*chain(*(by_op[index] for index in each.ops)), *(by_seq[seq] for seq in each.events)]
-        found.append(_slice(each, records, is_order=is_order, positions=positions))
+        found.append(_slice(each, records, is_order=is_order, forms=forms))
     return found
 
 
-def _slice(chosen: Choice, records: list[tuple[int, Evidence]], *, is_order: bool, positions: Positions) -> Slice:
+def _slice(chosen: Choice, records: list[tuple[int, Evidence]], *, is_order: bool, forms: Forms) -> Slice:
     records.sort(key=lambda each: each[0])
     completed = {record.index: record for _, record in records if isinstance(record, Complete)}
     operations = [(each, completed.get(each.index)) for _, each in records if isinstance(each, Invoke)]
     events = [(seq, record) for seq, record in records if isinstance(record, StreamEvent)]
-    rows = tuple(_rows(operations, events, chosen, is_order=is_order, positions=positions))
+    rows = tuple(_rows(operations, events, chosen, is_order=is_order, forms=forms))
     return Slice(
         low_ns=chosen.low_ns,
         high_ns=chosen.high_ns,
@@ -161,7 +162,7 @@ def _slice(chosen: Choice, records: list[tuple[int, Evidence]], *, is_order: boo
         raw=tuple(_raw(seq, record, chosen) for seq, record in records),
         edn="\n".join(_cut(line) for line in edn_lines(record for _, record in records)),
         notes=chosen.notes,
-        positions=positions,
+        forms=forms,
     )
 
 
@@ -222,17 +223,17 @@ def _rows(
     chosen: Choice,
     *,
     is_order: bool,
-    positions: Positions,
+    forms: Forms,
 ) -> Iterator[Row]:
     """The evidence in order of time; an operation's time is that of its answer."""
     found: list[tuple[int, str, str, str]] = []
     for invoke, complete in operations:
         if (name := f"op {invoke.index}") in chosen.marked:
             ns = invoke.time_ns if complete is None else complete.time_ns
-            found.append((ns, name, _where(invoke, complete), operation_text(invoke, complete, positions)))
+            found.append((ns, name, _where(invoke, complete), operation_text(invoke, complete, forms)))
     for seq, event in events:
         if (name := f"event {seq}") in chosen.marked:
-            found.append((event.time_ns, name, event.subscriber, event_text(event, positions)))
+            found.append((event.time_ns, name, event.subscriber, event_text(event, forms)))
     for number, (ns, name, where, what) in enumerate(sorted(found, key=lambda each: each[0]), 1):
         anchor = _anchor(chosen, name)
         yield Row(number=number, name=name, when=moment(ns, is_order=is_order), where=where, what=what, anchor=anchor)
@@ -243,37 +244,41 @@ def _where(invoke: Invoke, complete: Complete | None) -> str:
     return f"client {invoke.process}{node}"
 
 
-def operation_text(invoke: Invoke, complete: Complete | None, positions: Positions = PLAIN) -> str:
+def operation_text(invoke: Invoke, complete: Complete | None, forms: Forms = PLAIN) -> str:
     """The operation as text: its steps, and its outcome."""
     mops = (complete.mops if complete is not None else None) or invoke.mops or ()
-    done = "; ".join(map(mop_text, mops)) if mops else f"{invoke.f} {short(invoke.value)}"
+    done = "; ".join(mop_text(mop, forms) for mop in mops) if mops else f"{invoke.f} {short(invoke.value)}"
     if complete is None:
         return f"T{invoke.index}: {done}: never answered"
     place = ""
     if complete.commit_ts is not None:
-        place = f", {positions.word} {positions.text(complete.commit_ts)}"
+        place = f", {forms.position(complete.commit_ts)}"
     why = f" ({short(complete.error)})" if complete.error else ""
     return f"T{invoke.index}: {done}: {'unknown' if complete.outcome == 'info' else complete.outcome}{place}{why}"
 
 
-def mop_text(mop: MicroOp) -> str:
+def mop_text(mop: MicroOp, forms: Forms = PLAIN) -> str:
     """A step of a transaction as a short text."""
-    key = short(mop.key, 24) if mop.table is None else f"{mop.table}.{short(mop.key, 24)}"
+    key = key_text(mop.key, forms) if mop.table is None else f"{mop.table}.{key_text(mop.key, forms)}"
     if mop.f == "r":
         return f"read {key}" + ("" if mop.value is None else f" = {short(mop.value, 32)}")
     return f"{'append' if mop.f == 'append' else 'write'} {short(mop.value, 24)} to {key}"
 
 
-def event_text(event: StreamEvent, positions: Positions = PLAIN) -> str:
+def event_text(event: StreamEvent, forms: Forms = PLAIN) -> str:
     """An event that a subscriber received, as text."""
-    position = None if event.position is None else positions.text(event.position)
-    place = "" if position is None else f" at {positions.word} {position}"
+    place = "" if event.position is None else f" at {forms.position(event.position)}"
     where = "" if event.span is None else f" on {event.span}"
-    if event.kind == "watermark":
-        return f"watermark {position}{where}"
+    if event.kind == "watermark" and event.position is not None:
+        return f"{forms.announced(event.position, event.subscriber)}{where}"
     if event.key is None and event.value is None:
         return f"{event.kind}{place}{where}"
-    return f"{event.kind} {short(event.key, 24)}: {short(event.value, 32)}{place}{where}"
+    return f"{event.kind} {key_text(event.key, forms)}: {short(event.value, 32)}{place}{where}"
+
+
+def key_text(key: Json, forms: Forms) -> str:
+    """A key as sentences name it, shortened."""
+    return forms.key(short(key, 24), is_number=type(key) is int)
 
 
 def _anchor(chosen: Choice, name: str) -> str:

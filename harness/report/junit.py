@@ -1,6 +1,7 @@
 """junit.xml: the outcome of a run, or of a batch of runs, for other tools.
 
-A suite is a campaign; a case is one promise of one workload under one plan. A broken promise is a failure, and trouble
+A suite is a campaign; a case is one promise of one cluster under one workload, over all its runs. So the names are the
+same every night, and what differs, such as seeds and plans, are properties. A broken promise is a failure, and trouble
 of the harness an error. A promise not exercised or not decided is skipped; in a run that is vacuous, unknown or an
 error as a whole, no promise counts as passed. The exit code distinguishes such runs from passing ones.
 """
@@ -9,21 +10,28 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.etree import ElementTree
 
-from harness.core.verdict import Verdict
-from harness.report.model import PromiseRow, Report, repetition
+from harness.core.verdict import Verdict, worst
+from harness.report.model import FindingRow, PromiseRow, Report, repetition
 from harness.report.screen import visible
 
 TEXT_MAX: Final = 2_000
+LINES_MAX: Final = 20  # Runs and findings that a case lists.
 NOT_PASSED: Final = (Verdict.VACUOUS.value, Verdict.UNKNOWN.value, Verdict.ERROR.value)
 
 
-def junit(reports: Sequence[Report], *, suite: str) -> bytes:
-    """The XML document. Its text has only characters that XML allows: control characters are shown as escapes."""
+def junit(reports: Sequence[Report], *, suite: str, vacuous: str | None = None) -> bytes:
+    """The XML document. Its text has only characters that XML allows: control characters are shown as escapes.
+
+    `vacuous` is why all of them together tested too little, where that is not the fault of one of them.
+    """
     root = ElementTree.Element("testsuites", name="seamark")
     element = ElementTree.SubElement(root, "testsuite", name=_text(suite))
+    home = next(filter(None, map(_where, reports)), suite)  # Of runs that failed before they had a cluster.
+    known: dict[str, list[Report]] = {}
     for report in reports:
-        for case in _cases(report):
-            element.append(case)
+        known.setdefault(_where(report) or home, []).append(report)
+    for where, group in known.items():
+        element.extend(_cases(where, group, vacuous))
     counts = {
         kind: str(sum(case.find(kind) is not None for case in element)) for kind in ("failure", "error", "skipped")
     }
@@ -39,45 +47,99 @@ def junit(reports: Sequence[Report], *, suite: str) -> bytes:
     return xml + b"\n"
 
 
-def _cases(report: Report) -> Iterator[ElementTree.Element]:
-    for row in report.promises:
-        yield _promise_case(report, row)
-    unpromised = [each for each in report.findings if not each.promise]
-    case = _case(report, "the run as a whole", sum(report.seconds.values()))
-    if report.verdict == Verdict.ERROR.value:
-        _add(case, "error", report.reason)
-    elif report.verdict in NOT_PASSED:
-        _add(case, "skipped", f"{report.verdict}: {report.reason}")
-    elif report.verdict == Verdict.INVALID.value and not report.promises:
-        _add(case, "failure", report.reason)
+def _cases(where: str, reports: Sequence[Report], vacuous: str | None) -> Iterator[ElementTree.Element]:
+    """A case for each promise over all runs, and one for the runs as a whole."""
+    rows: dict[str, list[tuple[Report, PromiseRow]]] = {}
+    for report in reports:
+        for row in report.promises:
+            rows.setdefault(row.id, []).append((report, row))
+    for pairs in rows.values():
+        yield _promise_case(where, pairs)
+    verdict = worst([Verdict(report.verdict) for report in reports])
+    decisive = [report for report in reports if report.verdict == verdict.value]
+    case = _case(where, "the run as a whole", decisive if verdict is not Verdict.VALID else reports)
+    case.set("time", f"{sum(sum(report.seconds.values()) for report in reports):.3f}")
+    reason = f"{_share(decisive, reports)}{decisive[0].reason}"
+    if verdict is Verdict.ERROR:
+        _add(case, "error", reason)
+    elif verdict.value in NOT_PASSED:
+        _add(case, "skipped", f"{verdict.value}: {reason}")
+    elif vacuous is not None:
+        _add(case, "skipped", f"{Verdict.VACUOUS.value}: {vacuous}")
+    elif verdict is Verdict.INVALID and not rows:
+        _add(case, "failure", reason)
+    unpromised = [each for report in reports for each in report.findings if not each.promise]
     if unpromised:
-        lines = (f"{each.anomaly} ({each.count} times, no promise forbids it): {each.sentence}" for each in unpromised)
-        ElementTree.SubElement(case, "system-out").text = "\n".join(map(_text, lines))
+        lines = [f"{each.anomaly}{_times(each)}, no promise forbids it: {each.sentence}" for each in unpromised]
+        ElementTree.SubElement(case, "system-out").text = "\n".join(map(_text, lines[:LINES_MAX]))
     yield case
 
 
-def _promise_case(report: Report, row: PromiseRow) -> ElementTree.Element:
-    case = _case(report, f"{row.id}: {row.text}", 0.0)
-    found = [each for each in report.findings if each.promise == row.id]
+def _promise_case(where: str, pairs: Sequence[tuple[Report, PromiseRow]]) -> ElementTree.Element:
+    """The case of one promise: broken if it is in any run, and passed if it held in a run that counts."""
+    reports = [report for report, _ in pairs]
+    by_verdict: dict[str, list[tuple[Report, PromiseRow]]] = {}
+    for report, row in pairs:
+        by_verdict.setdefault(row.verdict, []).append((report, row))
+    told = by_verdict.get("violated") or by_verdict.get("unknown") or by_verdict.get("holds") or pairs
+    report, row = told[0]
+    held = [each for each, _ in by_verdict.get("holds", ()) if each.verdict not in NOT_PASSED]
+    concerned = [each for each, _ in told]
+    case = _case(where, f"{row.id}: {row.text}", concerned if row.verdict == "violated" else reports)
+    share = _share(concerned, reports)
     if row.verdict == "violated":
-        lines = [f"{each.anomaly} ({each.count} times): {each.sentence}" for each in found]
-        command = repetition(report)
-        lines += [f"repeat it: {command}"] if command else []
-        _add(case, "failure", found[0].sentence if found else report.reason, lines)
+        _add(case, "failure", f"{share}{_broken(report, row)}", list(_evidence(concerned, row)))
     elif row.verdict != "holds":
-        _add(case, "skipped", f"{row.verdict}, {row.witnesses} witnesses" + (f": {row.reason}" if row.reason else ""))
-    elif report.verdict in NOT_PASSED:
-        _add(case, "skipped", f"held, but the run is {report.verdict}: {report.reason}")
+        reason = f": {row.reason}" if row.reason else ""
+        _add(case, "skipped", f"{share}{row.verdict}, {row.witnesses} witnesses{reason}")
+    elif not held:
+        _add(case, "skipped", f"{share}held, but the run is {report.verdict}: {report.reason}")
     return case
 
 
-def _case(report: Report, name: str, seconds: float) -> ElementTree.Element:
-    plan = f"plan {report.plan_sha256[:8]}" if report.plan_sha256 else "history"
-    seed = "" if report.seed is None else f", seed {report.seed}"
-    where = ".".join(each for each in (report.cluster or "foreign", report.workload) if each)
-    return ElementTree.Element(
-        "testcase", classname=_text(where), name=_text(f"{plan}{seed} · {name}"), time=f"{seconds:.3f}"
-    )
+def _broken(report: Report, row: PromiseRow) -> str:
+    return next((each.sentence for each in report.findings if each.promise == row.id), report.reason)
+
+
+def _evidence(reports: Sequence[Report], row: PromiseRow) -> Iterator[str]:
+    """What the first run found against the promise, and the command that repeats each run."""
+    for each in reports[0].findings:
+        if each.promise == row.id:
+            yield f"{each.anomaly}{_times(each)}: {each.sentence}"
+    for report in reports[:LINES_MAX]:
+        command = repetition(report)
+        if command is not None:
+            yield f"repeat it: {command}"
+
+
+def _share(some: Sequence[Report], every: Sequence[Report]) -> str:
+    return f"{len(some)} of {len(every)} runs: " if len(every) > 1 else ""
+
+
+def _times(finding: FindingRow) -> str:
+    return f" ({finding.count} times)" if finding.count > 1 else ""
+
+
+def _where(report: Report) -> str:
+    """The cluster and the workload; empty for a run that has none."""
+    return ".".join(each for each in (report.cluster, report.workload) if each)
+
+
+def _case(where: str, name: str, reports: Sequence[Report]) -> ElementTree.Element:
+    """A case whose name is the same every night; which runs it is about are its properties."""
+    case = ElementTree.Element("testcase", classname=_text(where), name=_text(name), time="0.000")
+    first = reports[0]
+    found = {
+        "seed": ", ".join(str(report.seed) for report in reports[:LINES_MAX] if report.seed is not None),
+        "plan": first.plan_sha256[:8] if first.plan_sha256 else "",
+        "run": first.run or "",
+    }
+    if any(found.values()):
+        properties = ElementTree.SubElement(case, "properties")
+        for key, value in found.items():
+            if value:
+                ElementTree.SubElement(properties, "property", name=key, value=_text(value))
+    return case
 
 
 def _add(case: ElementTree.Element, kind: str, message: str, lines: Sequence[str] = ()) -> None:

@@ -4,10 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from checkers.history.names import Forms
+from checkers.words.titles import title
 from harness.core.verdict import Verdict
-from harness.report.evidence import Row
+from harness.report.evidence import PLAIN, Row
 from harness.report.exclusions import Exclusion
-from harness.report.model import FindingRow, Report
+from harness.report.model import FindingRow, Report, called
+from harness.report.pictures.cycle import member
 from harness.report.screen import Commands, commands, visible
 
 CELL_MAX: Final = 400
@@ -52,27 +55,29 @@ def issue(
     excluded: Sequence[Exclusion] = (),
     *,
     repeating: Commands,
+    forms: Forms = PLAIN,
 ) -> str:
     """The issue to file for a finding. `repeating` is the command that shows it again."""
     promise = next((each for each in report.promises if each.id == finding.promise), None)
-    lines = [f"### {escaped(finding.anomaly)}: {escaped(finding.sentence)}", ""]
+    lines = [f"### {escaped(title(finding.anomaly))}: {escaped(finding.sentence)}", ""]
     if promise is not None:
-        lines.append(f"Breaks **{escaped(promise.id)}**: {escaped(promise.text)} ({escaped(promise.source)})")
+        lines.append(
+            f"Breaks **{escaped(called(report, promise.id))}**: {escaped(promise.text)} ({escaped(promise.source)})"
+        )
     else:
         lines.append("No promise forbids it.")
-    lines += [
-        "",
-        f"Seen {finding.count} time{'s' * (finding.count > 1)}; fingerprint {code(finding.fingerprint)}; "
-        f"check {escaped(finding.checker)}.",
-    ]
+    times = "once" if finding.count == 1 else f"{finding.count:,} times"
+    known = f"fingerprint {code(finding.fingerprint)}; check {escaped(finding.checker)}"
+    lines += ["", f"Seen {times}; {known}."]
     if finding.cycle:
         lines += ["", "**Why this is impossible**", ""]
         lines += [
-            f"{number}. {escaped(step.source)} comes before {escaped(step.target)} ({step.relation}): "
+            f"{number}. {escaped(member(step.source, forms))} comes before {escaped(member(step.target, forms))} "
+            f"({step.relation}): "
             f"{escaped(step.sentence)}"
             for number, step in enumerate(finding.cycle, 1)
         ]
-        lines.append(f"{len(finding.cycle) + 1}. Each before the other: a contradiction.")
+        lines.append(f"{len(finding.cycle) + 1}. So each comes before itself: a contradiction.")
     if rows:
         cells = [(str(row.number), row.when, escaped(row.where), escaped(row.what)) for row in rows]
         lines += ["", "**Evidence**", "", *table(("", "when", "where", "what"), cells)]
@@ -107,14 +112,17 @@ def summary(report: Report) -> str:
     lines = [f"## {word}: {escaped(report.reason)}", "", f"{where}{seed} (exit {report.exit_code})", ""]
     if report.findings:
         found = [
-            (escaped(each.anomaly), escaped(each.promise or "none"), str(each.count), escaped(each.sentence))
+            (escaped(each.anomaly), escaped(called(report, each.promise)), str(each.count), escaped(each.sentence))
             for each in report.findings[:20]
         ]
         lines += [*table(("anomaly", "breaks", "times", "what happened"), found), ""]
         if len(report.findings) > len(found):
             lines += [f"and {len(report.findings) - len(found)} more in report.html", ""]
     if report.promises:
-        held = [(escaped(each.id), escaped(each.text), each.verdict, f"{each.witnesses:,}") for each in report.promises]
+        rows = sorted(report.promises, key=lambda each: each.verdict != "violated")
+        held = [
+            (escaped(called(report, each.id)), escaped(each.text), each.verdict, f"{each.witnesses:,}") for each in rows
+        ]
         lines += [*table(("promise", "", "verdict", "witnesses"), held), ""]
     if report.faults:
         faults = [

@@ -11,11 +11,14 @@ import msgspec
 
 from harness.core.command import seamark
 from harness.core.errors import HistoryError
+from harness.core.promises import MODEL
 from harness.core.record import Json
+from harness.core.trace import Window
 from harness.core.verdict import Finding, Verdict
 from harness.record.store import RUN_FILE, read_plain
 
 REPORT_SCHEMA = 1
+STEP_NS = 10_000_000  # The window of a trace begins and ends at a hundredth of a second.
 REPORT_FILE = "report.json"
 
 
@@ -99,6 +102,29 @@ def repetition(report: Report) -> str | None:
     return seamark(*words) if report.code is None else seamark(*words, "--cluster", report.code)
 
 
+def exactness(report: Report) -> str:
+    """What the repetition of a run repeats."""
+    return "exact" if report.runtime == "sim" else "the same plan and workload"
+
+
+def moment_window(ns: int) -> Window:
+    """The moment at which a finding became visible, with what came just before and after it."""
+    return Window(from_ns=max(0, ns // STEP_NS - 4) * STEP_NS, to_ns=(ns // STEP_NS + 4) * STEP_NS)
+
+
+def closer(report: Report, around: Window) -> str | None:
+    """The command that traces the messages of a moment; None if it is not of a simulated run."""
+    command = repetition(report)
+    return None if command is None or report.runtime != "sim" else f"{command} --trace {around}"
+
+
+def called(report: Report, promise: str | None) -> str:
+    """The name of a promise for people: that of one model is the model's."""
+    if promise is None:
+        return "none"
+    return report.model if promise.startswith(MODEL) and report.model else promise
+
+
 def model_ends(report: Report) -> tuple[list[str], list[str]]:
     """The weakest consistency models that the transactions rule out, and the strongest ones that they do not.
 
@@ -118,6 +144,13 @@ def allowed_anomalies(report: Report) -> list[str]:
     facts = report.facts.get("serializability")
     counts = facts.get("allowed_anomalies") if isinstance(facts, dict) else None
     return [f"{name} ({count})" for name, count in counts.items()] if isinstance(counts, dict) else []
+
+
+def how_decided(report: Report) -> str | None:
+    """The way to the verdict on transactions: a proof, a counterexample, or neither; None if nothing depends."""
+    facts = report.facts.get("serializability")
+    decided = facts.get("decided") if isinstance(facts, dict) else None
+    return str(decided) if decided and any(model_ends(report)) else None
 
 
 def error_report(reason: str, **known: Json) -> Report:

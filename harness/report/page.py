@@ -8,46 +8,34 @@ copy buttons. The report's content is always complete; the drawings are thinned,
 
 import base64
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 import msgspec
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from checkers.history.names import epoch_name
-from harness.core.errors import HistoryError
+from checkers.history.names import Forms, forms_of
+from harness.core.promises import Bounds, Naming
 from harness.core.record import Json
 from harness.core.verdict import Verdict
 from harness.record.store import RunFile
-from harness.report.evidence import PLAIN, Positions, Slice, choice, first_moment, slices
-from harness.report.exclusions import Exclusion, Writes, exclusions, read_writes
-from harness.report.markdown import issue
-from harness.report.model import WHERE, FindingRow, PromiseRow, Report, allowed_anomalies, model_ends
-from harness.report.pictures.cycle import Drawing, cycle_drawing
-from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours, in_force, overview
-from harness.report.pictures.scale import WIDTH, duration
-from harness.report.pictures.timeline import Timeline, timeline
-from harness.report.planned import Planned, planned_steps, read_refusals
-from harness.report.screen import Commands, commands, visible
-from harness.report.series import Series, read_series
-from harness.report.track_record import TrackRecord, track_records
+from harness.report.evidence import first_moment
+from harness.report.findings.shown import Group, glossary, grouped_findings, headline, shown_groups
+from harness.report.findings.story import DRAWN_MAX, Story, read_story
+from harness.report.model import WHERE, Report, allowed_anomalies, called, exactness, how_decided, model_ends
+from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours
+from harness.report.pictures.scale import WIDTH
+from harness.report.screen import commands, visible
 from harness.runtimes.containers.lateness import BUSY
 
 TEXT_MAX: Final = 2_000  # Characters of one value: a megabyte in a key must not make the page unreadable.
-DRAWN_MAX: Final = 12  # Findings with drawings; the others have their sentence, proof and fingerprint.
-HEADLINE_MAX: Final = 260  # Characters: a longer sentence goes below the title.
-SENTENCE_MAX: Final = 800  # Characters: a longer sentence of a cycle appears in its steps only.
 FLAG_MAX: Final = 4  # Ranges of numbers on one flag.
-NAMED_MAX: Final = 4  # Members of a cycle in a headline; if there are more, one fewer is named.
-FAULTS_NAMED: Final = 4  # Faults during a finding; if there are more, only the kinds are named.
 NEAR: Final = 3.0  # Percent of the width: flags closer than this are merged.
-AFTERMATH_NS: Final = 1_000_000_000
+STRIP: Final = {"violated": "✗", "unknown": "?", "not-exercised": "–", "holds": "✓"}  # Besides the colour.
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
 OUTCOME_WORDS: Final = {"ok": "ok", "fail": "fail", "info": "unknown"}
 TITLES: Final = {
@@ -79,35 +67,6 @@ class Guide:
         return ", ".join([*texts[:FLAG_MAX], *("…" for _ in texts[FLAG_MAX:][:1])])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """A finding as shown on the page."""
-
-    finding: FindingRow
-    sentence: str  # Its sentence; for a very long one, the headline, as the proof has its parts.
-    promise: PromiseRow | None
-    anchor: str
-    drawing: Drawing | None
-    found: Slice | None
-    picture: Timeline | None
-    faults: tuple[str, ...]  # In force during the finding.
-    excluded: tuple[Exclusion, ...]
-    track: TrackRecord | None
-    issue: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """All parts of a report that need the history. `problem`: why there are no drawings."""
-
-    series: Series | None = None
-    overview: Overview | None = None
-    planned: tuple[Planned, ...] = ()
-    writes: Writes = field(default_factory=Writes)
-    slices: Mapping[int, Slice] = field(default_factory=dict)  # Around the findings, by their number.
-    problem: str | None = None
-
-
 def page(
     report: Report,
     history: Path | None = None,
@@ -116,54 +75,73 @@ def page(
     source: str | None = None,
     command: str | None = None,
     problem: str = "There is no history to draw.",
+    forms: Forms | None = None,
 ) -> str:
     """The page of a run, or of a history from elsewhere, read from `source` and judged by `command`.
 
     Without `history` it has no drawings, and states the `problem`.
     """
-    story = _story(report, history, run_file) if history is not None else Story(problem=problem)
+    forms = forms or _forms(run_file)
+    grouped = grouped_findings(report)
+    story = Story(problem=problem, forms=forms)
+    if history is not None:
+        story = read_story(report, grouped, history, run_file, forms)
     repeating = commands(report) or ([("judge", command)] if command else [])
-    shown = _shown_findings(report, story, run_file, repeating)
-    guides = _guides(report, story)
-    styles = fault_colours(story.overview.kinds if story.overview else ())
+    found = shown_groups(report, grouped, story, run_file, repeating)
+    kinds = story.overview.kinds if story.overview else ()
     return rendered(
         "page.html",
-        styles,
-        {
-            "hover": story.overview.hover if story.overview else {},
-            "reach": _reach(story.overview),
-        },
+        fault_colours(kinds),
+        {"hover": story.overview.hover if story.overview else {}, "reach": _reach(story.overview)},
         report=report,
         word=Verdict(report.verdict).word,
-        title=headline(report.findings[0]) if report.findings else TITLES[report.verdict],
+        title=headline(found[0].root.finding, forms) if found else TITLES[report.verdict],
         tested=_tested(report, run_file, source),
-        shown=shown,
+        groups=found,
+        finding_count=len(report.findings),
+        glossary=glossary(report),
         story=story,
-        guides=guides,
+        guides=_guides(story, found),
         width=WIDTH,
         strip_row=STRIP_ROW,
         busy=BUSY,
         drawn_max=DRAWN_MAX,
-        kinds=story.overview.kinds if story.overview else (),
+        kinds=kinds,
         windows=story.series.windows if story.series else (),
-        promises=sorted(report.promises, key=lambda row: ORDER.index(row.verdict)),
+        **_promises(report),
         commands=repeating,
+        exactness=exactness(report),
         facts=list(_facts(report)),
         notes=_notes(report),
+        decided=how_decided(report),
         models=[", ".join(names) for names in (*model_ends(report), allowed_anomalies(report))],
-        outcomes=[(word, report.operations[kind]) for kind, word in OUTCOME_WORDS.items() if kind in report.operations],
+        outcomes=_outcomes(report),
     )
 
 
-def headline(finding: FindingRow) -> str:
-    """The title of a finding: its sentence, or a short form for a long cycle."""
-    if not finding.cycle or len(finding.sentence) <= HEADLINE_MAX:
-        return finding.sentence
-    names = list(dict.fromkeys(step.source for step in finding.cycle))
-    rest = len(names) - (NAMED_MAX - 1)
-    named = [*names[: NAMED_MAX - 1], f"{rest} more"] if len(names) > NAMED_MAX else names
-    listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]}"
-    return f"{listed} form a cycle: each comes before the next, so each comes before itself."
+def _outcomes(report: Report) -> list[tuple[str, int]]:
+    return [(word, report.operations[kind]) for kind, word in OUTCOME_WORDS.items() if kind in report.operations]
+
+
+def _promises(report: Report) -> dict[str, object]:
+    """What the page has of promises: the strip of all, their counts, the table by verdict, and each source once."""
+    rows = report.promises
+    return {
+        "strip": [(row, called(report, row.id), STRIP[row.verdict]) for row in rows],
+        "counts": [(word, count) for word in ORDER if (count := sum(row.verdict == word for row in rows))],
+        "promises": sorted(rows, key=lambda row: ORDER.index(row.verdict)),
+        "sources": list(dict.fromkeys(row.source for row in rows)),
+        "places": {row.id: number for number, row in enumerate(rows, 1)},
+        "called": {row.id: called(report, row.id) for row in rows},
+        "signs": STRIP,
+    }
+
+
+def _forms(run_file: RunFile | None) -> Forms:
+    """The forms of names in a run, or in a history of which nothing is declared."""
+    if run_file is None:
+        return forms_of(Naming(), None, Bounds())
+    return forms_of(run_file.naming, run_file.stream, run_file.bounds)
 
 
 def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **names: object) -> str:
@@ -214,115 +192,18 @@ def _lines(text: str) -> Markup:
     return Markup("\n").join(map(visible, text.split("\n")))
 
 
-def _story(report: Report, history: Path, run_file: RunFile | None) -> Story:
-    """The content of the drawings. If a history cannot be drawn, the page appears without drawings."""
-    try:
-        series = read_series(history, run_file)
-        found = _slices(report, history, series, _positions(run_file))
-        planned = _planned(history, series, run_file)
-        writes = read_writes(history) if found else Writes()
-    except HistoryError as error:
-        return Story(problem=f"The history cannot be drawn: {error}")
-    stream = run_file.stream if run_file is not None else None
-    is_closed = stream is not None and stream.closed == "<="
-    drawn = overview(series, is_closed=is_closed, planned=planned, broken=_broken(report, series))
-    return Story(series=series, overview=drawn, planned=planned, writes=writes, slices=found)
-
-
-def _broken(report: Report, series: Series) -> dict[str, list[int]]:
-    """The events that show the drawn findings, by subscriber."""
-    named = [seq for finding in report.findings[:DRAWN_MAX] for seq in finding.events]
-    result: dict[str, list[int]] = {}
-    for place in np.flatnonzero(np.isin(series.event_seq, np.array(named, np.int64))).tolist():
-        name = series.subscribers[int(series.event_subscriber[place])]
-        result.setdefault(name, []).append(int(series.event_seq[place]))
-    return result
-
-
 def _reach(drawn: Overview | None) -> list[Json]:
     """The data for stretching each plot; null for a plot that is not stretched."""
     return [plot.reach and [list(each) for each in plot.reach] for plot in drawn.plots] if drawn is not None else []
 
 
-def _planned(history: Path, series: Series, run_file: RunFile | None) -> tuple[Planned, ...]:
-    if run_file is None:
-        return ()
-    return planned_steps(run_file.plan, series.windows, read_refusals(history), series.phases.get("load", 0))
-
-
-def _shown_findings(report: Report, story: Story, run_file: RunFile | None, repeating: Commands) -> list[Shown]:
-    promises = {row.id: row for row in report.promises}
-    shown = []
-    for number, (finding, track) in enumerate(zip(report.findings, track_records(report), strict=True), 1):
-        found = story.slices.get(number)
-        excluded = _excluded(report, finding, story, found, run_file) if found else ()
-        operations = {invoke.index: (invoke, complete) for invoke, complete in found.operations} if found else {}
-        shown.append(
-            Shown(
-                finding=finding,
-                sentence=finding.sentence if len(finding.sentence) <= SENTENCE_MAX else headline(finding),
-                promise=promises.get(finding.promise or ""),
-                anchor=f"f{number}",
-                drawing=cycle_drawing(finding.cycle, operations),
-                found=found,
-                picture=_picture(found, story) if found else None,
-                faults=_faults(found, story) if found else (),
-                excluded=excluded,
-                track=track,
-                issue=issue(report, finding, found.rows if found else (), excluded, repeating=repeating),
-            )
-        )
-    return shown
-
-
-def _excluded(
-    report: Report, finding: FindingRow, story: Story, found: Slice, run_file: RunFile | None
-) -> tuple[Exclusion, ...]:
-    if story.series is None:
-        return ()
-    return exclusions(report, finding, found, series=story.series, writes=story.writes, run_file=run_file)
-
-
-def _positions(run_file: RunFile | None) -> Positions:
-    if run_file is None or run_file.stream is None or run_file.stream.position != "epoch":
-        return PLAIN
-    name = epoch_name(run_file.bounds.saved_bits)
-    return Positions("epoch", lambda epoch: f"{name(epoch)} ({epoch})")  # Some checks use the one, some the other.
-
-
-def _slices(report: Report, history: Path, series: Series, positions: Positions) -> dict[int, Slice]:
-    """The evidence of each finding that names records, by the finding's number."""
-    every = {n: choice(series, finding, f"f{n}") for n, finding in enumerate(report.findings[:DRAWN_MAX], 1)}
-    chosen = {number: each for number, each in every.items() if each is not None}
-    found = slices(history, list(chosen.values()), is_order=series.is_order, positions=positions)
-    return dict(zip(chosen, found, strict=True))
-
-
-def _picture(found: Slice, story: Story) -> Timeline | None:
-    if story.series is None or story.overview is None:
-        return None
-    return timeline(found, story.series, story.overview.kinds)
-
-
-def _faults(found: Slice, story: Story) -> tuple[str, ...]:
-    """The faults in force during the finding, and those that had just ended: their aftermath counts."""
-    windows = in_force(story.series.windows if story.series else (), found.first_ns - AFTERMATH_NS, found.last_ns)
-    if len(windows) > FAULTS_NAMED:
-        counts = Counter(window.kind for window in windows)
-        return tuple(f"{kind} ({count} time{'s' * (count > 1)})" for kind, count in counts.items())
-    texts = list[str]()
-    for window in windows:
-        ended = f", ended {duration(found.first_ns - window.end_ns)} before" if window.end_ns < found.first_ns else ""
-        texts.append(f"{window.kind} of {window.targets}{ended}")
-    return tuple(dict.fromkeys(texts))
-
-
-def _guides(report: Report, story: Story) -> list[Guide]:
-    """The moments of the findings in the plots; findings that are too close share a flag."""
+def _guides(story: Story, found: Sequence[Group]) -> list[Guide]:
+    """The moments of the groups in the plots; groups that are too close share a flag."""
     if story.series is None or story.overview is None:
         return []
     guides = list[Guide]()
-    moments = [(first_moment(story.series, finding), n) for n, finding in enumerate(report.findings[:DRAWN_MAX], 1)]
+    roots = [group.root for group in found if group.root.number <= DRAWN_MAX]
+    moments = [(first_moment(story.series, root.finding), root.number) for root in roots]
     for ns, number in sorted((ns, number) for ns, number in moments if ns is not None):
         percent = story.overview.axis.percent(ns)
         if guides and percent - guides[-1].percent < NEAR:
@@ -336,8 +217,7 @@ def _tested(report: Report, run_file: RunFile | None, source: str | None) -> str
     """A sentence on what was tested."""
     if run_file is None:
         model = f", judged as {report.model}" if report.model else ""
-        called = f", {source}" if source else ""
-        return f"a history from elsewhere{called}{model}."
+        return f"{source or 'a recorded history'}{model}."
     options = run_file.options
     clients, rate, time_s = (_number(options.get(name)) for name in ("clients", "rate", "time_s"))
     faults = ", ".join(dict.fromkeys(step.package for step in run_file.plan.steps)) or "none"

@@ -12,7 +12,16 @@ from rich.text import Text
 
 from harness.core.command import seamark
 from harness.core.verdict import Verdict
-from harness.report.model import FindingRow, PromiseRow, Report, allowed_anomalies, model_ends, repetition
+from harness.report.model import (
+    FindingRow,
+    PromiseRow,
+    Report,
+    allowed_anomalies,
+    called,
+    how_decided,
+    model_ends,
+    repetition,
+)
 
 Commands = list[tuple[str, str]]  # A label, and the command to type.
 
@@ -61,13 +70,13 @@ def commands(report: Report) -> Commands:
     command = repetition(report)
     if command is None:
         return []
-    again = f"{command}      {'exact' if report.runtime == 'sim' else 'the same plan and workload'}"
     page = shlex.quote(f"{report.run}/report.html")
-    return [("open", page), ("again", again), ("judge", seamark("check", report.run))]
+    return [("open", page), ("again", command), ("judge", seamark("check", report.run))]
 
 
 def _body(report: Report) -> Iterable[Text | Table]:
-    operations = "  ".join(f"{kind} {count:,}" for kind, count in report.operations.items())
+    words = {"info": "unknown"}  # As in the tables.
+    operations = "  ".join(f"{words.get(kind, kind)} {count:,}" for kind, count in report.operations.items())
     took = ", ".join(f"{what} took {seconds:.1f} s" for what, seconds in report.seconds.items())
     yield plain(f"  {report.duration_s or 0:.1f} s  {operations}    {took}")
     if report.faults:
@@ -77,11 +86,12 @@ def _body(report: Report) -> Iterable[Text | Table]:
         unmet = [name for name, count in report.goals.items() if count == 0]
         met = len(report.goals) - len(unmet)
         yield Text()
-        yield plain(f"  goals     met {met} of {len(report.goals)}" + (f"; not: {', '.join(unmet)}" if unmet else ""))
+        missed = f"; not: {', '.join(unmet)}" if unmet else ""
+        yield _hanging("  goals     ", plain(f"met {met} of {len(report.goals)}{missed}"))
     notes = report.facts.get("notes")
     for note in notes if isinstance(notes, list) else ():
         if note != report.reason:
-            yield plain(f"  note      {note}")
+            yield _hanging("  note      ", plain(f"{note}"))
     if report.promises:
         yield Text()
         yield from _promises(report)
@@ -89,10 +99,19 @@ def _body(report: Report) -> Iterable[Text | Table]:
     if report.findings:
         yield Text()
     for finding in report.findings[:FINDINGS_SHOWN]:
-        yield _finding_line(finding)
+        yield _hanging("  ", _finding_line(finding))
     if len(report.findings) > FINDINGS_SHOWN:
         yield plain(f"  and {len(report.findings) - FINDINGS_SHOWN} more in the report")
     yield Text()
+
+
+def _hanging(label: str, text: Text) -> Table:
+    """The text after its label; further lines begin below the text, not below the label."""
+    grid = Table.grid()
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(label), text)
+    return grid
 
 
 def _table(*headings: str) -> Table:
@@ -105,6 +124,7 @@ def _table(*headings: str) -> Table:
 
 def _fault_table(report: Report) -> Table:
     table = _table("fault", "planned", "took effect", "ok", "fail", "unknown")
+    table.columns[1].no_wrap = True
     for row in report.faults:
         counts = (row.planned, row.effective, row.ok, row.fail, row.info)
         table.add_row("", plain(row.kind), *(f"{count:,}" for count in counts))
@@ -115,47 +135,52 @@ def _promises(report: Report) -> Iterable[Text | Table]:
     """One row per promise; if there are many, those that hold, or were not exercised, share a line."""
     rows = report.promises
     if len(rows) <= PROMISES_SHOWN:
-        yield _promise_table(rows)
+        yield _promise_table(report, rows)
         return
     telling = [row for row in rows if row.verdict not in SHARED]
     if telling:
-        yield _promise_table(telling)
+        yield _promise_table(report, telling)
     held = [row for row in rows if row.verdict == "holds"]
     if held:
         least = min(held, key=lambda row: row.witnesses)
         fewest = f"fewest witnesses: {least.witnesses:,} ({least.id})"
-        yield plain(f"  {len(held)} promises hold; {fewest}: {', '.join(row.id for row in held)}")
+        names = ", ".join(called(report, row.id) for row in held)
+        yield _hanging("  ", plain(f"{len(held)} promises hold; {fewest}: {names}"))
     idle = [f"{row.id} ({row.witnesses})" for row in rows if row.verdict == "not-exercised"]
     if idle:
-        yield plain(f"  {len(idle)} not exercised (witnesses in brackets): {', '.join(idle)}")
+        yield _hanging("  ", plain(f"{len(idle)} not exercised (witnesses in brackets): {', '.join(idle)}"))
 
 
-def _promise_table(rows: Sequence[PromiseRow]) -> Table:
+def _promise_table(report: Report, rows: Sequence[PromiseRow]) -> Table:
     table = _table("promise", "", "verdict", "witnesses")
     table.columns[2].justify = "left"
     for row in rows:
         style = PROMISE_STYLES.get(row.verdict, "")
-        table.add_row("", plain(row.id), plain(row.text), plain(row.verdict, style), f"{row.witnesses:,}")
+        table.add_row(
+            "", plain(called(report, row.id)), plain(row.text), plain(row.verdict, style), f"{row.witnesses:,}"
+        )
     return table
 
 
-def _models(report: Report) -> Iterable[Text]:
+def _models(report: Report) -> Iterable[Text | Table]:
     """The models that the transactions rule out or leave possible, and the anomalies that the promised model allows."""
     out, left = model_ends(report)
-    allowed = allowed_anomalies(report)
-    if out or left or allowed:
+    allowed, decided = allowed_anomalies(report), how_decided(report)
+    if out or left or allowed or decided:
         yield Text()
+    if decided:
+        yield plain(f"  how it was decided   {decided}")
     if out:
-        yield plain(f"  models ruled out     {', '.join(out)} (the weakest)")
+        yield _hanging("  models ruled out     ", plain(f"{', '.join(out)} (the weakest)"))
     if left:
-        yield plain(f"  models not ruled out {', '.join(left)} (the strongest)")
+        yield _hanging("  models not ruled out ", plain(f"{', '.join(left)} (the strongest)"))
     if allowed:
-        yield plain(f"  seen, and permitted  {', '.join(allowed)}")
+        yield _hanging("  seen, and permitted  ", plain(", ".join(allowed)))
 
 
 def _finding_line(finding: FindingRow) -> Text:
     times = f" ({finding.count} times)" if finding.count > 1 else ""
-    line = plain(f"  {finding.anomaly}{times}  ", "bold") + plain(finding.sentence)
+    line = plain(f"{finding.anomaly}{times}  ", "bold") + plain(finding.sentence)
     return line if finding.promise else line + plain("  (no promise forbids it)", "dim")
 
 

@@ -55,6 +55,15 @@ class Series:
     end_ns: int
 
     @property
+    def load_end_ns(self) -> int:
+        """The end of the load, where drawings end: what follows is healing, and reads of everything."""
+        return min(self.phases.get("healing", self.end_ns), self.end_ns)
+
+    def style_of(self, subscriber: str) -> int:
+        """The number of the line style of a subscriber, the same in every drawing and run of a system."""
+        return sorted(self.subscribers).index(subscriber)
+
+    @property
     def is_order(self) -> bool:
         """True if this history has no times, only an order."""
         return self.end_ns < STEPS_MAX_NS
@@ -148,8 +157,9 @@ def lag_ns(announced: tuple[Announced, ...], series: Series, edges: Int64s, *, i
     for each in announced:
         since = _unannounced_since(each, series, is_closed=is_closed)
         before = np.maximum(each.ns - np.minimum(since[:-1], each.ns), 0)  # The lag is at its worst before each.
-        place = np.clip(np.searchsorted(edges, each.ns, "left") - 1, 0, len(worst) - 1)
-        np.maximum.at(worst, place, before)
+        is_inside = each.ns <= edges[-1]
+        place = np.clip(np.searchsorted(edges, each.ns[is_inside], "left") - 1, 0, len(worst) - 1)
+        np.maximum.at(worst, place, before[is_inside])
         in_force = since[np.searchsorted(each.ns, edges[1:], "left")]
         worst = np.maximum(worst, np.maximum(edges[1:] - np.minimum(in_force, edges[1:]), 0))
     return worst

@@ -6,7 +6,9 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from checkers.history.names import Forms
 from harness.core.trace import Window
+from harness.report.evidence import PLAIN
 from harness.report.pictures.diagram import LANE, chosen_messages, diagram, time_text
 from harness.report.pictures.moments import Moment, gather, read_contents, read_trace
 from harness.report.screen import visible
@@ -25,6 +27,7 @@ class Traced:
     bugs: tuple[str, ...]
     subscribers: tuple[str, ...]
     is_exact: bool  # False: the trace is of a repetition that differs from the run.
+    forms: Forms = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class TracePage:
 
 def trace_page(trace: Path, window: Window, traced: Traced) -> TracePage:
     """The page of a trace file. All text is escaped; control characters are visible."""
-    found = gather(read_trace(trace))
+    found = gather(read_trace(trace), traced.forms)
     messages, shown = chosen_messages(found)
     read_contents(read_trace(trace), messages, most=CONTENT_MAX)
     environment = Environment(

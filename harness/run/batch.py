@@ -17,6 +17,7 @@ import msgspec
 from checkers.engine.datasets import Engine, LocalEngine
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict, worst
+from harness.judging.engines import EngineFailed
 from harness.record.store import create_run, write_atomically
 from harness.report.batch_page import Summary, batch_page
 from harness.report.junit import junit
@@ -60,7 +61,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """The orders for a batch. `time_budget_s`: begin no run after that time."""
+    """The orders for a batch. `time_budget_s`: begin no run after that time. `min_runs`: with fewer it is vacuous."""
 
     scenario: Scenario
     code: Code
@@ -73,6 +74,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     until_found: bool = False
     fail_fast: bool = False
     time_budget_s: float | None = None
+    min_runs: int = 1
 
 
 def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callable[[Report], None]) -> Batch:
@@ -113,9 +115,14 @@ def _stored(orders: Orders, batch: Batch) -> Batch:
     folder = create_run(orders.store, BATCHES, orders.scenario.seed)
     stored = msgspec.structs.replace(batch, page=str(folder / PAGE_FILE))
     write_atomically(folder / PAGE_FILE, encoded(batch_page(batch.summary(), batch.runs, folder)))
-    write_atomically(folder / JUNIT_FILE, junit(batch.runs, suite=f"{orders.scenario.cluster}, {len(batch.runs)} runs"))
+    write_atomically(folder / JUNIT_FILE, junit(batch.runs, suite=orders.scenario.cluster, vacuous=_vacuous(batch)))
     write_atomically(folder / REPORT_FILE, msgspec.json.format(msgspec.json.encode(stored, order="sorted"), indent=1))
     return stored
+
+
+def _vacuous(batch: Batch) -> str | None:
+    """Why the batch as a whole is vacuous; None if it is not."""
+    return batch.reason if batch.verdict == Verdict.VACUOUS.value else None
 
 
 def _submitted(pool: ProcessPoolExecutor, orders: Orders, seeds: Iterable[int]) -> "set[Future[Report]]":
@@ -132,7 +139,13 @@ def _one(orders: Orders, seed: int) -> Report:
     scenario = msgspec.structs.replace(orders.scenario, seed=seed)
     run, _ = prepare(scenario, orders.code, orders.store, orders.plan)
     return carry_out(
-        run, orders.code, LocalEngine, model=orders.model, is_twice=orders.is_twice, is_fail_fast=orders.fail_fast
+        run,
+        orders.code,
+        LocalEngine,
+        model=orders.model,
+        is_twice=orders.is_twice,
+        is_fail_fast=orders.fail_fast,
+        is_traced=False,
     )
 
 
@@ -152,13 +165,20 @@ def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str |
     """A red run as judged by the other engine."""
     if report.verdict != Verdict.INVALID.value or engine is None or report.run is None:
         return report
-    again = judge_run(Path(report.run), engine, model=model)
+    try:
+        again = judge_run(Path(report.run), engine, model=model)
+    except EngineFailed as error:
+        return _as_error(report, f"not confirmed, {error}; found in threads: {report.reason}")
     if _fingerprints(again) == _fingerprints(report):
         return store_report(Path(report.run), again)
     if again.verdict == Verdict.ERROR.value:
         reason = f"not confirmed, {again.reason}; found in threads: {report.reason}"
     else:
         reason = f"the engines disagree: {_fingerprints(report)} in threads, {_fingerprints(again)} on Spark"
+    return _as_error(report, reason)
+
+
+def _as_error(report: Report, reason: str) -> Report:
     return msgspec.structs.replace(
         report, verdict=Verdict.ERROR.value, exit_code=Verdict.ERROR.exit_code, reason=reason
     )
@@ -183,12 +203,16 @@ def _composed(orders: Orders, reports: list[Report], stopped: str | None, took_s
     verdict = worst([Verdict(report.verdict) for report in reports])
     counts = {each.value: sum(report.verdict == each.value for report in reports) for each in Verdict}
     shown = ", ".join(f"{counts[each.value]} {each.word}" for each in Verdict if counts[each.value])
-    reason, clause = f"{len(reports)} runs: {shown}", next(_clauses(reports, verdict), None)
+    made = f"{len(reports)}" if len(reports) == orders.count else f"{len(reports)} of {orders.count}"
+    reason, clause = f"{made} runs: {shown}", next(_clauses(reports, verdict), None)
     declared = tuple(dict.fromkeys(goal for report in reports for goal in report.goals))
     unmet = unmet_goals([report.goals for report in reports], declared)
     if unmet and verdict in (Verdict.VALID, Verdict.UNKNOWN):
         verdict, clause = Verdict.VACUOUS, "d"
         reason += f"; never reached: {', '.join(unmet)}"
+    if len(reports) < orders.min_runs and verdict in (Verdict.VALID, Verdict.UNKNOWN):
+        verdict, clause = Verdict.VACUOUS, "d"
+        reason += f"; fewer than --min-runs {orders.min_runs}"
     return Batch(
         verdict=verdict.value,
         exit_code=verdict.exit_code,

@@ -1,11 +1,34 @@
-"""The live line of a run: a one-line summary of its journal so far."""
+"""The live line of a run: a one-line summary of its journal so far, and what to say of servers that start slowly."""
 
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from harness.core.record import Complete, Fault, Mark, Record, StreamEvent
 from harness.record.journal import JournalTail
+from harness.runtimes.child import NOTE
 
-SECOND = 1_000_000_000
+SECOND: Final = 1_000_000_000
+WIDTH: Final = 78  # Characters: a terminal has 80, of which two show that we are alive.
+PHASES: Mapping[str, str] = MappingProxyType(
+    {"set-up": "starting", "load": "load", "healing": "healing", "final": "final reads", "end": "stopping"}
+)
+
+
+class Watcher(Protocol):
+    """Who watches a run, on that many columns."""
+
+    @property
+    def width(self) -> int: ...
+
+    def line(self, text: str) -> None:
+        """Show one line, in place of the last."""
+
+    def note(self, text: str) -> None:
+        """Show a line that stays."""
 
 
 class LiveLine:
@@ -13,41 +36,89 @@ class LiveLine:
 
     def __init__(self, journal: Path) -> None:
         self._tail = JournalTail(journal)
+        self._began_s = time.monotonic()
         self._counts = {"ok": 0, "fail": 0, "info": 0}
         self._active: dict[int, str] = {}
         self._watermarks: dict[str, int] = {}
-        self._position = 0
-        self._now_ns = 0
-        self._phase = "set-up"
+        self._commits: deque[tuple[int, int]] = deque()  # Position and time of each, in order of time.
+        self._now_ns = self._load_ns = 0
+        self._phase = ""
 
-    def text(self) -> str:
-        """The run's time, operations per second and by outcome, active faults, and the subscriber that lags most."""
+    def text(self, width: int = WIDTH) -> str:
+        """The run's time and phase, operations by outcome, active faults, and the subscriber that lags most.
+
+        At most `width` characters: the rate goes first, then the names of faults, then whatever is last.
+        """
         for record in self._tail.read():
             self._take(record)
-        seconds = self._now_ns / SECOND
-        rate = sum(self._counts.values()) / seconds if seconds else 0.0
+        if not self._phase:
+            return f"  {time.monotonic() - self._began_s:.1f} s  starting"
         ok, fail, info = self._counts.values()
-        line = f"  {seconds:.1f} s  {self._phase}  {rate:.0f} op/s  ok {ok:,}  fail {fail:,}  unknown {info:,}"
-        if self._active:
-            line += f"   {', '.join(dict.fromkeys(self._active.values()))}"
-        if self._watermarks:
-            slowest = min(self._watermarks, key=lambda name: (self._watermarks[name], name))
-            line += f"   {slowest} {max(0, self._position - self._watermarks[slowest]):,} positions behind"
-        return line
+        seconds = (self._now_ns - self._load_ns) / SECOND
+        rate = f"{sum(self._counts.values()) / seconds:.0f} op/s" if seconds > 0 else ""
+        counts = f"ok {ok:,}  fail {fail:,}  unknown {info:,}" if ok + fail + info else ""
+        faults = list(dict.fromkeys(self._active.values()))
+        named, counted = ", ".join(faults), f"{len(faults)} faults"
+        begin, lag = f"  {self._now_ns / SECOND:.1f} s  {PHASES.get(self._phase, self._phase)}", self._lag()
+        lines = [
+            "  ".join(filter(None, parts))
+            for parts in (
+                (begin, rate, counts, named, lag),
+                (begin, counts, named, lag),
+                (begin, counts, counted if faults else "", lag),
+                (begin, counts, counted if faults else ""),
+            )
+        ]
+        return next((line for line in lines if len(line) <= width), lines[-1][: width - 1] + "…")
+
+    def _lag(self) -> str:
+        """The subscriber that lags most, by how long ago the oldest commit was that its watermark does not cover."""
+        if not self._watermarks:
+            return ""
+        slowest = min(self._watermarks, key=lambda name: (self._watermarks[name], name))
+        while self._commits and self._commits[0][0] <= self._watermarks[slowest]:
+            self._commits.popleft()
+        behind_ns = self._now_ns - self._commits[0][1] if self._commits else 0
+        return f"{slowest} {behind_ns / SECOND:.1f} s behind"
 
     def _take(self, record: Record) -> None:
         match record:
             case Complete(outcome=outcome, time_ns=time_ns, commit_ts=position):
                 self._now_ns = time_ns
                 self._counts[outcome] += 1
-                self._position = max(self._position, position or 0)
+                if position is not None:
+                    self._commits.append((position, time_ns))
             case Fault(step=step, phase="begin", kind=kind):
                 self._active[step] = kind
             case Fault(step=step, phase="end"):
                 self._active.pop(step, None)
             case StreamEvent(kind="watermark", subscriber=subscriber, position=int(position)):
                 self._watermarks[subscriber] = position
-            case Mark(phase=phase, time_ns=time_ns) if phase != "tick":
+            case Mark(phase="tick", time_ns=time_ns):
+                self._now_ns = time_ns
+            case Mark(phase=phase, time_ns=time_ns):
                 self._phase, self._now_ns = phase, time_ns
+                self._load_ns = time_ns if phase == "load" else self._load_ns
             case _:
                 pass
+
+
+class Notes:
+    """The notes that a run's child leaves in its log for whoever watches: `read` gives the new ones."""
+
+    def __init__(self, log: Path) -> None:
+        self._log, self._offset = log, 0
+
+    def read(self) -> Iterator[str]:
+        """The new whole notes; none while there is no log."""
+        try:
+            with self._log.open("rb") as file:
+                file.seek(self._offset)
+                new = file.read()
+        except FileNotFoundError:
+            return
+        whole, end, _ = new.rpartition(b"\n")
+        self._offset += len(whole) + len(end)
+        for line in whole.decode("utf-8", "replace").splitlines():
+            if line.startswith(NOTE):
+                yield line.removeprefix(NOTE)

@@ -8,19 +8,20 @@ from pathlib import Path
 
 import msgspec
 
+from checkers.history.names import forms_of
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Evidence, Footer, Header, Mark, Record
 from harness.core.trace import SECOND, Window
 from harness.record.journal import HistoryHash, end_after, read_journal
 from harness.record.ownership import temporary_folder
 from harness.record.store import JOURNAL, RunFile, write_atomically
+from harness.report.findings.messages import TRACE_FILE
 from harness.report.trace import Traced, trace_page
 from harness.run.running import execute
 from harness.run.stopping import is_stopped
 from harness.scenario.consent import Code
 
 CONTEXT_RECORDS = 10
-TRACE_FILE = "trace.jsonl"
 TRACE_PAGE = "trace.html"
 
 
@@ -102,6 +103,7 @@ def show_trace(run: Path, run_file: RunFile, window: Window, repetition: Repetit
         bugs=run_file.bugs,
         subscribers=run_file.subscribers,
         is_exact=repetition.is_exact,
+        forms=forms_of(run_file.naming, run_file.stream, run_file.bounds),
     )
     page = trace_page(run / TRACE_FILE, window, traced)
     write_atomically(run / TRACE_PAGE, page.html.encode("utf-8", "backslashreplace"))

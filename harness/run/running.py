@@ -16,6 +16,7 @@ import msgspec
 
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError, SeamarkError
+from harness.core.promises import Naming, Promise
 from harness.core.seams import Cluster, is_of_machines
 from harness.core.system import SUBSCRIBER, nothing_to_prepare
 from harness.core.trace import Window
@@ -37,7 +38,7 @@ from harness.runtimes.containers.compose import find_project
 from harness.runtimes.containers.engine.engine import connect
 from harness.scenario.consent import Code
 from harness.scenario.registry import code_sha256_of, load_cluster, module_of, of_machines, version
-from harness.scenario.scenario import Scenario, decide
+from harness.scenario.scenario import Decided, Scenario, decide
 from nemesis.plan import Plan
 
 CHILDREN: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -81,7 +82,7 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
             if scenario.attach is not None:
                 servers = tuple(node.id for node in cluster.nodes if node.role != SUBSCRIBER)
                 find_project(engine, scenario.attach, servers)
-    promises = (*cluster.promised(decided.settings), *decided.workload.promises)
+    promises = (*_exercised(cluster, decided), *decided.workload.promises)
     require_known(promises, cluster.name)
     run_file = RunFile(
         versions=versions(),
@@ -102,10 +103,23 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
         goals=(*cluster.goals, *(f"point:{point}" for point in cluster.points)),
         settle_ns=cluster.settle_ns,
         bounds=cluster.bounds(decided.settings),
+        naming=getattr(cluster, "naming", Naming()),
     )
     run = create_run(store, cluster.name, scenario.seed)
     write_run_file(run, run_file)
     return run, run_file
+
+
+def _exercised(cluster: Cluster, decided: Decided) -> tuple[Promise, ...]:
+    """The cluster's promises; one that the workload cannot break is none of the test's purposes."""
+    unit = cluster.stream.atomic_unit if cluster.stream is not None else "none"
+    is_never_torn = decided.workload.is_single and unit == "transaction"
+    return tuple(
+        msgspec.structs.replace(promise, is_purpose=False)
+        if is_never_torn and promise.forbids == ("torn-unit",)
+        else promise
+        for promise in cluster.promised(decided.settings)
+    )
 
 
 def _require_attachable(scenario: Scenario, cluster: Cluster) -> None:

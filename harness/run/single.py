@@ -1,6 +1,6 @@
 """One run from its scenario to its report: simulate, write the history, judge, store the report."""
 
-import re
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,28 +12,30 @@ from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.record import Footer
 from harness.core.verdict import Verdict
-from harness.judging.judge import Budget, history_identity, judge, plan_sha256
+from harness.judging.engines import EngineFailed
+from harness.judging.judge import Budget, Outlet, forms_declared, history_identity, judge, plan_sha256
 from harness.record.formats.load import load
 from harness.record.formats.parquet.parquet import footer_of, is_history
 from harness.record.formats.promise_file import Promised
 from harness.record.formats.streams.convert import load_stream
 from harness.record.formats.streams.line import StreamFormat
 from harness.record.ownership import temporary_folder
-from harness.record.store import HISTORY, JOURNAL, RUN_FILE, RunFile, read_run_file, write_atomically
+from harness.record.store import HISTORY, JOURNAL, RUN_FILE, RunFile, began_utc, read_run_file, write_atomically
+from harness.report.findings.messages import window_of_first
 from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_report, to_json
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, in_one_line
-from harness.run.live import LiveLine
+from harness.run.live import LiveLine, Notes, Watcher
 from harness.run.replay import Repetition, repeat
-from harness.run.running import execute, finish
+from harness.run.running import STDERR_LOG, execute, finish
 from harness.run.stopping import FirstViolation, is_stopped
 from harness.scenario.consent import Code, code_in_file
 
 PAGE_FILE = "report.html"
 JUNIT_FILE = "junit.xml"
 UNCONFIRMED = (Verdict.VALID.value, Verdict.VACUOUS.value)
-COLUMN = 44  # Characters of the left column of the run's header.
+COLUMN = 44  # Characters of the left column of the run's header, where there is room.
 
 
 class NotStored(SeamarkError):
@@ -48,42 +50,65 @@ def carry_out(
     model: str | None = None,
     is_twice: bool = False,
     is_fail_fast: bool = False,
-    show: Callable[[str], None] | None = None,
+    is_traced: bool = True,
+    watcher: Watcher | None = None,
 ) -> Report:
     """Simulate and judge the prepared run in `run` with that code. The report includes failures on the way.
 
-    `is_fail_fast` ends the run at the first violation in its streams. `show` gets a live line a few times per second.
+    `is_fail_fast` ends the run at the first violation in its streams. With `is_traced` a simulated run with a finding
+    is repeated, to draw the messages of that moment. `watcher` gets a line a few times per second.
     """
     started = time.monotonic()
     failure: str | None = None
+
+    def tell(what: str) -> None:
+        if watcher is not None:
+            watcher.line(f"  {time.monotonic() - started:.1f} s  {what}")
+
     try:
-        _execute(run, code, is_fail_fast=is_fail_fast, show=show)
+        _execute(run, code, is_fail_fast=is_fail_fast, watcher=watcher)
+        tell("writing the history")
         finish(run)
         if is_twice:
             failure = difference(repeat(run, code))
     except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
         failure = in_one_line(error, run / RUN_LOG)
     took_s = round(time.monotonic() - started, 3)
-    report = judge_run(run, engine, model=model, failure=failure)
+    report = judge_run(run, engine, model=model, failure=failure, tell=tell)
     try:
-        return store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
+        report = store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
     except OSError as error:
         verdict = f"the verdict was {Verdict(report.verdict).word}, {report.reason}"
         again = f"make room and judge again: {seamark('check', run)}"
         raise NotStored(f"{run}: the report could not be stored ({error.strerror}); {verdict}; {again}") from error
+    if is_traced:
+        _trace(run, code, report, tell)
+    return report
 
 
-def _execute(run: Path, code: Code, *, is_fail_fast: bool, show: Callable[[str], None] | None) -> None:
+def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -> None:
+    """Repeat a simulated run with a finding, and draw the messages of its moment. Nothing else depends on it."""
+    with contextlib.suppress(SeamarkError, OSError):
+        around = window_of_first(report, run / HISTORY)
+        if around is not None:
+            tell("repeating the run, for the messages of the finding")
+            repeat(run, code, trace=around)
+            show_again(run)
+
+
+def _execute(run: Path, code: Code, *, is_fail_fast: bool, watcher: Watcher | None) -> None:
     """Carry out the run, watched as configured."""
-    line = LiveLine(run / JOURNAL) if show is not None else None
+    line, notes = LiveLine(run / JOURNAL), Notes(run / STDERR_LOG)
     first = FirstViolation(run / JOURNAL, read_run_file(run / RUN_FILE)) if is_fail_fast else None
 
     def watch() -> bool:
-        if show is not None and line is not None:
-            show(line.text())
+        if watcher is not None:
+            for note in notes.read():
+                watcher.note(note)
+            watcher.line(line.text(watcher.width))
         return first is not None and first.look()
 
-    execute(run, code, watch=None if line is None and first is None else watch)
+    execute(run, code, watch=None if watcher is None and first is None else watch)
     if first is not None:
         first.close()
 
@@ -95,10 +120,12 @@ def judge_run(
     model: str | None = None,
     budget: Budget | None = None,
     failure: str | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Report:
     """The report on a run's records. `failure` is the reason why it did not complete; findings count all the same.
 
-    An incomplete run is vacuous at best; a run in which the harness itself failed is an error at best.
+    An incomplete run is vacuous at best; a run in which the harness itself failed is an error at best. `tell` learns
+    which check is at work.
     """
     run_file = read_run_file(run / RUN_FILE)
     with temporary_folder("check") as elsewhere:  # For a store that cannot be written.
@@ -107,8 +134,16 @@ def judge_run(
             footer = footer_of(loaded.history)
             if footer is not None and is_stopped(footer):
                 loaded = msgspec.structs.replace(loaded, notes=(*loaded.notes, footer.reason))
+            if tell is not None:
+                tell("judging: starting the engine")
             report = judge(
-                loaded, engine(), run_file=run_file, model=model, budget=budget, failure=failure, log=run / RUN_LOG
+                loaded,
+                _started(engine, seamark("check", run, "--engine", "local"), failure),
+                run_file=run_file,
+                model=model,
+                budget=budget,
+                failure=failure,
+                outlet=Outlet(log=run / RUN_LOG, tell=tell),
             )
             sha256, unseed = history_identity(loaded.history)
             report = confirmed(report, footer)
@@ -118,6 +153,15 @@ def judge_run(
             report = error_report(f"{failure}; and what was recorded cannot be judged: {error}")
             return _about(report, run, run_file)
     return _about(msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed), run, run_file)
+
+
+def _started(engine: Callable[[], Engine], again: str, failure: str | None = None) -> Engine:
+    """The engine. Raises EngineFailed with the command `again`, which judges without Spark what is kept."""
+    try:
+        return engine()
+    except EngineFailed as error:
+        before = f"{failure}; and " if failure else ""
+        raise EngineFailed(f"{before}{error}. Nothing is lost; without Spark: {again}") from None
 
 
 def confirmed(report: Report, footer: Footer | None) -> Report:
@@ -140,7 +184,7 @@ def difference(repetition: Repetition) -> str | None:
     return f"not repeatable: record {found.record} differs; by the next second so do {moved}"
 
 
-def judge_foreign(
+def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     path: Path,
     engine: Callable[[], Engine],
     *,
@@ -149,6 +193,7 @@ def judge_foreign(
     promised: Promised | None = None,
     stream: StreamFormat | None = None,
     html: Path | None = None,
+    initial: str | None = None,
     command: str,
 ) -> Report:
     """The report on a history from elsewhere. Nothing is written beside the history; the page goes to `html`, if
@@ -162,11 +207,14 @@ def judge_foreign(
             loaded = load(path, folder)
         else:
             loaded, promised = load_stream(path, folder, stream)
-        report = judge(loaded, engine(), promised=promised, model=model, budget=budget)
+        started = _started(engine, f"{command} --engine local")
+        report = judge(loaded, started, promised=promised, model=model, budget=budget, initial=initial)
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)
         if html is not None:
-            write_page(html, page(report, loaded.history, source=str(path), command=command))
+            write_page(
+                html, page(report, loaded.history, source=str(path), command=command, forms=forms_declared(promised))
+            )
     return report
 
 
@@ -188,6 +236,14 @@ def store_report(run: Path, report: Report) -> Report:
     return report
 
 
+def show_again(run: Path) -> None:
+    """Write the page of a judged run again, with what the folder has now: a trace of the moment of a finding."""
+    report, history = read_report(run), run / HISTORY
+    if report is not None:
+        html = _page(run, report, history if is_history(history) else None)
+        write_atomically(run / PAGE_FILE, encoded(html))
+
+
 def _page(run: Path, report: Report, history: Path | None) -> str:
     """The page; without drawings if drawing fails, so that a bug there hides no finding."""
     run_file = read_run_file(run / RUN_FILE)
@@ -202,8 +258,8 @@ def encoded(html: str) -> bytes:
     return html.encode("utf-8", "backslashreplace")
 
 
-def header(run_file: RunFile) -> Iterable[str]:
-    """The lines printed before a run begins: the seed, and everything that it decided."""
+def header(run_file: RunFile, width: int = 2 * COLUMN) -> Iterable[str]:
+    """The lines printed before a run begins: the seed, and everything that it decided, on that many columns."""
     options = run_file.options
     bugs = f"  planted: {', '.join(run_file.bugs)}" if run_file.bugs else ""
     yield (
@@ -213,21 +269,21 @@ def header(run_file: RunFile) -> Iterable[str]:
     rate = f"{options['clients']} clients at {options['rate']:g}/s"
     drawn = [f"{run_file.workload}", rate, *(f"{name} {value}" for name, value in run_file.parameters.items())]
     drawn += [f"{name} {value}" for name, value in run_file.plan.drawn.items()]
-    yield from _columns(drawn)
+    yield from _columns(drawn, min(COLUMN, width // 2))
 
 
-def _columns(texts: Sequence[str]) -> Iterator[str]:
-    """The texts in two columns; a text too wide for its column gets its own line."""
+def _columns(texts: Sequence[str], column: int) -> Iterator[str]:
+    """The texts in two columns of that width; a text too wide for its column gets its own line."""
     waiting: str | None = None
     for text in texts:
-        if waiting is not None and len(text) < COLUMN:
-            yield f"  {waiting:<{COLUMN}}{text}"
+        if waiting is not None and len(text) < column:
+            yield f"  {waiting:<{column}}{text}"
             waiting = None
             continue
         if waiting is not None:
             yield f"  {waiting}"
             waiting = None
-        if len(text) < COLUMN:
+        if len(text) < column:
             waiting = text
         else:
             yield f"  {text}"
@@ -237,7 +293,6 @@ def _columns(texts: Sequence[str]) -> Iterator[str]:
 
 def _about(report: Report, run: Path, run_file: RunFile) -> Report:
     """The report, with the run's identity filled in."""
-    stamp = re.match(r"(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)-", run.name)
     return msgspec.structs.replace(
         report,
         run=str(run),
@@ -246,7 +301,7 @@ def _about(report: Report, run: Path, run_file: RunFile) -> Report:
         runtime=run_file.runtime,
         seed=run_file.seed,
         bugs=run_file.bugs,
-        started_utc=None if stamp is None else "{}-{}-{}:{}:{}".format(*stamp.groups()),  # Else the folder was renamed.
+        started_utc=began_utc(run),
         seconds=_run_seconds(run) | report.seconds,
     )
 

@@ -12,6 +12,13 @@ from typing import NoReturn
 from harness.scenario.registry import OWN_MODULE
 
 PR_SET_PDEATHSIG = 1
+NOTE = "note: "  # Begins a line of a child's log that whoever watches the run is shown.
+
+
+def note(text: str) -> None:
+    """Tell whoever watches the run, by way of its log."""
+    with contextlib.suppress(OSError):  # The log is a file in the store, which may be full.
+        print(f"{NOTE}{' '.join(text.split())}", file=sys.stderr, flush=True)  # noqa: T201  The log.
 
 
 def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:

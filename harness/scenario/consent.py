@@ -44,7 +44,7 @@ def entry_point(name: str) -> EntryPoint:
 
 def installed(name: str) -> Code:
     """The code of an installed cluster. Raises ScenarioError if no cluster has that name."""
-    known(name, cluster_names(), "cluster (nor is it a file, as in path/to/file.py:Name)")
+    known(name, cluster_names(), "cluster", besides=", or name a file, as in path/to/file.py:Name")
     return Code(name, None)
 
 

@@ -26,7 +26,7 @@ from harness.scenario.consent import Code, Place, entry_point
 from harness.scenario.workloads import WORKLOADS
 from nemesis.registry import PACKAGES
 
-PACKAGES_OF_OURS = ("harness", "nemesis", "checkers", "clusters")
+PACKAGES_OF_OURS = ("seamark", "harness", "nemesis", "checkers", "clusters")
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes a folder's name.
 OWN_MODULE = "seamark_own_"  # The prefix of the names of modules loaded from a user's own file.
 

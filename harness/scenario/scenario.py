@@ -77,6 +77,8 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
 
     Raises ScenarioError if the scenario needs something that the cluster lacks.
     """
+    if scenario.bugs and not cluster.bugs:
+        raise ScenarioError(f"{cluster.name} has no planted bugs")
     for bug in scenario.bugs:
         known(bug, tuple(cluster.bugs), f"bug of {cluster.name}")
     if plan is not None:
@@ -118,6 +120,12 @@ def _reachable(whole: Topology, scenario: Scenario) -> Topology:
     return msgspec.structs.replace(whole, links=links)
 
 
+def _busy(whole: Topology, cluster: Cluster) -> Topology:
+    """The part on which something is sent: a fault of another link would have no effect."""
+    idle = {pair for source, target in getattr(cluster, "idle", ()) for pair in ((source, target), (target, source))}
+    return msgspec.structs.replace(whole, links={pair: kind for pair, kind in whole.links.items() if pair not in idle})
+
+
 def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
     """Raise ScenarioError if one of the faults needs servers that were started for the run."""
     refused = [fault for fault in faults if fault in UNATTACHABLE]
@@ -146,10 +154,10 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
     names = usual if scenario.nemesis is None else scenario.nemesis
     _refuse_unattached(scenario, names)
     for name in names:
-        known(name, (*cluster.faults, *IN_CONTAINERS), f"fault of {cluster.name}")
+        known(name, tuple(dict.fromkeys((*cluster.faults, *IN_CONTAINERS))), f"fault of {cluster.name}")
     packages = tuple(PACKAGES[name] for name in names)
     units = UNITS_IN_CONTAINERS if scenario.runtime == "docker" else UNITS
-    struck = _reachable(topology(cluster), scenario)
+    struck = _busy(_reachable(topology(cluster), scenario), cluster)
     plan = draw_plan(struck, packages, draw, duration_ns=int(scenario.time_s * SECOND), units=units)
     validate(plan, struck, runtime=scenario.runtime)
     return plan
@@ -157,6 +165,8 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
 
 def _options(given: dict[str, str], cluster: Cluster) -> dict[str, str]:
     """Every option of the cluster, with its given or default value."""
+    if given and not cluster.options:
+        raise ScenarioError(f"{cluster.name} has no options")
     for name, value in given.items():
         known(name, tuple(each.name for each in cluster.options), f"option of {cluster.name}")
         known(value, next(each.values for each in cluster.options if each.name == name), name)

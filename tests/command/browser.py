@@ -24,6 +24,7 @@ class Probed:
     """What the probe saw of a page: see probe.js."""
 
     width: int
+    height: int
     scroll_width: int
     contrasts: dict[str, list[str]]  # By theme: texts that are too faint, with their contrast.
     texts: int

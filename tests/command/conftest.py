@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.cli import output
 from harness.cli.main import main
 from harness.core.record import Json
 
@@ -46,6 +47,9 @@ def seamark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     """`seamark ARGUMENTS` in an empty folder: the same entry as the installed command, without its start-up."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(
+        output, "EVERY_S", 3600.0
+    )  # Progress depends on the machine, and these tests read all there is.
 
     def command(*arguments: str | Path) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["seamark", *map(str, arguments)])

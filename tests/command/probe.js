@@ -41,6 +41,7 @@
     }
     return [found, count];
   };
+  const height = root.scrollHeight;  // As it opens: with its details closed.
   for (const each of document.querySelectorAll("details")) each.open = true;
   const contrasts = {};
   let texts = 0;
@@ -53,6 +54,7 @@
   const missing = links.map((link) => link.getAttribute("href").slice(1)).filter((name) => !document.getElementById(name));
   parent.document.documentElement.dataset.probe = JSON.stringify({
     width: innerWidth,
+    height,
     scroll_width: root.scrollWidth + innerWidth - root.clientWidth,
     contrasts,
     texts,

@@ -31,4 +31,4 @@ def test_two_forms_at_once_are_64(seamark: Seamark) -> None:
 def test_a_cluster_that_does_not_exist_is_64_with_the_nearest(seamark: Seamark) -> None:
     outcome = seamark("clusters", "tutoriel", "--markdown")
     assert (outcome.code, outcome.out) == (64, "")
-    assert "'tutorial'" in outcome.line
+    assert "did you mean tutorial?" in outcome.line

@@ -149,7 +149,7 @@ def test_a_traceback_goes_into_no_file_that_has_another_name(
 
     (tmp_path / "outside").write_text("of somebody else")
     (run_copy.parent.parent / "seamark-error.log").hardlink_to(tmp_path / "outside")
-    monkeypatch.setattr("harness.cli.check.judge_run", broken)
+    monkeypatch.setattr("harness.run.checking.judge_run", broken)
     outcome = seamark("check", run_copy, "--engine", "local")
     assert (outcome.code, "which is another file as well" in outcome.line) == (4, True)
     assert (tmp_path / "outside").read_text() == "of somebody else"

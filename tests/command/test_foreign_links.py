@@ -111,7 +111,7 @@ def test_the_log_of_what_goes_wrong_is_written_through_no_link(
 
     before = seen(outside)
     linked(run_copy.parent.parent / "seamark-error.log", outside / "secret")
-    monkeypatch.setattr("harness.cli.check.judge_run", broken)
+    monkeypatch.setattr("harness.run.checking.judge_run", broken)
     outcome = seamark("check", run_copy, *LOCAL)
     assert (outcome.code, "its details could not be written" in outcome.line) == (4, True)
     assert seen(outside) == before

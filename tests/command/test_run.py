@@ -147,7 +147,28 @@ def test_a_hunt_stops_at_the_first_anomaly(seamark: Seamark) -> None:
     assert outcome.code == 1
     assert "stopped after 1 of 20 runs: an anomaly was found" in outcome.out
     assert "incompatible-order" in outcome.out
-    assert re.search(r"^  again   seamark replay store/tutorial/\S+-1$", outcome.out, re.MULTILINE)
+    assert re.search(r"^  seed 1  seamark replay store/tutorial/\S+-1$", outcome.out, re.MULTILINE)
+
+
+def test_a_batch_gives_the_command_for_every_red_seed_and_the_last_of_its_runs_is_latest(seamark: Seamark) -> None:
+    outcome = seamark("run", "--seed", "1", "--count", "5", *LOSSY, "--json")
+    runs = rows(outcome.json, "runs")
+    shown = seamark("run", "--seed", "1", "--count", "5", *LOSSY).out
+    red = [str(run["seed"]) for run in runs if run["exit_code"] == 1]
+    assert len(red) > 1
+    assert re.findall(r"^  seed (\d+)  seamark replay store/tutorial/\S+$", shown, re.MULTILINE) == red
+    last = seamark("list", "--limit", "1").out
+    assert re.match(r"\w+  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  seed 5  bug lost-ack\n", last)
+    assert seamark("check", "latest", "--engine", "local", "--json").json["seed"] == 5
+
+
+def test_a_run_is_repeated_under_another_plan_beside_it(seamark: Seamark, run_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.json").write_text('{"steps": []}')
+    outcome = seamark("replay", run_copy, "--plan", "none.json", "--engine", "local", "--json")
+    assert (outcome.code, outcome.json["seed"], outcome.json["faults"]) == (0, SEED, [])
+    assert (tmp_path / str(outcome.json["run"])).parent == run_copy.parent
+    refused = seamark("replay", "latest", "--plan", "none.json", "--trace", "1..2")
+    assert (refused.code, refused.out) == (64, "")
 
 
 def test_whoever_fails_fast_stops_at_a_vacuous_run(seamark: Seamark) -> None:
@@ -163,6 +184,15 @@ def test_a_time_budget_lets_no_further_run_begin(seamark: Seamark) -> None:
     assert outcome.code == 0
     assert len(rows(batch, "runs")) == 1
     assert "time budget" in str(batch["stopped"])
+    assert str(batch["reason"]).startswith("1 of 20 runs: ")
+
+
+def test_fewer_runs_than_asked_for_are_no_pass(seamark: Seamark) -> None:
+    short = ("run", "--seed", "1", "--count", "20", "--time-budget", "0.001", *SMALL)
+    outcome = seamark(*short, "--min-runs", "2")
+    assert outcome.code == 3
+    assert "VACUOUS  1 of 20 runs: 1 PASS; fewer than --min-runs 2 " in outcome.out
+    assert seamark(*short, "--min-runs", "21").code == 64
 
 
 def test_engines_that_disagree_are_an_error(seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,10 +28,13 @@ def started(*arguments: str | bytes, cwd: Path, **environment: str) -> subproces
     )
 
 
+ON_SIGTERM = "seamark: SIGTERM: stopping, and removing what was started"
+
+
 def line_of(done: subprocess.Popen[bytes]) -> tuple[int, str]:
-    """The exit code, and standard error, which must be one line of ours."""
+    """The exit code, and standard error, which must be one line of ours; of a SIGTERM the second of two."""
     out, err = done.communicate()
-    lines = err.decode().splitlines()
+    lines = [line for line in err.decode().splitlines() if line != ON_SIGTERM]
     assert (out, len(lines)) == (b"", 1), (out, err)
     assert lines[0].startswith("seamark: ")
     return done.returncode, lines[0]

@@ -1,5 +1,6 @@
 """What cannot be carried out as written: exit 64, and one line that says what to change."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,12 @@ from tests.command.conftest import Seamark
         ("run --sed 3", "--seed"),
         ("run --seed seven", "--seed"),
         ("run --seed -1", "seed is -1"),
-        ("run --cluster tutoriel", "'tutorial'"),
-        ("run --cluster tutorial --bug lost-akc", "'lost-ack'"),
-        ("run --nemesis partitoin", "'partition'"),
-        ("run --workload list-apend", "'list-append'"),
+        ("run --cluster tutoriel", "unknown cluster 'tutoriel'; did you mean tutorial?"),
+        ("run --cluster tutorial --bug lost-akc", "lost-ack?"),
+        ("run --nemesis partitoin", "partition?"),
+        ("run --workload list-apend", "list-append?"),
         ("run --model serialisable", "serializable"),
-        ("run --engine sprak", "'spark'"),
+        ("run --engine sprak", "spark?"),
         ("run --time 0", "time is 0"),
         ("run --time nan", "time is nan"),
         ("run --rate 0", "rate is 0"),
@@ -39,7 +40,10 @@ from tests.command.conftest import Seamark
         ("list --limit 0", "--limit"),
         ("clusters --jsn", "--json"),
         ("runn", "'run'"),
-        ("", "command"),
+        ("run --isolation serializable", "ndb has no options"),
+        ("run --cluster postgres-failover --runtime docker --bug lost-ack", "postgres-failover has no planted bugs"),
+        ("check latest", "holds no run yet"),
+        ("replay nightly/latest", "nightly holds no run yet"),
     ],
 )
 def test_what_a_person_mistyped_is_64_and_named(seamark: Seamark, tmp_path: Path, arguments: str, told: str) -> None:
@@ -52,12 +56,12 @@ def test_what_a_person_mistyped_is_64_and_named(seamark: Seamark, tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("sede = 7", "'seed'"),
+        ("sede = 7", "seed?"),
         ('seed = "seven"', "seed"),
         ("bug = [7]", "bug"),
         ("seed = ", "TOML"),
         ("[seed]\n", "seed"),
-        ('nemesis = "partitoin"', "'partition'"),
+        ('nemesis = "partitoin"', "partition?"),
         ("\x00", "TOML"),
     ],
 )
@@ -116,6 +120,23 @@ def test_a_store_that_takes_nothing_is_64(seamark: Seamark, tmp_path: Path) -> N
     outcome = seamark("run", "--time", "6", "--engine", "local")
     assert (outcome.code, outcome.out) == (64, "")
     assert "--store" in outcome.line
+
+
+def test_an_error_points_to_the_help_of_its_own_command(seamark: Seamark) -> None:
+    assert seamark("run", "--sed", "3").line.endswith("See seamark run --help.")
+    assert seamark("check").line.endswith("See seamark check --help.")
+    assert seamark("runn").line.endswith("See seamark --help.")
+
+
+def test_no_command_is_no_pass_and_shows_the_help(seamark: Seamark) -> None:
+    bare = seamark()
+    assert (bare.code, bare.err) == (64, "")
+    assert bare.out == seamark("-h").out == seamark("--help").out
+
+
+def test_the_version_is_the_distribution_s(seamark: Seamark) -> None:
+    shown = seamark("--version")
+    assert (shown.code, shown.out, shown.err) == (0, f"seamark {version('seamark')}\n", "")
 
 
 @pytest.mark.parametrize("command", ["run", "check", "replay", "list", "clusters", "doctor", ""])

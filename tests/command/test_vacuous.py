@@ -40,7 +40,7 @@ def test_a_fault_that_cannot_bite_makes_a_run_vacuous(seamark: Seamark, tmp_path
     (tmp_path / "plan.json").write_bytes(msgspec.json.encode({"steps": [step]}))
     outcome = seamark("run", "--seed", SEED, *SMALL, "--plan", "plan.json", "--json")
     assert (outcome.code, outcome.json["verdict"], outcome.json["clause"]) == (3, "vacuous", "b")
-    assert "slow-link of n2>s1 at 2.0 s had no measured effect" in str(outcome.json["reason"])
+    assert "slow-link of n2>s1 (2.0 s into the load) had no measured effect" in str(outcome.json["reason"])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "; nothing but a comment\n"])
@@ -142,9 +142,9 @@ def test_what_nothing_forbids_is_in_the_verdict_line(seamark: Seamark, tmp_path:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        ({"forbids": ["torn-unit", "silent-gab"]}, "'silent-gab' is no anomaly or consistency model: did you mean"),
+        ({"forbids": ["torn-unit", "silent-gab"]}, "unknown anomaly or consistency model 'silent-gab'; did you mean"),
         ({"forbids": []}, "it forbids nothing"),
-        ({"check": "stream"}, "'stream' is no check: did you mean 'streams'?"),
+        ({"check": "stream"}, "unknown check 'stream'; did you mean streams?"),
         ({"id": "TUT-1"}, "there is another one of that name"),
     ],
 )

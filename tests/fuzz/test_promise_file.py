@@ -3,8 +3,8 @@
 from pathlib import Path
 from random import Random
 
-from harness.cli.check import promises_in
 from harness.core.errors import ScenarioError
+from harness.run.checking import promises_in
 from tests.amount import FIRST_SEED
 from tests.worlds.spoiled_files import COUNT, spoiled
 

@@ -36,6 +36,7 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("findings/*.md")),
     *sorted(ROOT.glob("clusters/*/*.md")),
 )
 PROMISES, FAULTS = DOCS / "promises.md", DOCS / "faults.md"
@@ -118,7 +119,8 @@ def test_every_page_can_be_reached_from_the_first() -> None:
         links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", prose(page))]
         targets = [(page.parent / link).resolve() for link in links if link.endswith(".md")]
         waiting += [target for target in targets if target not in reached and target.is_file()]
-    assert [relative(page) for page in sorted(DOCS.glob("*.md")) if page not in reached] == []
+    pages = sorted((*DOCS.glob("*.md"), *DOCS.glob("findings/*.md")))
+    assert [relative(page) for page in pages if page not in reached] == []
 
 
 # Commands

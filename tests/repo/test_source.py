@@ -14,7 +14,7 @@ from clusters.postgres import planted as postgres
 from clusters.tutorial import planted as tutorial
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("harness", "nemesis", "checkers", "clusters")
+PACKAGES = ("seamark", "harness", "nemesis", "checkers", "clusters")
 SOURCES = sorted(path for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py"))
 LINES_MAX, FUNCTION_MAX = 400, 50
 FILES_MAX = 16
@@ -113,7 +113,7 @@ def test_every_make_target_is_listed_by_help() -> None:
     assert phony == shown
 
 
-@pytest.mark.parametrize("package", ["checkers", "clusters", "harness", "nemesis"])
+@pytest.mark.parametrize("package", ["checkers", "clusters", "harness", "nemesis", "seamark"])
 def test_a_room_has_at_most_16_files_and_says_what_it_holds(package: str) -> None:
     for path in (ROOT / package).rglob("__init__.py"):
         assert len(list(path.parent.glob("*.py"))) <= FILES_MAX, relative(path.parent)

@@ -1,7 +1,7 @@
 """A project of docker compose that runs already is put under test, and goes on. Its labels are made by hand."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import docker
@@ -40,7 +40,13 @@ async def prepare(doors: Doors, settings: Settings) -> None:
 @pytest.fixture
 def project(engine: docker.DockerClient) -> Iterator[Container]:
     """A project with one service n1, as compose would make it: labels, a network of its own, and a name in that."""
-    network = engine.networks.create(f"{NAME}_default", labels=labels_for("tests"))
+    with running(engine, f"{NAME}_default") as container:
+        yield container
+
+
+@contextmanager
+def running(engine: docker.DockerClient, network_name: str) -> Iterator[Container]:
+    network = engine.networks.create(network_name, labels=labels_for("tests"))
     container = engine.containers.create(
         image_of(msgspec.structs.replace(REDIS, image="redis:7"), engine),
         ["redis-server", "--protected-mode", "no", "--dir", "/data", *KEPT],
@@ -99,6 +105,19 @@ def test_servers_that_run_already_are_struck_twice_and_go_on_with_nothing_of_our
     assert project.status == "running"
     network = engine.networks.get(f"{NAME}_default")
     assert [each.id for each in network.containers] == [project.id]
+
+
+@pytest.mark.parametrize("network", ["0shop_default", "app_default", "etcdnet", "zoo_default"])
+def test_the_name_of_the_project_s_network_does_not_matter(
+    engine: docker.DockerClient, tmp_path: Path, network: str
+) -> None:
+    """An engine moves published ports to the network whose name sorts first, which is on either side of ours."""
+    write(tmp_path, step("pause", 1_000, 1_600))
+    shape = ("--time", "4", "--rate", "60", "--seed", "5", "--plan", "plan.json", "--engine", "local", "--json")
+    with running(engine, network):
+        attached = ("run", "--cluster", "shop.py:shop", "--runtime", "docker", "--attach", NAME, *shape)
+        code, out, err = seamark(tmp_path, *attached)
+    assert code == 0, err + out[:2_000]
 
 
 def test_what_a_project_cannot_do_is_refused_before_anything_is_made(project: Container, tmp_path: Path) -> None:

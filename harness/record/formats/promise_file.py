@@ -1,10 +1,10 @@
 """A promise file, written by the user in TOML: the promises of a system whose history comes from elsewhere.
 
 `model` is a consistency model, [versions] says what orders the values of registers in transactions, [register] how to
-read registers (which must then be linearizable), [stream] is the contract of a change stream, [bounds] are the limits
-to judge by, and each [[promise]] lists forbidden anomalies. The fields are those of `harness.core.promises`,
-`checkers.linearizability.models` and `checkers.transactions.register_order`. An error message is one line with the
-place of the mistake and the correction.
+read registers (which must then be linearizable), [stream] is the contract of a change stream, [naming] how its users
+name keys and positions, [bounds] are the limits to judge by, and each [[promise]] lists forbidden anomalies. The fields
+are those of `harness.core.promises` and `checkers.history.registers`. An error message is one line with the place of
+the mistake and the correction.
 """
 
 import tomllib
@@ -21,13 +21,13 @@ from checkers.linearizability import check as linearizability
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from harness.core.errors import ScenarioError, known
-from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.record import Json
 
 SIZE_MAX: Final = 1 << 20
 PROBLEM_MAX: Final = 500  # Characters.
 T = TypeVar("T", bound=msgspec.Struct)
-_PARTS: Final = ("model", "versions", "register", "stream", "bounds", "promise")
+_PARTS: Final = ("model", "versions", "register", "stream", "naming", "bounds", "promise")
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +41,7 @@ class Promised(msgspec.Struct, frozen=True, kw_only=True):
     register: Register | None = None
     versions: Order = ORDER
     bounds: Bounds = Bounds()
+    naming: Naming = Naming()
 
 
 def read_promise_file(path: Path, checks: Sequence[Check]) -> Promised:
@@ -59,6 +60,7 @@ def read_promise_file(path: Path, checks: Sequence[Check]) -> Promised:
             register=_register(parts["register"]) if "register" in parts else None,
             versions=struct_of("[versions]", parts.get("versions", {}), Order),
             bounds=struct_of("[bounds]", parts.get("bounds", {}), Bounds),
+            naming=struct_of("[naming]", parts.get("naming", {}), Naming),
         )
         _require_sense(promised, checks)
     except ScenarioError as error:
@@ -166,7 +168,7 @@ def struct_of(place: str, given: object, kind: type[T]) -> T:
         raise ScenarioError(f"{place}: it is no table of fields")
     fields, hints = msgspec.structs.fields(kind), get_type_hints(kind)
     for name, value in given.items():
-        _known_at(place, name, tuple(field.name for field in fields), "field of it")
+        _known_at(place, name, tuple(field.name for field in fields), "field")
         choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
         if choices and isinstance(value, str):
             _known_at(place, value, choices, name)

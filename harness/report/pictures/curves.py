@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from harness.report.pictures.scale import WIDTH, Tick
 
-HEIGHT: Final = 96
+HEIGHT: Final = 84
 LINES_MAX: Final = 4  # Subscribers with a line of their own; the others share one.
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from checkers.history.names import Forms
 from harness.core.record import Complete, Invoke, MicroOp
 from harness.core.verdict import Step
-from harness.report.evidence import mop_text
+from harness.report.evidence import PLAIN, mop_text
 
 LINES_MAX: Final = 3
 LINE: Final = 16
@@ -63,7 +64,9 @@ class Drawing:
     legend: tuple[tuple[str, str], ...]
 
 
-def cycle_drawing(cycle: Sequence[Step], operations: Mapping[int, tuple[Invoke, Complete | None]]) -> Drawing | None:
+def cycle_drawing(
+    cycle: Sequence[Step], operations: Mapping[int, tuple[Invoke, Complete | None]], forms: Forms = PLAIN
+) -> Drawing | None:
     """The drawing of a finding's cycle; None if it has none. `operations` holds the known ones, by index."""
     if not cycle:
         return None
@@ -73,9 +76,10 @@ def cycle_drawing(cycle: Sequence[Step], operations: Mapping[int, tuple[Invoke, 
     steps = {name: _mops(name, operations) for name in names}
     shared = Counter(key for mops in steps.values() for key in {str(mop.key) for mop in mops})
     for name in names:
-        lines = _lines(name, [mop for mop in steps[name] if shared[str(mop.key)] > 1 or len(names) == 1], steps[name])
+        telling = [mop for mop in steps[name] if shared[str(mop.key)] > 1 or len(names) == 1]
+        lines = _lines(name, telling, steps[name], forms)
         height = 28 + LINE * len(lines)
-        boxes[name] = Box(_short(name, NAME_MAX), lines, y, height, not _is_operation(name))
+        boxes[name] = Box(_short(member(name, forms), NAME_MAX), lines, y, height, not _is_operation(name))
         y += height + GAP
     edges = []
     for step in cycle:
@@ -98,15 +102,20 @@ def _mops(name: str, operations: Mapping[int, tuple[Invoke, Complete | None]]) -
     return (complete.mops if complete is not None else None) or invoke.mops or ()
 
 
-def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp]) -> tuple[str, ...]:
+def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp], forms: Forms) -> tuple[str, ...]:
     """The lines of a box: the steps on keys that other transactions of the cycle touch too."""
     if not _is_operation(name):
-        match = WATERMARK.fullmatch(name)
-        return (_short(f"watermark {match[2]} to {match[1]}" if match else "what was announced as complete"),)
+        return ("what was announced as complete",)
     most = LINES_MAX + (len(every) == LINES_MAX + 1)  # "And 1 more" would take as much room as that one.
-    shown = [_short(mop_text(mop)) for mop in (every if len(every) <= most else telling or every)[:most]]
+    shown = [_short(mop_text(mop, forms)) for mop in (every if len(every) <= most else telling or every)[:most]]
     left = len(every) - len(shown)
     return (*shown, f"and {left} more") if left else tuple(shown)
+
+
+def member(name: str, forms: Forms) -> str:
+    """The name of a cycle's member for people: T12, or "s2 at epoch 10/10" for a watermark."""
+    match = WATERMARK.fullmatch(name)
+    return f"{match[1]} at {forms.position(int(match[2]))}" if match else name
 
 
 def _is_operation(name: str) -> bool:

@@ -6,7 +6,7 @@ number: if requests and answers alternate, choosing every n-th could show reques
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from harness.core.trace import SECOND, Window
@@ -14,7 +14,7 @@ from harness.report.pictures.moments import Message, Moment, Moments, Span
 
 ARROWS_MAX: Final = 1500
 MARKS_MAX: Final = 1500  # Limit for each other kind.
-COLOURS: Final = 7  # Types of messages with a colour of their own; the rest share one.
+COLOURS: Final = 7  # Roles of messages with a colour of their own; the rest share one.
 LANE: Final = 64  # Heights and widths are in pixels.
 STRIP: Final = 18
 AXIS: Final = 26
@@ -41,11 +41,12 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A line, as SVG path data."""
+    """A line, as SVG path data. `group` are the classes by which a page hides it."""
 
     d: str
     kind: str
     title: str
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ class Diagram:
     boxes: tuple[Box, ...]
     paths: tuple[Path, ...]
     arrows: tuple[Path, ...]
-    legend: tuple[tuple[str, str, int], ...]  # Class, type, count.
+    roles: tuple[tuple[str, str], ...]  # Of messages: class, and between whom.
+    types: tuple[tuple[str, str, str, int], ...]  # Of messages: the class that hides it, its role's, name, count.
     notes: tuple[str, ...]
 
 
@@ -89,14 +91,26 @@ def chosen_messages(found: Moments) -> tuple[dict[int, Message], str]:
     return dict(sorted((shown | shown_lost).items())), text
 
 
-def diagram(found: Moments, messages: Mapping[int, Message], window: Window, subscribers: Sequence[str]) -> Diagram:
+def diagram(
+    found: Moments, messages: Mapping[int, Message], window: Window, subscribers: Sequence[str], *, lane_px: int = LANE
+) -> Diagram:
     """The shapes of a trace. `messages` are those to draw."""
     lanes = _lanes(found, subscribers)
     faults = _packed([span for span in found.spans if span.kind == "fault"])
     width = min(max(WIDTH_MIN, PIXELS_PER_ARROW * len(messages)), WIDTH_MAX)
     top = AXIS + STRIP * (max((row for row, _ in faults), default=-1) + 1)
-    canvas = _Canvas(window, width, top, {name: top + LANE * (place + 0.5) for place, name in enumerate(lanes)})
-    colours = _colours(found.messages.values())
+    canvas = _Canvas(
+        window, width, top, lane_px, {name: top + lane_px * (place + 0.5) for place, name in enumerate(lanes)}
+    )
+    colours = _colours(found.messages.values(), subscribers)
+    types = {type_: f"y{number}" for number, type_ in enumerate(_types(found.messages.values()))}
+    places = {name: f"a{number}" for number, name in enumerate(lanes)}
+
+    def arrow(message: Message) -> Path:
+        group = " ".join((types[message.type], places[lane(message.source)], places[lane(message.target)]))
+        drawn = canvas.arrow(message, colours.get(role(message, subscribers), "other"))
+        return replace(drawn, group=group)
+
     notes: list[str] = []
     boxes = [canvas.strip(row, span) for row, span in faults]
     boxes += [canvas.box(span) for span in found.spans if span.kind in ("down", "paused")]
@@ -108,13 +122,14 @@ def diagram(found: Moments, messages: Mapping[int, Message], window: Window, sub
         paths += [canvas.moment(moment) for moment in _some(moments, label, notes)]
     return Diagram(
         width=width,
-        height=top + LANE * len(lanes) + 4,
+        height=top + lane_px * len(lanes) + 4,
         lanes=tuple(Label(0, y, name) for name, y in canvas.lanes.items()),
         ticks=tuple(canvas.ticks()),
         boxes=tuple(boxes),
         paths=tuple(paths),
-        arrows=tuple(canvas.arrow(each, colours.get(each.type, "other")) for each in messages.values()),
-        legend=tuple(_legend(found.messages.values(), colours)),
+        arrows=tuple(map(arrow, messages.values())),
+        roles=tuple((kind, name) for name, kind in colours.items()),
+        types=tuple(_legend(found.messages.values(), colours, types, subscribers)),
         notes=tuple(notes),
     )
 
@@ -132,8 +147,8 @@ def time_text(ns: int) -> str:
 class _Canvas:
     """The coordinates of the drawing."""
 
-    def __init__(self, window: Window, width: float, top: float, lanes: Mapping[str, float]) -> None:
-        self.window, self.width, self.top, self.lanes = window, width, top, lanes
+    def __init__(self, window: Window, width: float, top: float, lane_px: int, lanes: Mapping[str, float]) -> None:
+        self.window, self.width, self.top, self.lane_px, self.lanes = window, width, top, lane_px, lanes
 
     def x(self, ns: int) -> float:
         """The horizontal position of a moment; it may lie outside the picture."""
@@ -161,7 +176,15 @@ class _Canvas:
         y = self.lanes[lane(str(span.node))]
         if span.kind == "sync":
             return Box(begin, y + 14, max(width, 1), 5, "sync", _span_title(span))
-        return Box(begin, y - LANE * 0.42, width, LANE * 0.84, span.kind, _span_title(span), f"{span.node} {span.kind}")
+        return Box(
+            begin,
+            y - self.lane_px * 0.42,
+            width,
+            self.lane_px * 0.84,
+            span.kind,
+            _span_title(span),
+            f"{span.node} {span.kind}",
+        )
 
     def phase(self, moment: Moment) -> Path:
         return Path(
@@ -216,7 +239,7 @@ class _Canvas:
         return begin, round(max(0.0, end - begin), 2)
 
     def _bottom(self) -> float:
-        return self.top + LANE * len(self.lanes)
+        return self.top + self.lane_px * len(self.lanes)
 
 
 def _lanes(found: Moments, subscribers: Sequence[str]) -> list[str]:
@@ -239,14 +262,41 @@ def _packed(spans: Sequence[Span]) -> list[tuple[int, Span]]:
     return packed
 
 
-def _colours(messages: Iterable[Message]) -> dict[str, str]:
-    frequent = Counter(message.type for message in messages).most_common(COLOURS)
-    return {type_: f"t{number}" for number, (type_, _) in enumerate(frequent)}
+def role(message: Message, subscribers: Sequence[str]) -> str:
+    """Between whom a message goes: "client to d", where d stands for d1, d2 and so on."""
+    return f"{_part(message.source, subscribers)} to {_part(message.target, subscribers)}"
 
 
-def _legend(messages: Iterable[Message], colours: Mapping[str, str]) -> Iterable[tuple[str, str, int]]:
-    for type_, count in Counter(message.type for message in messages).most_common():
-        yield colours.get(type_, "other"), type_, count
+def _part(name: str, subscribers: Sequence[str]) -> str:
+    if lane(name) == CLIENTS:
+        return "client"
+    return "subscriber" if name in subscribers else name.rstrip("0123456789") or name
+
+
+def _types(messages: Iterable[Message]) -> list[str]:
+    return [type_ for type_, _ in Counter(message.type for message in messages).most_common()]
+
+
+def _colours(messages: Iterable[Message], subscribers: Sequence[str]) -> dict[str, str]:
+    frequent = Counter(role(message, subscribers) for message in messages).most_common(COLOURS)
+    return {name: f"t{number}" for number, (name, _) in enumerate(frequent)}
+
+
+def _legend(
+    messages: Iterable[Message], colours: Mapping[str, str], types: Mapping[str, str], subscribers: Sequence[str]
+) -> Iterable[tuple[str, str, str, int]]:
+    """The types by role, the most frequent first; a type of several roles has the colour of the first."""
+    counts = Counter[str]()
+    roles: dict[str, str] = {}
+    for message in messages:
+        counts[message.type] += 1
+        roles.setdefault(message.type, role(message, subscribers))
+    order = list(colours)
+    named = sorted(
+        counts, key=lambda name: (order.index(roles[name]) if roles[name] in order else COLOURS, -counts[name])
+    )
+    for name in named:
+        yield types[name], colours.get(roles[name], "other"), name, counts[name]
 
 
 def _thinned(messages: Mapping[int, Message], most: int) -> dict[int, Message]:

@@ -12,8 +12,11 @@ from typing import Final
 
 import msgspec
 
+from checkers.history.names import Forms
 from harness.core.errors import HistoryError
+from harness.core.record import Json
 from harness.core.trace import MESSAGES, TraceRecord
+from harness.report.evidence import PLAIN, key_text
 
 _SPANS: Final = {"crash": ("start", "down"), "pause": ("resume", "paused")}
 _QUIET: Final = ("tick",)  # Marks that only serve to compare runs.
@@ -82,7 +85,7 @@ def read_trace(path: Path) -> Iterator[TraceRecord]:
                 raise HistoryError(f"{path}, line {number}: {error}") from None
 
 
-def gather(records: Iterator[TraceRecord]) -> Moments:
+def gather(records: Iterator[TraceRecord], forms: Forms = PLAIN) -> Moments:
     """The first pass: all messages, spans and moments, without content."""
     found = Moments()
     nodes: dict[str, None] = {}
@@ -96,7 +99,7 @@ def gather(records: Iterator[TraceRecord]) -> Moments:
         elif record.what in ("sync", "durable"):
             _disk(found, lasting, record)
         else:
-            _moment(found, record)
+            _moment(found, record, forms)
             _span(found, lasting, record)
     found.nodes = list(nodes)
     return found
@@ -157,17 +160,18 @@ def _span(found: Moments, lasting: dict[tuple[str, str], Span], record: TraceRec
             lasting.pop((kind, node)).end_ns = record.ns
 
 
-def _moment(found: Moments, record: TraceRecord) -> None:
+def _moment(found: Moments, record: TraceRecord, forms: Forms) -> None:
     fields = record.fields if isinstance(record.fields, dict) else {}
+    where = fields.get("position")
     match record.what:
         case "timer":
             found.timers.append(Moment(record.ns, record.node, "timer", f"timer {record.type}"))
         case "event" if record.type == "watermark":
-            position = fields.get("position")
-            text = f"watermark {position} (session {fields.get('session')})"
-            found.watermarks.append(Moment(record.ns, record.node, "watermark", text, str(position)))
+            mark = forms.watermark(where) if isinstance(where, int) else f"watermark {where}"
+            text = f"{mark} (session {fields.get('session')})"
+            found.watermarks.append(Moment(record.ns, record.node, "watermark", text, str(where)))
         case "event" if record.type == "row":
-            text = f"row {fields.get('key')}: {fields.get('value')} at position {fields.get('position')}"
+            text = f"row {key_text(fields.get('key'), forms)}: {fields.get('value')}{_place(where, forms)}"
             found.rows.append(Moment(record.ns, record.node, "row", text))
         case "state" if record.type == "view":
             text = f"view {fields.get('key')}: {fields.get('value')}"
@@ -182,9 +186,15 @@ def _moment(found: Moments, record: TraceRecord) -> None:
             text = f"connection with {record.peer} ended" if record.what == "closed" else record.note or ""
             found.notable.append(Moment(record.ns, record.node, record.what, text))
         case "event":
-            position = "" if fields.get("position") is None else f" at position {fields['position']}"
-            text = f"session {fields.get('session')}: {record.type}{position}"
+            text = f"session {fields.get('session')}: {record.type}{_place(where, forms)}"
             found.notable.append(Moment(record.ns, record.node, "stream", text))
+
+
+def _place(position: Json, forms: Forms) -> str:
+    """The place of an event: " at epoch 10/10"; empty without a position."""
+    if position is None:
+        return ""
+    return f" at {forms.position(position)}" if isinstance(position, int) else f" at position {position}"
 
 
 def _fault_text(record: TraceRecord) -> str:

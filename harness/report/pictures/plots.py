@@ -22,7 +22,7 @@ from harness.report.series import Series, lag_ns
 from nemesis.registry import PACKAGES
 
 OUTCOMES: Final = (("ok", OK), ("fail", FAIL), ("unknown", INFO))
-STRIP_ROW: Final = 30  # In the strip of faults: a name, and below it the bars.
+STRIP_ROW: Final = 26  # In the strip of faults: a name, and below it the bars.
 COLUMNS: Final = (24, 240)  # Of the rate: minimum and maximum.
 CELLS: Final = (500, 48)  # Of the latency: dots across, and dots upwards.
 GREY: Final = "#8d96a0"
@@ -61,7 +61,7 @@ def overview(
     series: Series, *, is_closed: bool, planned: Sequence[Planned] = (), broken: Broken = NOTHING_BROKEN
 ) -> Overview:
     """The plots of a run, with planned faults drawn behind actual ones, and the events that show findings marked."""
-    axis = TimeAxis(low_ns=0, high_ns=max(1, series.end_ns), is_order=series.is_order)
+    axis = TimeAxis(low_ns=0, high_ns=max(1, series.load_end_ns), is_order=series.is_order)
     kinds = tuple(dict.fromkeys([*fault_kinds(series.windows), *(step.kind for step in planned)]))
     size = len(series.outcome)
     columns = int(np.clip(size // 15, *COLUMNS))
@@ -72,7 +72,8 @@ def overview(
     lagging = {name: marks for name, marks in series.announced.items() if marks}
     if lagging and len(series.commit_position) and not axis.is_order:
         plots.append(_lag(series, edges, hover, is_closed=is_closed))
-        plots.append(lag_quantiles(series, edges, hover, is_closed=is_closed))
+        if len(lagging) > LINES_MAX:
+            plots.append(lag_quantiles(series, edges, hover, is_closed=is_closed))
     if lagging and not axis.is_order:
         plots += staircases(series, broken, hover, edges)
     return Overview(
@@ -84,14 +85,20 @@ def overview(
         ticks=tuple(axis.ticks()),
         phases=tuple((axis.percent(ns), name) for name, ns in series.phases.items() if name in ("healing", "final")),
         views=_views(series, axis),
-        note=_note(size, duration(axis.span_ns / columns), sum(step.begin_ns > axis.high_ns for step in planned)),
+        note=_note(series, duration(axis.span_ns / columns), sum(step.begin_ns > axis.high_ns for step in planned)),
         hover={"columns": columns, "span_s": axis.span_ns / SECOND, "values": hover},
     )
 
 
-def _note(size: int, column: str, later: int) -> str:
-    """The note under a plot: the meaning of a column, and the faults planned for after the end."""
-    notes = [f"A column is {column}; all {size:,} operations are in it."] if size else []
+def _note(series: Series, column: str, later: int) -> str:
+    """The note under a plot: the meaning of a column, what is not drawn, and the faults planned for after the end."""
+    drawn = int(np.count_nonzero(series.invoke_ns <= series.load_end_ns))
+    rest = len(series.invoke_ns) - drawn
+    every = "its one operation is" if drawn == 1 else f"all {drawn:,} operations are"
+    notes = [f"A column is {column}; {every} in it."] if drawn else []
+    if series.load_end_ns < series.end_ns:
+        what = f" and {rest:,} final reads" if rest else ""
+        notes.append(f"The axis ends with the load; healing{what} followed, until {series.end_ns / SECOND:.1f} s.")
     if later:
         notes.append(f"{later} fault{'s were' if later > 1 else ' was'} planned for later than the run lasted.")
     return " ".join(notes)
@@ -167,7 +174,7 @@ def _rate(series: Series, edges: Int64s, hover: dict[str, Json]) -> Plot:
 
 
 def _latency(series: Series, axis: TimeAxis, edges: Int64s, hover: dict[str, Json]) -> list[Plot]:
-    is_done = series.complete_ns < NEVER
+    is_done = series.complete_ns <= axis.high_ns
     if not is_done.any():
         return []
     ended_ns, outcome = series.complete_ns[is_done], series.outcome[is_done]
@@ -228,10 +235,12 @@ def _lag(series: Series, edges: Int64s, hover: dict[str, Json], *, is_closed: bo
         if marks
     }
     top = nice_ceiling(max(float(lag.max()) for lag in lags.values()))
-    hover |= {f"lag {name}, s": [round(float(each), 3) for each in lag] for name, lag in list(lags.items())[:LINES_MAX]}
+    hover |= {
+        f"lag {name}, s": [round(float(each), 3) for each in lag] for name, lag in sorted(lags.items())[:LINES_MAX]
+    }
     curves = [
-        Curve(kind=f"line s{min(place, LINES_MAX)}", name=name, d=line(lag / top))
-        for place, (name, lag) in enumerate(lags.items())
+        Curve(kind=f"line s{min(series.style_of(name), LINES_MAX)}", name=name, d=line(lag / top))
+        for name, lag in sorted(lags.items())
     ]
     named = [(curve.kind, curve.name) for curve in curves[:LINES_MAX]]
     rest = [(curves[-1].kind, f"{len(curves) - LINES_MAX} others")] if len(curves) > LINES_MAX else []

@@ -6,6 +6,7 @@ distance between two lines is the number of acknowledged positions between them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from harness.report.pictures.scale import SECOND, WIDTH, Tick, nice_ceiling
 from harness.report.series import Series, lag_at
 
 COLUMNS: Final = 500
-STAIRS_HEIGHT: Final = 132
+STAIRS_HEIGHT: Final = 100
 SAMPLES: Final = 16  # Moments of each column at which the lag is computed.
 QUANTILES: Final = (("median", 0.5), ("90 %", 0.9), ("99 %", 0.99))
 NOTHING: Final = -1
@@ -35,7 +36,8 @@ def staircases(series: Series, broken: Broken, hover: dict[str, Json], edges: In
     for name in chosen:
         announced = series.announced[name][0]
         hover[f"watermark of {name}"] = _at(announced.ns, announced.position, edges[1:])
-    return [_staircase(series, ranks, name, broken.get(name, ()), left) for name in sorted(chosen)]
+    plots = [_staircase(series, ranks, name, broken.get(name, ()), left) for name in sorted(chosen)]
+    return [*(replace(plot, note="", legend=()) for plot in plots[:-1]), *plots[-1:]]  # One legend for all.
 
 
 class _Ranks:
@@ -68,7 +70,7 @@ class _Ranks:
 
 
 def _staircase(series: Series, ranks: _Ranks, name: str, broken: Sequence[int], left: str) -> Plot:
-    edges = np.linspace(0, max(1, series.end_ns), COLUMNS + 1).astype(np.int64)[1:]
+    edges = np.linspace(0, max(1, series.load_end_ns), COLUMNS + 1).astype(np.int64)[1:]
     mine = series.event_subscriber == series.subscribers.index(name)
     heights = {"frontier": ranks.share(_last(series.commit_ns, series.commit_position, edges, is_highest=True))}
     rows = mine & series.is_row & (series.event_position < NEVER)
@@ -81,7 +83,14 @@ def _staircase(series: Series, ranks: _Ranks, name: str, broken: Sequence[int], 
             d=line(heights["frontier"], STAIRS_HEIGHT),
         ),
         Curve(kind="line delivered", name="highest row received", d=line(heights["delivered"], STAIRS_HEIGHT)),
-        *(Curve(kind="line watermark", name="watermark", d=line(each, STAIRS_HEIGHT)) for each in steps),
+        *(
+            Curve(
+                kind=f"line watermark s{min(series.style_of(name), LINES_MAX)}",
+                name="watermark",
+                d=line(each, STAIRS_HEIGHT),
+            )
+            for each in steps
+        ),
     ]
     marks = _marks(series, ranks, mine & np.isin(series.event_seq, np.array(broken, np.int64)))
     if marks:
@@ -121,7 +130,7 @@ def _at(ns: Int64s, value: Int64s, edges: Int64s) -> list[Json]:
 def _marks(series: Series, ranks: _Ranks, chosen: Bools) -> Markup:
     """The events that show findings, as dots."""
     has_place = chosen & (series.event_position < NEVER)
-    x = series.event_ns[has_place] / max(1, series.end_ns) * WIDTH
+    x = np.minimum(series.event_ns[has_place] / max(1, series.load_end_ns), 1) * WIDTH
     y = STAIRS_HEIGHT * (1 - ranks.share(series.event_position[has_place]))
     return Markup("".join(f"M{a:.2f} {b:.1f}h0" for a, b in zip(x.tolist(), y.tolist(), strict=True)))  # noqa: S704
 

@@ -1,12 +1,12 @@
 """The stretch of a run around a finding as a drawing: lanes for clients, nodes and subscribers, faults as bands.
 
 A client's lane shows its operations as bars, a node's lane the operations that it answered. A subscriber's lane shows
-its watermarks as a staircase, and its rows as dots at the height of their position. The evidence is numbered as in its
-table.
+its watermarks as a staircase, and its rows as dots, each at the height of its position's rank. The evidence is numbered
+as in its table.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ from markupsafe import Markup
 from harness.core.record import Complete, Invoke, StreamEvent
 from harness.record.exposure import FOREVER, Window
 from harness.report.evidence import Slice, event_text, operation_text
+from harness.report.pictures.curves import LINES_MAX
 from harness.report.pictures.plots import Band, band, in_force
 from harness.report.pictures.scale import Tick, TimeAxis, duration, moment
 from harness.report.screen import visible
@@ -22,8 +23,8 @@ from harness.report.series import WATERMARKS, Series
 from nemesis.registry import PACKAGES
 
 CLIENTS_MAX: Final = 12
-LANE: Final = 22
-STREAM: Final = 72
+LANE: Final = 20
+STREAM: Final = 60
 TOP: Final = 18
 NEAR: Final = 1.6  # Percent of the width: numbers closer than this are put above each other.
 NOTHING: Final = Markup("")
@@ -85,7 +86,7 @@ def timeline(found: Slice, series: Series, kinds: Sequence[str]) -> Timeline:
     axis = TimeAxis(low_ns=found.low_ns, high_ns=found.high_ns, is_order=series.is_order)
     active = in_force(series.windows, axis.low_ns, axis.high_ns)
     notes = list(found.notes)
-    drawing = _Drawing(found, axis, _lanes(found, active, notes))
+    drawing = _Drawing(found, axis, _lanes(found, active, notes), series.style_of)
     drawing.draw()
     down = [mark for window in active if window.kind in DOWN for mark in drawing.down(window)]
     return Timeline(
@@ -124,8 +125,10 @@ def _lanes(found: Slice, active: Sequence[Window], notes: list[str]) -> list[tup
 class _Drawing:
     """The shapes of a drawing, as they are collected."""
 
-    def __init__(self, found: Slice, axis: TimeAxis, lanes: Sequence[tuple[str, str]]) -> None:
-        self.found, self.axis = found, axis
+    def __init__(
+        self, found: Slice, axis: TimeAxis, lanes: Sequence[tuple[str, str]], style_of: Callable[[str], int]
+    ) -> None:
+        self.found, self.axis, self._style_of = found, axis, style_of
         self.lanes: dict[tuple[str, str], Lane] = {}
         self.bottom = TOP
         for kind, name in lanes:
@@ -164,7 +167,7 @@ class _Drawing:
         is_marked = name in self.found.numbers
         lane = self.lanes.get(("client", str(invoke.process)))
         began = moment(invoke.time_ns, is_order=self.axis.is_order)
-        title = f"{operation_text(invoke, complete, self.found.positions)}\n{began}"
+        title = f"{operation_text(invoke, complete, self.found.forms)}\n{began}"
         if complete is not None and not self.axis.is_order:
             title += f", took {duration(complete.time_ns - invoke.time_ns)}"
         if lane is not None:
@@ -181,14 +184,14 @@ class _Drawing:
             )
 
     def _stream(self, lane: Lane, events: Sequence[tuple[int, StreamEvent]]) -> None:
-        positions = [event.position for _, event in events if event.position is not None]
-        low, high = min(positions, default=0), max(positions, default=1)
+        known = sorted({event.position for _, event in events if event.position is not None})
+        rank = {position: place for place, position in enumerate(known)}
 
         def height(position: int) -> float:
-            share = (position - low) / (high - low) if high > low else 0.5
+            share = rank[position] / (len(known) - 1) if len(known) > 1 else 0.5
             return round(lane.y + lane.height - 12 - share * (lane.height - 24), 1)
 
-        steps = list[str]()
+        style, steps = f" s{min(self._style_of(lane.name), LINES_MAX)}", list[str]()
         for seq, event in events:
             x = self.axis.x(event.time_ns)
             y = lane.y + lane.height / 2 if event.position is None else height(event.position)
@@ -196,15 +199,15 @@ class _Drawing:
             if is_mark:
                 steps.append(f"H{x}V{y}" if steps else f"M{x} {y}")
             where = f"{visible(event.subscriber)}, session {event.session}, {moment(event.time_ns)}"
-            title = f"{event_text(event, self.found.positions)}\n{where}"
+            title = f"{event_text(event, self.found.forms)}\n{where}"
             is_marked = f"event {seq}" in self.found.numbers
-            kind = "mark" if is_mark else "row" if event.kind in ("row", "backfill") else "other"
+            kind = f"mark{style}" if is_mark else "row" if event.kind in ("row", "backfill") else "other"
             self._dot(f"{kind}{' marked' if is_marked else ''}", title, event.time_ns, y)
             if is_marked:
                 self._number(f"event {seq}", event.time_ns, y)
         if steps:
             d = Markup("".join(steps))  # noqa: S704  Numbers only.
-            self.stairs.append(Mark(kind="stairs", title=f"watermarks announced to {lane.name}", d=d))
+            self.stairs.append(Mark(kind=f"stairs{style}", title=f"watermarks announced to {lane.name}", d=d))
 
     def _dot(self, kind: str, title: str, ns: int, y: float) -> None:
         d = Markup(f"M{self.axis.x(ns)} {y}h0")  # noqa: S704  Numbers only.

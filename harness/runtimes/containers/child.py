@@ -30,17 +30,19 @@ from harness.record.store import LOGS, read_run_file
 from harness.runtimes.child import die_with_parent, end_with
 from harness.runtimes.containers.collector import Collector
 from harness.runtimes.containers.control import Hearers, Probes
-from harness.runtimes.containers.deployment import Deployment, in_thread
+from harness.runtimes.containers.deployment import PROXY_IMAGE, Deployment
+from harness.runtimes.containers.engine.calls import in_thread
 from harness.runtimes.containers.engine.engine import connect
 from harness.runtimes.containers.engine.sweeper import sweep, sweep_folders
 from harness.runtimes.containers.faults.faults import ContainerFaults, faults_on_machines
 from harness.runtimes.containers.faults.site import Holds
+from harness.runtimes.containers.images.images import image_for
 from harness.runtimes.containers.lateness import Lateness
 from harness.runtimes.containers.links.network import ContainerNetwork
 from harness.runtimes.containers.links.wiring import CLIENT
-from harness.runtimes.containers.machines import Blueprint, Machines
+from harness.runtimes.containers.machines import NODE_IMAGE, Blueprint, Machines
 from harness.runtimes.containers.service_site import ServiceSite
-from harness.runtimes.containers.services import ServiceBlueprint
+from harness.runtimes.containers.services import ServiceBlueprint, Services
 from harness.runtimes.containers.subscribers import Subscribers
 from harness.scenario.consent import Code, on_command_line
 from harness.scenario.registry import load_cluster, module_of
@@ -62,6 +64,10 @@ class WallClock:
     """The `Clock` of containers: CLOCK_MONOTONIC, which they all share with the harness."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to count, from now on."""
         self.epoch_ns, self.epoch_realtime_ns = time.monotonic_ns(), time.time_ns()
 
     def now_ns(self) -> int:
@@ -116,10 +122,31 @@ class Test:
         client = connect()
         await in_thread(sweep, client)
         await in_thread(sweep_folders)
+        await in_thread(self._build, cluster, client)
+        self._clock.begin()  # Building images is no part of a run.
         if is_of_machines(cluster):
             return await self._on_machines(cluster, client, logs)
         assert is_of_services(cluster)
         return await self._on_services(cluster, client, logs)
+
+    def _build(self, cluster: Cluster, client: docker.DockerClient) -> None:
+        """Build or pull every image that is missing. Raises DeployError."""
+        image_for(PROXY_IMAGE, client)
+        if is_of_machines(cluster):
+            image_for(NODE_IMAGE, client)
+        elif is_of_services(cluster) and self._scenario.attach is None:
+            crew = Services(self._services(cluster))
+            for node in crew.nodes:
+                crew.image(node, client)
+
+    def _services(self, cluster: ServiceCluster) -> ServiceBlueprint:
+        return ServiceBlueprint(
+            run_id=self._run_id,
+            cluster=cluster,
+            settings=self._decided.settings,
+            faults=self._faults,
+            attach=self._scenario.attach,
+        )
 
     async def _on_machines(self, cluster: MachineCluster, client: docker.DockerClient, logs: Path) -> str:
         hearers = Hearers(take=self._collector.take, failed=self._fail_node, probes=Probes())
@@ -155,14 +182,7 @@ class Test:
             return await cluster.fail_over(dead, site.doors(CLIENT), settings)
 
         subscribers = Subscribers(make, self._collector.deliver, self._fail_node)
-        blueprint = ServiceBlueprint(
-            run_id=self._run_id,
-            cluster=cluster,
-            settings=settings,
-            faults=self._faults,
-            attach=self._scenario.attach,
-        )
-        site = ServiceSite(client, blueprint, subscribers)
+        site = ServiceSite(client, self._services(cluster), subscribers)
         async with removed_after(site, logs):
             await site.open()
             runtime = self._runtime(

@@ -11,12 +11,11 @@ import contextlib
 import io
 import tarfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import docker
-import requests
 from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
@@ -27,6 +26,7 @@ from harness.core.machine import NodeId
 from harness.runtimes.containers.compose import Found
 from harness.runtimes.containers.crew import Crew, NodeContainer, NodeControl
 from harness.runtimes.containers.engine import inside
+from harness.runtimes.containers.engine.calls import in_thread, short, tail_of
 from harness.runtimes.containers.engine.confinement import confined, private_network
 from harness.runtimes.containers.engine.labels import RUN, labels_for
 from harness.runtimes.containers.engine.sweeper import remove_run
@@ -35,17 +35,17 @@ from harness.runtimes.containers.images.images import image_for
 from harness.runtimes.containers.images.pins import identity_of
 from harness.runtimes.containers.links.links import DOWN, Toxiproxy
 from harness.runtimes.containers.links.wiring import CLIENT, LOOPBACK, PROXY_API_PORT, PROXY_HOST
+from harness.runtimes.containers.readiness import ready
 
 PROXY_IMAGE: Final = "seamark-toxiproxy"
 PROXY_READY_S: Final = 30.0
 POLL_S: Final = 0.02
-START_POLL_S: Final = 0.5
 STANDING: Final = ("running", "paused", "created")  # States of a container that has not ended.
 COUNT_S: Final = 1.0
 WATCH_S: Final = 1.0
 CALL_WITHIN_S: Final = 30  # The longest for one call to an engine: a hanging call must not hold up the run's end.
 CONFLICT: Final = 409
-LOG_TAIL_LINES: Final = 5
+FIRST: Final = "0--"  # Begins a name that sorts before those that projects give to networks.
 LOGS: Final = LogConfig(type="json-file", config={"max-size": "8m", "max-file": "1"})
 LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
 # Small buffers in Toxiproxy: its sender must soon notice a slow reader. Few attempts to connect:
@@ -55,7 +55,6 @@ PROXY_SYSCTLS: Final = {
     "net.ipv4.tcp_wmem": "4096 16384 65536",
     "net.ipv4.tcp_syn_retries": "1",
 }
-T = TypeVar("T")
 
 
 class Deployment:
@@ -127,16 +126,7 @@ class Deployment:
                 await in_thread(self._shut, node, False)
             each.is_down = False
             each.control.at(LOOPBACK, await in_thread(self._control_port, each))
-        deadline_s = time.monotonic() + self._crew.ready_s
-        while not await each.control.ready(START_POLL_S):
-            await in_thread(each.container.reload)
-            if each.is_down:
-                return
-            if each.container.status == PAUSED:
-                deadline_s = time.monotonic() + self._crew.ready_s
-            elif each.container.status != "running" or time.monotonic() > deadline_s:
-                tail = await in_thread(_tail, each.container)
-                raise DeployError(f"node {node} is {each.container.status} and not ready; it said: {tail}")
+        await ready(each, self._crew.ready_s)
 
     async def kill(self, node: NodeId) -> None:
         """Send SIGKILL to all processes of the container."""
@@ -222,7 +212,7 @@ class Deployment:
             except DockerException as error:
                 raise DeployError(f"the Docker engine does not tell what runs: {short(error)}") from error
             if self._toxiproxy is not None and states.get(self._toxiproxy.id) != "running":
-                tail = await in_thread(_tail, self._toxiproxy)
+                tail = await in_thread(tail_of, self._toxiproxy)
                 raise DeployError(f"Toxiproxy has ended by itself; it said: {tail}")
 
     async def _confirm(self, each: NodeContainer) -> None:
@@ -234,7 +224,7 @@ class Deployment:
                     each.is_down = True
                     each.control.away()
                     return
-                tail = await in_thread(_tail, each.container)
+                tail = await in_thread(tail_of, each.container)
                 raise DeployError(f"the container of {each.node} has ended by itself ({state}); it said: {tail}")
 
     # Calls to the engine run in threads.
@@ -244,7 +234,9 @@ class Deployment:
             return self._found.network
         # Ports that the harness dials must be published. For third-party servers that is Toxiproxy alone.
         is_internal = purpose == "nodes" and not any(map(self._crew.control_port, self._crew.nodes))
-        return private_network(self._client, f"{self._prefix}-{purpose}", self._labels, is_internal=is_internal)
+        # An engine publishes ports at the network whose name sorts first, and Toxiproxy's API listens in ours only.
+        first = FIRST if self._found else ""
+        return private_network(self._client, f"{first}{self._prefix}-{purpose}", self._labels, is_internal=is_internal)
 
     def _shut(self, node: NodeId, is_down: bool) -> None:
         """Close the proxies of a node that is down, or open them again."""
@@ -320,7 +312,7 @@ class Deployment:
                 self.proxies.version()
             except DeployError:
                 if time.monotonic() > deadline_s:
-                    raise DeployError(f"Toxiproxy does not answer; it said: {_tail(container)}") from None
+                    raise DeployError(f"Toxiproxy does not answer; it said: {tail_of(container)}") from None
                 time.sleep(POLL_S)
             else:
                 return
@@ -349,34 +341,12 @@ class Deployment:
         each.container.start()
 
 
-async def in_thread(work: Callable[..., T], *arguments: object) -> T:
-    """The result of `work`, run in a thread. Raises DeployError if the engine does not answer.
-
-    An interrupt waits for it: a container created during the removal would be left behind.
-    """
-    working = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
-    try:
-        return await asyncio.shield(working)
-    except asyncio.CancelledError:
-        await asyncio.wait([working])
-        raise
-    except requests.RequestException as error:
-        is_told = isinstance(error, APIError) and not error.is_server_error()
-        what = "refuses" if is_told else "does not answer any more"
-        raise DeployError(f"the Docker engine {what}: {short(error)}") from error
-
-
-def short(error: Exception) -> str:
-    """The engine's message, in one line."""
-    return " ".join(str(error).split())[:300]
-
-
 def _published(container: Container, port: int) -> int:
     """The loopback port that publishes that port of the container: it changes with each start."""
     container.reload()
     published = container.ports.get(f"{port}/tcp")
     if not published:
-        raise DeployError(f"{container.name}: its port {port} is not published; it said: {_tail(container)}")
+        raise DeployError(f"{container.name}: its port {port} is not published; it said: {tail_of(container)}")
     return int(published[0]["HostPort"])
 
 
@@ -387,12 +357,3 @@ def _killed(container: Container) -> None:
         if error.status_code != CONFLICT:  # It is not running.
             raise
     container.wait()
-
-
-def _tail(container: Container) -> str:
-    """The last lines of a container's log, in one line."""
-    try:
-        text = container.logs(tail=LOG_TAIL_LINES).decode("utf-8", "replace")
-    except DockerException:
-        return "nothing that could be read"
-    return " / ".join(line.strip() for line in text.splitlines() if line.strip()) or "nothing"

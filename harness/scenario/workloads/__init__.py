@@ -25,7 +25,6 @@ _MIXES: Mapping[str, Mix] = MappingProxyType(
         "list-append": LIST_APPEND,
         "list-append-locked": LIST_APPEND_LOCKED,
         "two-keys": TWO_KEYS,
-        "churn": CHURN,
         "ndb-mix": NDB_MIX,
     }
 )
@@ -43,6 +42,7 @@ _DESIGNS: Mapping[str, tuple[Design, Locking]] = MappingProxyType(
 )
 WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyType(
     {"counter": counter, "cas-register": cas_register, "rw-register": rw_register}
+    | {"churn": partial(list_append, "churn", CHURN, is_single=True)}
     | {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}
     | {name: partial(grouped, name, design, locking) for name, (design, locking) in _DESIGNS.items()}
 )

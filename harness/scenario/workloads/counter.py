@@ -18,5 +18,5 @@ COUNTS = promise(
 
 def counter(options: WorkloadOptions) -> Workload:
     """The load of list-append's counter, with the promise of a counter."""
-    workload = list_append("counter", COUNTER, options)
+    workload = list_append("counter", COUNTER, options, is_single=True)
     return msgspec.structs.replace(workload, checks=("list-append", "counter"), promises=(COUNTS,))

@@ -27,7 +27,7 @@ FINAL_ATTEMPTS = 240
 FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: any cluster's settling bound ends the wait before.
 
 
-def list_append(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
+def list_append(name: str, mix: Mix, options: WorkloadOptions, *, is_single: bool = False) -> Workload:
     """List-append at an open loop of `rate_per_s`; at the end each key that was planned is read until that succeeds."""
     assert sum(percent for percent, _ in mix) == 100, name
     source = Transactions(
@@ -40,7 +40,14 @@ def list_append(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
     ).opened(options.key_count)
     paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
     load = TimeLimit(paced, options.duration_ns)
-    return Workload(name=name, load=load, final=FinalReads(load), types=("txn",), checks=("list-append",))
+    return Workload(
+        name=name,
+        load=load,
+        final=FinalReads(load),
+        types=("txn",),
+        checks=("list-append",),
+        is_single=is_single,
+    )
 
 
 class Slot(msgspec.Struct, frozen=True):

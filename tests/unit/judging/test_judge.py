@@ -10,7 +10,7 @@ from checkers.engine.datasets import LocalEngine
 from checkers.transactions.check import LOCKED
 from harness.core.promises import Bounds, Promise
 from harness.core.record import Complete, Evidence, Fault, Invoke, Mark
-from harness.judging.judge import judge
+from harness.judging.judge import Outlet, judge
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import RunFile
@@ -41,7 +41,7 @@ RUN = RunFile(
 def report(folder: Path, told: list[Evidence], *, model: str | None = None, run_file: RunFile | None = RUN) -> Report:
     write_history(told, folder / "history")
     loaded = Loaded(history=folder / "history", format="parquet", is_foreign=False)
-    return judge(loaded, LocalEngine(2), run_file=run_file, model=model, log=folder / "error.log")
+    return judge(loaded, LocalEngine(2), run_file=run_file, model=model, outlet=Outlet(log=folder / "error.log"))
 
 
 def verdicts(judged: Report) -> dict[str, str]:

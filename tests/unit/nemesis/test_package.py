@@ -111,7 +111,7 @@ def test_what_was_drawn_is_told() -> None:
     assert set(drawn.drawn) >= {"packages", "gap between faults", "longest fault", "overlap"}
     counts = Counter(step.package for step in drawn.steps)
     for package, count in counts.items():
-        assert str(drawn.drawn[package]).startswith(f"{count} x, ")
+        assert str(drawn.drawn[package]).startswith("once, " if count == 1 else f"{count} times, ")
 
 
 @pytest.mark.parametrize("duration_ns", [SECOND, 5 * SECOND, 20 * SECOND])
@@ -175,8 +175,9 @@ def test_the_plans_of_seeds_are_those_of_earlier_versions() -> None:
     """Packages were added; the numbers in the README, and whoever noted a seed, count on the plans of the others."""
     names = ("partition", "crash", "lost-writes", "pause", "slow-subscriber", "slow-link", "clock")
     packages = [PACKAGES[name] for name in names]
-    texts = [plan_to_json(draw_plan(SMALL, packages, Draw(seed), duration_ns=MINUTE)) for seed in range(100)]
-    assert blake2b("".join(texts).encode(), digest_size=8).hexdigest() == "899d1bc13212ce69"
+    plans = [draw_plan(SMALL, packages, Draw(seed), duration_ns=MINUTE) for seed in range(100)]
+    texts = [plan_to_json(msgspec.structs.replace(plan, drawn={})) for plan in plans]  # Words may change; steps not.
+    assert blake2b("".join(texts).encode(), digest_size=8).hexdigest() == "263ca1e094457603"
 
 
 def test_packages_have_different_colours_and_say_what_they_do() -> None:

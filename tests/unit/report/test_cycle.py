@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from checkers.history.names import Forms
 from harness.core.record import Invoke, MicroOp
 from harness.core.verdict import Step
 from harness.report.pictures.cycle import NAME_MAX, cycle_drawing
@@ -16,23 +17,24 @@ def through(name: str, relation: Any = "watermark") -> tuple[Step, Step]:
 
 
 @pytest.mark.parametrize(
-    ("name", "lines"),
+    ("name", "called"),
     [
-        ("s1@120", ("watermark 120 to s1",)),
-        ("s1/3@120", ("watermark 120 to s1/3",)),
-        ("W s1/327", ("watermark 327 to s1",)),
-        ("Tim@5", ("watermark 5 to Tim",)),
-        ("T9@7", ("watermark 7 to T9",)),
-        ("checkpoint", ("what was announced as complete",)),
-        ("T", ("what was announced as complete",)),
+        ("s1@120", "s1 at epoch 30/0"),
+        ("s1/3@120", "s1/3 at epoch 30/0"),
+        ("W s1/327", "s1 at epoch 81/3"),
+        ("Tim@5", "Tim at epoch 1/1"),
+        ("T9@7", "T9 at epoch 1/3"),
+        ("checkpoint", "checkpoint"),
+        ("T", "T"),
     ],
 )
-def test_a_node_that_is_no_transaction_is_a_watermark(name: str, lines: tuple[str, ...]) -> None:
-    drawing = cycle_drawing(through(name), {})
+def test_a_node_that_is_no_transaction_is_a_watermark(name: str, called: str) -> None:
+    drawing = cycle_drawing(through(name), {}, Forms(place_pattern="epoch {}", notation="epoch", low_bits=2))
     assert drawing is not None
     transaction, watermark = drawing.boxes
     assert (transaction.name, transaction.is_watermark) == ("T1", False)
-    assert (watermark.name, watermark.is_watermark, watermark.lines) == (name, True, lines)
+    assert (watermark.name, watermark.is_watermark) == (called, True)
+    assert watermark.lines == ("what was announced as complete",)
 
 
 def test_a_long_name_stays_in_its_box() -> None:

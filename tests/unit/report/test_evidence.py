@@ -1,5 +1,6 @@
 """The moments around a finding: all of the evidence, as much around it as can be drawn, and a number for each piece."""
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -7,13 +8,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from harness.core.record import Fault, Invoke, Record, State
+from checkers.history.names import Forms
+from harness.core.record import Fault, Invoke, Mark, Record, State
 from harness.core.verdict import Finding, Step
-from harness.report.evidence import EVENTS_MAX, OPS_MAX, Positions, Slice, choice, first_moment, slices
+from harness.report.evidence import EVENTS_MAX, OPS_MAX, Slice, choice, first_moment, slices
 from harness.report.pictures.cycle import cycle_drawing
+from harness.report.pictures.plots import overview
 from harness.report.pictures.timeline import CLIENTS_MAX, timeline
 from harness.report.series import Series, read_series
 from tests.unit.report.conftest import MS, Written, operation, row, watermark
+from tests.worlds.run_files import run_file
 
 
 def finding(*, ops: tuple[int, ...] = (), events: tuple[int, ...] = (), cycle: tuple[Step, ...] = ()) -> Finding:
@@ -44,7 +48,7 @@ def test_the_evidence_is_numbered_in_order_of_time(written: Written) -> None:
     assert [row.number for row in found.rows] == [1, 2, 3]
     assert found.rows[0].what == "T20: append 20 to 2: ok, position 21"
     assert found.rows[1].what == "row 2: 20 at position 21"
-    assert found.rows[2].what == "watermark 21"
+    assert found.rows[2].what == "Watermark 21 was announced to s1"
     assert {raw.anchor for raw in found.raw if raw.anchor} == {row.anchor for row in found.rows}
     assert found.notes == ()
     assert ":append 2 20" in found.edn
@@ -126,7 +130,7 @@ def test_a_cycle_is_drawn_with_one_arrow_back(written: Written) -> None:
     operations = {invoke.index: (invoke, complete) for invoke, complete in found.operations}
     drawing = cycle_drawing((step("T1", "T4"), step("T4", "W s1/9"), step("W s1/9", "T1")), operations)
     assert drawing is not None
-    assert [box.name for box in drawing.boxes] == ["T1", "T4", "W s1/9"]
+    assert [box.name for box in drawing.boxes] == ["T1", "T4", "s1 at position 9"]
     assert [box.is_watermark for box in drawing.boxes] == [False, False, True]
     assert [edge.is_back for edge in drawing.edges] == [False, False, True]
     assert drawing.boxes[0].lines == ("append 1 to 1",)
@@ -147,13 +151,64 @@ def test_positions_are_called_as_the_checks_call_them(written: Written) -> None:
     series = read_series(folder, None)
     chosen = choice(series, finding(ops=(0,), events=(2, 3)), "f1")
     assert chosen is not None
-    positions = Positions("epoch", lambda position: f"{position >> 2}/{position & 3}")
-    (found,) = slices(folder, [chosen], is_order=series.is_order, positions=positions)
+    forms = Forms(place_pattern="epoch {}", mark_pattern="epoch {}", notation="epoch", low_bits=2)
+    (found,) = slices(folder, [chosen], is_order=series.is_order, forms=forms)
     assert [row.what for row in found.rows] == [
         "T0: append 0 to 0: ok, epoch 1/1",
         "row 0: 0 at epoch 1/1",
-        "watermark 2/1",
+        "Epoch 2/1 was declared complete to s1",
     ]
     drawn = timeline(found, series, ())
     assert any("epoch 1/1" in bar.title for bar in drawn.bars)
-    assert any("watermark 2/1" in dot.title for dot in drawn.dots)
+    assert any("Epoch 2/1 was declared complete to s1" in dot.title for dot in drawn.dots)
+
+
+def test_stairs_stand_at_the_ranks_of_positions_so_that_a_jump_flattens_nothing(written: Written) -> None:
+    marks = [watermark(201 + place, position, place) for place, position in enumerate((1, 2, 3, 4 << 32))]
+    series, found = around(written([*operation(0, 100, 200, position=1), *marks]), finding(ops=(0,), events=(2,)))
+    (stairs,) = timeline(found, series, ()).stairs
+    heights = [float(height) for height in re.findall(r"(?:V|M[\d.]+ )([\d.]+)", stairs.d)]
+    steps = [one - other for one, other in pairwise(heights)]
+    assert len(steps) == 3
+    assert max(steps) - min(steps) < 0.2  # Each step is as high as the next.
+
+
+def test_a_drawing_ends_with_the_load_though_final_reads_are_evidence(written: Written) -> None:
+    load = [*operation(0, 100, 200), *operation(1, 300, 400), Mark(1_000 * MS, "healing"), Mark(1_100 * MS, "final")]
+    folder = written([*load, *operation(2, 20_000, 20_100)])
+    series, found = around(folder, finding(ops=(0, 2)))
+    assert series.load_end_ns == 1_000 * MS
+    assert found.high_ns == series.load_end_ns
+    assert "evidence up to 20.1000 s stands at its right edge" in found.notes[-1]
+    assert [number.percent for number in timeline(found, series, ()).numbers][1] > 98
+
+
+def test_of_a_finding_after_the_load_the_drawing_is_of_its_own_time(written: Written) -> None:
+    folder = written([*operation(0, 100, 200), Mark(1_000 * MS, "healing"), *operation(1, 20_000, 20_100)])
+    _, found = around(folder, finding(ops=(1,)))
+    assert found.high_ns > 20_100 * MS
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize("seen", [("s2", "s1"), ("s1", "s2", "s3")])
+def test_a_subscriber_has_one_line_style_whoever_announced_first(written: Written, seen: tuple[str, ...]) -> None:
+    marks = [watermark(201 + place, 1, place, name) for place, name in enumerate(seen)]
+    folder = written([*operation(0, 100, 200, position=1), *marks])
+    _, found = around(folder, finding(ops=(0,)))
+    series = read_series(folder, run_file())
+    styles = {mark.title.split()[-1]: mark.kind for mark in timeline(found, series, ()).stairs}
+    assert (styles["s1"], styles["s2"]) == ("stairs s0", "stairs s1")
+    drawn = overview(series, is_closed=True)
+    (lag,) = [plot for plot in drawn.plots if plot.title.startswith("Lag")]
+    assert {curve.name: curve.kind for curve in lag.curves}["s2"] == "line s1"
+    (stairs,) = [plot for plot in drawn.plots if plot.title.startswith("Watermarks of s2")]
+    assert "line watermark s1" in {curve.kind for curve in stairs.curves}
+
+
+def test_the_axes_of_a_run_end_with_its_load(written: Written) -> None:
+    folder = written(
+        [*operation(0, 100, 200), Mark(1_000 * MS, "healing"), *operation(1, 9_000, 9_001), *operation(2, 9_000, 9_001)]
+    )
+    drawn = overview(read_series(folder, None), is_closed=True)
+    assert drawn.axis.high_ns == 1_000 * MS
+    assert drawn.note.endswith("The axis ends with the load; healing and 2 final reads followed, until 9.0 s.")

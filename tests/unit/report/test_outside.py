@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from harness.core.verdict import Step, Verdict
 from harness.report.batch_page import Summary, batch_page, batch_summary
+from harness.report.findings.shown import headline
 from harness.report.github import ANNOTATIONS_MAX, SUMMARY_MAX, add_summary, annotations, is_github
 from harness.report.junit import junit
 from harness.report.markdown import escaped, issue, summary
 from harness.report.model import FaultRow, FindingRow, Report
-from harness.report.page import Guide, headline, page
+from harness.report.page import Guide, page
 from harness.report.pictures.scale import TimeAxis, duration, nice_ceiling
 from harness.report.screen import commands
 from tests.unit.report.conftest import promise, report
@@ -34,7 +35,8 @@ def invalid(*found: FindingRow) -> Report:
 def cases(*reports: Report) -> list[tuple[str, list[str]]]:
     root = ElementTree.fromstring(junit(reports, suite="all"))  # noqa: S314  Our own.
     (suite,) = root
-    found = [(case.attrib["name"].split("· ")[1].split(":")[0], [child.tag for child in case]) for case in suite]
+    tags = [[child.tag for child in case if child.tag != "properties"] for case in suite]
+    found = [(case.attrib["name"].split(":")[0], each) for case, each in zip(suite, tags, strict=True)]
     assert suite.attrib["tests"] == str(len(found))
     for kind, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         assert suite.attrib[name] == str(sum(kind in tags for _, tags in found))
@@ -62,8 +64,47 @@ def test_a_run_without_any_promise_is_a_case_all_the_same() -> None:
     assert cases(report(Verdict.ERROR)) == [("the run as a whole", ["error"])]
 
 
-def test_all_runs_of_a_batch_are_cases_of_one_suite() -> None:
-    assert len(cases(invalid(finding()), report(Verdict.VALID, promises=(promise(),)))) == 5
+def test_a_batch_has_one_case_for_each_promise_and_fails_it_if_one_run_does() -> None:
+    passes = report(Verdict.VALID, promises=(promise(), promise("P-2", "not-exercised")), **RUN)
+    assert cases(invalid(finding()), passes) == [("P-1", ["failure"]), ("P-2", []), ("the run as a whole", [])]
+    assert cases(passes, passes) == [("P-1", []), ("P-2", ["skipped"]), ("the run as a whole", [])]
+    unknown = report(Verdict.UNKNOWN, promises=(promise(verdict="unknown"),), **RUN)
+    assert cases(passes, unknown)[0] == ("P-1", ["skipped"])
+
+
+def test_a_run_that_died_belongs_to_the_cluster_of_the_others() -> None:
+    assert cases(invalid(finding()), report(Verdict.ERROR))[-1] == ("the run as a whole", [])
+    found = cases(report(Verdict.VALID, promises=(promise(),), **RUN), report(Verdict.ERROR))
+    assert found == [("P-1", []), ("the run as a whole", ["error"])]
+
+
+def named(*reports: Report) -> list[tuple[str, str, dict[str, str]]]:
+    """Each case's class, name and properties."""
+    (suite,) = ElementTree.fromstring(junit(reports, suite="all"))  # noqa: S314  Our own.
+    return [
+        (
+            case.attrib["classname"],
+            case.attrib["name"],
+            {each.attrib["name"]: each.attrib["value"] for each in case.iter("property")},
+        )
+        for case in suite
+    ]
+
+
+def test_names_are_the_same_whatever_the_seed_and_plan_which_are_properties() -> None:
+    nights = [
+        named(report(Verdict.VALID, promises=(promise(),), plan_sha256=plan * 64, **RUN | {"seed": seed}))
+        for seed, plan in ((7, "a"), (8, "b"))
+    ]
+    assert nights[0][0] == ("x.w", "P-1: It keeps its word.", {"seed": "7", "plan": "a" * 8, "run": "store/x/1"})
+    assert [case[:2] for case in nights[0]] == [case[:2] for case in nights[1]]
+    assert nights[1][0][2]["seed"] == "8"
+
+
+def test_a_batch_that_was_too_short_is_skipped_as_a_whole() -> None:
+    passes = report(Verdict.VALID, promises=(promise(),), **RUN)
+    (suite,) = ElementTree.fromstring(junit([passes], suite="all", vacuous="1 of 9 runs"))  # noqa: S314  Our own.
+    assert [child.attrib.get("message") for child in suite[-1] if child.tag == "skipped"] == ["vacuous: 1 of 9 runs"]
 
 
 @given(st.text(max_size=30))
@@ -147,7 +188,7 @@ def test_an_issue_has_the_proof_and_how_to_repeat_it() -> None:
     for needed in (
         "Breaks **P-1**",
         "1. T1 comes before T2",
-        "3. Each before the other",
+        "3. So each comes before itself",
         "seamark replay store/x/1",
         "`7`",
     ):
@@ -163,18 +204,19 @@ def test_a_batch_is_sorted_by_finding_and_links_its_runs(tmp_path: Path) -> None
     runs = [invalid(finding("rare", None)), invalid(finding("G0"), finding("rare", None))]
     runs += [report(Verdict.VALID, promises=(promise(),), **RUN | {"run": str(tmp_path / "a b" / "2"), "seed": 8})]
     html = batch_page(batch(Verdict.INVALID), runs, tmp_path / "batches" / "1")
-    assert "G0 in 1 of 3 runs: It broke." in html
-    assert html.index("<b>G0</b>") < html.index("<b>rare</b>")  # Though that is in more of them: a promise is broken.
+    assert "Dirty write (G0) in 1 of 3 runs: It broke." in html
+    # Though the other is in more of them: a promise is broken.
+    assert html.index("<b>Dirty write (G0)</b>") < html.index("<b>Rare</b>")
     assert 'href="../../a%20b/2/report.html"' in html
     assert "Stopped after 3 of 3 runs: an anomaly was found." in html
     assert "violated 2" in html
-    assert "| G0 | P-1 | 1 of 3 | It broke. |" in batch_summary(batch(Verdict.INVALID), runs)
+    assert "| Dirty write \\(G0\\) | P-1 | 1 of 3 | It broke. |" in batch_summary(batch(Verdict.INVALID), runs)
 
 
 def test_of_findings_in_as_many_runs_the_most_frequent_comes_first(tmp_path: Path) -> None:
     once, often = finding("a-once"), msgspec.structs.replace(finding("b-often"), count=9)
     html = batch_page(batch(Verdict.INVALID), [invalid(once, often)], tmp_path)
-    assert html.index("<b>b-often</b>") < html.index("<b>a-once</b>")
+    assert html.index("<b>B often</b>") < html.index("<b>A once</b>")
 
 
 def test_a_batch_of_nothing_is_a_page() -> None:
@@ -203,7 +245,7 @@ def test_lengths_of_time_have_the_unit_that_suits_them() -> None:
 def test_every_finding_is_on_the_page_and_the_page_says_which_are_not_drawn() -> None:
     html = page(invalid(*(finding(f"a{number:02}", sentence=f"Sentence {number}.") for number in range(30))))
     assert all(f"Sentence {number}." in html for number in range(30))
-    assert html.count("Not drawn: only the first 12 findings are.") == 18
+    assert html.count("Without its records: only the first 12 findings have them.") == 18
 
 
 def circle(names: Sequence[str], sentence: str) -> FindingRow:
@@ -215,9 +257,9 @@ def circle(names: Sequence[str], sentence: str) -> FindingRow:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("T1", "T2"), "T1 and T2 form a cycle: each comes before the next"),
-        (("T1", "T2", "T3", "W s1/7"), "T1, T2, T3 and W s1/7 form a cycle: each comes before the next"),
-        (("T1", "T2", "T3", "T4", "T5"), "T1, T2, T3 and 2 more form a cycle: each comes before the next"),
+        (("T1", "T2"), "T1 and T2 form a cycle: so each comes before itself"),
+        (("T1", "T2", "T3", "W s1/7"), "T1, T2, T3 and s1 at position 7 form a cycle: so each comes before itself"),
+        (("T1", "T2", "T3", "T4", "T5"), "T1, T2, T3 and 2 more form a cycle: so each comes before itself"),
     ],
 )
 def test_the_headline_of_a_long_cycle_names_all_of_few_and_counts_the_rest_of_many(

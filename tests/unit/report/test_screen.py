@@ -6,7 +6,7 @@ import msgspec
 from rich.console import Console
 
 from harness.core.record import Json
-from harness.report.model import PromiseRow, Report
+from harness.report.model import FaultRow, PromiseRow, Report
 from harness.report.screen import PROMISES_SHOWN, show
 
 
@@ -20,8 +20,8 @@ def screen(*promises: PromiseRow) -> str:
     return shown(Report(verdict="invalid", exit_code=1, reason="something", promises=promises))
 
 
-def shown(report: Report) -> str:
-    console = Console(file=io.StringIO(), width=200)
+def shown(report: Report, width: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=width)
     show(console, report)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -49,6 +49,24 @@ def test_of_many_promises_those_that_hold_share_a_line_with_the_least_witnessed(
     assert "promise number 50" in text
     assert "promise number 51" in text
     assert "promise number 0" not in text
+
+
+def test_on_a_narrow_terminal_further_lines_begin_below_the_text_and_none_is_too_long() -> None:
+    held = [row(number, "holds", 100 + number) for number in range(40)]
+    report = Report(
+        verdict="invalid",
+        exit_code=1,
+        reason="something",
+        promises=tuple(held),
+        goals={f"a goal with several words and number {number}": 0 for number in range(5)},
+        operations={"ok": 7, "info": 3},
+        faults=(FaultRow(kind="slow-subscriber", planned=1, begun=1, effective=1, ok=1_234, fail=0, info=0),),
+    )
+    lines = shown(report, width=60).splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert all(line.startswith("  ") for line in lines if line and not line.startswith("ANOMALY"))
+    assert "  slow-subscriber" in "\n".join(lines)
+    assert lines[0].startswith("  0.0 s  ok 7  unknown 3")
 
 
 def test_the_weakest_models_that_are_violated_and_the_strongest_that_are_left_have_a_line_each() -> None:

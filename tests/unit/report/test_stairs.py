@@ -45,7 +45,7 @@ def drawn(series: Series, broken: dict[str, list[int]] | None = None) -> list[Pl
 
 def share_at(plot: Plot, kind: str, at_ms: float) -> float | None:
     """How high that curve stands in the column of a moment, as a share of all positions; None where it is not drawn."""
-    (curve,) = [each for each in plot.curves if each.kind == f"line {kind}"]
+    (curve,) = [each for each in plot.curves if f"{each.kind} ".startswith(f"line {kind} ")]
     x, y, found = 0.0, 0.0, None
     for letter, numbers in re.findall(r"([MHV])([\d. ]+)", curve.d):
         values = [float(number) for number in numbers.split()]
@@ -91,7 +91,7 @@ def test_each_stair_stands_where_it_stood(
 
 def test_a_subscriber_without_rows_has_the_other_stairs(series: Series) -> None:
     plot = drawn(series)[1]
-    assert [curve.kind for curve in plot.curves] == ["line frontier", "line watermark"]
+    assert [curve.kind for curve in plot.curves] == ["line frontier", "line watermark s1"]
     assert share_at(plot, "watermark", 90) == 0.9
     assert plot.top == 10
     assert [tick.text for tick in plot.ticks] == ["0", "5", "10"]
@@ -119,7 +119,7 @@ def test_of_many_subscribers_those_with_findings_are_drawn(tmp_path: Path) -> No
     series = written(tmp_path, *(event(n + 1, "watermark", 100, subscriber=name) for n, name in enumerate(names)))
     plots = drawn(series, {"s5": [0]})
     assert [plot.title for plot in plots] == [f"Watermarks of {name}, by position" for name in ("s0", "s1", "s2", "s5")]
-    assert plots[0].note.endswith("; 2 more subscribers are not drawn")
+    assert plots[-1].note.endswith("; 2 more subscribers are not drawn")
 
 
 def test_a_run_without_watermarks_has_no_stairs(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -179,6 +180,38 @@ def test_text_from_a_trace_is_escaped_and_control_characters_are_visible(tmp_pat
     assert "\x1b" not in html
     assert "\u202e" not in html
     assert "&lt;script&gt;" in html
+
+
+def test_types_and_nodes_can_be_hidden_and_colours_are_roles(tmp_path: Path) -> None:
+    def sent(number: int, source: str, target: str, name: str) -> TraceRecord:
+        return line("send", number, source, peer=target, number=number, type=name)
+
+    html = page_of(tmp_path, [sent(1, "client-1", "d1", "Call"), sent(2, "d1", "s1", "Row"), sent(3, "d2", "s1", "Ack"),
+                              sent(4, "d1", "d2", "Row")])  # fmt: skip
+    for name in ("client to d", "d to subscriber", "d to d"):
+        assert f"</svg> {name}</span>" in html
+    colours = {title.split()[0]: kind for title, kind in _kinds(html)}
+    assert colours["Ack"] == "m t0 open"  # As the first Row, the most frequent role.
+    hidden = {
+        text: name for name, text in re.findall(r'<input type="checkbox" id="(\w+)" checked>.*?</svg> (\w+) ', html)
+    }
+    assert set(hidden) == {"Call", "Row", "Ack"}
+    for name in hidden.values():
+        assert f"body:has(#{name}:not(:checked)) .{name}" in html
+    groups = [group.get("class") for group in picture(html).iter("g") if group.get("class")]
+    assert sum(hidden["Row"] in (each or "").split() for each in groups) == 2
+    lanes = [name.strip() for name in re.findall(r'id="a\d" checked>([^<]+)<', html)]
+    assert lanes == ["clients", "d1", "d2", "s1"]
+
+
+def _kinds(html: str) -> list[tuple[str, str]]:
+    """The title and the class of each arrow."""
+    found = []
+    for group in picture(html).iter("g"):
+        title, shape = group.find("title"), list(group)[-1]
+        if title is not None and (shape.get("class") or "").startswith("m "):
+            found.append((title.text or "", shape.get("class") or ""))
+    return found
 
 
 def test_an_empty_window_is_a_page_too(tmp_path: Path) -> None:

@@ -135,12 +135,12 @@ def test_a_file_that_imports_the_one_beside_it_is_told_what_to_do(file: Path) ->
     ("argument", "told"),
     [
         ('name="a box"', "its name 'a box' must be of letters"),
-        ('faults=("crush",)', "'crush' is no name for faults: did you mean 'crash'?"),
+        ('faults=("crush",)', "unknown name for faults 'crush'; did you mean crash?"),
         ('faults="crash"', "faults must be a tuple, as in ('crash',)"),
-        ('workloads=("list-apend",)', "'list-apend' is no name for workloads: did you mean 'list-append'?"),
+        ('workloads=("list-apend",)', "unknown name for workloads 'list-apend'; did you mean list-append?"),
         ("workloads=()", "at least one node and one workload"),
         ('nodes=(Node("n1", "server"), Node("n1", "server"))', "two of its nodes have the same name"),
-        ('promises=(Promise(id="B-1", text="", source="", forbids=("lost-updates",)),)', "did you mean 'lost-update'?"),
+        ('promises=(Promise(id="B-1", text="", source="", forbids=("lost-updates",)),)', "did you mean lost-update?"),
     ],
 )
 def test_what_would_fail_later_is_refused_when_it_is_loaded(file: Path, argument: str, told: str) -> None:

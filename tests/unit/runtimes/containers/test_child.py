@@ -1,12 +1,13 @@
 """The child process of a run in containers: what it has begun to remove, it removes."""
 
 import asyncio
+import itertools
 from pathlib import Path
 
 import pytest
 
 from harness.core.errors import DeployError
-from harness.runtimes.containers.child import removed_after
+from harness.runtimes.containers.child import WallClock, removed_after
 from harness.runtimes.simulation.loop import VirtualLoop
 
 
@@ -53,3 +54,12 @@ def test_an_interrupt_while_everything_is_removed_after_an_error_leaves_nothing_
 
 def test_without_an_interrupt_everything_is_removed_too() -> None:
     assert carried_out(1.0, 5.0) == ([], False)
+
+
+def test_what_was_done_before_the_run_begins_is_none_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_ns = itertools.count(1_000, 60_000_000_000)  # A minute between two looks, as building an image takes.
+    monkeypatch.setattr("harness.runtimes.containers.child.time.monotonic_ns", lambda: next(now_ns))
+    clock = WallClock()
+    clock.begin()
+    assert clock.now_ns() == 60_000_000_000
+    assert clock.epoch_ns == 60_000_001_000

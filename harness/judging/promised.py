@@ -1,0 +1,71 @@
+"""The promises to judge by: those of a run, of a promise file, of a model, or inferred from the operations."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from checkers.transactions.sentences import CHECKER as TRANSACTIONS
+from checkers.words import models
+from harness.core.promises import Promise
+from harness.judging.checks import require_known
+from harness.record.formats.promise_file import Promised
+from harness.record.formats.sight import registers, sighted
+from harness.record.store import RUN_FILE, RunFile
+
+LINEARIZABLE: Final = "linearizable"
+
+
+def seen(history: Path, model: str | None) -> tuple[Promise, ...]:
+    """The promises inferred from the operations of a history from elsewhere.
+
+    `model` restricts them to transactions or single registers.
+    """
+    if model is None:
+        return sighted(history)
+    return registers(history) if model == LINEARIZABLE else ()
+
+
+def promises_of(run_file: RunFile | None, promised: Promised | None, model: str | None) -> tuple[Promise, ...]:
+    """The promises to judge by. A given `model` replaces every consistency model that was promised."""
+    if promised is not None:
+        return _asked(promised.promises, model)
+    if run_file is None:
+        asked = model or models.DEFAULT
+        text = f"Transactions are {asked}."
+        source = "--model" if model else f"the default of --model: {asked}"
+        return (Promise(id="MODEL", text=text, source=source, forbids=(asked,), check=TRANSACTIONS),)
+    require_known(run_file.promises, RUN_FILE)
+    return _asked(run_file.promises, model)
+
+
+def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...]:
+    """Those promises. A given `model` replaces each named model, once for each check."""
+    if model is None:
+        return tuple(map(_bound, promises))
+    replaced = (_of_model(promise, model) if named_models((promise,)) else promise for promise in promises)
+    return tuple({promise.id: promise for promise in replaced}.values())
+
+
+def _of_model(promise: Promise, model: str) -> Promise:
+    """A promise of `model`, in place of that promise."""
+    text, check = f"Transactions are {model}.", promise.check or TRANSACTIONS
+    name = "MODEL" if check == TRANSACTIONS else f"MODEL ({check})"
+    return msgspec.structs.replace(promise, id=name, text=text, source="--model", forbids=(model,), check=check)
+
+
+def _bound(promise: Promise) -> Promise:
+    """The promise; if it forbids only models and names no check, it is bound to the check of all transactions."""
+    named = named_models((promise,))
+    if not named:
+        return promise
+    is_mixed = len(named) < len(promise.forbids)
+    check = promise.check if is_mixed else promise.check or TRANSACTIONS
+    return msgspec.structs.replace(promise, check=check)
+
+
+def named_models(promises: Sequence[Promise]) -> list[str]:
+    """The consistency models that promises name, each once."""
+    named = dict.fromkeys(name for promise in promises for name in promise.forbids)
+    return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]

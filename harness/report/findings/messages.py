@@ -1,0 +1,108 @@
+"""The few messages of the moment of a finding, from the trace that a replay left in the run's folder."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from harness.core.errors import HistoryError
+from harness.core.record import Complete, Json
+from harness.core.trace import TraceRecord, Window
+from harness.report.evidence import Slice, first_moment
+from harness.report.model import Report, moment_window
+from harness.report.pictures.diagram import Diagram, diagram, lane
+from harness.report.pictures.moments import Message, Moments, gather, read_contents, read_trace
+from harness.report.series import read_series
+
+TRACE_FILE: Final = "trace.jsonl"
+SHOWN_MAX: Final = 40
+LANE_PX: Final = 44
+CONTENT_MAX: Final = 200  # Characters of a message, in its title.
+BYTES_MAX: Final = 64 << 20  # A longer trace is for its own page.
+
+
+def window_of_first(report: Report, history: Path) -> Window | None:
+    """The moment of the first finding of a simulated run that broke a promise. Raises HistoryError."""
+    if report.runtime != "sim" or not report.findings or report.findings[0].promise is None:
+        return None
+    seen_ns = first_moment(read_series(history, None), report.findings[0])
+    return None if seen_ns is None else moment_window(seen_ns)
+
+
+def moment_messages(run: Path, found: Slice, subscribers: Sequence[str], around: Window) -> Diagram | None:
+    """The messages about the evidence within a window: of its transactions, and with its subscribers.
+
+    None if there is no trace of that window, or if it is not of this very run: then its events are others.
+    """
+    path = run / TRACE_FILE
+    try:
+        if not path.is_file() or path.stat().st_size > BYTES_MAX:
+            return None
+        records = list(read_trace(path))
+    except (HistoryError, OSError):
+        return None
+    if not records or not _is_of(records, found, around):
+        return None
+    moments = gather(iter(records), found.forms)
+    chosen = _chosen(records, moments, found, around)
+    if not chosen:
+        return None
+    read_contents(iter(records), chosen, most=CONTENT_MAX)
+    return diagram(_only(moments, chosen), chosen, around, subscribers, lane_px=LANE_PX)
+
+
+def _is_of(records: Sequence[TraceRecord], found: Slice, around: Window) -> bool:
+    """True if the trace covers the window, and every event of the finding in it is in the trace."""
+    if records[0].ns > found.last_ns or records[-1].ns < found.last_ns:
+        return False
+    marked = [event for seq, event in found.events if f"event {seq}" in found.numbers]
+    wanted = {(each.time_ns, each.subscriber) for each in marked if around.from_ns <= each.time_ns <= around.to_ns}
+    answered = {complete.time_ns for complete in _answers(found) if around.from_ns <= complete.time_ns <= around.to_ns}
+    traced = {(record.ns, record.node) for record in records if record.what == "event"}
+    completed = {record.ns for record in records if record.what == "complete"}
+    return bool(wanted or answered) and wanted <= traced and answered <= completed
+
+
+def _chosen(records: Sequence[TraceRecord], moments: Moments, found: Slice, around: Window) -> dict[int, Message]:
+    """The messages that name a transaction of the evidence, or go to or from its subscribers; the nearest ones."""
+    names = {event.subscriber for seq, event in found.events if f"event {seq}" in found.numbers}
+    txns = {complete.txn for complete in _answers(found) if complete.txn is not None}
+    telling = {
+        record.number
+        for record in records
+        if record.what == "send" and (txns & set(_numbers(record.fields)) or {record.node, record.peer} & names)
+    }
+    within = {
+        number: message
+        for number, message in moments.messages.items()
+        if number in telling and around.from_ns <= message.sent_ns <= around.to_ns
+    }
+    nearest = sorted(within, key=lambda number: abs(within[number].sent_ns - found.last_ns))[:SHOWN_MAX]
+    return {number: within[number] for number in sorted(nearest)}
+
+
+def _answers(found: Slice) -> Iterator[Complete]:
+    for invoke, complete in found.operations:
+        if complete is not None and f"op {invoke.index}" in found.numbers:
+            yield complete
+
+
+def _numbers(value: Json) -> Iterator[int]:
+    """All whole numbers inside a value."""
+    if type(value) is int:
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(each)
+
+
+def _only(moments: Moments, chosen: dict[int, Message]) -> Moments:
+    """What the trace has of the nodes between which those messages go."""
+    nodes = {end for message in chosen.values() for end in (message.source, message.target)}
+    lanes = {lane(name) for name in nodes}
+    return Moments(
+        nodes=[name for name in moments.nodes if lane(name) in lanes],
+        messages=chosen,
+        spans=[span for span in moments.spans if span.kind in ("down", "paused") and lane(str(span.node)) in lanes],
+        watermarks=[each for each in moments.watermarks if each.node in nodes],
+        rows=[each for each in moments.rows if each.node in nodes],
+    )

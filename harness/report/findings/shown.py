@@ -1,0 +1,191 @@
+"""Findings as a page shows them: one event is one group, its root in full, and what follows from it as lines."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from checkers.catalogue import NAMES
+from checkers.history.names import Forms
+from checkers.words.groups import groups
+from checkers.words.titles import title
+from harness.record.store import RunFile
+from harness.report.evidence import PLAIN, Slice, first_moment
+from harness.report.exclusions import Exclusion, exclusions
+from harness.report.findings.messages import moment_messages
+from harness.report.findings.story import Story
+from harness.report.markdown import issue
+from harness.report.model import FindingRow, PromiseRow, Report, called, closer, moment_window
+from harness.report.pictures.cycle import Drawing, cycle_drawing, member
+from harness.report.pictures.diagram import Diagram
+from harness.report.pictures.plots import in_force
+from harness.report.pictures.scale import duration, moment
+from harness.report.pictures.timeline import Timeline, timeline
+from harness.report.screen import Commands
+from harness.report.track_record import TrackRecord, track_records
+
+HEADLINE_MAX: Final = 260  # Characters: a longer sentence goes below the title.
+SENTENCE_MAX: Final = 800  # Characters: a longer sentence of a cycle appears in its steps only.
+NAMED_MAX: Final = 4  # Members of a cycle in a headline; if there are more, one fewer is named.
+FAULTS_NAMED: Final = 4  # Faults during a finding; if there are more, only the kinds are named.
+AFTERMATH_NS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A finding as shown on the page. `moment_ns` is when it became visible."""
+
+    number: int
+    finding: FindingRow
+    name: str
+    title: str  # Its sentence, or a short form for a long cycle.
+    sentence: str  # Its sentence; for a very long one, the headline, as the proof has its parts.
+    steps: tuple[tuple[str, str, str, str], ...]  # Of its cycle: from, to, the sentence, the relation.
+    promise: PromiseRow | None
+    breaks: str
+    when: str
+    drawing: Drawing | None
+    found: Slice | None
+    picture: Timeline | None
+    faults: tuple[str, ...]  # In force during the finding.
+    excluded: tuple[Exclusion, ...]
+    track: TrackRecord | None
+    closer: str | None
+    messages: Diagram | None
+    issue: str
+
+    @property
+    def anchor(self) -> str:
+        """The place on the page."""
+        return f"f{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The findings of one event: the root, and those that name the same records."""
+
+    root: Shown
+    others: tuple[Shown, ...]
+
+
+def grouped_findings(report: Report) -> list[list[FindingRow]]:
+    """The findings by what they show: those that break a promise first, then observations."""
+    broken = [finding for finding in report.findings if finding.promise]
+    return [*groups(broken), *groups([finding for finding in report.findings if not finding.promise])]
+
+
+def shown_groups(
+    report: Report, grouped: Sequence[Sequence[FindingRow]], story: Story, run_file: RunFile | None, repeating: Commands
+) -> list[Group]:
+    """The groups with all that the page has of each finding."""
+    tracks = track_records(report)
+    numbers = {id(finding): number for number, finding in enumerate(report.findings, 1)}
+    result = []
+    for group in grouped:
+        every = [
+            _shown(report, story, run_file, repeating, number=number, track=tracks[number - 1])
+            for number in (numbers[id(finding)] for finding in group)
+        ]
+        result.append(Group(every[0], tuple(every[1:])))
+    return result
+
+
+def _shown(
+    report: Report,
+    story: Story,
+    run_file: RunFile | None,
+    repeating: Commands,
+    *,
+    number: int,
+    track: TrackRecord | None,
+) -> Shown:
+    finding, found, forms = report.findings[number - 1], story.slices.get(number), story.forms
+    operations = {invoke.index: (invoke, complete) for invoke, complete in found.operations} if found else {}
+    excluded = _excluded(report, finding, story, found, run_file) if found else ()
+    seen_ns = first_moment(story.series, finding) if story.series is not None else None
+    is_order = story.series is not None and story.series.is_order
+    return Shown(
+        number=number,
+        finding=finding,
+        name=title(finding.anomaly),
+        title=headline(finding, forms),
+        sentence=finding.sentence if len(finding.sentence) <= SENTENCE_MAX else headline(finding, forms),
+        steps=tuple(
+            (member(step.source, forms), member(step.target, forms), step.sentence, step.relation)
+            for step in finding.cycle
+        ),
+        promise=next((row for row in report.promises if row.id == finding.promise), None),
+        breaks=called(report, finding.promise),
+        when="" if seen_ns is None else moment(seen_ns, is_order=is_order),
+        drawing=cycle_drawing(finding.cycle, operations, forms),
+        found=found,
+        picture=_picture(found, story) if found and number in story.drawn else None,
+        faults=_faults(found, story) if found else (),
+        excluded=excluded,
+        track=track,
+        closer=None if seen_ns is None or is_order else closer(report, moment_window(seen_ns)),
+        messages=_messages(report, found, run_file, seen_ns) if number in story.drawn else None,
+        issue=issue(report, finding, found.rows if found else (), excluded, repeating=repeating, forms=forms),
+    )
+
+
+def headline(finding: FindingRow, forms: Forms = PLAIN) -> str:
+    """The title of a finding: its sentence, or a short form for a long cycle."""
+    if not finding.cycle or len(finding.sentence) <= HEADLINE_MAX:
+        return finding.sentence
+    names = list(dict.fromkeys(member(step.source, forms) for step in finding.cycle))
+    rest = len(names) - (NAMED_MAX - 1)
+    named = [*names[: NAMED_MAX - 1], f"{rest} more"] if len(names) > NAMED_MAX else names
+    listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]}"
+    return f"{listed} form a cycle: so each comes before itself, a contradiction."
+
+
+def glossary(report: Report) -> list[tuple[str, str]]:
+    """The name and the meaning of each anomaly that occurs, in the order of the findings."""
+    found = dict.fromkeys(finding.anomaly for finding in report.findings)
+    return [(title(name), NAMES[name]) for name in found if name in NAMES]
+
+
+def _excluded(
+    report: Report, finding: FindingRow, story: Story, found: Slice, run_file: RunFile | None
+) -> tuple[Exclusion, ...]:
+    if story.series is None:
+        return ()
+    return exclusions(report, finding, found, series=story.series, writes=story.writes, run_file=run_file)
+
+
+def _picture(found: Slice, story: Story) -> Timeline | None:
+    if story.series is None or story.overview is None:
+        return None
+    return timeline(found, story.series, story.overview.kinds)
+
+
+def _messages(report: Report, found: Slice | None, run_file: RunFile | None, seen_ns: int | None) -> Diagram | None:
+    if report.run is None or found is None or run_file is None or seen_ns is None:
+        return None
+    return moment_messages(Path(report.run), found, run_file.subscribers, moment_window(seen_ns))
+
+
+def _faults(found: Slice, story: Story) -> tuple[str, ...]:
+    """The faults in force during the finding, and those that had just ended: their aftermath counts."""
+    windows = in_force(story.series.windows if story.series else (), found.first_ns - AFTERMATH_NS, found.last_ns)
+    if len(windows) > FAULTS_NAMED:
+        counts = Counter(window.kind for window in windows)
+        return tuple(f"{kind} ({'once' if count == 1 else f'{count} times'})" for kind, count in counts.items())
+    texts = list[str]()
+    for window in windows:
+        ended = f", ended {duration(found.first_ns - window.end_ns)} before" if window.end_ns < found.first_ns else ""
+        texts.append(f"{window.kind} of {_struck(window.targets)}{ended}")
+    return tuple(dict.fromkeys(texts))
+
+
+def _struck(targets: str) -> str:
+    """The targets of a fault, with the links of one node together: "d1 to d2, d3" instead of d1>d2, d1>d3."""
+    links = [each.partition(">") for each in targets.split(", ")]
+    if not all(arrow for _, arrow, _ in links):
+        return targets
+    ends: dict[str, list[str]] = {}
+    for source, _, target in links:
+        ends.setdefault(source, []).append(target)
+    return " and ".join(f"{source} to {', '.join(each)}" for source, each in ends.items())

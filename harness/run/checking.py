@@ -1,0 +1,135 @@
+"""Judges what a path names, a run or a history from elsewhere, by what is asked: a model, promises, a contract."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from checkers.engine.datasets import Engine
+from checkers.history.registers import ORDER, declared_initial
+from checkers.words import models
+from harness.core.command import seamark
+from harness.core.errors import ScenarioError
+from harness.judging.checks import CHECKS
+from harness.judging.judge import Budget
+from harness.record.formats.promise_file import Promised, read_promise_file
+from harness.record.formats.streams.line import StreamFormat
+from harness.record.formats.streams.mapping import stream_format
+from harness.record.store import or_latest, run_at
+from harness.report.model import Report
+from harness.run.single import PAGE_FILE, NotStored, judge_foreign, judge_run, store_report, write_page
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What to judge, and by what. `html` is where the page goes, `initial` what registers held at first
+    ("first" or JSON), `check_s` the limit of each check in seconds."""
+
+    path: Path
+    model: str | None = None
+    promises: Path | None = None
+    stream: str | None = None
+    html: Path | None = None
+    initial: str | None = None
+    check_s: float | None = None
+
+
+class Answerable(msgspec.Struct, frozen=True, kw_only=True):
+    """A question whose files have been read. `run` is the run's folder; None for a history from elsewhere."""
+
+    question: Question
+    run: Path | None
+    promised: Promised | None
+    form: StreamFormat | None
+
+
+def answerable(question: Question) -> Answerable:
+    """The question with all that it names.
+
+    Raises ScenarioError unless it can be answered, HistoryError if the run is malformed.
+    """
+    path = or_latest(question.path)
+    question = msgspec.structs.replace(question, path=path)
+    if not path.exists():
+        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
+    if question.model is not None:
+        models.canonical(question.model)
+    run = run_at(path)
+    _require_foreign(question, run)
+    return Answerable(
+        question=question,
+        run=run,
+        promised=None if question.promises is None else promises_in(question.promises),
+        form=None if question.stream is None else stream_format(question.stream),
+    )
+
+
+def answer(asked: Answerable, engine: Callable[[], Engine], tell: Callable[[str], None]) -> Report:
+    """The report. That on a stored run is written into its folder; `tell` learns why if the store takes nothing.
+
+    Raises NotStored if that left no page for `html`.
+    """
+    question = asked.question
+    if asked.run is not None:
+        return _of_run(asked.run, question, engine, tell)
+    return judge_foreign(
+        question.path,
+        engine,
+        model=question.model,
+        budget=Budget(check_s=question.check_s),
+        promised=asked.promised,
+        stream=asked.form,
+        html=question.html,
+        initial=question.initial,
+        command=_command(
+            question.path,
+            model=question.model,
+            promises=question.promises,
+            initial=question.initial,
+            stream=question.stream,
+        ),
+    )
+
+
+def promises_in(path: Path) -> Promised:
+    """The content of a promise file, checked against the anomalies that checks look for. Raises ScenarioError."""
+    return read_promise_file(path, CHECKS)
+
+
+def _of_run(run: Path, question: Question, engine: Callable[[], Engine], tell: Callable[[str], None]) -> Report:
+    """The report on a stored run, which is written into its folder; its page goes to `html` as well."""
+    report = judge_run(run, engine, model=question.model, budget=Budget(check_s=question.check_s))
+    try:
+        store_report(run, report)
+    except OSError as error:
+        note = f"{run}: the report could not be stored ({error.strerror})"
+        if question.html is not None:
+            raise NotStored(f"{note}, nor its page written: copy the run") from None
+        tell(note)
+        return report
+    if question.html is not None:
+        write_page(question.html, (run / PAGE_FILE).read_text(encoding="utf-8"))
+    return report
+
+
+def _require_foreign(question: Question, run: Path | None) -> None:
+    """Raise ScenarioError if a run of ours is to be judged by other promises, or a stream by two contracts."""
+    if question.promises is not None and run is not None:
+        raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
+    if question.initial is not None and run is not None:
+        raise ScenarioError("--initial is for histories from elsewhere: registers of a run hold nothing at first")
+    if question.initial is not None:
+        declared_initial(ORDER, question.initial)
+    if question.stream is None:
+        return
+    if run is not None or question.path.is_dir():
+        raise ScenarioError("--stream is for one file with a stream from elsewhere; a run has its own contract")
+    if question.promises is not None or question.model is not None:
+        raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
+
+
+def _command(path: Path, **options: Path | str | None) -> str:
+    """The command that repeats this judgement, by the same promises."""
+    words: list[object] = ["check", path]
+    for name, value in options.items():
+        words += [f"--{name}", value] if value is not None else []
+    return seamark(*words)

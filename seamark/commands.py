@@ -1,0 +1,117 @@
+"""The commands as functions. They print nothing, and raise SeamarkError where a command would exit with 4 or 64."""
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from harness.cli.options import plan_file, run_options
+from harness.core.errors import HistoryError, ScenarioError
+from harness.judging.engines import EngineName, EngineStart
+from harness.record.ownership import temporary_folder
+from harness.record.store import find_run, list_runs
+from harness.report.model import read_report
+from harness.run.checking import Question, answer, answerable
+from harness.run.running import prepare
+from harness.run.single import carry_out
+from harness.scenario.consent import on_command_line
+from harness.scenario.scenario import Scenario
+from seamark.report import Report
+
+AnyPath = str | os.PathLike[str]
+Operations = Iterable[Mapping[str, object]]
+
+
+def check(
+    history: AnyPath | Operations,
+    *,
+    model: str | None = None,
+    promises: AnyPath | None = None,
+    stream: str | None = None,
+    html: AnyPath | None = None,
+    timeout_s: float | None = None,
+    engine: EngineName = "local",
+) -> Report:
+    """The report on a history: a path, as `seamark check` takes it, or operations as mappings, in Jepsen's shape.
+
+    `model` is a consistency model, `promises` a promise file, `stream` the format of a change stream alone, `html` the
+    path for the page, `timeout_s` the limit of each check. A stored run gets its new report into its folder.
+    Raises ScenarioError if it cannot be judged so, HistoryError if the history is malformed.
+    """
+    if html is not None and not isinstance(history, str | os.PathLike):
+        raise ScenarioError("html is for a history in a file, which the page names: write the operations to one")
+    with _in_file(history) as path:
+        question = Question(
+            path=path,
+            model=model,
+            promises=None if promises is None else Path(promises),
+            stream=stream,
+            html=None if html is None else Path(html),
+            check_s=timeout_s,
+        )
+        asked = answerable(question)
+        with EngineStart(engine, is_warmed=False) as start:
+            return Report.of(answer(asked, start.engine, lambda note: warnings.warn(note, stacklevel=4)))
+
+
+def run(
+    scenario: Scenario | AnyPath,
+    *,
+    plan: AnyPath | None = None,
+    model: str | None = None,
+    engine: EngineName = "local",
+    store: AnyPath = "store",
+) -> Report:
+    """Run a scenario under faults, keep it in the store, and judge it: the report, whose `run` is the run's folder.
+
+    `scenario` is a value, or a path to a scenario file or a run.json, of which `plan` and `model` override those named.
+    A cluster in a file of yours is "path/to/file.py:Name"; a scenario file may name none, as it may come from anybody.
+    Raises ScenarioError if it cannot be carried out; a run that fails on the way has a report that says so.
+    """
+    prescribed = None
+    if isinstance(scenario, Scenario):
+        code = on_command_line(scenario.cluster)
+    else:
+        options, code, prescribed = run_options(Path(scenario), {})
+        if options.runs > 1:
+            raise ScenarioError(f"{os.fspath(scenario)}: asks for {options.runs} runs, and this makes one: omit count")
+        scenario, model = options.scenario(options.seed or 0), model or options.model
+    prescribed = prescribed if plan is None else plan_file(Path(plan))
+    folder, _ = prepare(scenario, code, Path(store), prescribed)
+    with EngineStart(engine) as start:
+        return Report.of(carry_out(folder, code, start.engine, model=model))
+
+
+def read(run: AnyPath) -> Report:
+    """The stored report of a run, by the run's folder, its run.json, or "latest". Nothing is judged anew.
+
+    Raises ScenarioError if that is no run, HistoryError if it has not been judged or its report is malformed.
+    """
+    folder = find_run(Path(run))
+    report = read_report(folder)
+    if report is None:
+        raise HistoryError(f"{folder}: has no report yet; seamark.check judges it")
+    return Report.of(report)
+
+
+def runs(store: AnyPath = "store") -> list[Path]:
+    """The folders of all runs in a store, the latest first."""
+    return list_runs(Path(store))
+
+
+@contextmanager
+def _in_file(history: AnyPath | Operations) -> Iterator[Path]:
+    """The path of that history; operations in memory are written to a temporary file."""
+    if isinstance(history, str | os.PathLike):
+        yield Path(history)
+        return
+    with temporary_folder("history") as folder:
+        path = folder / "operations.json"
+        try:
+            path.write_bytes(msgspec.json.encode(list(history)))
+        except TypeError as error:
+            raise ScenarioError(f"operations are mappings of what JSON can hold ({error})") from None
+        yield path

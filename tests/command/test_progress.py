@@ -1,0 +1,86 @@
+"""Progress where no terminal is: a line now and then; and a SIGTERM that says what it does and leaves nothing."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.cli import output
+from tests.command.conftest import SEED, SMALL, Seamark
+
+LIMIT_S = 60.0
+
+
+def test_a_log_gets_a_line_now_and_then_with_the_check_at_work(
+    seamark: Seamark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "EVERY_S", 0.001)
+    outcome = seamark("run", "--seed", str(SEED), *SMALL)
+    lines = outcome.err.splitlines()
+    assert outcome.code == 0
+    assert any("  starting" in line for line in lines)
+    assert any("  judging: " in line for line in lines)
+    assert all(len(line) <= 80 and "\r" not in line for line in lines)
+
+
+def test_a_dumb_terminal_counts_as_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    shown = io.StringIO()
+    monkeypatch.setattr(output, "standard_error", lambda: Console(file=shown, force_terminal=True))
+    monkeypatch.setattr(output, "EVERY_S", 0.001)
+    with output.watched(is_shown=True) as watcher:
+        assert watcher is not None
+        watcher.line("one")
+        until = time.monotonic() + LIMIT_S
+        while "one\n" not in shown.getvalue() and time.monotonic() < until:
+            time.sleep(0.001)
+    assert set(shown.getvalue().splitlines()) == {"one"}
+
+
+def test_whoever_is_quiet_hears_nothing() -> None:
+    with output.watched(is_shown=False) as watcher:
+        assert watcher is None
+
+
+@pytest.mark.spark
+def test_sigterm_while_spark_starts_says_what_it_does_and_leaves_no_folder_and_no_java(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-c", "from harness.cli.entry import main; main()", "run", *SMALL[:-2], "--quiet"]
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL
+    ) as run:
+        until = time.monotonic() + LIMIT_S
+        while not any(temporary.glob("*/spark.log")) and time.monotonic() < until:  # Java is starting.
+            time.sleep(0.01)
+        run.send_signal(signal.SIGTERM)
+        _, told = run.communicate()
+    assert run.returncode == 143
+    assert told.splitlines() == [
+        "seamark: SIGTERM: stopping, and removing what was started",
+        "seamark: terminated; what was recorded is kept: see seamark list",
+    ]
+    assert list(temporary.iterdir()) == []
+    until = time.monotonic() + LIMIT_S
+    while workers_in(tmp_path) and time.monotonic() < until:  # What was killed takes a moment to be gone.
+        time.sleep(0.01)
+    assert workers_in(tmp_path) == []
+
+
+def workers_in(folder: Path) -> list[int]:
+    """The processes whose working directory that is."""
+    return [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if works_in(pid, folder)]
+
+
+def works_in(pid: int, folder: Path) -> bool:
+    try:
+        return Path(os.readlink(f"/proc/{pid}/cwd")) == folder
+    except OSError:
+        return False

@@ -1,0 +1,50 @@
+"""Servers that share one address for each member reach each other by the nodes' names, without a door."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.cli.new import named
+from harness.core.record import Json
+from tests.system.harnesses import seamark
+
+pytestmark = pytest.mark.docker
+
+FOLLOWS = """
+
+async def prepare(doors: Doors, settings: Settings) -> None:
+    client = Client(0, doors, settings)
+    client.streams = await asyncio.open_connection(*doors[NODE])
+    await client.answers(["SET ready 1"])
+    [followers] = await client.answers(["WAIT 1 20000"])  # Until n2 has it, which found n1 by its name.
+    await client.close()
+    if followers != ":1":
+        raise OSError(f"n2 does not follow: {followers}")
+"""
+
+
+def test_a_follower_finds_its_leader_by_name_and_links_between_them_are_not_struck(tmp_path: Path) -> None:
+    text = (
+        named("pair")
+        .replace("\n\n# 4.", f"{FOLLOWS}\n\n# 4.")
+        .replace('"--dir", "/data", *SYNCED)', '"--dir", "/data", *SYNCED, *LEADER.get(node, ()))')
+        .replace("NODE = ", 'LEADER = {NodeId("n2"): ("--replicaof", "n1", "6379")}\nNODE = ')
+        .replace(
+            "service=service",
+            "service=service, prepare=prepare, "
+            'nodes=(Node(NODE, "member"), Node(NodeId("n2"), "member")), dials=(("client", "member"),)',
+        )
+        .replace("Invocation, Service", "Invocation, Node, Service")
+    )
+    (tmp_path / "pair.py").write_text(text, encoding="utf-8")
+    run = ("run", "--cluster", "pair.py:pair", "--runtime", "docker", "--time", "8", "--rate", "60", "--seed", "3")
+    code, out, err = seamark(tmp_path, *run, "--nemesis", "pause", "--engine", "local", "--json")
+    report = msgspec.json.decode(out, type=dict[str, Json])
+    assert code in (0, 3), err + out[:2_000]
+    assert report["findings"] == []
+    step = {"fault": "cut", "package": "partition", "at_ns": 10**9, "until_ns": 2 * 10**9, "targets": ["n1>n2"]}
+    (tmp_path / "cut.json").write_bytes(msgspec.json.encode({"steps": [step]}))
+    code, _, err = seamark(tmp_path, *run, "--plan", "cut.json")
+    assert code == 64
+    assert "n1>n2" in err

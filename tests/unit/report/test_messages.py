@@ -1,0 +1,84 @@
+"""The messages of a finding's moment, from a trace in the run's folder: a few, the right ones, of this very run."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.core.trace import TraceRecord, Window
+from harness.report.evidence import Slice, choice, slices
+from harness.report.findings.messages import SHOWN_MAX, TRACE_FILE, moment_messages
+from harness.report.pictures.diagram import Diagram
+from harness.report.series import read_series
+from tests.unit.report.conftest import MS, Written, operation, row, watermark
+from tests.unit.report.test_page import finding
+
+AROUND = Window(from_ns=100 * MS, to_ns=300 * MS)
+
+
+def line(what: str, at_ms: float, node: str | None, **more: object) -> TraceRecord:
+    return msgspec.convert({"ns": int(at_ms * MS), "what": what, "node": node, **more}, TraceRecord)
+
+
+def message(number: int, source: str, target: str, at_ms: float, **fields: object) -> list[TraceRecord]:
+    sent = line("send", at_ms, source, peer=target, number=number, type="Row", fields=fields)
+    return [sent, line("deliver", at_ms + 1, target, peer=source, number=number, type="Row")]
+
+
+def found_in(written: Written) -> Slice:
+    """Operation 0, of transaction 0, and the watermark of s1 after it."""
+    folder = written([*operation(0, 110, 200, position=5), row(210, 0, 0, 5), watermark(220, 9, 1)])
+    series = read_series(folder, None)
+    chosen = choice(series, finding("late-event", ops=(0,), events=(3,)), "f1")
+    assert chosen is not None
+    (found,) = slices(folder, [chosen], is_order=False)
+    return found
+
+
+def drawn(folder: Path, found: Slice, lines: Iterable[TraceRecord], subscriber: str = "s1") -> Diagram | None:
+    of_run = [
+        line("complete", 200, "client-0"),
+        line("event", 220, subscriber, type="watermark", fields={"position": 9}),
+    ]
+    every = sorted([line("mark", 90, None), *of_run, *lines, line("mark", 310, None)], key=lambda each: each.ns)
+    (folder / TRACE_FILE).write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in every))
+    return moment_messages(folder, found, ("s1", "s2"), AROUND)
+
+
+def test_messages_with_the_subscriber_and_of_the_transaction_are_drawn(written: Written, tmp_path: Path) -> None:
+    lines = [
+        *message(1, "d1", "s1", 215),
+        *message(2, "d1", "d2", 150, transid=[0, {"x": 0}]),
+        *message(3, "d1", "d2", 150, transid=77),
+        *message(4, "d1", "s2", 215, other=1),
+        *message(5, "d1", "s1", 99),  # Before the window.
+    ]
+    picture = drawn(tmp_path, found_in(written), lines)
+    assert picture is not None
+    assert len(picture.arrows) == 2
+    assert [lane.text for lane in picture.lanes] == ["d1", "d2", "s1"]
+    assert {name for _, name in picture.roles} == {"d to subscriber", "d to d"}
+
+
+def test_of_many_messages_the_nearest_are_drawn(written: Written, tmp_path: Path) -> None:
+    lines = [each for number in range(200) for each in message(number, "d1", "s1", 101 + number / 2)]
+    picture = drawn(tmp_path, found_in(written), lines)
+    assert picture is not None
+    assert len(picture.arrows) == SHOWN_MAX
+    assert sum("arrived" in arrow.title for arrow in picture.arrows) == SHOWN_MAX
+
+
+def test_the_trace_of_another_run_is_not_drawn(written: Written, tmp_path: Path) -> None:
+    found = found_in(written)
+    assert drawn(tmp_path, found, message(1, "d1", "s1", 215)) is not None
+    assert drawn(tmp_path, found, message(1, "d1", "s1", 215), subscriber="s2") is None
+
+
+@pytest.mark.parametrize("content", [None, b"", b"nothing\n", b'{"ns":1,"what":"start"}\n'])
+def test_without_a_trace_of_the_moment_nothing_is_drawn(
+    written: Written, tmp_path: Path, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / TRACE_FILE).write_bytes(content)
+    assert moment_messages(tmp_path, found_in(written), ("s1",), AROUND) is None
