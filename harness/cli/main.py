@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
+from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run, shrink
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.report.screen import visible
@@ -51,6 +51,7 @@ app.command("run")(run.run)
 app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)
+app.command("shrink")(shrink.shrink)
 app.command("list")(listing.list_runs)
 app.command("clusters")(clusters.clusters)
 app.command("new")(new.new)
