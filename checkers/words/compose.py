@@ -160,6 +160,16 @@ def compose(
     )
 
 
+def shortfalls(
+    states: Sequence[PromiseVerdict], facts: RunFacts, thresholds: Thresholds | None = None
+) -> tuple[Vacuity, ...]:
+    """The clauses by which many runs tested too little, from what their promises and facts add up to.
+
+    A fault stands for its kind in all runs, and none is excused: a kind that never had an effect was never tested.
+    """
+    return tuple(_vacuities(states, facts, thresholds or Thresholds(), idle_faults(facts.faults)))
+
+
 def idle_faults(faults: Iterable[PlannedFault]) -> tuple[str, ...]:
     """The faults that tested nothing, each with the first reason that applies."""
     return tuple(f"{fault.name} {reason}" for fault in faults if (reason := _idleness(fault)))

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
+from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run, sweep
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.report.screen import visible
@@ -48,6 +48,7 @@ def seamark(
 
 
 app.command("run")(run.run)
+app.command("sweep")(sweep.sweep)
 app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)

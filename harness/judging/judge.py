@@ -36,7 +36,7 @@ from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
 from harness.record.formats.promise_file import Promised
 from harness.record.store import RunFile
-from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
+from harness.report.model import Exposed, FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
 from harness.runtimes.containers.lateness import BUSY
 from harness.scenario.consent import code_in_file
@@ -115,7 +115,7 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
         facts=_facts(judgements, loaded.notes, failure),
         seconds={"check": round(time.monotonic() - started, 3)},
     )
-    return report if run_file is None else _as_run(report, run_file, exposure)
+    return report if run_file is None else _as_run(report, run_file, exposure, facts)
 
 
 def _cut_short(loaded: Loaded) -> str | None:
@@ -353,7 +353,7 @@ def _decided(judgement: Judgement) -> str:
     return "no counterexample found" + (f", {pairs:,} pairs of versions undecided" if isinstance(pairs, int) else "")
 
 
-def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:
+def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFacts) -> Report:
     """The report with the details that only a run of ours has."""
     return msgspec.structs.replace(
         report,
@@ -368,6 +368,22 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:
         drawn={**run_file.parameters, **run_file.plan.drawn},
         faults=_fault_rows(run_file, exposure),
         goals={goal: exposure.goals.get(goal, 0) for goal in run_file.goals},
+        exposure=_exposed(run_file, exposure, facts),
+    )
+
+
+def _exposed(run_file: RunFile, exposure: Exposure, facts: RunFacts) -> Exposed:
+    """What the run adds to the exposure of a sweep."""
+    recovery_ns, gap_ns = exposure.longest_recovery_ns(), exposure.watermark_gap_ns
+    return Exposed(
+        ok_by_type=dict(facts.ok_by_type),
+        purposes=tuple(promise.id for promise in run_file.promises if promise.is_purpose),
+        has_end=facts.has_final_reads and not facts.behind and facts.incomplete is None,
+        known_versions=facts.known_versions,
+        all_versions=facts.all_versions,
+        watermarks_with_writes=facts.watermarks_with_writes,
+        recovery_s=None if recovery_ns is None else round(recovery_ns / SECOND, 3),
+        watermark_gap_s=None if gap_ns is None else round(gap_ns / SECOND, 3),
     )
 
 
