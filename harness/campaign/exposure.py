@@ -150,12 +150,12 @@ def _facts(faults: Sequence[FaultSum], known: Sequence[Exposed]) -> RunFacts:
 
 
 def _as_one(fault: FaultSum) -> PlannedFault:
-    """A kind of fault as one fault that lasted long enough to meet operations."""
+    """A kind of fault as one fault, which if it took effect lasted long enough to meet operations."""
     return PlannedFault(
         name=fault.kind,
         has_begun=fault.begun > 0,
         effect=fault.effective,
-        duration_ns=LIMITS.fault_ns,
+        duration_ns=LIMITS.fault_ns if fault.effective else 0,
         overlapping=fault.met,
         completed=fault.met,
     )

@@ -15,15 +15,13 @@ from harness.report.model import Report
 from harness.run.batch import CAMPAIGN_RUNS, unmet_goals
 
 RULE: Final = (
-    "A sweep is judged as a whole. It is red if a promise was broken in any run, and an error if a run failed twice by "
-    "the harness. It is vacuous if, over all runs of a cluster, "
-    f"a kind of fault never took effect or met fewer than {LIMITS.completed_in_fault} operations, "
-    f"a promise that the test is for had fewer than {LIMITS.witnesses} witnesses, "
-    f"fewer than {LIMITS.ok_of_type} operations of some type succeeded, "
-    f"fewer than {ENDED_PERCENT} % of the runs came to their end, "
-    f"a goal was not reached in {CAMPAIGN_RUNS} runs or more, a combination has no run at all, or fewer runs than the "
-    "asked minimum were made. A single run keeps its own verdict: one in which a fault met nothing is vacuous, and "
-    "that alone decides nothing here."
+    "A sweep is judged as a whole. One broken promise in one run makes it red; a run that the harness failed twice "
+    "makes it an error. It is vacuous if, over all runs of a cluster, a kind of fault never took effect or met fewer "
+    f"than {LIMITS.completed_in_fault} operations; if a promise that the test is for has fewer than {LIMITS.witnesses} "
+    f"witnesses, or an operation of some type succeeded fewer than {LIMITS.ok_of_type} times; if fewer than "
+    f"{ENDED_PERCENT} % of the runs came to their end; if {CAMPAIGN_RUNS} runs or more never reached a goal; if a cell "
+    "has no run, or the sweep fewer runs than its minimum. A run keeps its own verdict: one whose fault met nothing is "
+    "vacuous, and alone decides nothing here."
 )
 
 
@@ -106,9 +104,9 @@ def _outcome(reports: Sequence[Report], exposures: Sequence[Exposure], short: Se
     held = [each for exposure in exposures for each in exposure.promises if each.state is PromiseState.HOLDS]
     idle = Verdict.VACUOUS.value in verdicts
     together = "; together they exercised every kind of fault, and" if idle else ";"
-    return Outcome(
-        Verdict.VALID, f"{together} {len(held)} promises held, witnessed {sum(e.witnesses for e in held):,} times", None
-    )
+    promises = f"{len(held)} promise{'' if len(held) == 1 else 's'}"
+    times = sum(each.witnesses for each in held)
+    return Outcome(Verdict.VALID, f"{together} {promises} held, witnessed {times:,} times", None)
 
 
 def _campaign_shortfalls(config: Config, rows: Sequence[Row]) -> Iterator[Shortfall]:

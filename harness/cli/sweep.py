@@ -9,14 +9,16 @@ from rich.console import Console
 
 from harness.campaign.config import Config, read_config
 from harness.campaign.document import Sweep
-from harness.campaign.files import PAGE_FILE, store_sweep
+from harness.campaign.files import reports_as_one, store_sweep
 from harness.campaign.judgement import shares
+from harness.campaign.page import PAGE_FILE, sweep_summary
 from harness.campaign.rows import Row, final_rows
 from harness.campaign.sweep import Begun, begin, carry_out, resumed
-from harness.cli.output import print_json, standard_error, watched
+from harness.cli.output import print_json, standard_error, tell_github, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.record.store import STORE
+from harness.report.model import Report
 from harness.report.screen import STYLES, plain
 from harness.run.live import Watcher
 
@@ -94,6 +96,7 @@ class _Audience:
 
 def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) -> int:
     """Show the outcome of a sweep; returns its exit code."""
+    tell_github(_told(sweep, rows), sweep_summary(sweep), as_json=as_json)
     if as_json:
         print_json(sweep)
         return sweep.exit_code
@@ -104,9 +107,17 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
     word = plain(Verdict(sweep.verdict).word, STYLES[sweep.verdict])
     console.print(word + plain(f"  {sweep.reason} (exit {sweep.exit_code})"), soft_wrap=True)
     console.print(plain(f"  open    {begun.folder / PAGE_FILE}"), soft_wrap=True)
-    for each in sweep.findings[:SHOWN]:
-        if each.promise and each.command:
-            console.print(plain(f"  again   {each.command}"), soft_wrap=True)
+    for command in dict.fromkeys(each.command for each in sweep.findings[:SHOWN] if each.promise and each.command):
+        console.print(plain(f"  again   {command}"), soft_wrap=True)
     if sweep.runs < sweep.planned:
         console.print(plain(f"  go on   {begun.resumption}"), soft_wrap=True)
     return sweep.exit_code
+
+
+def _told(sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
+    """The reports for annotations: where no run is to blame for the verdict, one that says what the sweep lacks."""
+    reports = reports_as_one(sweep, rows)
+    if sweep.exit_code and all(report.verdict != sweep.verdict for report in reports):
+        lacking = Report(verdict=sweep.verdict, exit_code=sweep.exit_code, reason=sweep.reason)
+        return [*reports, lacking]
+    return reports
