@@ -109,7 +109,7 @@ class SweepPromise(msgspec.Struct, frozen=True, kw_only=True):
 class SweepFault(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of fault on a cluster, over all its runs: steps planned, begun and with effect.
 
-    `met` is the number of operations that completed while it was in force. `is_exercised`: it took effect and met
+    `met` is the number of operations that were open during a step with effect. `is_exercised`: it took effect and met
     enough of them.
     """
 

@@ -18,25 +18,32 @@ from harness.report.model import Exposed, Report
 
 T = TypeVar("T")
 
-LIMITS: Final = Thresholds(excused_percent=0)  # A kind that never took effect is never excused.
+LIMITS: Final = Thresholds(excused_percent=0, met_by_fault=5)  # A kind that never took effect is never excused.
 ENDED_PERCENT: Final = 90  # Of the runs: with fewer that came to their end, too few had final reads.
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultSum:
-    """A kind of fault over all runs: steps planned, begun, with effect, and operations completed meanwhile."""
+    """A kind of fault over all runs: steps planned, begun and with effect.
+
+    `met` are operations that were open during a step with effect, `completed` those that ended in any. `is_long`: some
+    step was long enough that operations should complete in it.
+    """
 
     kind: str
     planned: int
     begun: int
     effective: int
     met: int
+    completed: int
+    is_long: bool
 
     @property
     def is_exercised(self) -> bool:
         """Did it take effect, and meet enough operations?"""
-        return self.effective > 0 and self.met >= LIMITS.completed_in_fault
+        is_answered = not self.is_long or self.completed >= LIMITS.completed_in_fault
+        return self.effective > 0 and self.met >= LIMITS.met_by_fault and is_answered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +73,22 @@ def exposure_of(reports: Sequence[Report]) -> Exposure:
     """The exposure of runs of one cluster. Runs in which the harness failed add nothing to it."""
     judged = [report for report in reports if report.verdict != Verdict.ERROR.value]
     known = [report.exposure for report in judged if report.exposure is not None]
-    faults, promises = tuple(_faults(judged)), tuple(_promises(judged, known))
+    faults, promises = tuple(_faults(judged, known)), tuple(_promises(judged, known))
     own = [each for each in promises if each.id != SETTLED.id]
     states = [_state(each) for each in own]
     return Exposure(faults=faults, promises=promises, vacuities=shortfalls(states, _facts(faults, known), LIMITS))
 
 
-def _faults(reports: Sequence[Report]) -> Iterable[FaultSum]:
+def _faults(reports: Sequence[Report], known: Sequence[Exposed]) -> Iterable[FaultSum]:
     for kind, rows in _grouped((row.kind, row) for report in reports for row in report.faults).items():
         yield FaultSum(
             kind=kind,
             planned=sum(row.planned for row in rows),
             begun=sum(row.begun for row in rows),
             effective=sum(row.effective for row in rows),
-            met=sum(row.ok + row.fail + row.info for row in rows if row.effective),
+            met=sum(each.met.get(kind, 0) for each in known),
+            completed=sum(row.ok + row.fail + row.info for row in rows),
+            is_long=any(kind in each.long for each in known),
         )
 
 
@@ -150,12 +159,12 @@ def _facts(faults: Sequence[FaultSum], known: Sequence[Exposed]) -> RunFacts:
 
 
 def _as_one(fault: FaultSum) -> PlannedFault:
-    """A kind of fault as one fault, which if it took effect lasted long enough to meet operations."""
+    """A kind of fault as one fault, as long as its longest if that took effect."""
     return PlannedFault(
         name=fault.kind,
         has_begun=fault.begun > 0,
         effect=fault.effective,
-        duration_ns=LIMITS.fault_ns if fault.effective else 0,
+        duration_ns=LIMITS.fault_ns if fault.is_long and fault.effective else 0,
         overlapping=fault.met,
-        completed=fault.met,
+        completed=fault.completed,
     )

@@ -17,7 +17,7 @@ from harness.run.batch import CAMPAIGN_RUNS, unmet_goals
 RULE: Final = (
     "A sweep is judged as a whole. One broken promise in one run makes it red; a run that the harness failed twice "
     "makes it an error. It is vacuous if, over all runs of a cluster, a kind of fault never took effect or met fewer "
-    f"than {LIMITS.completed_in_fault} operations; if a promise that the test is for has fewer than {LIMITS.witnesses} "
+    f"than {LIMITS.met_by_fault} operations; if a promise that the test is for has fewer than {LIMITS.witnesses} "
     f"witnesses, or an operation of some type succeeded fewer than {LIMITS.ok_of_type} times; if fewer than "
     f"{ENDED_PERCENT} % of the runs came to their end; if {CAMPAIGN_RUNS} runs or more never reached a goal; if a cell "
     "has no run, or the sweep fewer runs than its minimum. A run keeps its own verdict: one whose fault met nothing is "
@@ -62,9 +62,8 @@ def verdict_of_sweep(
         *_campaign_shortfalls(config, rows),
     ]
     outcome = _outcome(reports, list(exposures.values()), short)
-    made = f"{len(rows):,}" if len(rows) == config.planned else f"{len(rows):,} of {config.planned:,}"
     early = f"; ended early: {stopped}" if stopped else ""
-    return outcome._replace(reason=f"{made} runs: {shares(reports)}{outcome.reason}{early}")
+    return outcome._replace(reason=f"{_made(len(rows), config.planned)}: {shares(reports)}{outcome.reason}{early}")
 
 
 def verdict_of_cell(cell: Cell, reports: Sequence[Report]) -> Outcome:
@@ -73,8 +72,13 @@ def verdict_of_cell(cell: Cell, reports: Sequence[Report]) -> Outcome:
         return Outcome(Verdict.VACUOUS, "no run was made", "d")
     exposure = exposure_of(reports)
     outcome = _outcome(reports, [exposure], [Shortfall(each.clause, each.sentence) for each in exposure.vacuities])
-    made = f"{len(reports):,}" if len(reports) == cell.count else f"{len(reports):,} of {cell.count:,}"
-    return outcome._replace(reason=f"{made} runs: {shares(reports)}{outcome.reason}")
+    return outcome._replace(reason=f"{_made(len(reports), cell.count)}: {shares(reports)}{outcome.reason}")
+
+
+def _made(count: int, planned: int) -> str:
+    """The number of runs, and of how many where that differs."""
+    of = "" if count == planned else f" of {planned:,}"
+    return f"{count:,}{of} run{'' if planned == 1 else 's'}"
 
 
 def shares(reports: Sequence[Report]) -> str:

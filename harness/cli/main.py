@@ -16,7 +16,8 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run, sweep
+from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
+from harness.cli.campaigns import sweep
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.report.screen import visible

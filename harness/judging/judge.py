@@ -6,6 +6,7 @@ that exceeds its budget is `unknown`, and the others still report.
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -22,7 +23,7 @@ from checkers.history.registers import ORDER, Register, declared_initial, initia
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.anomalies import TRANSACTIONAL
-from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
+from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, Thresholds, compose
 from checkers.words.groups import groups
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Naming, Promise
@@ -375,8 +376,15 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFac
 def _exposed(run_file: RunFile, exposure: Exposure, facts: RunFacts) -> Exposed:
     """What the run adds to the exposure of a sweep."""
     recovery_ns, gap_ns = exposure.longest_recovery_ns(), exposure.watermark_gap_ns
+    met = Counter[str]()
+    for window in exposure.windows:
+        met[window.kind] += exposure.operations.open_in(window) if window.effect else 0
+    least_ns = Thresholds().fault_ns
+    long = [step.package for step in run_file.plan.steps if step.until_ns - step.at_ns >= least_ns]
     return Exposed(
         ok_by_type=dict(facts.ok_by_type),
+        met=dict(met),
+        long=tuple(dict.fromkeys(long)),
         purposes=tuple(promise.id for promise in run_file.promises if promise.is_purpose),
         has_end=facts.has_final_reads and not facts.behind and facts.incomplete is None,
         known_versions=facts.known_versions,

@@ -62,6 +62,8 @@ class Exposed(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     ok_by_type: dict[str, int] = {}
+    met: dict[str, int] = {}  # By kind of fault: operations that were open during a step with effect.
+    long: tuple[str, ...] = ()  # The kinds with a step long enough that operations should complete in it.
     purposes: tuple[str, ...] = ()
     has_end: bool = True
     known_versions: int = 0

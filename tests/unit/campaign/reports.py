@@ -26,8 +26,14 @@ def finding(anomaly: str = "late-event", *relations: str, promise: str | None = 
     )
 
 
-def report(verdict: Verdict = Verdict.VALID, **changes: object) -> Report:
-    """A run that passed, but for the changes."""
+def report(
+    verdict: Verdict = Verdict.VALID,
+    *,
+    faults: tuple[FaultRow, ...] = (fault("pause"), fault("partition")),
+    is_long: bool = True,
+    **changes: object,
+) -> Report:
+    """A run that passed, but for the changes. As many operations were open in a fault as completed in it."""
     passed = Report(
         verdict=verdict.value,
         exit_code=verdict.exit_code,
@@ -37,9 +43,16 @@ def report(verdict: Verdict = Verdict.VALID, **changes: object) -> Report:
         runtime="sim",
         seed=0,
         promises=(promise("P1"), promise("P2", witnesses=1)),
-        faults=(fault("pause"), fault("partition")),
+        faults=faults,
         goals={"a subscriber resumed": 1},
-        exposure=Exposed(ok_by_type={"txn": 400}, purposes=("P1",), known_versions=1000, all_versions=1000),
+        exposure=Exposed(
+            ok_by_type={"txn": 400},
+            met={row.kind: row.ok for row in faults if row.effective},
+            long=tuple(row.kind for row in faults) if is_long else (),
+            purposes=("P1",),
+            known_versions=1000,
+            all_versions=1000,
+        ),
         operations={"ok": 400, "fail": 10, "info": 2},
         duration_s=7.0,
     )

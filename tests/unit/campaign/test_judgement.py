@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from harness.campaign.config import Config, config_of
-from harness.campaign.exposure import exposure_of
 from harness.campaign.judgement import exposures_of, verdict_of_sweep
 from harness.campaign.rows import Row, final_rows, row_of
 from harness.core.verdict import Verdict
@@ -58,15 +57,30 @@ def test_passing_runs_do_not_hide_a_kind_that_never_took_effect() -> None:
 
 
 def test_a_kind_that_met_too_few_operations_is_not_exercised() -> None:
-    few = report(faults=(fault("pause", met=1), fault("partition")))
-    assert judged([few] * 4)[0] is Verdict.VACUOUS
+    few = report(faults=(fault("pause", met=1), fault("partition")), is_long=False)
+    verdict, reason, _ = judged([few] * 4)
+    assert verdict is Verdict.VACUOUS
+    assert "pause met 4 operations, fewer than 5" in reason
     assert judged([few] * 5)[0] is Verdict.VALID  # Five operations in all: as many as one run needs.
 
 
-def test_operations_during_a_fault_without_effect_do_not_count() -> None:
-    idle = report(faults=(fault("pause", effective=0, met=1000), fault("partition")))
-    biting = report(faults=(fault("pause", met=1), fault("partition")))
-    assert exposure_of([idle, biting]).faults[0].met == 1
+def frozen(*, is_long: bool) -> Report:
+    """A run with a pause that met operations of which none completed in it."""
+    run = report(faults=(fault("pause", met=0), fault("partition")), is_long=is_long)
+    assert run.exposure is not None
+    met = msgspec.structs.replace(run.exposure, met={"pause": 20, "partition": 100})
+    return msgspec.structs.replace(run, exposure=met)
+
+
+def test_short_faults_in_which_nothing_completed_met_what_was_open() -> None:
+    assert judged([frozen(is_long=False)])[0] is Verdict.VALID
+
+
+def test_of_long_faults_one_at_least_must_let_operations_complete() -> None:
+    verdict, reason, clause = judged([frozen(is_long=True)] * 10)
+    assert (verdict, clause) == (Verdict.VACUOUS, "a")
+    assert "0 operations completed during pause, fewer than 5" in reason
+    assert judged([frozen(is_long=True), report()])[0] is Verdict.VALID
 
 
 @pytest.mark.parametrize(("runs", "state"), [(9, Verdict.VACUOUS), (10, Verdict.VALID)])
