@@ -6,7 +6,6 @@ that exceeds its budget is `unknown`, and the others still report.
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -23,13 +22,14 @@ from checkers.history.registers import ORDER, Register, declared_initial, initia
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.anomalies import TRANSACTIONAL
-from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, Thresholds, compose
+from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
 from checkers.words.groups import groups
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 from harness.judging.checks import anomalies_of, chosen, judgement_of, second_opinions
+from harness.judging.exposed import exposed
 from harness.judging.generations import generations
 from harness.judging.promised import named_models, promises_of, seen
 from harness.record.exposure import Exposure, read_exposure
@@ -37,7 +37,7 @@ from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
 from harness.record.formats.promise_file import Promised
 from harness.record.store import RunFile
-from harness.report.model import Exposed, FaultRow, FindingRow, PromiseRow, Report
+from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
 from harness.runtimes.containers.lateness import BUSY
 from harness.scenario.consent import code_in_file
@@ -369,29 +369,7 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFac
         drawn={**run_file.parameters, **run_file.plan.drawn},
         faults=_fault_rows(run_file, exposure),
         goals={goal: exposure.goals.get(goal, 0) for goal in run_file.goals},
-        exposure=_exposed(run_file, exposure, facts),
-    )
-
-
-def _exposed(run_file: RunFile, exposure: Exposure, facts: RunFacts) -> Exposed:
-    """What the run adds to the exposure of a sweep."""
-    recovery_ns, gap_ns = exposure.longest_recovery_ns(), exposure.watermark_gap_ns
-    met = Counter[str]()
-    for window in exposure.windows:
-        met[window.kind] += exposure.operations.open_in(window) if window.effect else 0
-    least_ns = Thresholds().fault_ns
-    long = [step.package for step in run_file.plan.steps if step.until_ns - step.at_ns >= least_ns]
-    return Exposed(
-        ok_by_type=dict(facts.ok_by_type),
-        met=dict(met),
-        long=tuple(dict.fromkeys(long)),
-        purposes=tuple(promise.id for promise in run_file.promises if promise.is_purpose),
-        has_end=facts.has_final_reads and not facts.behind and facts.incomplete is None,
-        known_versions=facts.known_versions,
-        all_versions=facts.all_versions,
-        watermarks_with_writes=facts.watermarks_with_writes,
-        recovery_s=None if recovery_ns is None else round(recovery_ns / SECOND, 3),
-        watermark_gap_s=None if gap_ns is None else round(gap_ns / SECOND, 3),
+        exposure=exposed(run_file, exposure, facts),
     )
 
 
