@@ -81,7 +81,7 @@ def _operation(f: str, value: object, mops: tuple[MicroOp, ...] | None) -> str:
 def _json(case: Case) -> str:
     """The case as JSON, with a line for each operation and each step."""
     bare = msgspec.structs.replace(case.scenario, cluster=Scenario().cluster, bugs=(), script=None)
-    scenario, script = _text(_without_defaults(bare)).rstrip("}"), case.script
+    scenario, script = _text(_without_defaults(bare))[:-1], case.script
     return (
         f'{{"scenario": {scenario}{"," if len(scenario) > 1 else ""}"script": {{"load": {_listed(script.load)}, '
         f'"final": {_listed(script.final)}}}}},\n"plan": {{"steps": {_listed(case.plan.steps)}}}}}'
