@@ -20,8 +20,8 @@ PAUSE_NS = 50 * MS  # A pause between two operations that matters to nobody.
 BEFORE_NS = (300 * MS, 1_000 * MS, 3_000 * MS)  # How long before the evidence the run may begin.
 AFTER_NS = 200 * MS
 SEEDS_AT_FIRST = 8
-SEEDS_WHEN_SHORT = 4
-SHORT_S, SHORT_OPERATIONS = 4.0, 300
+SEEDS_WHEN_SHORT = 2
+SHORT_S, SHORT_OPERATIONS, FEW = 4.0, 300, 10
 SLICES = 32  # Of the load's time at first; a short load has fewer, as the pauses are left out as well.
 
 
@@ -34,8 +34,7 @@ def shrink(search: Search, evidence: Evidence, lows: dict[str, int]) -> None:
     _around(search, evidence)
     for _ in range(ROUNDS):
         before = search.case
-        if _is_short(search.case):
-            search.seeds = SEEDS_WHEN_SHORT
+        search.seeds = SEEDS_WHEN_SHORT if _is_short(search.case) else 1
         _shorter(search)
         search.thin(search.case.plan.steps, search.case.with_steps)
         _fewer_keys(search)
@@ -70,8 +69,8 @@ def _around(search: Search, evidence: Evidence) -> None:
 
 
 def _is_short(case: Case) -> bool:
-    """True if a try costs little."""
-    return case.scenario.time_s <= SHORT_S and len(case.script.load) <= SHORT_OPERATIONS
+    """True if a try costs little, and there may still be much to gain."""
+    return case.scenario.time_s <= SHORT_S and FEW < len(case.script.load) <= SHORT_OPERATIONS
 
 
 def _shorter(search: Search) -> None:

@@ -61,7 +61,7 @@ def test_the_examples_on_the_page_pass_the_type_checker(tmp_path: Path) -> None:
 
 def test_the_tables_on_the_page_have_every_field() -> None:
     assert first_cells("| field of `Scenario`") == set(seamark.Scenario.__struct_fields__)
-    assert first_cells("| field of `Report`") == {*seamark.Report.__struct_fields__, "is_pass"}
+    assert first_cells("| field of `Report`") == {*seamark.Report.__struct_fields__, "is_pass", "symptoms", "explain"}
 
 
 def test_what_is_public_is_on_the_page() -> None:

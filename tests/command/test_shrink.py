@@ -46,7 +46,7 @@ def script_in(run: Path) -> Script:
 
 def test_a_run_gets_small_and_its_test_fails_with_the_bug_only(seamark: Seamark, red: Path, tmp_path: Path) -> None:
     run = copied(red, tmp_path)
-    outcome: Outcome = seamark("shrink", run, "--finding", "missing-event", "--json", "--quiet")
+    outcome: Outcome = seamark("shrink", run, "--finding", "missing-event", "--tries", "70", "--json", "--quiet")
     assert (outcome.code, outcome.err) == (0, "")
     done = outcome.json
     before, after = done["before"], done["after"]
@@ -75,7 +75,7 @@ def test_a_run_gets_small_and_its_test_fails_with_the_bug_only(seamark: Seamark,
     assert own.read_text(encoding="utf-8") != text
     assert outcome_of(own).returncode == 0
 
-    same = seamark("shrink", run, "--finding", "missing-event", "--json", "--quiet").json
+    same = seamark("shrink", run, "--finding", "missing-event", "--tries", "70", "--json", "--quiet").json
     assert same["tries"] == done["tries"]
     assert Path(str(same["test"])).read_bytes() == test.read_bytes()
 
