@@ -151,8 +151,9 @@ def died(number: int) -> int:
 
 def test_a_task_whose_process_dies_takes_no_other_with_it() -> None:
     tasks = [1, 2, 3, 4]
-    with LocalPool(2) as pool:
-        found = dict(results(pool, died, lambda: tasks.pop(0) if tasks else None))
+    with LocalPool(died, 2) as pool:
+        pairs = list(results(pool, lambda: tasks.pop(0) if tasks else None))
+    found = dict(pairs)
     assert isinstance(found.pop(2), TaskDied)
     assert found == {1: 10, 3: 30, 4: 40}
 

@@ -1,6 +1,7 @@
 """`seamark calibrate`: how soon the checks find each planted bug, and that they find nothing without one."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from harness.campaign.calibration.document import (
     worse,
 )
 from harness.campaign.calibration.shown import PAGE_FILE, calibration_markdown, calibration_page, lines
+from harness.campaign.spark_pool import require_address, spark_pool
 from harness.cli.output import print_json, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
@@ -38,6 +40,9 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     correct: Annotated[int, typer.Option(min=0, help="Runs without a bug.")] = 500,
     plans: Annotated[Path, typer.Option(help="Schedules of bugs that no seed shows: CLUSTER/BUG.json.")] = PLANS,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="SPARK", help="Simulate on this Spark cluster: spark://... or sc://...")
+    ] = None,
     compare: Annotated[
         Path | None, typer.Option(metavar="JSON", help="An earlier one: exit with 4 if anything became worse.")
     ] = None,
@@ -48,6 +53,7 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     """Measure how often, and by what, planted bugs are found. Runs that an earlier call made are not made again."""
     if as_json and markdown:
         raise ScenarioError("--json and --markdown both print one document: choose one")
+    pool = None if on is None else partial(spark_pool, require_address(on))
     before = None if compare is None else read_calibration(compare)
     limits = Limits(hits=hits, runs=runs, correct=correct, time_s=time)
     folder = store / CALIBRATION
@@ -60,7 +66,7 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
                 made = f"{len(cell.sample)} runs, {found} hits"
                 watcher.line(f"  {cell.code.name} {cell.bug or 'correct'}  seed {seed} {verdict}  {made}")
 
-        outcome = calibrated(cells, limits, folder, tell, jobs=jobs)
+        outcome = calibrated(cells, limits, folder, tell, pool, jobs)
     write_atomically(folder / PAGE_FILE, encoded(calibration_page(outcome)))
     _write_json(folder / CALIBRATION_FILE, outcome)
     problems = [] if before is None else worse(outcome, before)
