@@ -2,11 +2,13 @@
 
 import io
 import pickle
+import socket
 import tarfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from checkers.engine.datasets import Engine
 from harness.campaign.away import archive, there
@@ -14,16 +16,31 @@ from harness.campaign.pool import TaskDied
 from harness.campaign.rows import Row
 from harness.campaign.task import Task, landed
 from harness.core.errors import ScenarioError
-from harness.judging.engines import EngineStart
+from harness.judging.engines import EngineFailed, EngineStart
 
 CLASSIC, CONNECT = "spark://", "sc://"
+ANSWER_S: Final = 10.0
 
 
-def require_address(address: str) -> str:
-    """The address, if it is one of Spark. Raises ScenarioError otherwise."""
-    if not address.startswith((CLASSIC, CONNECT)):
+def require_cluster(address: str) -> str:
+    """The address, if something answers there: Spark itself would try for minutes.
+
+    Raises ScenarioError if it is none of Spark, EngineFailed if nothing answers.
+    """
+    scheme = next((each for each in (CLASSIC, CONNECT) if address.startswith(each)), None)
+    if scheme is None:
         raise ScenarioError(f"--on {address}: must be spark://HOST:PORT, or sc://HOST:PORT for Spark Connect")
-    return address
+    reasons = []
+    for place in address.removeprefix(scheme).partition("/")[0].split(","):  # Masters that stand by are listed.
+        host, _, port = place.rpartition(":")
+        if not (host and port.isdecimal()):
+            raise ScenarioError(f"--on {address}: {place} is no HOST:PORT")
+        try:
+            with socket.create_connection((host, int(port)), ANSWER_S):
+                return address
+        except OSError as error:
+            reasons.append(f"{place}: {error.strerror or error}")
+    raise EngineFailed(f"--on {address}: no Spark answers there ({'; '.join(reasons)}); start it, or leave --on out")
 
 
 @contextmanager

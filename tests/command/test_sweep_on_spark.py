@@ -46,7 +46,11 @@ def test_a_standalone_cluster_makes_the_same_histories(tmp_path: Path, seamark: 
     assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["sweeps", "tutorial"]
 
 
-def test_an_address_that_is_none_of_spark_s_is_refused(seamark: Seamark) -> None:
+def test_an_address_at_which_no_spark_answers_is_refused_before_anything_is_made(seamark: Seamark) -> None:
     outcome = seamark("sweep", "nightly.toml", "--on", "yarn")
     assert outcome.code == 64
     assert "must be spark://HOST:PORT, or sc://HOST:PORT" in outcome.line
+    outcome = seamark("calibrate", "ndb", "--on", "spark://127.0.0.1:1")
+    assert outcome.code == 4
+    assert "no Spark answers there (127.0.0.1:1: Connection refused); start it, or leave --on out" in outcome.line
+    assert not Path("store").exists()

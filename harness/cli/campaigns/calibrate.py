@@ -19,7 +19,7 @@ from harness.campaign.calibration.document import (
     worse,
 )
 from harness.campaign.calibration.shown import PAGE_FILE, calibration_markdown, calibration_page, lines
-from harness.campaign.spark_pool import require_address, spark_pool
+from harness.campaign.spark_pool import require_cluster, spark_pool
 from harness.cli.output import print_json, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
@@ -53,7 +53,7 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     """Measure how often, and by what, planted bugs are found. Runs that an earlier call made are not made again."""
     if as_json and markdown:
         raise ScenarioError("--json and --markdown both print one document: choose one")
-    pool = None if on is None else partial(spark_pool, require_address(on))
+    pool = None if on is None else partial(spark_pool, require_cluster(on))
     before = None if compare is None else read_calibration(compare)
     limits = Limits(hits=hits, runs=runs, correct=correct, time_s=time)
     folder = store / CALIBRATION

@@ -14,7 +14,7 @@ from harness.campaign.files import reports_as_one, store_sweep
 from harness.campaign.judgement import shares
 from harness.campaign.page import PAGE_FILE, sweep_summary
 from harness.campaign.rows import Row, final_rows
-from harness.campaign.spark_pool import require_address, spark_pool
+from harness.campaign.spark_pool import require_cluster, spark_pool
 from harness.campaign.sweep import Begun, begin, carry_out, resumed
 from harness.cli.output import print_json, standard_error, tell_github, watched
 from harness.core.errors import ScenarioError
@@ -48,8 +48,8 @@ def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:
     """Carry out a matrix of runs, and judge it as a whole. The exit code is the verdict's."""
-    pool = None if on is None else partial(spark_pool, require_address(on))
-    begun = _begun(config, resume, store, seed=seed, allowed=cluster or ())
+    pool = None if on is None else partial(spark_pool, require_cluster(on))
+    begun = _begun(config, resume, store, seed=seed, allowed=cluster or (), is_away=on is not None)
     screen = standard_error() if as_json else Console(highlight=False)
     if not quiet:
         left = f"  resumed {begun.folder}" if resume is not None else f"  {begun.folder}"
@@ -69,15 +69,19 @@ def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     return _print(begun, outcome, rows, as_json=as_json)
 
 
-def _begun(config: Path | None, resume: Path | None, store: Path, *, seed: int | None, allowed: Sequence[str]) -> Begun:
+def _begun(
+    path: Path | None, resume: Path | None, store: Path, *, seed: int | None, allowed: Sequence[str], is_away: bool
+) -> Begun:
     """The sweep to carry out. Raises ScenarioError unless exactly one is named."""
-    if resume is not None and (config is not None or seed is not None):
+    if resume is not None and (path is not None or seed is not None):
         raise ScenarioError("--resume goes on with what its folder says: leave out the config and --seed")
+    if is_away and allowed:
+        raise ScenarioError("--on: the code of a cluster in a file does not travel; leave --on or --cluster out")
     if resume is not None:
         return resumed(resume, store, allowed)
-    if config is None:
+    if path is None:
         raise ScenarioError("which sweep? Name a config, as in seamark sweep nightly.toml, or --resume latest")
-    return begin(read_config(config, seed=seed, allowed=allowed), store)
+    return begin(read_config(path, seed=seed, allowed=allowed), store)
 
 
 class _Audience:
