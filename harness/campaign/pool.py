@@ -46,7 +46,8 @@ def results(pool: Pool[T, R], following: Callable[[], T | None]) -> Iterator[tup
             pending[pool.submitted(task)] = task
         if not pending:
             return
-        for future in wait(pending, return_when=FIRST_COMPLETED).done:
+        ended = wait(pending, return_when=FIRST_COMPLETED).done
+        for future in [each for each in pending if each in ended]:  # Of those that ended meanwhile, the first begun.
             task, error = pending.pop(future), future.exception()
             if error is not None and not isinstance(error, Exception):
                 raise error
