@@ -25,6 +25,7 @@ from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.record.store import STORE, write_atomically
 from harness.report.screen import plain
+from harness.run.live import Watcher
 from harness.run.single import encoded
 
 PLANS = Path("tests/planted")
@@ -59,17 +60,9 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     folder = store / CALIBRATION
     cells = cells_of(clusters, bug or (), limits, folder / "rows", plans)
     with watched(is_shown=not quiet) as watcher:
-
-        def tell(cell: Cell, seed: int, verdict: str) -> None:
-            if watcher is not None:
-                found = sum(row.is_hit for row in cell.sample)
-                made = f"{len(cell.sample)} runs, {found} hits"
-                watcher.line(f"  {cell.code.name} {cell.bug or 'correct'}  seed {seed} {verdict}  {made}")
-
-        outcome = calibrated(cells, limits, folder, tell, pool, jobs)
+        outcome = calibrated(cells, limits, folder, partial(_tell, watcher), pool, jobs)
     write_atomically(folder / PAGE_FILE, encoded(calibration_page(outcome)))
     _write_json(folder / CALIBRATION_FILE, outcome)
-    problems = [] if before is None else worse(outcome, before)
     if as_json:
         print_json(outcome)
     elif markdown:
@@ -78,6 +71,19 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
         console = Console(highlight=False)
         for line in (*lines(outcome), f"  open    {folder / PAGE_FILE}"):
             console.print(plain(line), soft_wrap=True)
+    return _compared(outcome, before)
+
+
+def _tell(watcher: Watcher | None, cell: Cell, seed: int, verdict: str) -> None:
+    """Show the progress of a cell."""
+    if watcher is not None:
+        made = f"{len(cell.sample)} runs, {sum(row.is_hit for row in cell.sample)} hits"
+        watcher.line(f"  {cell.code.name} {cell.bug or 'correct'}  seed {seed} {verdict}  {made}")
+
+
+def _compared(outcome: Calibration, before: Calibration | None) -> int:
+    """Name what became worse; returns the exit code. A false alarm is wrong whatever was before."""
+    problems = [] if before is None else worse(outcome, before)
     for problem in problems:
         standard_error().print(plain(f"  worse: {problem}", "bold red"), soft_wrap=True)
     return Verdict.ERROR.exit_code if problems or any(each.false_alarms for each in outcome.correct) else 0
