@@ -41,6 +41,9 @@ test: $(READY) ## everything that a change must pass, with the time that each pa
 	@scripts/docker
 	@scripts/test static unit simulation spark system
 
+calibrate: $(READY) ## how soon planted bugs are found; fails if one is found less often than docs/calibration.json says
+	@$(BIN)/seamark calibrate ndb tutorial --compare docs/calibration.json
+
 bench: $(READY) ## measurements: messages, simulation, journal, checking
 	@scripts/bench
 
@@ -53,4 +56,4 @@ mutants: $(READY) ## broken rules of the checks, and which of them no test notic
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run run-docker demo finding check test bench mutants fuzz clean
+.PHONY: help setup run run-docker demo finding check test calibrate bench mutants fuzz clean

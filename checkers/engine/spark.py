@@ -63,11 +63,12 @@ def start_session(
     *,
     loaded: Sequence[ModuleType] = (),
     java_options: str | None = None,
+    package: Path | None = None,
 ) -> SparkSession:
     """A session of Spark with our code on its workers; it writes below `work_dir`.
 
-    `loaded` are the modules of the kernels to come: workers that run here are forked from a process that has imported
-    them.
+    `package` is the archive of that code, by default of the checks. `loaded` are the modules of the kernels to come:
+    workers that run here are forked from a process that has imported them.
 
     Without `master` (spark://...) and `remote` (sc://...) it runs here on all cores, on the loopback interface, and
     uses no installation or configuration of the user's; `java_options` replace those for the archive of classes. Java's
@@ -81,7 +82,7 @@ def start_session(
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         # For the Java that only computes the command line of the other one.
         os.environ["SPARK_LAUNCHER_OPTS"] = _JAVA_OPTIONS
-    package = packed(work_dir)
+    package = package or packed(work_dir)
     if remote is not None:
         return _connected(remote, package)
     conf = SparkConf().setAppName("seamark").setMaster(master or "local[*]")

@@ -10,30 +10,32 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from multiprocessing import active_children, get_context
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from harness.core.errors import SeamarkError
 from harness.runtimes.child import die_with_parent
 
 T = TypeVar("T")
 R = TypeVar("R")
+T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class TaskDied(SeamarkError):
     """The process of a task died before its end."""
 
 
-class Pool(Protocol):
+class Pool(Protocol[T_contra, R]):
     """Where tasks are carried out, `slots` at a time."""
 
-    slots: int
+    @property
+    def slots(self) -> int: ...
 
-    def submitted(self, work: Callable[[T], R], task: T) -> "Future[R]":
+    def submitted(self, task: T_contra) -> "Future[R]":
         """The future result of that task. The caller has at most `slots` of them at a time."""
         ...
 
 
-def results(pool: Pool, work: Callable[[T], R], following: Callable[[], T | None]) -> Iterator[tuple[T, R | Exception]]:
+def results(pool: Pool[T, R], following: Callable[[], T | None]) -> Iterator[tuple[T, R | Exception]]:
     """Each task with its result, or with what it raised, in order of their ends.
 
     `following` gives the next task, or None; after a None it is called again once another task has ended.
@@ -41,10 +43,11 @@ def results(pool: Pool, work: Callable[[T], R], following: Callable[[], T | None
     pending: dict[Future[R], T] = {}
     while True:
         while len(pending) < pool.slots and (task := following()) is not None:
-            pending[pool.submitted(work, task)] = task
+            pending[pool.submitted(task)] = task
         if not pending:
             return
-        for future in wait(pending, return_when=FIRST_COMPLETED).done:
+        ended = wait(pending, return_when=FIRST_COMPLETED).done
+        for future in [each for each in pending if each in ended]:  # Of those that ended meanwhile, the first begun.
             task, error = pending.pop(future), future.exception()
             if error is not None and not isinstance(error, Exception):
                 raise error
@@ -58,12 +61,13 @@ def _plain(error: Exception) -> Exception:
     return error
 
 
-class LocalPool:
-    """Processes on this machine; each dies with this one. As a context manager it ends them all."""
+class LocalPool(Generic[T, R]):
+    """Processes on this machine that do that `work`; each dies with this one. As a context manager it ends them all."""
 
-    def __init__(self, jobs: int | None = None) -> None:
+    def __init__(self, work: Callable[[T], R], jobs: int | None = None) -> None:
         self.slots = jobs or len(os.sched_getaffinity(0))
-        self._workers: list[tuple[ProcessPoolExecutor, Future[object] | None]] = []
+        self._work = work
+        self._workers: list[tuple[ProcessPoolExecutor, Future[R] | None]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +79,7 @@ class LocalPool:
         for worker, _future in self._workers:
             worker.shutdown(wait=True, cancel_futures=True)
 
-    def submitted(self, work: Callable[[T], R], task: T) -> "Future[R]":
+    def submitted(self, task: T) -> "Future[R]":
         """The future result, from a process that has nothing else to do."""
         idle = next((place for place, (_, future) in enumerate(self._workers) if future is None or future.done()), None)
         if idle is None:
@@ -87,10 +91,10 @@ class LocalPool:
             worker = _worker()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C goes to this process only.
         try:
-            future = worker.submit(work, task)
+            future = worker.submit(self._work, task)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        self._workers[idle] = worker, future  # type: ignore[assignment]  # Only its state is looked at.
+        self._workers[idle] = worker, future
         return future
 
 

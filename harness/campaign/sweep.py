@@ -112,7 +112,7 @@ def _latest(store: Path) -> Path:
 def carry_out(
     begun: Begun,
     audience: Audience,
-    pool: Callable[[], AbstractContextManager[Pool]] | None = None,
+    pool: Callable[[], AbstractContextManager[Pool[Task, Row]]] | None = None,
     jobs: int | None = None,
 ) -> tuple[Sweep, list[Row]]:
     """Do what is left of the sweep. Returns its document, and its rows.
@@ -124,7 +124,7 @@ def carry_out(
     with RowsFile(begun.folder) as file:
         work = _Work(begun, file, audience)
         with temporary_folder("sweep", beside=begun.store) as folder:
-            _carry_out(work, folder, pool or (lambda: LocalPool(jobs or config.jobs)))
+            _carry_out(work, folder, pool or (lambda: LocalPool(done, jobs or config.jobs)))
         sweep = sweep_of(
             config,
             work.rows,
@@ -137,17 +137,17 @@ def carry_out(
     return sweep, work.rows
 
 
-def _carry_out(work: "_Work", folder: Path, pool: Callable[[], AbstractContextManager[Pool]]) -> None:
+def _carry_out(work: "_Work", folder: Path, pool: Callable[[], AbstractContextManager[Pool[Task, Row]]]) -> None:
     """First what is simulated, then containers, one after another: they share one engine, and need the machine."""
     _drain(work, work.left("sim", folder), pool)
-    _drain(work, work.left("docker", folder), lambda: LocalPool(1))
+    _drain(work, work.left("docker", folder), lambda: LocalPool(done, 1))
 
 
-def _drain(work: "_Work", tasks: deque[Task], pool: Callable[[], AbstractContextManager[Pool]]) -> None:
+def _drain(work: "_Work", tasks: deque[Task], pool: Callable[[], AbstractContextManager[Pool[Task, Row]]]) -> None:
     if not tasks:
         return
     with pool() as slots:
-        for task, result in results(slots, done, lambda: work.following(tasks)):
+        for task, result in results(slots, lambda: work.following(tasks)):
             work.ended(task, result, tasks)
 
 

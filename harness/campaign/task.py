@@ -7,8 +7,8 @@ import msgspec
 
 from checkers.engine.datasets import LocalEngine
 from harness.campaign.rows import RED, Row, row_of
-from harness.record.store import create_run
-from harness.report.model import Report, error_report
+from harness.record.store import create_run, write_atomically
+from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
 from harness.report.trouble import in_one_line
 from harness.run.running import prepare
 from harness.run.single import carried_out, store_report
@@ -34,10 +34,35 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def done(task: Task) -> Row:
-    """Carry out the task; returns its row. Whatever fails after the run has a folder is in its report.
+    """Carry out the task here; returns its row. Whatever fails after the run has a folder is in its report.
 
     Raises what `prepare` raises.
     """
+    run, report = _judged(task)
+    if _is_kept(task, report):
+        report = delivered(run, report, task.store)
+    else:
+        shutil.rmtree(run)
+    return _row(task, report)
+
+
+def away(task: Task, folder: Path) -> tuple[Row, Path | None]:
+    """Carry out the task in `folder`, on another machine; returns its row, and the run's folder if it is to be kept."""
+    run, report = _judged(msgspec.structs.replace(task, folder=folder))
+    is_kept = _is_kept(task, report)
+    if is_kept:
+        write_atomically(run / REPORT_FILE, to_json(report))
+    return _row(task, report), run if is_kept else None
+
+
+def landed(task: Task, run: Path) -> Row:
+    """The row of a task that was carried out away, once its run has moved from the task's folder into the store."""
+    report = read_report(run)
+    assert report is not None
+    return _row(task, delivered(run, report, task.store))
+
+
+def _judged(task: Task) -> tuple[Path, Report]:
     run, run_file = prepare(task.scenario, task.code, task.folder, task.plan)
     try:
         report = carried_out(run, task.code, LocalEngine)
@@ -45,18 +70,21 @@ def done(task: Task) -> Row:
         report = error_report(
             in_one_line(error), cluster=run_file.cluster, workload=run_file.workload, runtime=run_file.runtime
         )
-    report = msgspec.structs.replace(report, seed=task.scenario.seed, run=None)
-    if task.keep == "all" or (task.keep == "red" and report.verdict in RED):
-        report = delivered(run, report, task.store)
-    else:
-        shutil.rmtree(run)
+    return run, msgspec.structs.replace(report, seed=task.scenario.seed, run=None)
+
+
+def _is_kept(task: Task, report: Report) -> bool:
+    return task.keep == "all" or (task.keep == "red" and report.verdict in RED)
+
+
+def _row(task: Task, report: Report) -> Row:
     return row_of(report, cell=task.cell, seed=task.scenario.seed, attempt=task.attempt)
 
 
 def failed(task: Task, error: Exception, *, cluster: str, workload: str) -> Row:
     """The row of an attempt that came to no report."""
     report = error_report(in_one_line(error), cluster=cluster, workload=workload, runtime=task.scenario.runtime)
-    return row_of(report, cell=task.cell, seed=task.scenario.seed, attempt=task.attempt)
+    return _row(task, report)
 
 
 def delivered(run: Path, report: Report, store: Path) -> Report:

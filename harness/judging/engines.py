@@ -24,7 +24,8 @@ class EngineFailed(SeamarkError):
 class EngineStart:
     """An engine that is starting. As a context manager it starts on entry, and stops on exit.
 
-    `master` and `remote` are Spark's, for your own cluster.
+    `master` and `remote` are Spark's, for your own cluster. `archive` makes the code for its executors, if that is more
+    than the checks.
     The engine is warmed up if other work goes on meanwhile; if a check waits for it, its first job does that as well.
     """
 
@@ -35,10 +36,12 @@ class EngineStart:
         master: str | None = None,
         remote: str | None = None,
         is_warmed: bool = True,
+        archive: Callable[[Path], Path] | None = None,
     ) -> None:
         self._name: EngineName = name
         self._master, self._remote = master, remote
         self._is_warmed = is_warmed
+        self._archive = archive
         self._started: Future[Engine] = Future()
         self._folder = temporary_folder("spark")
         self._path = Path()
@@ -81,7 +84,8 @@ class EngineStart:
             if self._is_over:
                 return
             place = (self._path, self._master, self._remote)
-            session = spark.start_session(*place, loaded=(task,))
+            package = None if self._archive is None else self._archive(self._path)
+            session = spark.start_session(*place, loaded=(task,), package=package)
             is_here = self._master is None and self._remote is None
             self._stop = partial(spark.stop, session) if is_here else session.stop
             if self._is_warmed:

@@ -150,9 +150,10 @@ def died(number: int) -> int:
 
 
 def test_a_task_whose_process_dies_takes_no_other_with_it() -> None:
-    tasks = [1, 2, 3, 4]
-    with LocalPool(2) as pool:
-        found = dict(results(pool, died, lambda: tasks.pop(0) if tasks else None))
+    tasks, found = [1, 2, 3, 4], dict[int, int | Exception]()
+    with LocalPool(died, 2) as pool:
+        for task, result in results(pool, lambda: tasks.pop(0) if tasks else None):
+            found[task] = result
     assert isinstance(found.pop(2), TaskDied)
     assert found == {1: 10, 3: 30, 4: 40}
 

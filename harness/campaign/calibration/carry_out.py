@@ -24,15 +24,15 @@ def calibrated(
     limits: Limits,
     store: Path,
     tell: Tell,
-    pool: Callable[[], AbstractContextManager[Pool]] | None = None,
+    pool: Callable[[], AbstractContextManager[Pool[Task, Row]]] | None = None,
     jobs: int | None = None,
 ) -> Calibration:
     """The calibration, once all that is left of it has run; `pool` is for simulated runs, `jobs` processes if None."""
     store.mkdir(parents=True, exist_ok=True)
     with temporary_folder("calibrate", beside=store) as folder:
         simulated = [cell for cell in cells if cell.scenario.runtime == "sim"]
-        _drain(simulated, folder, store, tell, pool or (lambda: LocalPool(jobs)))
-        _drain([cell for cell in cells if cell not in simulated], folder, store, tell, lambda: LocalPool(1))
+        _drain(simulated, folder, store, tell, pool or (lambda: LocalPool(done, jobs)))
+        _drain([cell for cell in cells if cell not in simulated], folder, store, tell, lambda: LocalPool(done, 1))
     for cell in cells:
         cell.kept.complete()
     correct = [cell.correct() for cell in cells if cell.bug is None]
@@ -48,11 +48,15 @@ def calibrated(
 
 
 def _drain(
-    cells: Sequence[Cell], folder: Path, store: Path, tell: Tell, pool: Callable[[], AbstractContextManager[Pool]]
+    cells: Sequence[Cell],
+    folder: Path,
+    store: Path,
+    tell: Tell,
+    pool: Callable[[], AbstractContextManager[Pool[Task, Row]]],
 ) -> None:
-    again: list[tuple[int, Task]] = []
+    again: list[Task] = []
 
-    def following() -> tuple[int, Task] | None:
+    def following() -> Task | None:
         return again.pop() if again else _following(cells, folder, store)
 
     first = following()
@@ -60,24 +64,20 @@ def _drain(
         return
     again.append(first)
     with pool() as slots:
-        for (seed, task), result in results(slots, _done, following):
-            cell = cells[task.cell]
+        for task, result in results(slots, following):
+            cell, seed = cells[task.cell], SCRIPTED if task.plan is not None else task.scenario.seed
             if isinstance(result, ScenarioError):
                 raise result
             row = result if isinstance(result, Row) else failed(task, result, cluster=cell.code.name, workload="")
-            tell(cell, seed, row.report.verdict)
             if row.is_trouble and task.attempt < ATTEMPTS:
-                again.append((seed, msgspec.structs.replace(task, attempt=task.attempt + 1)))
+                again.append(msgspec.structs.replace(task, attempt=task.attempt + 1))
                 continue
             cell.kept.add(calibration_row(row, seed))
             cell.begun.discard(seed)
+            tell(cell, seed, row.report.verdict)
 
 
-def _done(task: tuple[int, Task]) -> Row:
-    return done(task[1])
-
-
-def _following(cells: Sequence[Cell], folder: Path, store: Path) -> tuple[int, Task] | None:
+def _following(cells: Sequence[Cell], folder: Path, store: Path) -> Task | None:
     """The next run of the first cell that lacks one."""
     for number, cell in enumerate(cells):
         seed = cell.following()
@@ -87,7 +87,8 @@ def _following(cells: Sequence[Cell], folder: Path, store: Path) -> tuple[int, T
             if seed == SCRIPTED:
                 own = {"cluster": scenario.cluster, "bugs": scenario.bugs}
                 scenario = msgspec.structs.replace(SCHEDULED, **own)
-            task = Task(
+            plan = cell.plan if seed == SCRIPTED else None
+            return Task(
                 cell=number,
                 attempt=1,
                 scenario=scenario,
@@ -95,7 +96,6 @@ def _following(cells: Sequence[Cell], folder: Path, store: Path) -> tuple[int, T
                 folder=folder,
                 store=store,
                 keep="none",
-                plan=cell.plan if seed == SCRIPTED else None,
+                plan=plan,
             )
-            return seed, task
     return None

@@ -59,9 +59,7 @@ class BugCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def found_by(self) -> str:
-        """Who finds it: the graph, the rules, both, or whoever else does."""
-        if self.graph and self.rules:
-            return "both"
+        """Who finds it: the watermark graph, the rules of streams, both, or others."""
         names = {"graph": self.graph, "rules": self.rules, "client": self.client, "state": self.state}
         return ", ".join(name for name, count in names.items() if count) or "–"
 

@@ -6,6 +6,7 @@ A run that has ended is a file of its own at once; the files of a cell that is c
 import io
 import re
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -98,12 +99,18 @@ def calibration_row(row: Row, seed: int) -> CalibrationRow:
 
 def code_key(package: Path, scenario: Scenario) -> str:
     """The hash of all that decides what a run of that scenario comes to, but for its seed."""
-    digest = sha256(msgspec.json.encode(msgspec.structs.replace(scenario, seed=0)))
-    folders = [Path(module.__file__ or "").parent for module in MATTER]
-    for folder in (*folders, package):
+    options = msgspec.json.encode(msgspec.structs.replace(scenario, seed=0))
+    return sha256(options + _code_digest(package)).hexdigest()[:16]
+
+
+@cache
+def _code_digest(package: Path) -> bytes:
+    """The hash of the code of a cluster, and of all that carries out and judges its runs, as this process found it."""
+    digest = sha256()
+    for folder in (*(Path(module.__file__ or "").parent for module in MATTER), package):
         for path in sorted(folder.rglob("*.py")):
             digest.update(path.relative_to(folder.parent).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+    return digest.digest()
 
 
 class CellRows:

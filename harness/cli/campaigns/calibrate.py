@@ -1,6 +1,7 @@
 """`seamark calibrate`: how soon the checks find each planted bug, and that they find nothing without one."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,11 +19,13 @@ from harness.campaign.calibration.document import (
     worse,
 )
 from harness.campaign.calibration.shown import PAGE_FILE, calibration_markdown, calibration_page, lines
+from harness.campaign.spark_pool import require_cluster, spark_pool
 from harness.cli.output import print_json, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.record.store import STORE, write_atomically
 from harness.report.screen import plain
+from harness.run.live import Watcher
 from harness.run.single import encoded
 
 PLANS = Path("tests/planted")
@@ -38,6 +41,9 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     correct: Annotated[int, typer.Option(min=0, help="Runs without a bug.")] = 500,
     plans: Annotated[Path, typer.Option(help="Schedules of bugs that no seed shows: CLUSTER/BUG.json.")] = PLANS,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="SPARK", help="Simulate on this Spark cluster: spark://... or sc://...")
+    ] = None,
     compare: Annotated[
         Path | None, typer.Option(metavar="JSON", help="An earlier one: exit with 4 if anything became worse.")
     ] = None,
@@ -48,22 +54,15 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     """Measure how often, and by what, planted bugs are found. Runs that an earlier call made are not made again."""
     if as_json and markdown:
         raise ScenarioError("--json and --markdown both print one document: choose one")
+    pool = None if on is None else partial(spark_pool, require_cluster(on))
     before = None if compare is None else read_calibration(compare)
     limits = Limits(hits=hits, runs=runs, correct=correct, time_s=time)
     folder = store / CALIBRATION
     cells = cells_of(clusters, bug or (), limits, folder / "rows", plans)
     with watched(is_shown=not quiet) as watcher:
-
-        def tell(cell: Cell, seed: int, verdict: str) -> None:
-            if watcher is not None:
-                found = sum(row.is_hit for row in cell.sample)
-                made = f"{len(cell.sample)} runs, {found} hits"
-                watcher.line(f"  {cell.code.name} {cell.bug or 'correct'}  seed {seed} {verdict}  {made}")
-
-        outcome = calibrated(cells, limits, folder, tell, jobs=jobs)
+        outcome = calibrated(cells, limits, folder, partial(_tell, watcher), pool, jobs)
     write_atomically(folder / PAGE_FILE, encoded(calibration_page(outcome)))
     _write_json(folder / CALIBRATION_FILE, outcome)
-    problems = [] if before is None else worse(outcome, before)
     if as_json:
         print_json(outcome)
     elif markdown:
@@ -72,6 +71,19 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
         console = Console(highlight=False)
         for line in (*lines(outcome), f"  open    {folder / PAGE_FILE}"):
             console.print(plain(line), soft_wrap=True)
+    return _compared(outcome, before)
+
+
+def _tell(watcher: Watcher | None, cell: Cell, seed: int, verdict: str) -> None:
+    """Show the progress of a cell."""
+    if watcher is not None:
+        made = f"{len(cell.sample)} runs, {sum(row.is_hit for row in cell.sample)} hits"
+        watcher.line(f"  {cell.code.name} {cell.bug or 'correct'}  seed {seed} {verdict}  {made}")
+
+
+def _compared(outcome: Calibration, before: Calibration | None) -> int:
+    """Name what became worse; returns the exit code. A false alarm is wrong whatever was before."""
+    problems = [] if before is None else worse(outcome, before)
     for problem in problems:
         standard_error().print(plain(f"  worse: {problem}", "bold red"), soft_wrap=True)
     return Verdict.ERROR.exit_code if problems or any(each.false_alarms for each in outcome.correct) else 0

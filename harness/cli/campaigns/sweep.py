@@ -1,6 +1,7 @@
 """`seamark sweep`: a matrix of runs with one verdict, resumable."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from harness.campaign.files import reports_as_one, store_sweep
 from harness.campaign.judgement import shares
 from harness.campaign.page import PAGE_FILE, sweep_summary
 from harness.campaign.rows import Row, final_rows
+from harness.campaign.spark_pool import require_cluster, spark_pool
 from harness.campaign.sweep import Begun, begin, carry_out, resumed
 from harness.cli.output import print_json, standard_error, tell_github, watched
 from harness.core.errors import ScenarioError
@@ -26,7 +28,7 @@ QUIETLY = (Verdict.VALID.value, Verdict.VACUOUS.value)  # Of such a run no line 
 SHOWN = 8  # Classes of findings on the screen.
 
 
-def sweep(
+def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     config: Annotated[
         Path | None, typer.Argument(help="A TOML file with a matrix of runs: see docs/sweeps.md.")
     ] = None,
@@ -36,6 +38,9 @@ def sweep(
     ] = None,
     store: Annotated[Path, typer.Option(help="The folder in which runs and sweeps are kept.")] = STORE,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="SPARK", help="Simulate on this Spark cluster: spark://... or sc://...")
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="SWEEP", help="Go on with the sweep in that folder, or with the latest.")
     ] = None,
@@ -43,7 +48,8 @@ def sweep(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:
     """Carry out a matrix of runs, and judge it as a whole. The exit code is the verdict's."""
-    begun = _begun(config, resume, store, seed=seed, allowed=cluster or ())
+    pool = None if on is None else partial(spark_pool, require_cluster(on))
+    begun = _begun(config, resume, store, seed=seed, allowed=cluster or (), is_away=on is not None)
     screen = standard_error() if as_json else Console(highlight=False)
     if not quiet:
         left = f"  resumed {begun.folder}" if resume is not None else f"  {begun.folder}"
@@ -55,7 +61,7 @@ def sweep(
         )
     try:
         with watched(is_shown=not quiet) as watcher:
-            outcome, rows = carry_out(begun, _Audience(watcher), jobs=jobs)
+            outcome, rows = carry_out(begun, _Audience(watcher), pool, jobs)
     except KeyboardInterrupt:
         standard_error().print(plain(f"  go on with: {begun.resumption}"), soft_wrap=True)
         raise
@@ -63,15 +69,19 @@ def sweep(
     return _print(begun, outcome, rows, as_json=as_json)
 
 
-def _begun(config: Path | None, resume: Path | None, store: Path, *, seed: int | None, allowed: Sequence[str]) -> Begun:
+def _begun(
+    path: Path | None, resume: Path | None, store: Path, *, seed: int | None, allowed: Sequence[str], is_away: bool
+) -> Begun:
     """The sweep to carry out. Raises ScenarioError unless exactly one is named."""
-    if resume is not None and (config is not None or seed is not None):
+    if resume is not None and (path is not None or seed is not None):
         raise ScenarioError("--resume goes on with what its folder says: leave out the config and --seed")
+    if is_away and allowed:
+        raise ScenarioError("--on: the code of a cluster in a file does not travel; leave --on or --cluster out")
     if resume is not None:
         return resumed(resume, store, allowed)
-    if config is None:
+    if path is None:
         raise ScenarioError("which sweep? Name a config, as in seamark sweep nightly.toml, or --resume latest")
-    return begin(read_config(config, seed=seed, allowed=allowed), store)
+    return begin(read_config(path, seed=seed, allowed=allowed), store)
 
 
 class _Audience:

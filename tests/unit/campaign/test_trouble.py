@@ -1,0 +1,153 @@
+"""What the harness fails at is tried once more, is never green, and is not held against a run if the disk is full."""
+
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.campaign import sweep as sweeping
+from harness.campaign.config import Config, config_of
+from harness.campaign.document import Sweep
+from harness.campaign.pool import TaskDied
+from harness.campaign.rows import Row, read_rows, row_of
+from harness.campaign.sweep import Begun, StoreFull, begin, carry_out, resumed
+from harness.campaign.task import Task
+from harness.core.errors import ScenarioError
+from harness.core.verdict import Verdict
+from tests.unit.campaign.reports import report
+
+Work = Callable[[Task], Row]
+Usage = namedtuple("Usage", "total used free")
+
+
+class Pool:
+    """Tasks carried out at once, by a function."""
+
+    slots = 2
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def submitted(self, task: Task) -> "Future[Row]":
+        future: Future[Row] = Future()
+        try:
+            future.set_result(self._work(task))
+        except Exception as error:  # noqa: BLE001  As a process would.
+            future.set_exception(error)
+        return future
+
+
+class Nobody:
+    def progress(self, config: Config, rows: Sequence[Row]) -> None:
+        pass
+
+    def row(self, config: Config, row: Row) -> None:
+        pass
+
+
+def begun(folder: Path, count: int = 3) -> Begun:
+    text = f'clusters = ["tutorial"]\ncount = {count}\n'
+    given = {"clusters": ["tutorial"], "count": count}
+    return begin(config_of(given, text=text, path=Path("nightly.toml")), folder / "store")
+
+
+def carried_out(order: Begun, work: Work) -> Sweep:
+    @contextmanager
+    def pool() -> Iterator[Pool]:
+        yield Pool(work)
+
+    return carry_out(order, Nobody(), pool)[0]
+
+
+def passed(task: Task) -> Row:
+    return row_of(report(history_sha256="as ever"), cell=task.cell, seed=task.scenario.seed, attempt=task.attempt)
+
+
+def test_a_run_whose_process_died_is_tried_again_and_listed(tmp_path: Path) -> None:
+    def work(task: Task) -> Row:
+        if (task.scenario.seed, task.attempt) == (1, 1):
+            raise TaskDied("its process died")
+        return passed(task)
+
+    sweep = carried_out(begun(tmp_path), work)
+    assert (sweep.verdict, sweep.runs, sweep.counts["valid"]) == ("valid", 3, 3)
+    (trouble,) = sweep.trouble
+    assert (trouble.seed, trouble.attempt, trouble.is_recovered) == (1, 1, True)
+    assert "its process died" in trouble.reason
+
+
+def test_a_run_that_fails_twice_is_never_green(tmp_path: Path) -> None:
+    def work(task: Task) -> Row:
+        if task.scenario.seed == 1:
+            return row_of(report(Verdict.ERROR, reason="a bug of ours"), cell=0, seed=1, attempt=task.attempt)
+        return passed(task)
+
+    sweep = carried_out(begun(tmp_path), work)
+    assert (sweep.verdict, sweep.exit_code, sweep.counts["error"], sweep.counts["valid"]) == ("error", 4, 1, 2)
+    assert [(each.attempt, each.is_recovered) for each in sweep.trouble] == [(1, False), (2, False)]
+    assert "a bug of ours" in sweep.reason
+
+
+def test_a_full_disk_ends_the_sweep_in_one_line_and_loses_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = begun(tmp_path)
+
+    def work(task: Task) -> Row:
+        if task.scenario.seed == 2:
+            raise OSError(28, "No space left on device")
+        return passed(task)
+
+    monkeypatch.setattr(sweeping.shutil, "disk_usage", lambda _: Usage(1, 1, 0))  # type: ignore[attr-defined]
+    with pytest.raises(StoreFull) as raised:
+        carried_out(order, work)
+    assert "no space left on the device); 2 runs are kept; make room, then seamark sweep --resume" in str(raised.value)
+    assert [row.seed for row in read_rows(order.folder)] == [0, 1]
+    monkeypatch.undo()
+
+    done = list[int]()
+
+    def rest(task: Task) -> Row:
+        done.append(task.scenario.seed)
+        return passed(task)
+
+    sweep = carried_out(resumed(order.folder, tmp_path / "store"), rest)
+    assert (done, sweep.verdict, sweep.runs, sweep.trouble) == ([2], "valid", 3, ())
+
+
+def test_a_second_attempt_is_all_that_a_resumed_sweep_owes_a_run_that_failed(tmp_path: Path) -> None:
+    order = begun(tmp_path, count=1)
+
+    def work(task: Task) -> Row:
+        if task.attempt == 1:
+            raise TaskDied("killed")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        carried_out(order, work)
+    attempts = list[int]()
+
+    def again(task: Task) -> Row:
+        attempts.append(task.attempt)
+        return passed(task)
+
+    assert carried_out(resumed(order.folder, tmp_path / "store"), again).verdict == "valid"
+    assert attempts == [2]
+
+
+def test_an_error_in_a_scenario_is_one_of_the_whole_sweep(tmp_path: Path) -> None:
+    def work(task: Task) -> Row:
+        raise ScenarioError("no such thing")
+
+    with pytest.raises(ScenarioError, match="no such thing"):
+        carried_out(begun(tmp_path), work)
+
+
+def test_a_sweep_whose_config_was_changed_is_not_resumed(tmp_path: Path) -> None:
+    order = begun(tmp_path)
+    (order.folder / "nightly.toml").write_text('clusters = ["tutorial"]\ncount = 4\n', encoding="utf-8")
+    with pytest.raises(ScenarioError, match="has changed since: begin a new sweep"):
+        resumed(order.folder, tmp_path / "store")
