@@ -17,6 +17,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
+from harness.cli.pages import serve
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.report.screen import visible
@@ -52,6 +53,7 @@ app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)
 app.command("list")(listing.list_runs)
+app.command("serve")(serve.serve)
 app.command("clusters")(clusters.clusters)
 app.command("new")(new.new)
 app.command("doctor")(doctor.doctor)
