@@ -41,6 +41,7 @@ class Thresholds:
     """The least numbers that a run must reach not to be vacuous, and the percentage of faults that is excused."""
 
     ok_of_type: int = 20
+    met_by_fault: int = 1  # Operations that were open at some moment of it.
     completed_in_fault: int = 5
     fault_ns: int = SECOND  # Shorter faults may pass without a completion.
     excused_percent: int = 10  # Of the planned faults, rounded down.
@@ -141,7 +142,7 @@ def compose(
     limits = thresholds or (FOREIGN if facts.is_foreign else Thresholds())
     own = tuple(_promise_verdict(promise, judgements, limits, models) for promise in promises)
     states = (*own, *(_promise_verdict(promise, judgements, limits, models) for promise in of_harness))
-    idle = idle_faults(facts.faults)
+    idle = idle_faults(facts.faults, limits)
     is_excused = len(idle) * 100 <= limits.excused_percent * len(facts.faults)
     vacuities = tuple(_vacuities(own, facts, limits, () if is_excused else idle))
     claimed = {finding.fingerprint for state in states for finding in state.findings}
@@ -160,17 +161,31 @@ def compose(
     )
 
 
-def idle_faults(faults: Iterable[PlannedFault]) -> tuple[str, ...]:
+def shortfalls(
+    states: Sequence[PromiseVerdict], facts: RunFacts, thresholds: Thresholds | None = None
+) -> tuple[Vacuity, ...]:
+    """The clauses by which many runs tested too little, from what their promises and facts add up to.
+
+    A fault stands for its kind in all runs, and none is excused: a kind that never had an effect was never tested.
+    """
+    limits = thresholds or Thresholds()
+    return tuple(_vacuities(states, facts, limits, idle_faults(facts.faults, limits)))
+
+
+def idle_faults(faults: Iterable[PlannedFault], limits: Thresholds) -> tuple[str, ...]:
     """The faults that tested nothing, each with the first reason that applies."""
-    return tuple(f"{fault.name} {reason}" for fault in faults if (reason := _idleness(fault)))
+    return tuple(f"{fault.name} {reason}" for fault in faults if (reason := _idleness(fault, limits)))
 
 
-def _idleness(fault: PlannedFault) -> str | None:
+def _idleness(fault: PlannedFault, limits: Thresholds) -> str | None:
     if not fault.has_begun:
         return "never began"
     if not fault.effect:
         return "had no measured effect"
-    return None if fault.overlapping else "met no operation"
+    if not fault.overlapping:
+        return "met no operation"
+    is_met = fault.overlapping >= limits.met_by_fault
+    return None if is_met else f"met {_count(fault.overlapping, 'operation')}, fewer than {limits.met_by_fault}"
 
 
 def _promise_verdict(

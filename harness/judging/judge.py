@@ -29,6 +29,7 @@ from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 from harness.judging.checks import anomalies_of, chosen, judgement_of, second_opinions
+from harness.judging.exposed import exposed
 from harness.judging.generations import generations
 from harness.judging.promised import named_models, promises_of, seen
 from harness.record.exposure import Exposure, read_exposure
@@ -115,7 +116,7 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
         facts=_facts(judgements, loaded.notes, failure),
         seconds={"check": round(time.monotonic() - started, 3)},
     )
-    return report if run_file is None else _as_run(report, run_file, exposure)
+    return report if run_file is None else _as_run(report, run_file, exposure, facts)
 
 
 def _cut_short(loaded: Loaded) -> str | None:
@@ -353,7 +354,7 @@ def _decided(judgement: Judgement) -> str:
     return "no counterexample found" + (f", {pairs:,} pairs of versions undecided" if isinstance(pairs, int) else "")
 
 
-def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:
+def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFacts) -> Report:
     """The report with the details that only a run of ours has."""
     return msgspec.structs.replace(
         report,
@@ -368,6 +369,7 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure) -> Report:
         drawn={**run_file.parameters, **run_file.plan.drawn},
         faults=_fault_rows(run_file, exposure),
         goals={goal: exposure.goals.get(goal, 0) for goal in run_file.goals},
+        exposure=exposed(run_file, exposure, facts),
     )
 
 

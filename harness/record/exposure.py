@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -76,6 +77,16 @@ class Exposure:
     duration_ns: int
     last_position: int | None  # The highest position of an ok operation,
     watermarks: dict[str, int]  # The last watermark of each subscriber.
+    watermark_gap_ns: int | None  # The longest time between two watermarks of a subscriber while the load lasts.
+
+    def longest_recovery_ns(self) -> int | None:
+        """The longest time from the end of a fault to the next success; None if no fault ended before a success."""
+        successes = np.sort(self.operations.complete_ns[self.operations.outcome == OK])
+        ends = np.array([each.end_ns for each in self.windows if each.effect and each.end_ns < FOREVER], np.int64)
+        place = np.searchsorted(successes, ends)
+        is_followed = place < len(successes)
+        waits = successes[place[is_followed]] - ends[is_followed]
+        return int(waits.max()) if waits.size else None
 
 
 def read_exposure(history: Path) -> Exposure:
@@ -84,15 +95,17 @@ def read_exposure(history: Path) -> Exposure:
     marks = read_table(history, "marks").to_pylist()
     goals = msgspec.json.decode(marks[-1]["goals"], type=dict[str, int]) if marks else {}
     finite = operations.complete_ns[operations.complete_ns < FOREVER]
+    phases, told = phases_of(history), _watermarks(history)
     return Exposure(
         operations=operations,
         windows=fault_windows(history),
-        phases=phases_of(history),
+        phases=phases,
         note=next((mark["note"] for mark in marks if mark["phase"] == "end"), None),
         goals=goals,
         duration_ns=max([mark["ns"] for mark in marks] + [int(finite.max()) if finite.size else 0]),
         last_position=last_position,
-        watermarks=_last_watermarks(history),
+        watermarks=dict(zip(told["subscriber"].to_pylist(), told["position"].to_pylist(), strict=True)),
+        watermark_gap_ns=_longest_gap(told, phases),
     )
 
 
@@ -143,8 +156,19 @@ def fault_windows(history: Path) -> tuple[Window, ...]:
     return tuple(windows[step] for step in sorted(windows))
 
 
-def _last_watermarks(history: Path) -> dict[str, int]:
-    events = read_table(history, "events", ["seq", "subscriber", "kind", "position"])
+def _watermarks(history: Path) -> pa.Table:
+    """The watermarks with a position, in order of arrival."""
+    events = read_table(history, "events", ["seq", "ns", "subscriber", "kind", "position"])
     is_mark = pc.and_(pc.equal(events["kind"], "watermark"), pc.is_valid(events["position"]))
-    marks = events.filter(is_mark).sort_by("seq")
-    return dict(zip(marks["subscriber"].to_pylist(), marks["position"].to_pylist(), strict=True))
+    return events.filter(is_mark).sort_by("seq")
+
+
+def _longest_gap(told: pa.Table, phases: dict[str, int]) -> int | None:
+    if "load" not in phases or "healing" not in phases:
+        return None
+    begin_ns, end_ns = phases["load"], phases["healing"]
+    gaps = []
+    for subscriber in pc.unique(told["subscriber"]).to_pylist():
+        ns = integers(told.filter(pc.equal(told["subscriber"], subscriber))["ns"])
+        gaps.append(int(np.diff(np.concatenate(([begin_ns], ns[(ns > begin_ns) & (ns < end_ns)], [end_ns]))).max()))
+    return max(gaps, default=None)

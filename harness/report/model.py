@@ -54,6 +54,25 @@ class FindingRow(Finding, frozen=True, kw_only=True):
     promise: str | None = None
 
 
+class Exposed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run adds to the exposure of a sweep that it is part of, beside its promises and faults.
+
+    `purposes` are the ids of the promises for which the test exists. `has_end`: it came to its end, with final reads,
+    and every subscriber caught up. Of every 1,000 writes whose version order matters it is known for `known_versions`.
+    """
+
+    ok_by_type: dict[str, int] = {}
+    met: dict[str, int] = {}  # By kind of fault: operations that were open during a step with effect.
+    long: tuple[str, ...] = ()  # The kinds with a step long enough that operations should complete in it.
+    purposes: tuple[str, ...] = ()
+    has_end: bool = True
+    known_versions: int = 0
+    all_versions: int = 0
+    watermarks_with_writes: int | None = None  # None: no stream is under test.
+    recovery_s: float | None = None  # From the end of a fault to the next success: the longest.
+    watermark_gap_s: float | None = None  # Between two watermarks of a subscriber under load: the longest.
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The report on one run, or on one foreign history."""
 
@@ -82,6 +101,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[FaultRow, ...] = ()
     excused: tuple[str, ...] = ()  # Faults whose lack of effect was excused, by name.
     goals: dict[str, int] = {}
+    exposure: Exposed | None = None  # Of a run of ours.
     operations: dict[str, int] = {}
     duration_s: float | None = None  # Of the run's own time.
     facts: dict[str, Json] = {}

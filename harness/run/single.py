@@ -59,24 +59,16 @@ def carry_out(
     is repeated, to draw the messages of that moment. `watcher` gets a line a few times per second.
     """
     started = time.monotonic()
-    failure: str | None = None
 
     def tell(what: str) -> None:
         if watcher is not None:
             watcher.line(f"  {time.monotonic() - started:.1f} s  {what}")
 
+    report = carried_out(
+        run, code, engine, model=model, is_twice=is_twice, is_fail_fast=is_fail_fast, watcher=watcher, tell=tell
+    )
     try:
-        _execute(run, code, is_fail_fast=is_fail_fast, watcher=watcher)
-        tell("writing the history")
-        finish(run)
-        if is_twice:
-            failure = difference(repeat(run, code))
-    except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
-        failure = in_one_line(error, run / RUN_LOG)
-    took_s = round(time.monotonic() - started, 3)
-    report = judge_run(run, engine, model=model, failure=failure, tell=tell)
-    try:
-        report = store_report(run, msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds))
+        report = store_report(run, report)
     except OSError as error:
         verdict = f"the verdict was {Verdict(report.verdict).word}, {report.reason}"
         again = f"make room and judge again: {seamark('check', run)}"
@@ -84,6 +76,34 @@ def carry_out(
     if is_traced:
         _trace(run, code, report, tell)
     return report
+
+
+def carried_out(
+    run: Path,
+    code: Code,
+    engine: Callable[[], Engine],
+    *,
+    model: str | None = None,
+    is_twice: bool = False,
+    is_fail_fast: bool = False,
+    watcher: Watcher | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Report:
+    """Simulate and judge the prepared run in `run`, as `carry_out`, but store no report."""
+    started = time.monotonic()
+    failure: str | None = None
+    try:
+        _execute(run, code, is_fail_fast=is_fail_fast, watcher=watcher)
+        if tell is not None:
+            tell("writing the history")
+        finish(run)
+        if is_twice:
+            failure = difference(repeat(run, code))
+    except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
+        failure = in_one_line(error, run / RUN_LOG)
+    took_s = round(time.monotonic() - started, 3)
+    report = judge_run(run, engine, model=model, failure=failure, tell=tell)
+    return msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds)
 
 
 def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -> None:

@@ -1,0 +1,237 @@
+"""What a sweep is to do: a TOML file with a matrix of runs, as written, and as cells that were checked.
+
+At the top stand the sweep's own options and the defaults of its cells. Each `[[matrix]]` table is a product of its
+clusters, workloads, faults and runtimes; without one the top is the only matrix.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from harness.core.errors import ScenarioError, known
+from harness.core.seams import Cluster
+from harness.record.store import Runtime
+from harness.scenario.consent import Code, consented, on_command_line, place_of
+from harness.scenario.registry import code_sha256_of, load_cluster, of_machines
+from harness.scenario.scenario import RUNTIMES, Scenario, decide, scenario_file
+
+RUNS_MAX: Final = 1_000_000
+USUAL, NO_FAULTS, EVERY = "usual", "none", "all"
+NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes a folder's name.
+KEEP: Final = ("red", "all")
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A product of four lists, and what its runs have in common. The names are those of `seamark run`."""
+
+    clusters: tuple[str, ...] = ("ndb",)
+    workloads: tuple[str, ...] = ()  # Empty: the cluster's first. "all": each of the cluster's.
+    faults: tuple[str, ...] = (USUAL,)  # Each is a set of packages with commas between, "usual" or "none".
+    runtimes: tuple[Runtime, ...] = ("sim",)
+    count: int = 50  # Runs of each cell, with seeds from `seed` on.
+    time: float = 60.0
+    rate: float = 100.0
+    clients: int = 5
+    timeout_ms: int = 1000
+    keys: int | None = None
+    bug: tuple[str, ...] = ()
+    option: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        for name in ("clusters", "faults", "runtimes"):
+            if not getattr(self, name):
+                raise ScenarioError(f"{name} is empty: a matrix needs at least one of them")
+        if not 1 <= self.count <= RUNS_MAX:
+            raise ScenarioError(f"count is {self.count}: it must be from 1 to {RUNS_MAX:,}")
+
+
+class Top(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the sweep itself. `time_budget`: seconds of real time, after which no run begins."""
+
+    name: str
+    seed: int = 0
+    jobs: int | None = None  # None: as many as there are cores.
+    time_budget: float | None = None
+    min_runs: int | None = None  # With fewer judged runs the sweep is vacuous. None: all of them.
+    keep: Literal["red", "all"] = "red"  # The runs whose folders are kept.
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One combination of a matrix. `scenario` is that of its runs but for the seed, `cluster` the name for people."""
+
+    cluster: str
+    workload: str
+    faults: str
+    scenario: Scenario
+    code: Code
+    code_sha256: str | None
+    count: int
+
+    @property
+    def title(self) -> str:
+        """The cell's name on the screen."""
+        bugs = f" with {', '.join(self.scenario.bugs)}" if self.scenario.bugs else ""
+        return f"{self.cluster} {self.workload}, faults {self.faults}, {self.scenario.runtime}{bugs}"
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep to carry out. `min_runs` is a number here."""
+
+    path: str
+    text: str
+    sha256: str
+    name: str
+    seed: int
+    jobs: int | None
+    time_budget: float | None
+    min_runs: int
+    keep: Literal["red", "all"]
+    cells: tuple[Cell, ...]
+
+    @property
+    def planned(self) -> int:
+        """The number of all runs."""
+        return sum(cell.count for cell in self.cells)
+
+
+def read_config(path: Path, *, seed: int | None = None, allowed: Sequence[str] = ()) -> Config:
+    """The sweep in a TOML file. `seed` replaces that of the file; `allowed` is code in files that may be loaded.
+
+    Raises ScenarioError, with the place and the remedy, if it cannot be carried out.
+    """
+    given = scenario_file(path)
+    text = path.read_text(encoding="utf-8")
+    return config_of(given, text=text, path=path, seed=seed, allowed=allowed)
+
+
+def config_of(
+    given: Mapping[str, Any], *, text: str, path: Path, seed: int | None = None, allowed: Sequence[str] = ()
+) -> Config:
+    """The sweep of those options, which `text` in the file `path` says. Raises ScenarioError as `read_config`."""
+    top, matrices = _parts(given, path)
+    top = top if seed is None else msgspec.structs.replace(top, seed=seed)
+    codes = {on_command_line(name).name: name for name in allowed}
+    cells = tuple(cell for matrix in matrices for cell in _cells(matrix, top.seed, path, codes))
+    planned = sum(cell.count for cell in cells)
+    _require(top, planned, path)
+    digest = sha256(msgspec.json.encode((text, top.seed, [cell.code_sha256 for cell in cells]))).hexdigest()
+    return Config(
+        path=str(path),
+        text=text,
+        sha256=digest,
+        name=top.name,
+        seed=top.seed,
+        jobs=top.jobs,
+        time_budget=top.time_budget,
+        min_runs=top.min_runs or planned,
+        keep=top.keep,
+        cells=cells,
+    )
+
+
+def _parts(given: Mapping[str, Any], path: Path) -> tuple[Top, list[Matrix]]:
+    """The options of the sweep, and its matrices."""
+    own, cell = Top.__struct_fields__, Matrix.__struct_fields__
+    for name in given:
+        known(name, (*own, *cell, "matrix"), f"option (in {path})")
+    tables = given.get("matrix", [{}])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ScenarioError(f"{path}: matrix must be tables, each under a line [[matrix]]")
+    for table in tables:
+        for name in table:
+            known(name, cell, f"option of a matrix (in {path})")
+    defaults = {name: value for name, value in given.items() if name in cell}
+    for name, allowed in (("runtimes", RUNTIMES), ("keep", KEEP)):
+        for each in (given, *tables):
+            for value in _texts(each.get(name)):
+                known(value, allowed, f"{name} (in {path})")
+    try:
+        top = msgspec.convert({"name": path.stem} | {n: v for n, v in given.items() if n in own}, Top)
+        return top, [msgspec.convert(defaults | table, Matrix) for table in tables]
+    except (msgspec.ValidationError, ScenarioError) as error:
+        raise ScenarioError(f"{path}: {error}") from None
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+
+
+def _require(top: Top, planned: int, path: Path) -> None:
+    if not NAME.fullmatch(top.name):
+        raise ScenarioError(f"{path}: name is {top.name!r}: use letters, digits, dots and dashes, as it names a folder")
+    if top.time_budget is not None and top.min_runs is None:
+        raise ScenarioError(f"{path}: time_budget may end the sweep early: say with min_runs how few runs still count")
+    if top.time_budget is not None and top.time_budget <= 0:
+        raise ScenarioError(f"{path}: time_budget is {top.time_budget:g}: it must be above 0 seconds")
+    if top.min_runs is not None and not 1 <= top.min_runs <= planned:
+        raise ScenarioError(
+            f"{path}: min_runs is {top.min_runs}: it must be from 1 to the {planned:,} runs of the sweep"
+        )
+    if planned > RUNS_MAX:
+        raise ScenarioError(f"{path}: has {planned:,} runs, at most {RUNS_MAX:,} are possible: lower count")
+    if top.jobs is not None and not 1 <= top.jobs <= 10_000:
+        raise ScenarioError(f"{path}: jobs is {top.jobs}: it must be from 1 to 10,000")
+
+
+def _cells(matrix: Matrix, seed: int, path: Path, codes: Mapping[str, str]) -> Iterator[Cell]:
+    """The cells of a matrix. Each cluster is loaded, and its first seed decided, so that errors show at once."""
+    for name in dict.fromkeys(matrix.clusters):
+        code = _code(name, path, codes)
+        code_sha256 = code_sha256_of(code)
+        cluster = load_cluster(code, code_sha256)
+        for workload, faults, runtime in product(_workloads(matrix, cluster), matrix.faults, matrix.runtimes):
+            try:
+                cell = _cell(matrix, code, cluster, seed=seed, workload=workload, faults=faults, runtime=runtime)
+                if runtime == "sim":
+                    of_machines(cluster)
+                decided = decide(cell.scenario, cluster)
+            except ScenarioError as error:
+                raise ScenarioError(f"{path}: {error}") from None
+            yield msgspec.structs.replace(cell, workload=decided.workload.name, code_sha256=code_sha256)
+
+
+def _cell(
+    matrix: Matrix, code: Code, cluster: Cluster, *, seed: int, workload: str | None, faults: str, runtime: Runtime
+) -> Cell:
+    packages = tuple(each.strip() for each in faults.split(",") if each.strip())
+    scenario = Scenario(
+        cluster=code.name,
+        runtime=runtime,
+        workload=workload,
+        seed=seed,
+        time_s=matrix.time,
+        rate=matrix.rate,
+        clients=matrix.clients,
+        timeout_ms=matrix.timeout_ms,
+        keys=matrix.keys,
+        nemesis=None if packages == (USUAL,) else () if packages == (NO_FAULTS,) else packages,
+        bugs=matrix.bug,
+        options=matrix.option,
+    )
+    return Cell(
+        cluster=cluster.name,
+        workload=workload or cluster.workloads[0],
+        faults=", ".join(packages) or NO_FAULTS,
+        scenario=scenario,
+        code=code,
+        code_sha256=None,
+        count=matrix.count,
+    )
+
+
+def _workloads(matrix: Matrix, cluster: Cluster) -> tuple[str | None, ...]:
+    if EVERY in matrix.workloads:
+        return cluster.workloads
+    return tuple(dict.fromkeys(matrix.workloads)) or (None,)
+
+
+def _code(name: str, path: Path, codes: Mapping[str, str]) -> Code:
+    """The code of a cluster that the file names. Code in a file needs the command line's consent."""
+    if place_of(name) is not None and on_command_line(name).name in codes:
+        return on_command_line(name)
+    return consented(name, path, None)

@@ -1,0 +1,264 @@
+"""The document of a sweep, from its rows, and from earlier sweeps of its name."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import msgspec
+
+from checkers.words.groups import rank
+from harness.campaign.config import Cell, Config
+from harness.campaign.document import (
+    Numbers,
+    Sweep,
+    SweepCell,
+    SweepConfig,
+    SweepFault,
+    SweepFinding,
+    SweepPromise,
+    SweepTrouble,
+)
+from harness.campaign.exposure import Exposure
+from harness.campaign.judgement import RULE, counted, exposures_of, verdict_of_cell, verdict_of_sweep
+from harness.campaign.rows import Row, final_rows
+from harness.core.command import seamark
+from harness.report.model import Report, repetition
+from harness.scenario.scenario import Scenario
+
+HOUR_S: Final = 3600.0
+
+
+def utc_now() -> str:
+    """The time of day, as all documents write it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def sweep_of(
+    config: Config,
+    rows: Sequence[Row],
+    *,
+    started_utc: str,
+    versions: Mapping[str, str],
+    stopped: str | None,
+    earlier: Sequence[Sweep],
+    folder: Path,
+) -> Sweep:
+    """The document of a sweep. `rows` are all attempts; `earlier` the sweeps of its name before it."""
+    final = final_rows(rows)
+    exposures = exposures_of(config, final)
+    verdict, reason, clause = verdict_of_sweep(config, final, exposures, stopped)
+    reports = [row.report for row in final]
+    return Sweep(
+        name=config.name,
+        verdict=verdict.value,
+        exit_code=verdict.exit_code,
+        reason=reason,
+        clause=clause,
+        rule=RULE,
+        started_utc=started_utc,
+        finished_utc=max((row.finished_utc for row in rows), default=started_utc),
+        versions=dict(versions),
+        config=SweepConfig(path=config.path, text=config.text, sha256=config.sha256),
+        planned=config.planned,
+        runs=len(final),
+        min_runs=config.min_runs,
+        stopped=stopped,
+        counts=counted(reports),
+        operations=_operations(reports),
+        hours=_hours(reports),
+        seconds=max((row.elapsed_s for row in rows), default=0.0),
+        history_sha256=_identity(final),
+        cells=tuple(_cell(cell, [row for row in final if row.cell == n]) for n, cell in enumerate(config.cells)),
+        findings=tuple(_findings(config, final, earlier, started_utc)),
+        promises=tuple(_promises(exposures)),
+        faults=tuple(_faults(exposures)),
+        goals=_goals(config, final),
+        trouble=tuple(_trouble(config, rows)),
+        folder=str(folder),
+    )
+
+
+def _identity(rows: Sequence[Row]) -> str:
+    """One hash of what all runs came to, whatever the order in which they ended."""
+    facts = [(row.cell, row.seed, row.report.verdict, row.report.history_sha256) for row in rows]
+    return sha256(msgspec.json.encode(facts)).hexdigest()
+
+
+def _operations(reports: Iterable[Report]) -> dict[str, int]:
+    total = Counter[str]({"ok": 0, "fail": 0, "info": 0})
+    for report in reports:
+        total.update(report.operations)
+    return dict(total)
+
+
+def _hours(reports: Iterable[Report]) -> float:
+    return round(sum(report.duration_s or 0.0 for report in reports) / HOUR_S, 4)
+
+
+def _cell(cell: Cell, rows: Sequence[Row]) -> SweepCell:
+    reports = [row.report for row in rows]
+    verdict, reason, clause = verdict_of_cell(cell, reports)
+    return SweepCell(
+        cluster=cell.cluster,
+        workload=cell.workload,
+        faults=cell.faults,
+        runtime=cell.scenario.runtime,
+        bugs=cell.scenario.bugs,
+        planned=cell.count,
+        runs=len(rows),
+        verdict=verdict.value,
+        reason=reason,
+        clause=clause,
+        counts=counted(reports),
+        operations=_operations(reports),
+        hours=_hours(reports),
+        findings=tuple(sorted({name for row in rows for name in row.classes})),
+        numbers=_numbers(reports),
+    )
+
+
+def _numbers(reports: Sequence[Report]) -> Numbers:
+    """How the system behaved under the faults of these runs."""
+    operations, seconds = _operations(reports), sum(report.duration_s or 0.0 for report in reports)
+    total = sum(operations.values())
+    known = [report.exposure for report in reports if report.exposure is not None]
+    recoveries = [each.recovery_s for each in known if each.recovery_s is not None]
+    gaps = [each.watermark_gap_s for each in known if each.watermark_gap_s is not None]
+    return Numbers(
+        unknown_share=round(operations["info"] / total, 6) if total else None,
+        failed_share=round(operations["fail"] / total, 6) if total else None,
+        ok_per_s=round(operations["ok"] / seconds, 3) if seconds else None,
+        recovery_s_median=median(recoveries) if recoveries else None,
+        recovery_s_worst=max(recoveries, default=None),
+        watermark_stall_s_median=median(gaps) if gaps else None,
+        watermark_stall_s_worst=max(gaps, default=None),
+    )
+
+
+def _findings(config: Config, rows: Sequence[Row], earlier: Sequence[Sweep], started_utc: str) -> list[SweepFinding]:
+    """The classes: broken promises first, causes before consequences, then by the runs that show them."""
+    shown: dict[str, list[Row]] = {}
+    judged = Counter(config.cells[row.cell].cluster for row in rows if not row.is_trouble)
+    for row in rows:
+        for name in dict.fromkeys(row.classes):
+            shown.setdefault(name, []).append(row)
+    found = [
+        _finding(name, hits, judged[config.cells[hits[0].cell].cluster], config, earlier, started_utc)
+        for name, hits in shown.items()
+    ]
+    return sorted(found, key=lambda each: (each.promise is None, rank(each.anomaly), -each.runs, each.fingerprint))
+
+
+def _finding(
+    name: str, rows: Sequence[Row], judged: int, config: Config, earlier: Sequence[Sweep], started_utc: str
+) -> SweepFinding:
+    first = min(rows, key=lambda row: (row.seed, row.cell))
+    every = [one for row in rows for one, own in zip(row.report.findings, row.classes, strict=True) if own == name]
+    example = next(one for one, own in zip(first.report.findings, first.classes, strict=True) if own == name)
+    before = [each for sweep in earlier for each in sweep.findings if each.fingerprint == name]
+    times = [row.finished_utc or started_utc for row in rows]
+    return SweepFinding(
+        fingerprint=name,
+        cluster=config.cells[first.cell].cluster,
+        anomaly=example.anomaly,
+        promise=example.promise,
+        checker=example.checker,
+        sentence=example.sentence,
+        count=sum(one.count for one in every),
+        runs=len(rows),
+        judged=judged,
+        rate=round(len(rows) / judged, 6) if judged else 0.0,
+        first_seen=min([each.first_seen for each in before] or times),
+        last_seen=max(times),
+        first_seed=first.seed,
+        first_run=first.report.run,
+        command=repetition(first.report) or again(config.cells[first.cell].scenario, first.seed),
+        is_new=not before,
+    )
+
+
+def again(scenario: Scenario, seed: int) -> str:
+    """The command that makes the run of that seed once more: the same bytes in simulation."""
+    given = {
+        "--cluster": scenario.cluster,
+        "--runtime": scenario.runtime,
+        "--workload": scenario.workload,
+        "--seed": seed,
+        "--time": f"{scenario.time_s:g}",
+        "--rate": f"{scenario.rate:g}",
+        "--clients": scenario.clients,
+        "--timeout-ms": scenario.timeout_ms,
+        "--keys": scenario.keys,
+        "--nemesis": None if scenario.nemesis is None else ",".join(scenario.nemesis) or "none",
+    }
+    usual = Scenario()
+    defaults = {
+        "--runtime": usual.runtime,
+        "--rate": f"{usual.rate:g}",
+        "--clients": usual.clients,
+        "--timeout-ms": usual.timeout_ms,
+    }
+    words = [word for name, value in given.items() if value not in (None, defaults.get(name)) for word in (name, value)]
+    words += [word for bug in scenario.bugs for word in ("--bug", bug)]
+    words += [word for name, value in scenario.options.items() for word in ("--option", f"{name}={value}")]
+    return seamark("run", *words)
+
+
+def _promises(exposures: Mapping[str, Exposure]) -> Iterator[SweepPromise]:
+    for cluster, exposure in exposures.items():
+        for each in exposure.promises:
+            yield SweepPromise(
+                cluster=cluster,
+                id=each.id,
+                verdict=each.state.value,
+                witnesses=each.witnesses,
+                counts=each.counts,
+                text=each.text,
+                source=each.source,
+                is_purpose=each.is_purpose,
+                reason=each.reason,
+            )
+
+
+def _faults(exposures: Mapping[str, Exposure]) -> Iterator[SweepFault]:
+    for cluster, exposure in exposures.items():
+        for each in exposure.faults:
+            yield SweepFault(
+                cluster=cluster,
+                kind=each.kind,
+                planned=each.planned,
+                begun=each.begun,
+                effective=each.effective,
+                met=each.met,
+                is_exercised=each.is_exercised,
+            )
+
+
+def _goals(config: Config, rows: Sequence[Row]) -> dict[str, int]:
+    """The number of runs that reached each goal."""
+    reached = Counter[str]()
+    for row in rows:
+        cluster = config.cells[row.cell].cluster
+        reached.update({f"{cluster}/{goal}": int(count > 0) for goal, count in row.report.goals.items()})
+    return dict(reached)
+
+
+def _trouble(config: Config, rows: Sequence[Row]) -> Iterator[SweepTrouble]:
+    judged = {row.key for row in rows if not row.is_trouble}
+    for row in rows:
+        if row.is_trouble:
+            cell = config.cells[row.cell]
+            yield SweepTrouble(
+                cluster=cell.cluster,
+                workload=cell.workload,
+                faults=cell.faults,
+                runtime=cell.scenario.runtime,
+                seed=row.seed,
+                attempt=row.attempt,
+                reason=row.report.reason,
+                is_recovered=row.key in judged,
+            )

@@ -1,0 +1,138 @@
+"""One row for each attempt at a run, appended durably as it ends; what a killed sweep has of them is never lost."""
+
+import fcntl
+import os
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from harness.core.errors import HistoryError, ScenarioError
+from harness.core.verdict import Verdict
+from harness.record.store import sync_folder
+from harness.report.model import FindingRow, Report
+
+ROWS_FILE: Final = "rows.jsonl"
+ATTEMPTS: Final = 2  # At one run: it is retried once.
+RED: Final = (Verdict.INVALID.value, Verdict.ERROR.value, Verdict.UNKNOWN.value)  # Runs worth keeping.
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt at the run of `seed` in a cell, by its number. `report` is slim: findings without their evidence.
+
+    `classes` are the fingerprints of its findings' classes. `elapsed_s` is the real time since the sweep began,
+    sessions added up; `finished_utc` when the attempt ended.
+    """
+
+    cell: int
+    seed: int
+    attempt: int
+    report: Report
+    classes: tuple[str, ...] = ()
+    finished_utc: str = ""
+    elapsed_s: float = 0.0
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The run that this is an attempt at."""
+        return self.cell, self.seed
+
+    @property
+    def is_trouble(self) -> bool:
+        """Did the harness fail?"""
+        return self.report.verdict == Verdict.ERROR.value
+
+    @property
+    def is_final(self) -> bool:
+        """Is it the last attempt at its run?"""
+        return not self.is_trouble or self.attempt >= ATTEMPTS
+
+
+def row_of(report: Report, *, cell: int, seed: int, attempt: int) -> Row:
+    """The row of a report, whose evidence stays in the run's folder."""
+    slim = msgspec.structs.replace(
+        report,
+        seed=seed,
+        facts={},
+        findings=tuple(msgspec.structs.replace(each, ops=(), events=(), cycle=()) for each in report.findings),
+    )
+    classes = tuple(class_of(report.cluster or "", finding) for finding in report.findings)
+    return Row(cell=cell, seed=seed, attempt=attempt, report=slim, classes=classes)
+
+
+def class_of(cluster: str, finding: FindingRow) -> str:
+    """The fingerprint of a finding's class: the same in every run, as it knows no operation, no key and no time.
+
+    The shape of a cycle is its relations in order, equal neighbours once, from wherever the order is the smallest.
+    """
+    relations = [step.relation for step in finding.cycle]
+    kinds = [each for place, each in enumerate(relations) if each != relations[place - 1]] or relations[:1]
+    shape = min((kinds[place:] + kinds[:place] for place in range(len(kinds))), default=[])
+    parts = (cluster, finding.anomaly, finding.promise or "", finding.checker, *shape)
+    return sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+class RowsFile:
+    """The rows of a sweep in its folder, held by one process at a time. As a context manager it holds the file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / ROWS_FILE
+        self._folder = folder
+        self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._descriptor)
+            raise ScenarioError(f"{self._folder}: another process carries out this sweep; wait for its end") from None
+        sync_folder(self._folder)
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        os.close(self._descriptor)
+
+    def append(self, row: Row) -> None:
+        """Append a row; it is durable when this returns. Raises OSError if the disk takes no more; the rest stays."""
+        line, size = msgspec.json.encode(row) + b"\n", os.fstat(self._descriptor).st_size
+        try:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+            os.fsync(self._descriptor)
+        except OSError:
+            os.ftruncate(self._descriptor, size)
+            raise
+
+    def recovered(self) -> list[Row]:
+        """All rows so far. What a killed process left of a line is cut off, for what follows to be readable."""
+        rows = read_rows(self._folder)
+        content = self._path.read_bytes()
+        if not content.endswith(b"\n"):
+            os.ftruncate(self._descriptor, content.rfind(b"\n") + 1)
+        return rows
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The complete rows in a sweep's folder. Raises HistoryError that names the line, if one is damaged."""
+    path = folder / ROWS_FILE
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    rows = []
+    for number, line in enumerate(lines[:-1], 1):  # What follows the last line's end is no whole line.
+        try:
+            rows.append(msgspec.json.decode(line, type=Row))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise HistoryError(f"{path}:{number}: not a row ({error}); remove that line to repeat its run") from None
+    return rows
+
+
+def final_rows(rows: Sequence[Row]) -> list[Row]:
+    """The last attempt at each run that needs no other, by cell and seed."""
+    last = {row.key: row for row in rows if row.is_final}
+    return [last[key] for key in sorted(last)]

@@ -1,0 +1,233 @@
+"""Carries out a sweep: draws its runs as slots become free, appends each row as it comes, and can be resumed.
+
+What was recorded survives whatever ends the sweep. Runs in progress write into one temporary folder of this process in
+the store, which goes with it; the next command removes that of a process that was killed.
+"""
+
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from harness.campaign.config import Config, read_config
+from harness.campaign.document import SWEEPS, Sweep, earlier_sweeps
+from harness.campaign.outcome import sweep_of, utc_now
+from harness.campaign.pool import LocalPool, Pool, results
+from harness.campaign.rows import Row, RowsFile, final_rows
+from harness.campaign.task import Task, done, failed
+from harness.core.command import seamark
+from harness.core.errors import HistoryError, ScenarioError, SeamarkError
+from harness.record.ownership import temporary_folder
+from harness.record.store import LATEST, create_run, read_plain, write_atomically
+from harness.run.running import versions
+
+ORDER_FILE: Final = "order.json"
+SPARE_BYTES: Final = 8 << 20  # With less free space the disk is full: no run fits in it.
+
+
+class StoreFull(SeamarkError):
+    """The store takes no more; what it has is kept."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sweep's folder says of its order: `file` is the copy of its config, `sha256` that of the config."""
+
+    schema: int = 1
+    file: str
+    seed: int
+    sha256: str
+    versions: dict[str, str]
+    started_utc: str
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep with its folder: a new one, or one to go on with."""
+
+    config: Config
+    order: Order
+    folder: Path
+    store: Path
+
+    @property
+    def resumption(self) -> str:
+        """The command that goes on with it."""
+        return seamark("sweep", "--resume", self.folder)
+
+
+class Audience(Protocol):
+    """Who is told of the progress."""
+
+    def progress(self, config: Config, rows: Sequence[Row]) -> None:
+        """The final rows so far."""
+        ...
+
+    def row(self, config: Config, row: Row) -> None:
+        """A row that has just been appended."""
+        ...
+
+
+def begin(config: Config, store: Path) -> Begun:
+    """A new folder for that sweep. Raises ScenarioError if the store cannot be written."""
+    folder = create_run(store / SWEEPS, config.name, config.seed)
+    file = Path(config.path).name
+    order = Order(file=file, seed=config.seed, sha256=config.sha256, versions=dict(versions()), started_utc=utc_now())
+    write_atomically(folder / file, config.text.encode())
+    write_atomically(folder / ORDER_FILE, msgspec.json.format(msgspec.json.encode(order), indent=1) + b"\n")
+    return Begun(config=config, order=order, folder=folder, store=store)
+
+
+def resumed(path: Path, store: Path, allowed: Sequence[str] = ()) -> Begun:
+    """The sweep in that folder, or the latest of the store, to go on with.
+
+    Raises ScenarioError if it is none, or if what it runs has changed since.
+    """
+    folder = _latest(store) if str(path) == LATEST else path
+    if not (folder / ORDER_FILE).is_file():
+        raise ScenarioError(f"{folder}: not a sweep's folder (no {ORDER_FILE} in it); sweeps are in {store / SWEEPS}")
+    try:
+        order = msgspec.json.decode(read_plain(folder / ORDER_FILE), type=Order)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise HistoryError(f"{folder / ORDER_FILE}: not the order of a sweep ({error})") from None
+    config = read_config(folder / Path(order.file).name, seed=order.seed, allowed=allowed)
+    if config.sha256 != order.sha256:
+        raise ScenarioError(f"{folder}: its config or the code of its cluster has changed since: begin a new sweep")
+    if dict(versions()) != order.versions:
+        was = ", ".join(f"{name} {version}" for name, version in order.versions.items())
+        raise ScenarioError(f"{folder}: was begun with {was}: go on with the same, or begin a new sweep")
+    return Begun(config=config, order=order, folder=folder, store=folder.parent.parent.parent)
+
+
+def _latest(store: Path) -> Path:
+    found = [path.parent for path in (store / SWEEPS).glob(f"*/*/{ORDER_FILE}")]
+    if not found:
+        raise ScenarioError(f"{LATEST}: {store} holds no sweep yet: seamark sweep nightly.toml")
+    return max(found, key=lambda each: (each.name.partition("-")[0], each.name))
+
+
+def carry_out(
+    begun: Begun,
+    audience: Audience,
+    pool: Callable[[], AbstractContextManager[Pool]] | None = None,
+    jobs: int | None = None,
+) -> tuple[Sweep, list[Row]]:
+    """Do what is left of the sweep. Returns its document, and its rows.
+
+    `pool` is for simulated runs: `jobs` processes here if None. Raises StoreFull if the disk is full, ScenarioError if
+    another process carries it out.
+    """
+    config = begun.config
+    with RowsFile(begun.folder) as file:
+        work = _Work(begun, file, audience)
+        with temporary_folder("sweep", beside=begun.store) as folder:
+            _carry_out(work, folder, pool or (lambda: LocalPool(jobs or config.jobs)))
+        sweep = sweep_of(
+            config,
+            work.rows,
+            started_utc=begun.order.started_utc,
+            versions=begun.order.versions,
+            stopped=work.stopped,
+            earlier=earlier_sweeps(begun.folder),
+            folder=begun.folder,
+        )
+    return sweep, work.rows
+
+
+def _carry_out(work: "_Work", folder: Path, pool: Callable[[], AbstractContextManager[Pool]]) -> None:
+    """First what is simulated, then containers, one after another: they share one engine, and need the machine."""
+    _drain(work, work.left("sim", folder), pool)
+    _drain(work, work.left("docker", folder), lambda: LocalPool(1))
+
+
+def _drain(work: "_Work", tasks: deque[Task], pool: Callable[[], AbstractContextManager[Pool]]) -> None:
+    if not tasks:
+        return
+    with pool() as slots:
+        for task, result in results(slots, done, lambda: work.following(tasks)):
+            work.ended(task, result, tasks)
+
+
+class _Work:
+    """What is left of a sweep, and what has come of it so far."""
+
+    def __init__(self, begun: Begun, file: RowsFile, audience: Audience) -> None:
+        self._begun, self._file, self._audience = begun, file, audience
+        self.rows = file.recovered()
+        self.stopped: str | None = None
+        self._offset_s = max((row.elapsed_s for row in self.rows), default=0.0)
+        self._started = time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds of real time, over all sessions."""
+        return self._offset_s + time.monotonic() - self._started
+
+    def left(self, runtime: str, folder: Path) -> deque[Task]:
+        """The tasks that are left of a runtime, seed by seed: whenever the sweep ends, each cell has its share."""
+        final = {row.key for row in self.rows if row.is_final}
+        attempts = {row.key: row.attempt for row in self.rows}
+        return deque(
+            self._task(cell, seed, attempts.get((cell, seed), 0) + 1, folder)
+            for cell, seed in self._keys(runtime)
+            if (cell, seed) not in final
+        )
+
+    def _keys(self, runtime: str) -> Iterator[tuple[int, int]]:
+        cells = [(number, cell) for number, cell in enumerate(self._begun.config.cells)]
+        mine = [(number, cell.count) for number, cell in cells if cell.scenario.runtime == runtime]
+        for place in range(max((count for _, count in mine), default=0)):
+            yield from ((number, self._begun.config.seed + place) for number, count in mine if place < count)
+
+    def _task(self, number: int, seed: int, attempt: int, folder: Path) -> Task:
+        cell = self._begun.config.cells[number]
+        return Task(
+            cell=number,
+            attempt=attempt,
+            scenario=msgspec.structs.replace(cell.scenario, seed=seed),
+            code=cell.code,
+            folder=folder,
+            store=self._begun.store,
+            keep=self._begun.config.keep,
+        )
+
+    def following(self, tasks: deque[Task]) -> Task | None:
+        """The next task; None if there is none, or the time is up."""
+        budget_s = self._begun.config.time_budget
+        if tasks and budget_s is not None and self.elapsed_s > budget_s:
+            self.stopped = f"the time budget of {budget_s:g} s is used up"
+            return None
+        return tasks.popleft() if tasks else None
+
+    def ended(self, task: Task, result: Row | Exception, tasks: deque[Task]) -> None:
+        """Append the row of an attempt; one that the harness failed goes to the front of the tasks, once."""
+        if isinstance(result, ScenarioError):
+            raise result  # An error in one scenario is an error in all.
+        if isinstance(result, Exception):
+            cell = self._begun.config.cells[task.cell]
+            result = failed(task, result, cluster=cell.cluster, workload=cell.workload)
+        if result.is_trouble:
+            self._require_space()
+        row = msgspec.structs.replace(result, finished_utc=utc_now(), elapsed_s=round(self.elapsed_s, 3))
+        try:
+            self._file.append(row)
+        except OSError as error:
+            raise self._full(error.strerror or "it failed") from None
+        self.rows.append(row)
+        if not row.is_final:
+            tasks.appendleft(msgspec.structs.replace(task, attempt=task.attempt + 1))
+        self._audience.row(self._begun.config, row)
+        self._audience.progress(self._begun.config, self.rows)
+
+    def _require_space(self) -> None:
+        """Raise StoreFull if that is why a run failed: it is not the run's fault, and is not recorded as such."""
+        if shutil.disk_usage(self._begun.store).free < SPARE_BYTES:
+            raise self._full("no space left on the device")
+
+    def _full(self, why: str) -> StoreFull:
+        count = len(final_rows(self.rows))
+        then = f"{count:,} runs are kept; make room, then {self._begun.resumption}"
+        return StoreFull(f"{self._begun.store}: takes no more ({why}); {then}")

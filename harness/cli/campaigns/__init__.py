@@ -1,0 +1,1 @@
+"""The commands about many runs, one file each."""

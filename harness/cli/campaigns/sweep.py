@@ -1,0 +1,123 @@
+"""`seamark sweep`: a matrix of runs with one verdict, resumable."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.campaign.config import Config, read_config
+from harness.campaign.document import Sweep
+from harness.campaign.files import reports_as_one, store_sweep
+from harness.campaign.judgement import shares
+from harness.campaign.page import PAGE_FILE, sweep_summary
+from harness.campaign.rows import Row, final_rows
+from harness.campaign.sweep import Begun, begin, carry_out, resumed
+from harness.cli.output import print_json, standard_error, tell_github, watched
+from harness.core.errors import ScenarioError
+from harness.core.verdict import Verdict
+from harness.record.store import STORE
+from harness.report.model import Report
+from harness.report.screen import STYLES, plain
+from harness.run.live import Watcher
+
+QUIETLY = (Verdict.VALID.value, Verdict.VACUOUS.value)  # Of such a run no line stays.
+SHOWN = 8  # Classes of findings on the screen.
+
+
+def sweep(
+    config: Annotated[
+        Path | None, typer.Argument(help="A TOML file with a matrix of runs: see docs/sweeps.md.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="The first seed, instead of the file's.")] = None,
+    cluster: Annotated[
+        list[str] | None, typer.Option(metavar="FILE.py:NAME", help="Code in a file that the config may name.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="The folder in which runs and sweeps are kept.")] = STORE,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="SWEEP", help="Go on with the sweep in that folder, or with the latest.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print sweep.json and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
+) -> int:
+    """Carry out a matrix of runs, and judge it as a whole. The exit code is the verdict's."""
+    begun = _begun(config, resume, store, seed=seed, allowed=cluster or ())
+    screen = standard_error() if as_json else Console(highlight=False)
+    if not quiet:
+        left = f"  resumed {begun.folder}" if resume is not None else f"  {begun.folder}"
+        last = begun.config.seed + max(cell.count for cell in begun.config.cells) - 1
+        count = f"{begun.config.planned:,} runs in {len(begun.config.cells)} cells"
+        screen.print(
+            plain(f"seamark  sweep {begun.config.name}  {count}  seeds {begun.config.seed} to {last}{left}"),
+            soft_wrap=True,
+        )
+    try:
+        with watched(is_shown=not quiet) as watcher:
+            outcome, rows = carry_out(begun, _Audience(watcher), jobs=jobs)
+    except KeyboardInterrupt:
+        standard_error().print(plain(f"  go on with: {begun.resumption}"), soft_wrap=True)
+        raise
+    store_sweep(begun, outcome, rows)
+    return _print(begun, outcome, rows, as_json=as_json)
+
+
+def _begun(config: Path | None, resume: Path | None, store: Path, *, seed: int | None, allowed: Sequence[str]) -> Begun:
+    """The sweep to carry out. Raises ScenarioError unless exactly one is named."""
+    if resume is not None and (config is not None or seed is not None):
+        raise ScenarioError("--resume goes on with what its folder says: leave out the config and --seed")
+    if resume is not None:
+        return resumed(resume, store, allowed)
+    if config is None:
+        raise ScenarioError("which sweep? Name a config, as in seamark sweep nightly.toml, or --resume latest")
+    return begin(read_config(config, seed=seed, allowed=allowed), store)
+
+
+class _Audience:
+    """Tells of red runs in lines that stay, and of all in one that changes."""
+
+    def __init__(self, watcher: Watcher | None) -> None:
+        self._watcher = watcher
+
+    def progress(self, config: Config, rows: Sequence[Row]) -> None:
+        if self._watcher is not None and rows:
+            final = final_rows(rows)
+            so_far = shares([row.report for row in final])
+            self._watcher.line(f"  {rows[-1].elapsed_s:.0f} s  {len(final):,} of {config.planned:,} runs  {so_far}")
+
+    def row(self, config: Config, row: Row) -> None:
+        report = row.report
+        if self._watcher is not None and report.verdict not in QUIETLY:
+            again = "" if row.is_final else "  (tried again)"
+            where, word = f"{config.cells[row.cell].title}  seed {row.seed}", Verdict(report.verdict).word
+            self._watcher.note(f"{where}  {word}  {report.reason}{again}")
+
+
+def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) -> int:
+    """Show the outcome of a sweep; returns its exit code."""
+    tell_github(_told(sweep, rows), sweep_summary(sweep), as_json=as_json)
+    if as_json:
+        print_json(sweep)
+        return sweep.exit_code
+    console = Console(highlight=False)
+    for each in sweep.findings[:SHOWN]:
+        mark = "NEW" if each.is_new else "ONGOING"
+        console.print(plain(f"  {mark:<8}{each.anomaly:<24} {each.runs} of {each.judged} runs  {each.promise or ''}"))
+    word = plain(Verdict(sweep.verdict).word, STYLES[sweep.verdict])
+    console.print(word + plain(f"  {sweep.reason} (exit {sweep.exit_code})"), soft_wrap=True)
+    console.print(plain(f"  open    {begun.folder / PAGE_FILE}"), soft_wrap=True)
+    for command in dict.fromkeys(each.command for each in sweep.findings[:SHOWN] if each.promise and each.command):
+        console.print(plain(f"  again   {command}"), soft_wrap=True)
+    if sweep.runs < sweep.planned:
+        console.print(plain(f"  go on   {begun.resumption}"), soft_wrap=True)
+    return sweep.exit_code
+
+
+def _told(sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
+    """The reports for annotations: where no run is to blame for the verdict, one that says what the sweep lacks."""
+    reports = reports_as_one(sweep, rows)
+    if sweep.exit_code and all(report.verdict != sweep.verdict for report in reports):
+        lacking = Report(verdict=sweep.verdict, exit_code=sweep.exit_code, reason=sweep.reason)
+        return [*reports, lacking]
+    return reports
