@@ -20,7 +20,7 @@ from nemesis.plan import Plan
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt at one run, in a new folder in `folder`. If it is to be kept it moves to `store`, else it goes.
 
-    `keep` is red or all. `cell` is for the row.
+    `keep` is red, all or none. `cell` is for the row.
     """
 
     cell: int
@@ -46,7 +46,7 @@ def done(task: Task) -> Row:
             in_one_line(error), cluster=run_file.cluster, workload=run_file.workload, runtime=run_file.runtime
         )
     report = msgspec.structs.replace(report, seed=task.scenario.seed, run=None)
-    if task.keep == "all" or report.verdict in RED:
+    if task.keep == "all" or (task.keep == "red" and report.verdict in RED):
         report = delivered(run, report, task.store)
     else:
         shutil.rmtree(run)

@@ -17,7 +17,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
-from harness.cli.campaigns import sweep
+from harness.cli.campaigns import calibrate, sweep
 from harness.cli.pages import serve
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
@@ -51,6 +51,7 @@ def seamark(
 
 app.command("run")(run.run)
 app.command("sweep")(sweep.sweep)
+app.command("calibrate")(calibrate.calibrate)
 app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)

@@ -1,0 +1,170 @@
+"""What a calibration has to run, and what its rows come to."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from harness.campaign.calibration.document import BugCell, CorrectCell, interval_of, median_seeds, rate_of
+from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows, code_key
+from harness.core.errors import ScenarioError, known
+from harness.core.seams import is_of_machines
+from harness.scenario.consent import Code, entry_point, on_command_line
+from harness.scenario.registry import load_cluster
+from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan
+from nemesis.validation import plan_from_json
+
+CORRECT: Final = "correct"  # The folder of runs without a bug.
+SCHEDULED: Final = Scenario(seed=27, time_s=8.0, clients=8)  # What the schedules in tests/planted are written for.
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is run: for each bug until `hits`, at most `runs`; without a bug `correct` runs; `time_s` in each."""
+
+    hits: int = 5
+    runs: int = 200
+    correct: int = 500
+    time_s: float = 20.0
+
+
+class Cell:
+    """The runs of one cluster with one bug, or with none. Seeds count up from 0."""
+
+    def __init__(
+        self, code: Code, scenario: Scenario, description: str, limits: Limits, folder: Path, plan: Plan | None
+    ) -> None:
+        self.code, self.scenario, self.plan = code, scenario, plan
+        self.bug = scenario.bugs[0] if scenario.bugs else None
+        self.key = code_key(package_of(code), scenario)
+        self._description, self._limits = description, limits
+        self.kept = CellRows(folder / code.name / (self.bug or CORRECT) / self.key)
+        self.begun: set[int] = set()  # Seeds of runs in progress.
+
+    @property
+    def sample(self) -> list[CalibrationRow]:
+        """The rows from seed 0 on without a gap, to the hit that ends the sampling."""
+        found = []
+        for seed in range(self._runs_max):
+            if seed not in self.kept.rows:
+                break
+            found.append(self.kept.rows[seed])
+            if self.bug is not None and sum(row.is_hit for row in found) >= self._limits.hits:
+                break
+        return found
+
+    @property
+    def _runs_max(self) -> int:
+        return self._limits.runs if self.bug is not None else self._limits.correct
+
+    def following(self) -> int | None:
+        """The next seed to run; None if there is none now."""
+        hits = 0
+        for seed in range(self._runs_max):
+            row = self.kept.rows.get(seed)
+            if row is None and seed not in self.begun:
+                return seed
+            hits += row is not None and row.is_hit
+            if self.bug is not None and hits >= self._limits.hits:
+                return None
+        is_shown = hits > 0 or self.bug is None or self.plan is None
+        is_waiting = self.begun or SCRIPTED in self.kept.rows
+        return None if is_shown or is_waiting else SCRIPTED
+
+    def outcome(self, clean: float) -> BugCell:
+        """What the rows of a bug come to; `clean` is the share of runs without it that a client's check calls wrong."""
+        rows = [row for row in self.sample if not row.is_error]
+        hits = [row for row in rows if row.is_hit]
+        rate = rate_of(len(hits), len(rows), is_stopped_by_hit=len(hits) >= self._limits.hits)
+        kinds = Counter(kind for row in hits for kind in row.kinds)
+        names = Counter((row.promise, row.anomaly, row.checker) for row in hits)
+        promise, anomaly, checker = names.most_common(1)[0][0] if names else (None, None, None)
+        return BugCell(
+            cluster=self.code.name,
+            bug=self.bug or "",
+            description=self._description,
+            key=self.key,
+            runs=len(rows),
+            hits=len(hits),
+            errors=len(self.sample) - len(rows),
+            rate=rate,
+            interval=interval_of(len(hits), len(rows)),
+            median_seeds=median_seeds(rate),
+            promise=promise,
+            anomaly=anomaly,
+            checker=checker,
+            graph=kinds["graph"],
+            rules=kinds["rules"],
+            client=kinds["client"],
+            state=kinds["state"],
+            is_client_more=bool(rows) and kinds["client"] / len(rows) > clean,
+            scripted=None if hits else self._scripted(),
+        )
+
+    def _scripted(self) -> Literal["found", "not found", "no schedule"]:
+        row = self.kept.rows.get(SCRIPTED)
+        if row is None:
+            return "no schedule"
+        return "found" if row.is_hit else "not found"
+
+    def correct(self) -> CorrectCell:
+        """What the rows without a bug come to."""
+        rows = [row for row in self.sample if not row.is_error]
+        alarms = [row for row in rows if row.is_hit]
+        return CorrectCell(
+            cluster=self.code.name,
+            key=self.key,
+            runs=len(rows),
+            false_alarms=len(alarms),
+            errors=len(self.sample) - len(rows),
+            client=sum("client" in row.kinds for row in rows),
+            interval=interval_of(len(alarms), len(rows)),
+            seeds=tuple(row.seed for row in alarms),
+        )
+
+
+def cells_of(
+    clusters: Sequence[str], bugs: Sequence[str], limits: Limits, folder: Path, plans: Path | None
+) -> list[Cell]:
+    """The cells of those clusters: each bug, or only the named ones, and then the correct variant.
+
+    Raises ScenarioError if there is no such cluster or bug.
+    """
+    every = {name: dict(load_cluster(on_command_line(name)).bugs) for name in clusters}
+    names = tuple(bug for known_bugs in every.values() for bug in known_bugs)
+    for bug in bugs:
+        known(bug, names, "bug")
+    return [cell for name in clusters for cell in _cells(name, every[name], bugs, limits, folder, plans)]
+
+
+def _cells(
+    name: str, every: Mapping[str, str], bugs: Sequence[str], limits: Limits, folder: Path, plans: Path | None
+) -> Iterator[Cell]:
+    code = on_command_line(name)
+    runtime: Literal["sim", "docker"] = "sim" if is_of_machines(load_cluster(code)) else "docker"
+    scenario = Scenario(cluster=code.name, runtime=runtime, time_s=limits.time_s)
+    for bug, description in every.items():
+        if not bugs or bug in bugs:
+            planted = msgspec.structs.replace(scenario, bugs=(bug,))
+            yield Cell(code, planted, description, limits, folder, _plan(plans, name, bug))
+    if limits.correct:
+        yield Cell(code, scenario, "", limits, folder, None)
+
+
+def _plan(plans: Path | None, cluster: str, bug: str) -> Plan | None:
+    """The schedule of a bug, if there is one."""
+    path = plans / cluster / f"{bug}.json" if plans is not None else None
+    return plan_from_json(path.read_bytes()) if path is not None and path.is_file() else None
+
+
+def package_of(code: Code) -> Path:
+    """The folder with a cluster's code. Raises ScenarioError if it is in a file of its own."""
+    if code.place is not None:
+        raise ScenarioError(f"{code.name}: seamark calibrate is for installed clusters with planted bugs")
+    spec = find_spec(entry_point(code.name).module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent

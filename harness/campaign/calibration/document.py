@@ -1,0 +1,145 @@
+"""calibration.json as a value: for each planted bug how soon drawn seeds show it, and by what.
+
+Seeds count up from 0 until some number of them show the bug, or a limit is reached: inverse sampling, whose unbiased
+estimate of the rate is (hits - 1) / (runs - 1). Intervals are Clopper and Pearson's exact ones, of 95 %.
+"""
+
+import math
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+from scipy.stats import binomtest
+
+from harness.core.errors import HistoryError
+from harness.record.store import read_plain
+
+CALIBRATION_SCHEMA: Final = 1
+CALIBRATION_FILE: Final = "calibration.json"
+CALIBRATION: Final = "calibration"  # Its folder in a store.
+CONFIDENCE: Final = 0.95
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of a rate, from 0 to 1, at 95 %."""
+
+    low: float
+    high: float
+
+
+class BugCell(msgspec.Struct, frozen=True, kw_only=True):
+    """One planted bug. `hits` of `runs` showed it; `errors` more failed by the harness.
+
+    `median_seeds`: as many drawn seeds show it once with a chance of one half; None: no seed did. `promise`, `anomaly`
+    and `checker` are the first finding's of most hits. `graph`, `rules`, `client` and `state` count the hits in which
+    the watermark graph, a rule of streams, a check of client operations, or one of stored state found something.
+    `is_client_more`: checks of client operations alone find more than without the bug. `scripted`: if no seed showed
+    it, what its schedule did.
+    """
+
+    cluster: str
+    bug: str
+    description: str
+    key: str
+    runs: int
+    hits: int
+    errors: int
+    rate: float
+    interval: Interval
+    median_seeds: int | None
+    promise: str | None
+    anomaly: str | None
+    checker: str | None
+    graph: int
+    rules: int
+    client: int
+    state: int
+    is_client_more: bool
+    scripted: Literal["found", "not found", "no schedule"] | None = None
+
+    @property
+    def found_by(self) -> str:
+        """Who finds it: the graph, the rules, both, or whoever else does."""
+        if self.graph and self.rules:
+            return "both"
+        names = {"graph": self.graph, "rules": self.rules, "client": self.client, "state": self.state}
+        return ", ".join(name for name, count in names.items() if count) or "–"
+
+
+class CorrectCell(msgspec.Struct, frozen=True, kw_only=True):
+    """The cluster without a bug. `false_alarms` of `runs` broke a promise; `interval` is of their rate."""
+
+    cluster: str
+    key: str
+    runs: int
+    false_alarms: int
+    errors: int
+    client: int
+    interval: Interval
+    seeds: tuple[int, ...] = ()  # Those of the false alarms.
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a calibration. `time_s` is the load of each run."""
+
+    schema: int = CALIBRATION_SCHEMA
+    versions: dict[str, str]
+    time_s: float
+    runs_max: int
+    hits_max: int
+    bugs: tuple[BugCell, ...]
+    correct: tuple[CorrectCell, ...]
+
+
+def interval_of(hits: int, runs: int) -> Interval:
+    """The exact interval of a rate; everything is possible of no run at all."""
+    if not runs:
+        return Interval(low=0.0, high=1.0)
+    found = binomtest(hits, runs).proportion_ci(CONFIDENCE, method="exact")
+    return Interval(low=round(float(found.low), 5), high=round(float(found.high), 5))
+
+
+def rate_of(hits: int, runs: int, *, is_stopped_by_hit: bool) -> float:
+    """The rate; unbiased also if the last run is the hit that ended the sampling."""
+    if is_stopped_by_hit and runs > 1:
+        return round((hits - 1) / (runs - 1), 5)
+    return round(hits / runs, 5) if runs else 0.0
+
+
+def median_seeds(rate: float) -> int | None:
+    """The number of drawn seeds of which with a chance of one half at least one is a hit; None at a rate of zero."""
+    if rate <= 0:
+        return None
+    return 1 if rate >= 0.5 else math.ceil(math.log(0.5) / math.log1p(-rate))
+
+
+def worse(now: Calibration, before: Calibration) -> list[str]:
+    """What became worse beyond its interval, in a sentence each: a bug that is found less often, or a false alarm."""
+    cells = {(cell.cluster, cell.bug): cell for cell in before.bugs}
+    found = []
+    for cell in now.bugs:
+        was = cells.get((cell.cluster, cell.bug))
+        if was is not None and cell.rate < was.interval.low:
+            rates = f"a rate of {cell.rate:.3g}, below {was.interval.low:.3g} to {was.interval.high:.3g}"
+            found.append(f"{cell.cluster} {cell.bug}: {cell.hits} of {cell.runs} runs show it, {rates}")
+        elif was is not None and cell.scripted == "not found" != was.scripted:
+            found.append(f"{cell.cluster} {cell.bug}: its schedule no longer shows it")
+    for each in now.correct:
+        if each.false_alarms:
+            seeds = ", ".join(map(str, each.seeds[:5]))
+            share = f"{each.false_alarms} of {each.runs} runs without a bug are red"
+            found.append(f"{each.cluster}: {share}: seeds {seeds}")
+    return found
+
+
+def read_calibration(path: Path) -> Calibration:
+    """A calibration.json. Raises HistoryError that names the file and what is wrong."""
+    try:
+        found = msgspec.json.decode(read_plain(path), type=Calibration)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise HistoryError(f"{path}: not a calibration ({error})") from None
+    if found.schema > CALIBRATION_SCHEMA:
+        raise HistoryError(
+            f"{path}: has schema {found.schema}, this Seamark reads up to {CALIBRATION_SCHEMA}: upgrade it"
+        )
+    return found

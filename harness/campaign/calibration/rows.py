@@ -1,0 +1,146 @@
+"""The rows of a calibration in Parquet, keyed by a hash of the code that matters: what did not change is not run again.
+
+A run that has ended is a file of its own at once; the files of a cell that is complete become one.
+"""
+
+import io
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import checkers
+import harness.core
+import harness.interpreter
+import harness.judging
+import harness.runtimes.simulation
+import harness.scenario
+import nemesis
+from harness.campaign.rows import Row
+from harness.core.errors import HistoryError
+from harness.core.verdict import Verdict
+from harness.judging.checks import MODULES, checks_of
+from harness.record.store import write_atomically
+from harness.scenario.scenario import Scenario
+
+COMPLETE: Final = "rows.parquet"
+PART: Final = re.compile(r"part-(-?\d+)\.parquet")
+SCRIPTED: Final = -1  # In place of a seed: the run of the bug's schedule.
+KINDS: Final[Mapping[str, str]] = MappingProxyType(
+    {"transactions": "client", "linearizability": "client", "invariants": "client"}
+    | {"watermarks": "graph", "streams": "rules", "state": "state"}
+)
+KIND_OF: Final[Mapping[str, str]] = MappingProxyType(
+    {check.name: KINDS[module.partition(".")[0]] for module in MODULES for check in checks_of((module,))}
+)
+MATTER: Final = (
+    *(checkers, nemesis, harness.core, harness.interpreter, harness.judging),
+    *(harness.runtimes.simulation, harness.scenario),
+)
+_SCHEMA: Final = pa.schema(
+    [
+        ("seed", pa.int64()),
+        ("verdict", pa.string()),
+        ("reason", pa.string()),
+        ("promise", pa.string()),
+        ("anomaly", pa.string()),
+        ("checker", pa.string()),
+        ("kinds", pa.list_(pa.string())),
+        ("history_sha256", pa.string()),
+    ]
+)
+
+
+class CalibrationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. The first finding that breaks a promise is named; `kinds` are those of all checks that found one."""
+
+    seed: int
+    verdict: str
+    reason: str
+    promise: str | None = None
+    anomaly: str | None = None
+    checker: str | None = None
+    kinds: tuple[str, ...] = ()
+    history_sha256: str | None = None
+
+    @property
+    def is_hit(self) -> bool:
+        """Did it break a promise?"""
+        return self.verdict == Verdict.INVALID.value
+
+    @property
+    def is_error(self) -> bool:
+        """Did the harness fail?"""
+        return self.verdict == Verdict.ERROR.value
+
+
+def calibration_row(row: Row, seed: int) -> CalibrationRow:
+    """The row of a run."""
+    broken = [finding for finding in row.report.findings if finding.promise]
+    first = broken[0] if broken else None
+    return CalibrationRow(
+        seed=seed,
+        verdict=row.report.verdict,
+        reason=row.report.reason,
+        promise=first.promise if first else None,
+        anomaly=first.anomaly if first else None,
+        checker=first.checker if first else None,
+        kinds=tuple(sorted({KIND_OF[finding.checker] for finding in broken if finding.checker in KIND_OF})),
+        history_sha256=row.report.history_sha256,
+    )
+
+
+def code_key(package: Path, scenario: Scenario) -> str:
+    """The hash of all that decides what a run of that scenario comes to, but for its seed."""
+    digest = sha256(msgspec.json.encode(msgspec.structs.replace(scenario, seed=0)))
+    folders = [Path(module.__file__ or "").parent for module in MATTER]
+    for folder in (*folders, package):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.relative_to(folder.parent).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class CellRows:
+    """The rows of one cell under one key, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.rows: dict[int, CalibrationRow] = {}
+        if folder.is_dir():
+            for path in sorted(folder.iterdir()):
+                if path.name == COMPLETE or PART.fullmatch(path.name):
+                    self.rows |= {row.seed: row for row in _read(path)}
+
+    def add(self, row: CalibrationRow) -> None:
+        """Keep a row; it is durable when this returns. Raises OSError if the disk takes no more."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._folder / f"part-{row.seed}.parquet", _written([row]))
+        self.rows[row.seed] = row
+
+    def complete(self) -> None:
+        """Make one file of all."""
+        parts = [path for path in self._folder.iterdir() if PART.fullmatch(path.name)]
+        if parts:
+            write_atomically(self._folder / COMPLETE, _written([self.rows[seed] for seed in sorted(self.rows)]))
+            for path in parts:
+                path.unlink()
+
+
+def _written(rows: list[CalibrationRow]) -> bytes:
+    table = pa.Table.from_pylist([msgspec.to_builtins(row) for row in rows], schema=_SCHEMA)
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _read(path: Path) -> list[CalibrationRow]:
+    try:
+        return msgspec.convert(pq.read_table(path).to_pylist(), list[CalibrationRow])
+    except (OSError, pa.ArrowException, msgspec.ValidationError) as error:
+        raise HistoryError(f"{path}: not rows of a calibration ({error}); remove it to repeat its runs") from None

@@ -1,0 +1,85 @@
+"""A calibration as a page, as a table in Markdown, and as lines on a terminal."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from checkers.words.titles import title as title_of
+from harness.campaign.calibration.document import BugCell, Calibration, CorrectCell
+from harness.report.markdown import escaped, table
+from harness.report.page import rendered
+
+PAGE_FILE: Final = "calibration.html"
+HEAD: Final = ("bug", "what is coded wrong", "rate", "95 %", "seeds", "found by", "checks", "clients alone")
+
+
+def calibration_page(calibration: Calibration) -> str:
+    """The page: one row for each bug, with its rate and interval drawn."""
+    return rendered(
+        "calibration.html",
+        (),
+        {"hover": {}},
+        calibration=calibration,
+        versions=", ".join(f"{name} {version}" for name, version in calibration.versions.items()),
+        rows=[(cell, title_of(cell.anomaly) if cell.anomaly else None, _seeds(cell)) for cell in calibration.bugs],
+        alarms=sum(each.false_alarms for each in calibration.correct),
+        share=_share,
+    )
+
+
+def calibration_markdown(calibration: Calibration) -> str:
+    """The table of docs/calibration.md."""
+    rows = [
+        (
+            f"`{cell.cluster}` `{cell.bug}`",
+            escaped(cell.description),
+            f"{cell.hits} of {cell.runs}: {_share(cell.rate)}",
+            f"{_share(cell.interval.low)} to {_share(cell.interval.high)}",
+            _seeds(cell),
+            f"{cell.anomaly} ({cell.promise})" if cell.anomaly else "–",
+            cell.found_by,
+            "yes" if cell.is_client_more else "no",
+        )
+        for cell in calibration.bugs
+    ]
+    text = [
+        "# Calibration: what the checks find",
+        "",
+        f"Seeds from 0 on, {calibration.time_s:g} s of load and drawn faults, until {calibration.hits_max} runs show a",
+        f"bug or {calibration.runs_max} are made. The rate is that of inverse sampling, (hits - 1) / (runs - 1); its",
+        "interval is Clopper and Pearson's. *seeds*: as many show the bug once with a chance of one half. *checks*:",
+        "who finds it, the watermark graph, the rules of streams, both, or others. *clients alone*: checks of client",
+        "operations find more than without the bug.",
+        "",
+        *table(HEAD, rows),
+        "",
+    ]
+    return "\n".join([*text, *(f"{_correct(each)}\n" for each in calibration.correct)])
+
+
+def lines(calibration: Calibration) -> Iterator[str]:
+    """The lines for a terminal."""
+    for cell in calibration.bugs:
+        interval = f"{_share(cell.interval.low)} to {_share(cell.interval.high)}"
+        hits = f"{cell.hits} of {cell.runs}"
+        found = f"{cell.anomaly} ({cell.promise}), {cell.found_by}" if cell.anomaly else ""
+        numbers = f"{hits:>11}  {_share(cell.rate):>7}  {interval:<18}{_seeds(cell):<14}"
+        yield f"  {cell.cluster:<9}{cell.bug:<28}{numbers}{found}"
+    yield from (f"  {_correct(each)}" for each in calibration.correct)
+
+
+def _correct(each: CorrectCell) -> str:
+    most = f"below {_share(each.interval.high)} at 95 %"
+    if each.false_alarms:
+        most = f"at least {_share(each.interval.low)}"
+    return f"{each.cluster} without a bug: {each.false_alarms} false alarms in {each.runs:,} runs, {most}."
+
+
+def _seeds(cell: BugCell) -> str:
+    """The median number of seeds, or what else shows the bug."""
+    if cell.median_seeds is not None:
+        return str(cell.median_seeds)
+    return {"found": "scripted only", "not found": "not shown"}.get(cell.scripted or "", "no schedule")
+
+
+def _share(rate: float) -> str:
+    return f"{rate * 100:.3g} %"

@@ -1,0 +1,81 @@
+"""`seamark calibrate`: how soon the checks find each planted bug, and that they find nothing without one."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from harness.campaign.calibration.carry_out import calibrated
+from harness.campaign.calibration.cells import Cell, Limits, cells_of
+from harness.campaign.calibration.document import (
+    CALIBRATION,
+    CALIBRATION_FILE,
+    Calibration,
+    read_calibration,
+    worse,
+)
+from harness.campaign.calibration.shown import PAGE_FILE, calibration_markdown, calibration_page, lines
+from harness.cli.output import print_json, standard_error, watched
+from harness.core.errors import ScenarioError
+from harness.core.verdict import Verdict
+from harness.record.store import STORE, write_atomically
+from harness.report.screen import plain
+from harness.run.single import encoded
+
+PLANS = Path("tests/planted")
+
+
+def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
+    clusters: Annotated[list[str], typer.Argument(help="Clusters with planted bugs: see seamark clusters.")],
+    bug: Annotated[list[str] | None, typer.Option(help="Only this bug; may be repeated.")] = None,
+    store: Annotated[Path, typer.Option(help="The folder in which its rows are kept.")] = STORE,
+    time: Annotated[float, typer.Option(min=1, help="Seconds of load in each run.")] = 20.0,
+    hits: Annotated[int, typer.Option(min=2, help="Runs that show a bug, of which no more are drawn.")] = 5,
+    runs: Annotated[int, typer.Option(min=2, help="Runs after which a bug is given up.")] = 200,
+    correct: Annotated[int, typer.Option(min=0, help="Runs without a bug.")] = 500,
+    plans: Annotated[Path, typer.Option(help="Schedules of bugs that no seed shows: CLUSTER/BUG.json.")] = PLANS,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
+    compare: Annotated[
+        Path | None, typer.Option(metavar="JSON", help="An earlier one: exit with 4 if anything became worse.")
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/calibration.md and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print calibration.json and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> int:
+    """Measure how often, and by what, planted bugs are found. Runs that an earlier call made are not made again."""
+    if as_json and markdown:
+        raise ScenarioError("--json and --markdown both print one document: choose one")
+    before = None if compare is None else read_calibration(compare)
+    limits = Limits(hits=hits, runs=runs, correct=correct, time_s=time)
+    folder = store / CALIBRATION
+    cells = cells_of(clusters, bug or (), limits, folder / "rows", plans)
+    with watched(is_shown=not quiet) as watcher:
+
+        def tell(cell: Cell, seed: int, verdict: str) -> None:
+            if watcher is not None:
+                found = sum(row.is_hit for row in cell.sample)
+                made = f"{len(cell.sample)} runs, {found} hits"
+                watcher.line(f"  {cell.code.name} {cell.bug or 'correct'}  seed {seed} {verdict}  {made}")
+
+        outcome = calibrated(cells, limits, folder, tell, jobs=jobs)
+    write_atomically(folder / PAGE_FILE, encoded(calibration_page(outcome)))
+    _write_json(folder / CALIBRATION_FILE, outcome)
+    problems = [] if before is None else worse(outcome, before)
+    if as_json:
+        print_json(outcome)
+    elif markdown:
+        sys.stdout.write(calibration_markdown(outcome))
+    else:
+        console = Console(highlight=False)
+        for line in (*lines(outcome), f"  open    {folder / PAGE_FILE}"):
+            console.print(plain(line), soft_wrap=True)
+    for problem in problems:
+        standard_error().print(plain(f"  worse: {problem}", "bold red"), soft_wrap=True)
+    return Verdict.ERROR.exit_code if problems or any(each.false_alarms for each in outcome.correct) else 0
+
+
+def _write_json(path: Path, outcome: Calibration) -> None:
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(outcome, order="sorted"), indent=1) + b"\n")
