@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from harness.campaign.calibration.document import CALIBRATION, CALIBRATION_FILE, read_calibration
+from harness.campaign.calibration.shown import PAGE_FILE as PAGE_OF_CALIBRATION
 from harness.core.errors import SeamarkError
 from harness.core.verdict import Finding
 from harness.report.findings.shown import headline
@@ -24,13 +26,12 @@ from harness.serve.index import RUNNING, Index
 from harness.serve.listing import Choice, choice_of, first_sight, listed
 from harness.serve.live import STREAMS_MAX, Streams
 from harness.serve.pages import rendered, script, style
-from harness.serve.places import SERVED, NotThere, blocks_of, folder_in, open_file, plain_folders
+from harness.serve.places import SERVED, NotThere, blocks_of, folder_in, open_file
 from harness.serve.slices import SECOND, Format, Span, written
 from harness.serve.sweeps import Campaigns
 from harness.serve.trends import sightings, trends
 
 Answer = Callable[[Request], Response]
-CALIBRATION: Final = "calibration"
 NUMBER_MAX: Final = 12  # Digits of the number of a page.
 SHOWN_MAX: Final = 100  # Findings of one run on its page; the report has all.
 FORMS: Final[dict[str, Format]] = {"jsonl": "jsonl", "edn": "edn"}
@@ -200,11 +201,12 @@ class Pages:
         return self._page("serve_trends.html", "/trends", trends=trends(rows), sightings=sightings(rows), nights=named)
 
     def calibration(self, request: Request) -> Response:
-        """The calibrations of the store, by their own pages."""
+        """What the store knows of the checks: how soon they find each planted bug."""
         folder = self.store / CALIBRATION
-        folders = [folder, *sorted((Path(each.path) for each in plain_folders(folder)), reverse=True)]
-        pages = [each.relative_to(self.store).as_posix() for each in folders if (each / "report.html").is_file()]
-        return self._page("serve_calibration.html", "/calibration", pages=pages)
+        is_there = (folder / CALIBRATION_FILE).is_file()
+        found = read_calibration(folder_in(self.store, CALIBRATION) / CALIBRATION_FILE) if is_there else None
+        page = f"/store/{CALIBRATION}/{PAGE_OF_CALIBRATION}" if (folder / PAGE_OF_CALIBRATION).is_file() else None
+        return self._page("serve_calibration.html", "/calibration", found=found, page=page)
 
     def stored(self, request: Request) -> Response:
         """A file of the store as it is. Of a stored page no script runs but our own, which its hash tells."""

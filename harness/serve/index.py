@@ -15,6 +15,8 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from harness.campaign.calibration.document import CALIBRATION
+from harness.campaign.document import SWEEPS
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.record.store import DOCUMENT_MAX, JOURNAL, RUN_FILE, began_utc
@@ -28,7 +30,7 @@ STATES: Final = {each.value: each.word for each in Verdict} | {
     UNJUDGED: "NOT JUDGED",
     UNREADABLE: "UNREADABLE",
 }
-NO_RUNS: Final = (BATCHES, "sweeps", "calibration")  # Folders of a store that hold no runs.
+NO_RUNS: Final = (BATCHES, SWEEPS, CALIBRATION)  # Folders of a store that hold no runs.
 STALE_S: Final = 15.0  # A journal that has not grown for so long belongs to a run that died.
 REASON_MAX: Final = 400  # Characters that are kept of a reason: the list has a line for each.
 FINDINGS_MAX: Final = 200  # Kept of one run.

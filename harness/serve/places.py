@@ -10,15 +10,22 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
+from harness.campaign.calibration.document import CALIBRATION_FILE
+from harness.campaign.calibration.shown import PAGE_FILE as PAGE_OF_CALIBRATION
+from harness.campaign.document import SWEEP_FILE
+from harness.campaign.page import PAGE_FILE as PAGE_OF_SWEEP
 from harness.record.store import JOURNAL, RUN_FILE
 from harness.report.model import REPORT_FILE
 
 SERVED: Final = {
     REPORT_FILE: "application/json",
     RUN_FILE: "application/json",
-    "sweep.json": "application/json",
+    SWEEP_FILE: "application/json",
     "rows.jsonl": "application/jsonl",
+    CALIBRATION_FILE: "application/json",
     "report.html": "text/html; charset=utf-8",
+    PAGE_OF_SWEEP: "text/html; charset=utf-8",
+    PAGE_OF_CALIBRATION: "text/html; charset=utf-8",
     "trace.html": "text/html; charset=utf-8",
     "junit.xml": "application/xml",
     "trace.jsonl": "application/jsonl",

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
+from harness.campaign.document import SWEEP_FILE, SWEEPS
+from harness.campaign.page import PAGE_FILE as PAGE_OF_SWEEP
 from harness.core.errors import HistoryError
 from harness.record.store import began_utc
 from harness.report.model import REPORT_FILE
@@ -13,9 +14,6 @@ from harness.run.batch import BATCHES
 from harness.run.single import PAGE_FILE
 from harness.serve.index import STATES, UNREADABLE, Known, short
 from harness.serve.places import plain_folders
-
-SWEEPS: Final = "sweeps"
-SWEEP_FILE: Final = "sweep.json"
 
 
 class _Class(msgspec.Struct, frozen=True):
@@ -68,16 +66,16 @@ class Campaigns:
 
     def all(self) -> list[Campaign]:
         """All that have a folder; one that did not end says so."""
-        found = [*self._in(BATCHES, REPORT_FILE)]
+        found = [*self._in(BATCHES, REPORT_FILE, PAGE_FILE)]
         for sweep in plain_folders(self.store / SWEEPS):
-            found += self._in(f"{SWEEPS}/{sweep.name}", SWEEP_FILE)
+            found += self._in(f"{SWEEPS}/{sweep.name}", SWEEP_FILE, PAGE_OF_SWEEP)
         return sorted(found, key=lambda each: (each.began or "", each.place), reverse=True)
 
-    def _in(self, place: str, document: str) -> Iterator[Campaign]:
+    def _in(self, place: str, document: str, html: str) -> Iterator[Campaign]:
         for entry in plain_folders(self.store / place):
             folder = Path(entry.path)
             name = place.removeprefix(f"{SWEEPS}/")
-            page = f"/store/{place}/{entry.name}/{PAGE_FILE}" if (folder / PAGE_FILE).is_file() else None
+            page = f"/store/{place}/{entry.name}/{html}" if (folder / html).is_file() else None
             row = Campaign(
                 name=name,
                 place=f"{place}/{entry.name}",

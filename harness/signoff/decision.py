@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from checkers.words.titles import title
+from harness.campaign.calibration.document import CALIBRATION_FILE, Calibration, read_calibration
 from harness.campaign.document import SWEEP_FILE, Sweep, read_sweep
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError
@@ -24,7 +25,7 @@ from harness.signoff.behaviour import behaviour_rows, promise_rows
 from harness.signoff.document import Decision, Digest, FindingRow, Side, Signoff
 from harness.signoff.exposure import EFFECTIVE_MIN, exposure_rows, shortfalls
 from harness.signoff.findings import finding_rows, waiver_rows
-from harness.signoff.power import power_rows, read_calibration
+from harness.signoff.power import power_rows
 from harness.signoff.waivers import read_waivers
 
 ROWS_FILE: Final = "rows.jsonl"
@@ -35,7 +36,7 @@ RULES: Final = {
     ),
     Decision.INSUFFICIENT: (
         "Without such a finding the evidence must suffice: both sweeps ran the same matrix and have a verdict of their "
-        "own; of runs, hours, operations and each kind of fault the candidate has at least half of the baseline's; each "
+        "own; of runs, hours, operations and each kind of fault the candidate has half of the baseline's or more; each "
         f"kind took effect {EFFECTIVE_MIN} times or more in both; each promise that the test is for was exercised."
     ),
     Decision.GO: (
@@ -64,7 +65,7 @@ def sign_off(asked: Asked, today: date) -> Signoff:
         raise ScenarioError(f"{asked.candidate}: is the baseline as well; name the sweeps of two releases")
     fingerprints = [each.fingerprint for sweep in (baseline, candidate) for each in sweep.findings]
     waivers = read_waivers(asked.waivers, fingerprints) if asked.waivers is not None else ()
-    calibration = read_calibration(asked.calibration) if asked.calibration is not None else None
+    calibration = _calibration(asked.calibration) if asked.calibration is not None else None
     findings = finding_rows(baseline, candidate, waivers, today)
     exposure = exposure_rows(baseline, candidate)
     decision, reasons = decided(findings, list(shortfalls(baseline, candidate, exposure)))
@@ -99,7 +100,9 @@ def decided(findings: Sequence[FindingRow], short: Sequence[str]) -> tuple[Decis
 
 def _blocked(row: FindingRow) -> str:
     runs = f"in {row.candidate.seen:,} of {row.candidate.runs:,} runs"
-    return f"{title(row.anomaly)} is {row.state}: it breaks {row.promise} of {row.cluster}, {runs} ({row.fingerprint})"
+    note = "" if row.note is None else f"; {row.note}"
+    what = f"{title(row.anomaly)} is {row.state}: it breaks {row.promise} of {row.cluster}, {runs}"
+    return f"{what} ({row.fingerprint}){note}"
 
 
 def _cleared(findings: Sequence[FindingRow]) -> str:
@@ -117,6 +120,12 @@ def _sweep(path: Path) -> Sweep:
             raise ScenarioError(f"{path}: this sweep has not ended: {seamark('sweep', '--resume', path)}")
         raise ScenarioError(f"{path}: is no sweep's folder (no {SWEEP_FILE} in it)")
     return read_sweep(path)
+
+
+def _calibration(path: Path) -> Calibration:
+    if not path.is_file():
+        raise ScenarioError(f"{path}: there is no such file; seamark calibrate writes {CALIBRATION_FILE}")
+    return read_calibration(path)
 
 
 def _side(path: Path, sweep: Sweep) -> Side:

@@ -53,7 +53,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExposureRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure of how much was tested, of a cluster, in both sweeps. `why`: the candidate's is too little; or None."""
+    """One measure of how much was tested, of a cluster, in both sweeps. `why` it is too little; None if it is not."""
 
     cluster: str
     what: str
@@ -86,15 +86,19 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A planted bug, its rate by the calibration, and the chance that the candidate's `runs` would have shown it.
+    """A planted bug, and the chance that the candidate's `runs` would have shown it.
 
-    `least` takes the low end of the rate's interval. A bug that no drawn run showed has neither.
+    `hits` of `drawn` runs of the calibration did. `least` takes the low end of the rate's interval. A bug that no drawn
+    run showed has neither chance.
     """
 
     cluster: str
     bug: str
+    description: str
     promise: str | None
-    rate: Rate
+    anomaly: str | None
+    hits: int
+    drawn: int
     runs: int
     chance: float | None
     least: float | None

@@ -8,6 +8,7 @@ from harness.core.verdict import Verdict
 from harness.signoff.document import ExposureRow
 
 LEAST_SHARE: Final = 0.5  # Of the baseline's exposure: with less, the candidate was not tested as the baseline was.
+RUNS: Final = "runs that were not vacuous"
 EFFECTIVE_MIN: Final = 5  # Faults of a kind with effect, in each sweep.
 TESTED: Final = (Verdict.VALID.value, Verdict.INVALID.value, Verdict.UNKNOWN.value)
 NO_VERDICT: Final = (Verdict.ERROR.value, Verdict.VACUOUS.value, Verdict.UNKNOWN.value)
@@ -45,7 +46,7 @@ def _rows(baseline: Sweep, candidate: Sweep, cluster: str) -> Iterator[ExposureR
     hours = [sum(cell.hours for cell in side) for side in cells]
     operations = [sum(sum(cell.operations.values()) for cell in side) for side in cells]
     for what, (before, after) in (
-        ("runs that were not vacuous", runs),
+        (RUNS, runs),
         ("hours of its own time", hours),
         ("operations", operations),
     ):
@@ -70,7 +71,8 @@ def _idle(kind: str, baseline: SweepFault | None, candidate: SweepFault | None) 
         if fault is None:
             return f"{kind} was not planned in the {name}"
         if not fault.is_exercised:
-            return f"{kind} was not exercised in the {name}: {fault.effective:,} took effect and met {fault.met:,} operations"
+            met = f"{fault.effective:,} took effect and met {fault.met:,} operations"
+            return f"{kind} was not exercised in the {name}: {met}"
         if fault.effective < EFFECTIVE_MIN:
             return f"{kind} took effect {fault.effective:,} times in the {name}, fewer than {EFFECTIVE_MIN}"
     return None

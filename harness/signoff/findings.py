@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
+import msgspec
+
+from harness.campaign.calibration.document import CONFIDENCE
 from harness.campaign.document import Sweep, SweepFinding
 from harness.signoff.document import FindingRow, WaiverRow
 from harness.signoff.exposure import judged_runs
-from harness.signoff.statistics import CONFIDENCE, Rate, chance_to_see, rate
+from harness.signoff.statistics import Rate, chance_to_see, percent, rate
 from harness.signoff.waivers import Waiver
 
 BLOCKING: Final = ("new", "worse")
@@ -19,11 +22,20 @@ def finding_rows(baseline: Sweep, candidate: Sweep, waivers: Sequence[Waiver], t
     before = {each.fingerprint: each for each in baseline.findings}
     after = {each.fingerprint: each for each in candidate.findings}
     owners = {each.fingerprint: each.owner for each in waivers if not each.is_expired(today)}
+    expired = {each.fingerprint: each for each in waivers if each.is_expired(today)}
     rows = [
         _row(after.get(each) or before[each], baseline, candidate, before.get(each), after.get(each), owners.get(each))
         for each in dict.fromkeys((*after, *before))
     ]
+    rows = [_with_expired(row, expired.get(row.fingerprint)) for row in rows]
     return sorted(rows, key=lambda row: (not row.is_blocking, _ORDER.index(row.state), -row.candidate.value))
+
+
+def _with_expired(row: FindingRow, waiver: Waiver | None) -> FindingRow:
+    if waiver is None or not row.is_blocking:
+        return row
+    told = f"the waiver of {waiver.owner} expired on {waiver.expires.isoformat()}"
+    return msgspec.structs.replace(row, note=told if row.note is None else f"{row.note}; {told}")
 
 
 def waiver_rows(waivers: Sequence[Waiver], rows: Sequence[FindingRow], today: date) -> list[WaiverRow]:
@@ -41,7 +53,7 @@ def waiver_rows(waivers: Sequence[Waiver], rows: Sequence[FindingRow], today: da
     ]
 
 
-def _row(  # noqa: PLR0913  Both sweeps, and what each has of it.
+def _row(
     shown: SweepFinding,
     baseline: Sweep,
     candidate: Sweep,
@@ -83,9 +95,10 @@ def _state(before: Rate, after: Rate) -> str:
 def _note(state: str, before: Rate, after: Rate) -> str | None:
     """What the runs of the other sweep could have shown."""
     if state == "new" and (chance := chance_to_see(after.value, before.runs)) < CONFIDENCE:
-        return f"so rare that the baseline's {before.runs:,} runs would have shown it with {chance:.0%} only"
+        return f"so rare that the baseline's {before.runs:,} runs would have shown it with {percent(chance)} only"
     if state == "rare":
-        return f"at the baseline's rate the candidate's {after.runs:,} runs show it with {chance_to_see(before.value, after.runs):.0%}: it may still be there"
+        least = percent(chance_to_see(before.value, after.runs))
+        return f"at the baseline's rate {after.runs:,} runs show it with {least}: it may still be there"
     if state == "worse":
         return "more often than in the baseline: the intervals do not meet"
     return None

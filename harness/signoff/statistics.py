@@ -1,19 +1,18 @@
-"""What counts of runs allow to say: intervals of rates, and the chance to have seen something."""
+"""What counts of runs allow to say: rates with their intervals, and the chance to have seen something."""
 
 from typing import Final
 
 import msgspec
-from scipy.special import betaincinv
 
-CONFIDENCE: Final = 0.95
+from harness.campaign.calibration.document import interval_of
+
 PER: Final = 1_000  # Rates are told for that many runs.
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """`seen` of `runs` runs, with the interval of the rate at 95 %, from 0 to 1.
+    """`seen` of `runs` runs, with the interval of the rate at 95 %, from 0 to 1: Clopper's and Pearson's.
 
-    The interval is Clopper's and Pearson's (Biometrika 26, 1934), which holds for every rate. For none seen, `high` is
-    3 of `runs`: the one-sided bound at 95 %, slightly rounded up.
+    For none seen, `high` is 3 / `runs`: the one-sided bound at 95 %, slightly rounded up.
     """
 
     seen: int
@@ -32,20 +31,16 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
         if not self.runs:
             return "no run"
         if not self.seen:
-            return f"below {_number(min(self.high * PER, PER))} (3 of {self.runs:,})"
-        return f"{_number(self.value * PER)} ({_number(self.low * PER)} to {_number(self.high * PER)})"
+            return f"below {number(self.high * PER)}"
+        return f"{number(self.value * PER)} ({number(self.low * PER)} to {number(self.high * PER)})"
 
 
 def rate(seen: int, runs: int) -> Rate:
     """The rate with its interval. Without a run nothing is known: from 0 to 1."""
-    tail = (1 - CONFIDENCE) / 2
-    if not runs:
-        return Rate(seen=0, runs=0, low=0.0, high=1.0)
-    if not seen:
+    if runs and not seen:
         return Rate(seen=0, runs=runs, low=0.0, high=min(1.0, 3 / runs))
-    low = float(betaincinv(seen, runs - seen + 1, tail))
-    high = 1.0 if seen == runs else float(betaincinv(seen + 1, runs - seen, 1 - tail))
-    return Rate(seen=seen, runs=runs, low=low, high=high)
+    found = interval_of(seen, runs)
+    return Rate(seen=seen, runs=runs, low=found.low, high=found.high)
 
 
 def chance_to_see(share: float, runs: int) -> float:
@@ -53,6 +48,11 @@ def chance_to_see(share: float, runs: int) -> float:
     return 1.0 - (1.0 - min(max(share, 0.0), 1.0)) ** runs
 
 
-def _number(value: float) -> str:
+def percent(chance: float) -> str:
+    """A probability for people; never 100 % of what is not certain."""
+    return f"{min(chance, 0.999):.1%}" if chance > 0.99 else f"{chance:.0%}"
+
+
+def number(value: float) -> str:
     """Three digits, without needless zeros."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

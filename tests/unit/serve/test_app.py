@@ -162,12 +162,12 @@ def test_sweeps_and_batches_are_listed_with_those_that_did_not_end(tmp_path: Pat
     ):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / name).write_text(text)
-        (tmp_path / place / "report.html").write_text("<title>t</title>")
+        (tmp_path / place / "page.html").write_text("<title>t</title>")
     web = browsing(tmp_path)
     html = " ".join(web.get("/sweeps").text.split())
     assert html.index("did not end") < html.index("8 of 9") < html.index("3 runs")
     assert "torn-unit in 1 of 8" in html
-    assert web.get("/store/sweeps/nightly/20261122T000000Z-1/report.html").status_code == 200
+    assert web.get("/store/sweeps/nightly/20261122T000000Z-1/page.html").status_code == 200
     assert "nightly" in web.get("/trends").text
 
 
@@ -179,3 +179,21 @@ def test_trends_count_runs_by_day_and_anomalies_by_runs(tmp_path: Path) -> None:
     assert "2026-11-21: 2 runs, 1 ANOMALY, 1 VACUOUS" in html
     assert "2 of 3" in html
     assert "66.7%" in html
+
+
+CALIBRATED = """{"versions": {}, "time_s": 20.0, "runs_max": 200, "hits_max": 5, "correct": [], "bugs": [{
+"cluster": "ndb", "bug": "late-row", "description": "<b>d</b>", "key": "k", "runs": 90, "hits": 5, "errors": 0, "rate": 0.045,
+"interval": {"low": 0.018, "high": 0.124}, "median_seeds": 16, "promise": "NDB-G8", "anomaly": "a", "checker": "c",
+"graph": 3, "rules": 5, "client": 0, "state": 0, "is_client_more": false}]}"""
+
+
+def test_the_calibration_of_a_store_is_shown(tmp_path: Path) -> None:
+    web = browsing(tmp_path)
+    assert "No calibration is in this store" in web.get("/calibration").text
+    (tmp_path / "calibration").mkdir()
+    (tmp_path / "calibration" / "calibration.json").write_text(CALIBRATED)
+    html = " ".join(web.get("/calibration").text.split())
+    for needed in ("late-row", "5 of 90", "1.8% to 12.4%", "&lt;b&gt;d&lt;/b&gt;", "both", "breaks NDB-G8"):
+        assert needed in html
+    (tmp_path / "calibration" / "calibration.json").write_text("{")
+    assert web.get("/calibration").status_code == 500
