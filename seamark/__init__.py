@@ -9,7 +9,7 @@ from harness.core.errors import DeployError, HistoryError, ScenarioError, Seamar
 from harness.core.verdict import Step
 from harness.report.model import FaultRow, FindingRow, PromiseRow
 from harness.scenario.scenario import Scenario
-from seamark.commands import check, read, run, runs
+from seamark.commands import check, read, repeat, run, runs
 from seamark.report import Report
 
 __version__ = _version("seamark")
@@ -26,6 +26,7 @@ __all__ = (
     "Step",
     "check",
     "read",
+    "repeat",
     "run",
     "runs",
 )

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from harness.run.running import prepare
 from harness.run.single import carry_out
 from harness.scenario.consent import on_command_line
 from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan
 from seamark.report import Report
 
 AnyPath = str | os.PathLike[str]
@@ -83,6 +84,31 @@ def run(
     folder, _ = prepare(scenario, code, Path(store), prescribed)
     with EngineStart(engine) as start:
         return Report.of(carry_out(folder, code, start.engine, model=model))
+
+
+def repeat(
+    case: str | Mapping[str, object],
+    *,
+    cluster: str | None = None,
+    bugs: Sequence[str] = (),
+    engine: EngineName = "local",
+    store: AnyPath = "store",
+) -> Report:
+    """Carry out a case that `seamark shrink` wrote into a test, JSON or what it says: a scenario and a fault plan.
+
+    `cluster` and `bugs` replace those of the scenario; a cluster in a file of yours is "path/to/file.py:Name".
+    Raises ScenarioError if it is no case.
+    """
+    try:
+        parts = msgspec.json.decode(case) if isinstance(case, str) else case
+        scenario = msgspec.convert(parts["scenario"], Scenario)
+        prescribed = msgspec.convert(parts["plan"], Plan)
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise ScenarioError(f"a case has a scenario and a plan, as seamark shrink writes them ({error})") from None
+    code = on_command_line(scenario.cluster if cluster is None else cluster)
+    folder, _ = prepare(msgspec.structs.replace(scenario, bugs=tuple(bugs)), code, Path(store), prescribed)
+    with EngineStart(engine) as start:
+        return Report.of(carry_out(folder, code, start.engine))
 
 
 def read(run: AnyPath) -> Report:

@@ -23,6 +23,16 @@ class Report(model.Report, frozen=True, kw_only=True):
         """True if every promise that the test is for was witnessed, and held. A vacuous run is no pass."""
         return self.verdict == Verdict.VALID.value
 
+    @property
+    def symptoms(self) -> tuple[str, ...]:
+        """What the findings have in common with those of other runs: anomaly, promise, and the shape of the cycle."""
+        return tuple(dict.fromkeys(finding.symptom for finding in self.findings))
+
+    def explain(self, symptom: str) -> str:
+        """The sentences of the findings with that symptom, and where the page is."""
+        said = [finding.sentence for finding in self.findings if finding.symptom == symptom]
+        return visible("\n".join([*said, f"run: {self.run}"]))
+
     def to_json(self) -> str:
         """The text of report.json."""
         return msgspec.json.format(msgspec.json.encode(self, order="sorted").decode(), indent=1)

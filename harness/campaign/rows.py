@@ -64,14 +64,8 @@ def row_of(report: Report, *, cell: int, seed: int, attempt: int) -> Row:
 
 
 def class_of(cluster: str, finding: FindingRow) -> str:
-    """The fingerprint of a finding's class: the same in every run, as it knows no operation, no key and no time.
-
-    The shape of a cycle is its relations in order, equal neighbours once, from wherever the order is the smallest.
-    """
-    relations = [step.relation for step in finding.cycle]
-    kinds = [each for place, each in enumerate(relations) if each != relations[place - 1]] or relations[:1]
-    shape = min((kinds[place:] + kinds[:place] for place in range(len(kinds))), default=[])
-    parts = (cluster, finding.anomaly, finding.promise or "", finding.checker, *shape)
+    """The fingerprint of a finding's class: the same in every run, as it knows no operation, no key and no time."""
+    parts = (cluster, finding.symptom, finding.checker)
     return sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

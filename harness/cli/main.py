@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run
+from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run, shrink
 from harness.cli.campaigns import calibrate, sweep
 from harness.cli.pages import serve, signoff
 from harness.core.errors import ScenarioError, SeamarkError
@@ -55,6 +55,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)
+app.command("shrink")(shrink.shrink)
 app.command("list")(listing.list_runs)
 app.command("signoff")(signoff.signoff)
 app.command("serve")(serve.serve)

@@ -12,6 +12,7 @@ import msgspec
 
 from checkers.words import models
 from harness.core.errors import ScenarioError, known
+from harness.core.generators.scripted import Script
 from harness.record.store import RUN_FILE, Runtime, is_run, or_latest, read_run_file
 from harness.scenario.consent import Code, consented
 from harness.scenario.scenario import RUNTIMES, Scenario, scenario_file, scenario_of
@@ -41,6 +42,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     option: dict[str, str] = {}  # The cluster's own. On the command line NAME=VALUE, and --isolation for that one.
     attach: str | None = None
     plan: str | None = None
+    parameters: dict[str, int] = {}  # Of the cluster, and the operations of a shrunk run: see seamark shrink.
+    script: Script | None = None
     count: int | None = None  # None: one; with until_found as many as needed, at most 1,000.
     jobs: int = 1
     twice: bool = False
@@ -88,6 +91,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             bugs=self.bug,
             options=self.option,
             attach=self.attach,
+            parameters=self.parameters,
+            script=self.script,
         )
 
 

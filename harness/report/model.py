@@ -53,6 +53,17 @@ class FindingRow(Finding, frozen=True, kw_only=True):
 
     promise: str | None = None
 
+    @property
+    def symptom(self) -> str:
+        """What the same bug shows in every run: anomaly, promise, and the relations of its cycle, the least first.
+
+        Equal relations in a row count once, as a longer cycle is no other bug: "G-single NDB-G1 rw-wr".
+        """
+        relations = [step.relation for step in self.cycle]
+        once = [each for each, before in zip(relations, relations[-1:] + relations, strict=False) if each != before]
+        shape = min((once[place:] + once[:place] for place in range(len(once))), default=relations[:1])
+        return " ".join(filter(None, (self.anomaly, self.promise, "-".join(shape))))
+
 
 class Exposed(msgspec.Struct, frozen=True, kw_only=True):
     """What a run adds to the exposure of a sweep that it is part of, beside its promises and faults.

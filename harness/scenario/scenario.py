@@ -9,6 +9,7 @@ import msgspec
 
 from harness.core.draw import Draw
 from harness.core.errors import HistoryError, ScenarioError, known
+from harness.core.generators.scripted import Script
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
@@ -41,6 +42,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     bugs: tuple[str, ...] = ()
     options: dict[str, str] = {}  # The cluster's own options, such as its isolation level.
     attach: str | None = None  # A project of docker compose: its containers are the nodes.
+    parameters: dict[str, int] = {}  # Of the cluster, instead of those that the seed draws.
+    script: Script | None = None  # The operations, instead of those of the workload.
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -53,6 +56,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ):
             if not low <= value <= high:
                 raise ScenarioError(f"{name} is {value}: it must be from {low} to {high}")
+        if self.script is not None and any(not 0 <= due.thread < self.clients for due in self.script.load):
+            raise ScenarioError(f"script: its threads must be from 0 to {self.clients - 1}, by clients")
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +93,7 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
     draw = Draw(scenario.seed)
     stream = draw.stream("parameters")
     parameters = {each.name: stream.between(each.low, each.high) for each in cluster.parameters}
+    parameters |= _given(scenario.parameters, cluster)
     shaping = draw.stream("workload-shape")
     shape = {name: shaping.between(low, high) for name, low, high in WORKLOAD_SHAPE}
     shape |= {} if scenario.keys is None else {"key_count": scenario.keys}
@@ -173,6 +179,16 @@ def _options(given: dict[str, str], cluster: Cluster) -> dict[str, str]:
     return {each.name: given.get(each.name, each.values[0]) for each in cluster.options}
 
 
+def _given(given: dict[str, int], cluster: Cluster) -> dict[str, int]:
+    """The given parameters of the cluster. Raises ScenarioError for one that it lacks, or cannot have that value."""
+    declared = {each.name: each for each in cluster.parameters}
+    for name, value in given.items():
+        low, high = declared[known(name, tuple(declared), f"parameter of {cluster.name}")].low, declared[name].high
+        if not low <= value <= high:
+            raise ScenarioError(f"parameter {name} is {value}: it must be from {low} to {high}")
+    return given
+
+
 def _workload(scenario: Scenario, cluster: Cluster, shape: dict[str, int]) -> Workload:
     name = known(scenario.workload or cluster.workloads[0], cluster.workloads, f"workload of {cluster.name}")
     options = WorkloadOptions(
@@ -183,4 +199,8 @@ def _workload(scenario: Scenario, cluster: Cluster, shape: dict[str, int]) -> Wo
         key_count=shape["key_count"],
         max_txn_length=shape["max_txn_length"],
     )
-    return WORKLOADS[name](options)
+    workload = WORKLOADS[name](options)
+    if scenario.script is None:
+        return workload
+    load, final = scenario.script.generators()
+    return msgspec.structs.replace(workload, load=load, final=final)

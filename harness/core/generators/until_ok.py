@@ -11,6 +11,9 @@ from harness.core.generators.generator import PENDING, Context, Generator, Plann
 from harness.core.record import Invoke
 from harness.core.seams import Invocation
 
+FINAL_ATTEMPTS = 240
+FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: any cluster's settling bound ends the wait before.
+
 
 class Attempt(msgspec.Struct, frozen=True):
     """One attempt at an item: planned for a process, then invoked as the operation of that index."""

@@ -26,7 +26,7 @@ from harness.record.store import read_run_file
 from harness.runtimes.child import die_with_parent, end_with
 from harness.runtimes.simulation.tracer import Tracer
 from harness.runtimes.simulation.world import World
-from harness.scenario.consent import on_command_line
+from harness.scenario.consent import Code, on_command_line
 from harness.scenario.registry import load_machines
 from harness.scenario.scenario import Decided, Scenario, decide, scenario_of
 
@@ -88,12 +88,19 @@ def main() -> int:
     run_json, journal, named, *trace = sys.argv[1:]
     gc.disable()
     die_with_parent()
-    run = read_run_file(Path(run_json))
-    scenario = scenario_of(run, Path(run_json))
-    cluster = load_machines(on_command_line(named), run.code_sha256)
+    with _tracer(*trace) as tracer:
+        record_run(Path(run_json), Path(journal), on_command_line(named), tracer)
+    return 0
+
+
+def record_run(run_json: Path, journal: Path, code: Code, tracer: Tracer | None = None) -> None:
+    """Simulate that run with the cluster of `code`, in this process, and write its journal."""
+    run = read_run_file(run_json)
+    scenario = scenario_of(run, run_json)
+    cluster = load_machines(code, run.code_sha256)
     decided = decide(scenario, cluster, run.plan)
     history_hash = HistoryHash()
-    with JournalWriter(Path(journal)) as writer, _tracer(*trace) as tracer:
+    with JournalWriter(journal) as writer:
 
         def record(evidence: Evidence) -> None:
             writer.append(evidence)
@@ -103,7 +110,6 @@ def main() -> int:
         reason, world = simulate(scenario, cluster, decided, record, tracer)
         writer.append(Footer(world.clock.now_ns(), reason, unseed(history_hash.hexdigest(), world)))
         writer.sync()
-    return 0
 
 
 @contextmanager

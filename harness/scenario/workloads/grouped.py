@@ -14,11 +14,11 @@ import msgspec
 from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
 from harness.core.generators.dice import Dice
 from harness.core.generators.generator import PENDING, Context, Generator
-from harness.core.generators.until_ok import EachUntilOk
+from harness.core.generators.until_ok import FINAL_ATTEMPTS, FINAL_PAUSE_NS, EachUntilOk
 from harness.core.promises import Promise
 from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
-from harness.scenario.workloads.list_append import FINAL_ATTEMPTS, FINAL_PAUSE_NS, planned_key_count
+from harness.scenario.workloads.list_append import planned_key_count
 from harness.scenario.workloads.options import WorkloadOptions
 
 Locking = Literal["none", "locked"]  # "locked": reads declare a lock, and all locks are held until commit.

@@ -17,14 +17,11 @@ import msgspec
 from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
 from harness.core.generators.dice import Dice
 from harness.core.generators.generator import PENDING, Context, Generator, Planned
-from harness.core.generators.until_ok import EachUntilOk
+from harness.core.generators.until_ok import FINAL_ATTEMPTS, FINAL_PAUSE_NS, EachUntilOk
 from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
 from harness.scenario.workloads.options import WorkloadOptions
 from harness.scenario.workloads.populations import ORDERLY, Drawn, Mix, Population, Step
-
-FINAL_ATTEMPTS = 240
-FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: any cluster's settling bound ends the wait before.
 
 
 def list_append(name: str, mix: Mix, options: WorkloadOptions, *, is_single: bool = False) -> Workload:

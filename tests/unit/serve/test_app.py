@@ -181,8 +181,10 @@ def test_trends_count_runs_by_day_and_anomalies_by_runs(tmp_path: Path) -> None:
     assert "66.7%" in html
 
 
-CALIBRATED = """{"versions": {}, "time_s": 20.0, "runs_max": 200, "hits_max": 5, "correct": [], "bugs": [{
-"cluster": "ndb", "bug": "late-row", "description": "<b>d</b>", "key": "k", "runs": 90, "hits": 5, "errors": 0, "rate": 0.045,
+CALIBRATED = """{
+"versions": {}, "time_s": 20.0, "runs_max": 200, "hits_max": 5, "correct": [], "bugs": [{
+"cluster": "ndb", "bug": "late-row", "description": "<b>d</b>", "key": "k", "runs": 90, "hits": 5,
+"errors": 0, "rate": 0.045,
 "interval": {"low": 0.018, "high": 0.124}, "median_seeds": 16, "promise": "NDB-G8", "anomaly": "a", "checker": "c",
 "graph": 3, "rules": 5, "client": 0, "state": 0, "is_client_more": false}]}"""
 

@@ -1,0 +1,81 @@
+"""`seamark shrink`: makes a failing run small, and writes a test of it."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.cli.output import print_json, watched
+from harness.core.command import seamark
+from harness.judging.engines import EngineStart
+from harness.record.store import RUN_FILE, find_run, read_run_file
+from harness.report.screen import plain
+from harness.scenario.consent import consented
+from harness.scenario.scenario import scenario_of
+from harness.shrink.case import Size
+from harness.shrink.shrink import PLAN_FILE, SCRIPT_FILE, Orders, Shrunk, lines, shrunk
+
+
+def shrink(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
+    run: Annotated[Path, typer.Argument(help="A run's directory in the store, its run.json, or latest.")],
+    finding: Annotated[
+        str | None,
+        typer.Option(help="The anomaly that must stay. Default: the first that breaks a promise."),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="The file that the run's cluster is in, as a sign that it may be run.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many candidates at once. Default: one per core.")] = None,
+    tries: Annotated[int, typer.Option(min=1, help="Try at most this many candidates.")] = 3000,
+    times: Annotated[int, typer.Option(min=1, help="In containers: run each candidate this many times.")] = 3,
+    rate: Annotated[
+        float, typer.Option(min=0.01, max=1, help="In containers: the share of these runs that must show it.")
+    ] = 0.6,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the outcome only.")] = False,
+) -> int:
+    """Make a failing run small: the fewest faults, operations, keys and seconds that show the same finding.
+
+    The result is a new run in the same store. Killed and called again, it goes on where it was.
+    """
+    folder = find_run(run)
+    run_file = read_run_file(folder / RUN_FILE)
+    is_sim = run_file.runtime == "sim"
+    orders = Orders(
+        run=folder,
+        code=consented(scenario_of(run_file, folder / RUN_FILE).cluster, folder, cluster),
+        symptom=finding,
+        jobs=(jobs or len(os.sched_getaffinity(0))) if is_sim else 1,
+        tries=tries,
+        times=1 if is_sim else times,
+        rate=1.0 if is_sim else rate,
+    )
+    with EngineStart("local") as start, watched(is_shown=not quiet) as watcher:
+
+        def tell(size: Size, count: int) -> None:
+            if watcher is not None:
+                left = f"{size.steps} fault steps, {size.operations:,} operations, {size.seconds:g} s"
+                watcher.line(f"  {count:,} tries  left: {left}")
+
+        done = shrunk(orders, start.engine, tell)
+    if as_json:
+        print_json(done)
+    else:
+        _show(Console(highlight=False), done, is_quiet=quiet)
+    return 0
+
+
+def _show(console: Console, done: Shrunk, *, is_quiet: bool) -> None:
+    rows = [f"SHRUNK  {done.symptom}  in {done.tries:,} tries"]
+    rows += [] if is_quiet else lines(done)
+    if done.is_exhausted:
+        rows.append(f"  stopped by --tries {done.tries}: with more it may get smaller, and goes on from here")
+    run = Path(done.report.run or ".")
+    if not is_quiet:
+        rows += [f"  {finding.sentence}" for finding in done.report.findings if finding.symptom == done.symptom][:1]
+        rows += [f"  read    {run / SCRIPT_FILE}", f"  plan    {run / PLAN_FILE}"]
+    rows += [f"  open    {run / 'report.html'}", f"  test    {done.test}", f"  again   {seamark('replay', run)}"]
+    for row in rows:
+        console.print(plain(row), soft_wrap=True)

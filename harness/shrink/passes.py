@@ -1,0 +1,150 @@
+"""The ways in which a case gets smaller, in the order in which they are tried.
+
+What makes runs short comes first, as short runs are cheap to try; what makes them simple to read comes last.
+"""
+
+from itertools import pairwise
+
+import msgspec
+
+from harness.core.record import Json
+from harness.scenario.scenario import SECOND
+from harness.shrink.case import MS, Case
+from harness.shrink.search import Search
+from nemesis.plan import Step
+
+ROUNDS = 4  # What one pass leaves out may let another leave out more; later rounds hardly ever do.
+SLICE_NS = 250 * MS
+PAUSE_NS = 50 * MS  # A pause between two operations that matters to nobody.
+SLICES = 32  # Of the load's time at first; a short load has fewer, as the pauses are left out as well.
+
+
+def shrink(search: Search, evidence: frozenset[int], lows: dict[str, int]) -> None:
+    """Make the search's case as small as these passes can.
+
+    `evidence` are the places in the load of the operations that the finding names, `lows` the least values of
+    parameters. Raises Exhausted at the end of the allowed tries.
+    """
+    search.adopt([search.case.with_final(())])
+    script = search.case.script
+    named = [due for place, due in enumerate(script.load) if place in evidence]
+    keys = {repr(mop.key) for due in named for mop in due.mops or ()}
+    near = [due for due in script.load if due in named or any(repr(mop.key) in keys for mop in due.mops or ())]
+    search.adopt([search.case.with_load(named), search.case.with_load(near)])
+    for _ in range(ROUNDS):
+        before = search.case
+        _shorter(search)
+        search.thin(search.case.plan.steps, search.case.with_steps)
+        _fewer_keys(search)
+        search.adopt([_denser(search.case, part) for part in (20, 5, 2)])
+        search.thin(search.case.script.load, search.case.with_load)
+        search.thin(search.case.script.final, search.case.with_final)
+        search.thin(_places(search.case), lambda kept, case=search.case: case.with_mops(frozenset(kept)))  # type: ignore[misc]
+        _simpler_steps(search)
+        _without_pauses(search)
+        _fewer_clients(search)
+        if search.case == before:
+            break
+    search.adopt([_rounded(search.case, unit * MS) for unit in (100, 10, 1)])
+    for name, low in lows.items():
+        search.adopt([search.case.with_parameter(name, low)])
+
+
+def _shorter(search: Search) -> None:
+    """Leave out as much of the time as possible, whatever happens in it."""
+    case = search.case
+    end_ns = int(case.scenario.time_s * SECOND)
+    count = min(SLICES, end_ns // SLICE_NS)
+    edges = [end_ns * number // count for number in range(count + 1)]
+
+    def only(kept: tuple[tuple[int, int], ...]) -> Case:
+        return case.without([span for span in pairwise(edges) if span not in kept])
+
+    search.thin(tuple(pairwise(edges)), only)
+
+
+def _denser(case: Case, part: int) -> Case:
+    """The same operations in that part of the time, from the first one on."""
+    first_ns = min((due.at_ns for due in case.script.load), default=0)
+    return case.with_load(
+        msgspec.structs.replace(due, at_ns=first_ns + (due.at_ns - first_ns) // part) for due in case.script.load
+    )
+
+
+def _fewer_keys(search: Search) -> None:
+    """Leave out all operations on a key."""
+    case = search.case
+
+    def without(kept: tuple[Json, ...]) -> Case:
+        reduced = case
+        for key in keys:
+            if key not in kept:
+                reduced = reduced.without_key(key)
+        return reduced
+
+    keys = tuple({repr(mop.key): mop.key for due in case.script.load for mop in due.mops or ()}.values())
+    search.thin(keys, without)
+
+
+def _places(case: Case) -> tuple[tuple[int, int], ...]:
+    """The places of all micro-operations: operation, and place in it."""
+    return tuple((number, at) for number, due in enumerate(case.script.load) for at in range(len(due.mops or ())))
+
+
+def _simpler_steps(search: Search) -> None:
+    """Strike fewer targets, for a shorter time."""
+    for number in range(len(search.case.plan.steps)):
+        step = search.case.plan.steps[number]
+
+        def struck(targets: tuple[str, ...], step: Step = step, number: int = number) -> Case:
+            return _with_step(search.case, number, msgspec.structs.replace(step, targets=targets))
+
+        if len(step.targets) > 1:
+            search.thin(step.targets, struck)
+        step = search.case.plan.steps[number]
+        lengths = ((step.until_ns - step.at_ns) // part // MS * MS for part in (16, 8, 4, 2))
+        search.adopt(
+            _with_step(search.case, number, msgspec.structs.replace(step, until_ns=step.at_ns + length))
+            for length in lengths
+            if length
+        )
+
+
+def _with_step(case: Case, number: int, step: Step) -> Case:
+    steps = case.plan.steps
+    return case.with_steps((*steps[:number], step, *steps[number + 1 :]))
+
+
+def _without_pauses(search: Search) -> None:
+    """Let everything follow closely: all pauses at once, or one after the other, the latest first."""
+    search.adopt([search.case.without(_pauses(search.case))])
+    for pause in reversed(_pauses(search.case)):
+        search.adopt([search.case.without([pause])])
+
+
+def _pauses(case: Case) -> list[tuple[int, int]]:
+    """The spans in which nothing begins or ends, but for a moment before and after."""
+    times = {0, *(due.at_ns for due in case.script.load)}
+    times |= {time for step in case.plan.steps for time in (step.at_ns, step.until_ns)}
+    return [(before + PAUSE_NS, after) for before, after in pairwise(sorted(times)) if after - before > 2 * PAUSE_NS]
+
+
+def _fewer_clients(search: Search) -> None:
+    """Use fewer threads."""
+    search.adopt(search.case.with_clients(count) for count in range(1, search.case.scenario.clients))
+
+
+def _rounded(case: Case, unit_ns: int) -> Case:
+    """The same case with round times."""
+
+    def rounded(time_ns: int) -> int:
+        return time_ns // unit_ns * unit_ns
+
+    steps = (
+        msgspec.structs.replace(
+            step, at_ns=rounded(step.at_ns), until_ns=max(rounded(step.until_ns), rounded(step.at_ns) + unit_ns)
+        )
+        for step in case.plan.steps
+    )
+    load = (msgspec.structs.replace(due, at_ns=rounded(due.at_ns)) for due in case.script.load)
+    return case.with_steps(steps).with_load(load)

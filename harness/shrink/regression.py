@@ -1,0 +1,115 @@
+"""The texts that come with a shrunk run: its operations for people, and a pytest file for the user's own repository."""
+
+import re
+from collections.abc import Iterable
+from textwrap import wrap
+
+import msgspec
+
+from harness.core.record import MicroOp
+from harness.report.model import FindingRow
+from harness.scenario.consent import Code
+from harness.scenario.scenario import Scenario
+from harness.shrink.case import Case
+
+SECOND = 1_000_000_000
+_TEST = '''\
+"""{title}
+
+{sentence}
+
+Shrunk to {size}. It fails as long as the bug is there: `pytest {name}.py`.
+"""
+
+import seamark
+
+CLUSTER = {cluster!r}
+BUGS = {bugs!r}{bugs_comment}
+SYMPTOM = {symptom!r}
+CASE = """
+{case}
+"""
+
+
+def {name}(tmp_path):
+    report = seamark.repeat(CASE, cluster=CLUSTER, bugs=BUGS, store=tmp_path)
+    assert report.verdict != "error", report.reason
+    assert SYMPTOM not in report.symptoms, report.explain(SYMPTOM)
+'''
+
+
+def test_name(finding: FindingRow) -> str:
+    """The name of the test for that finding: "test_late_event_tut_2"."""
+    return "test_" + re.sub(r"[^a-z0-9]+", "_", f"{finding.anomaly} {finding.promise or ''}".lower()).strip("_")
+
+
+def regression_test(case: Case, finding: FindingRow, code: Code) -> str:
+    """A pytest file that carries out the case, and fails while it shows the finding's symptom."""
+    size = case.size()
+    bugs = case.scenario.bugs
+    return _TEST.format(
+        title=f"{finding.symptom}, from seed {case.scenario.seed}.",
+        sentence="\n".join(wrap(_quoted(finding.sentence), 112)),
+        size=f"{_count(size.steps, 'fault step')}, {_count(size.operations, 'operation')} and {size.seconds:g} s",
+        name=test_name(finding),
+        cluster=code.name,
+        bugs=bugs,
+        bugs_comment="  # Planted; () is the cluster without them." if bugs else "",
+        symptom=finding.symptom,
+        case=_escaped(_json(case)),
+    )
+
+
+def script_text(case: Case) -> str:
+    """The faults and operations in order of time, one line each, for people."""
+    rows = [(due.at_ns, f"client {due.thread}  {_operation(due.f, due.value, due.mops)}") for due in case.script.load]
+    for step in case.plan.steps:
+        args = "".join(f"  {name}={value}" for name, value in step.args.items())
+        rows.append((step.at_ns, f"nemesis   {step.fault} {', '.join(step.targets)}{args}"))
+        rows.append((step.until_ns, f"nemesis   end of {step.fault} {', '.join(step.targets)}"))
+    lines = [f"{at_ns / SECOND:9.3f} s  {text}" for at_ns, text in sorted(rows, key=lambda row: row[0])]
+    final = [f"at the end   {_operation(each.f, each.value, each.mops)}" for each in case.script.final]
+    return "\n".join([*lines, *final, ""])
+
+
+def _operation(f: str, value: object, mops: tuple[MicroOp, ...] | None) -> str:
+    if mops is None:
+        return f"{f} {value}"
+    return ", ".join(f"{mop.f} {mop.key}" + ("" if mop.value is None else f" {mop.value}") for mop in mops)
+
+
+def _json(case: Case) -> str:
+    """The case as JSON, with a line for each operation and each step."""
+    bare = msgspec.structs.replace(case.scenario, cluster=Scenario().cluster, bugs=(), script=None)
+    scenario, script = _text(_without_defaults(bare))[:-1], case.script
+    return (
+        f'{{"scenario": {scenario}{"," if len(scenario) > 1 else ""}"script": {{"load": {_listed(script.load)}, '
+        f'"final": {_listed(script.final)}}}}},\n"plan": {{"steps": {_listed(case.plan.steps)}}}}}'
+    )
+
+
+def _listed(values: Iterable[object]) -> str:
+    lines = ",\n".join(f"  {_text(value)}" for value in values)
+    return f"[\n{lines}\n]" if lines else "[]"
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _without_defaults(scenario: Scenario) -> dict[str, object]:
+    """The fields that have another value than their default: what a reader must know."""
+    usual = msgspec.structs.asdict(Scenario())
+    return {name: value for name, value in msgspec.structs.asdict(scenario).items() if value != usual[name]}
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"""', "'''").rstrip('"')
+
+
+def _escaped(json: str) -> str:
+    return json.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')

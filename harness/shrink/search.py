@@ -1,0 +1,135 @@
+"""Tries candidates in parallel and in order, and remembers what each showed.
+
+The first candidate in order that shows the symptom wins, however many are tried at once, so that the result depends on
+the run alone. Each result goes to a file as it comes: after kill -9 the same search reads it and goes on.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Self, TypeVar
+
+import msgspec
+
+from harness.runtimes.child import die_with_parent
+from harness.shrink.case import Case, Size
+
+T = TypeVar("T")
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """A line of the file: a candidate's key, and if it showed the symptom."""
+
+    key: str
+    is_shown: bool
+
+
+class Exhausted(Exception):
+    """The allowed number of tries is used up."""
+
+
+class Search:
+    """The smallest case so far, `case`, and the tries that led to it.
+
+    `examine` tells in another process if a case shows the symptom. `file` keeps its answers.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        examine: Callable[[Case], bool],
+        file: Path,
+        *,
+        jobs: int,
+        tries: int,
+        tell: Callable[[Size, int], None],
+    ) -> None:
+        self.case, self.tries = case, 0
+        self._examine, self._jobs, self._most, self._tell = examine, jobs, tries, tell
+        self._known = {tried.key: tried.is_shown for tried in _read(file)}
+        self._running: dict[str, Future[bool]] = {}
+        self._file = file.open("ab")
+        self._file.write(b"\n")  # Ends a line that a killed process left unfinished.
+        self._pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=die_with_parent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._file.close()
+
+    def adopt(self, candidates: Iterable[Case]) -> bool:
+        """Go on with the first of the candidates that shows the symptom; False if none does."""
+        chosen = list(candidates)
+        place = self._first(chosen)
+        if place is None:
+            return False
+        self.case = chosen[place]
+        return True
+
+    def thin(self, items: Sequence[T], build: Callable[[tuple[T, ...]], Case]) -> tuple[T, ...]:
+        """As few of the items as `build` needs to make a case that shows the symptom: parts are left out, ever smaller.
+
+        Source: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", TSE 2002.
+        """
+        kept, size = tuple(items), len(items)
+        while size:
+            place = 0
+            while place < len(kept):
+                options = [(start, kept[:start] + kept[start + size :]) for start in range(place, len(kept), size)]
+                found = self._first([build(left) for _, left in options])
+                if found is None:
+                    break
+                place, kept = options[found]
+                self.case = build(kept)
+            size //= 2
+        return kept
+
+    def _first(self, candidates: Sequence[Case]) -> int | None:
+        """The place of the first candidate that shows the symptom."""
+        ahead: deque[Future[bool] | bool] = deque()
+        submitted = 0
+        for place, candidate in enumerate(candidates):
+            while submitted < len(candidates) and len(ahead) < self._jobs:
+                ahead.append(self._begun(candidates[submitted]))
+                submitted += 1
+            result = ahead.popleft()
+            is_shown = result if isinstance(result, bool) else self._ended(candidate, result)
+            if self.tries == self._most:
+                raise Exhausted
+            self.tries += 1
+            self._tell(self.case.size(), self.tries)
+            if is_shown:
+                return place
+        return None
+
+    def _begun(self, candidate: Case) -> "Future[bool] | bool":
+        key = candidate.key()
+        if key in self._known:
+            return self._known[key]
+        if key not in self._running:
+            self._running[key] = self._pool.submit(self._examine, candidate)
+        return self._running[key]
+
+    def _ended(self, candidate: Case, result: "Future[bool]") -> bool:
+        tried = Tried(candidate.key(), result.result())
+        if self._running.pop(tried.key, None) is None:
+            return tried.is_shown
+        self._known[tried.key] = tried.is_shown
+        self._file.write(msgspec.json.encode(tried) + b"\n")
+        self._file.flush()
+        return tried.is_shown
+
+
+def _read(file: Path) -> Iterable[Tried]:
+    """The tries in the file; a last line that a killed process left unfinished counts as none."""
+    if not file.exists():
+        return
+    for line in file.read_bytes().splitlines():
+        try:
+            yield msgspec.json.decode(line, type=Tried)
+        except msgspec.DecodeError:
+            continue

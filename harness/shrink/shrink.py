@@ -1,0 +1,160 @@
+"""Shrinks a run: from its folder to a new run in the store, with what a person needs to understand and keep it."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from checkers.engine.datasets import Engine
+from harness.core.errors import ScenarioError, known
+from harness.core.seams import Cluster
+from harness.record.store import HISTORY, RUN_FILE, RunFile, one_writer, read_run_file, write_atomically
+from harness.report.findings.messages import window_of_first
+from harness.report.model import FindingRow, Report, read_report
+from harness.run.replay import repeat, show_trace
+from harness.run.running import prepare, versions
+from harness.run.single import carry_out, show_again
+from harness.scenario.consent import Code
+from harness.scenario.registry import load_cluster
+from harness.scenario.scenario import Scenario, scenario_of
+from harness.shrink.case import Case, Size
+from harness.shrink.passes import shrink
+from harness.shrink.recorded import script_of
+from harness.shrink.regression import regression_test, script_text, test_name
+from harness.shrink.search import Exhausted, Search
+from harness.shrink.trial import Trials, shows
+from nemesis.validation import plan_to_json
+
+PLAN_FILE = "plan.json"
+SCRIPT_FILE = "script.txt"
+
+
+class Orders(msgspec.Struct, frozen=True, kw_only=True):
+    """What to shrink. `symptom` names one of the run's findings, by its symptom or anomaly; None: the first.
+
+    At most `tries` candidates are tried, `jobs` at once. In containers each runs `times` times, and counts if at least
+    `rate` of these runs show the symptom.
+    """
+
+    run: Path
+    code: Code
+    symptom: str | None = None
+    jobs: int = 2
+    tries: int = 3000
+    times: int = 1
+    rate: float = 1.0
+
+
+class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest run found: `report` is on it, `before` and `after` are the sizes. `test` is the pytest file."""
+
+    symptom: str
+    before: Size
+    after: Size
+    tries: int
+    is_exhausted: bool
+    report: Report
+    test: str
+
+
+def shrunk(orders: Orders, engine: Callable[[], Engine], tell: Callable[[Size, int], None]) -> Shrunk:
+    """Shrink the run, and store the smallest one beside it. `tell` learns the size so far and the number of tries.
+
+    Raises ScenarioError if the run has no such finding, or if its operations, carried out again, do not show it.
+    """
+    run_file = read_run_file(orders.run / RUN_FILE)
+    finding = _finding(orders.run, orders.symptom)
+    scenario = scenario_of(run_file, orders.run / RUN_FILE)
+    case = _recorded(orders.run, scenario, run_file)
+    place = orders.run.parent.parent
+    trials = Trials(
+        code=orders.code,
+        place=place,
+        symptom=finding.symptom,
+        promise=finding.promise,
+        times=orders.times,
+        rate=orders.rate,
+    )
+    cluster = load_cluster(orders.code, run_file.code_sha256)
+    tries = _tries_file(orders.run, run_file, trials)
+    with (
+        one_writer(orders.run),
+        Search(case, partial(shows, trials), tries, jobs=orders.jobs, tries=orders.tries, tell=tell) as search,
+    ):
+        if not search.adopt([case]):
+            again = "its operations, carried out again, do not show"
+            raise ScenarioError(f"{orders.run}: {again} {finding.symptom}: there is nothing to shrink from")
+        is_exhausted = False
+        try:
+            shrink(search, frozenset(op for op in finding.ops if op < len(case.script.load)), _lows(cluster))
+        except Exhausted:
+            is_exhausted = True
+        report, test = _stored(search.case, orders, finding, engine)
+        return Shrunk(
+            symptom=finding.symptom,
+            before=case.size(),
+            after=search.case.size(),
+            tries=search.tries,
+            is_exhausted=is_exhausted,
+            report=report,
+            test=str(test),
+        )
+
+
+def _finding(run: Path, chosen: str | None) -> FindingRow:
+    """The finding to shrink. Raises ScenarioError if there is none of that symptom or anomaly."""
+    report = read_report(run)
+    if report is None or not report.findings:
+        raise ScenarioError(f"{run}: has no finding, and nothing to shrink; seamark check judges it again")
+    if chosen is None:
+        return next((each for each in report.findings if each.promise), report.findings[0])
+    names = tuple(dict.fromkeys([name for each in report.findings for name in (each.symptom, each.anomaly)]))
+    known(chosen, names, "finding")
+    return next(each for each in report.findings if chosen in {each.symptom, each.anomaly})
+
+
+def _recorded(run: Path, scenario: Scenario, run_file: RunFile) -> Case:
+    script = scenario.script or script_of(run, scenario.clients)
+    return Case(scenario=msgspec.structs.replace(scenario, script=script), plan=run_file.plan)
+
+
+def _tries_file(run: Path, run_file: RunFile, trials: Trials) -> Path:
+    """Where the results of tries are kept: of the same code, the same symptom and the same rule only."""
+    parts = (versions(), run_file.code_sha256, trials.code.name, trials.symptom, trials.times, trials.rate)
+    digest = blake2b(msgspec.msgpack.encode(parts, order="sorted"), digest_size=6).hexdigest()
+    return run / f"shrink-{digest}.jsonl"
+
+
+def _lows(cluster: Cluster) -> dict[str, int]:
+    return {each.name: each.low for each in cluster.parameters}
+
+
+def _stored(case: Case, orders: Orders, finding: FindingRow, engine: Callable[[], Engine]) -> tuple[Report, Path]:
+    """Carry the case out as a run of the store, and write what a person needs beside its report, a test among it."""
+    run, run_file = prepare(case.scenario, orders.code, orders.run.parent.parent, case.plan)
+    report = carry_out(run, orders.code, engine)
+    write_atomically(run / PLAN_FILE, plan_to_json(case.plan).encode() + b"\n")
+    write_atomically(run / SCRIPT_FILE, script_text(case).encode())
+    shown = next((each for each in report.findings if each.symptom == finding.symptom), finding)
+    test = run / f"{test_name(finding)}.py"
+    write_atomically(test, regression_test(case, shown, orders.code).encode())
+    around = window_of_first(report, run / HISTORY) if case.scenario.runtime == "sim" else None
+    if around is not None:
+        show_trace(run, run_file, around, repeat(run, orders.code, trace=around))
+        show_again(run)
+    return report, test
+
+
+def lines(shrunk: Shrunk) -> Iterable[str]:
+    """The outcome for people: sizes before and after."""
+    before, after = shrunk.before, shrunk.after
+    for what, one, other in (
+        ("fault steps", before.steps, after.steps),
+        ("operations", before.operations, after.operations),
+        ("keys", before.keys, after.keys),
+        ("processes", before.processes, after.processes),
+        ("seconds", before.seconds, after.seconds),
+    ):
+        yield f"  {what:<12}{one:>10,g}  to {other:,g}"

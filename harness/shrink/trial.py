@@ -1,0 +1,73 @@
+"""Carries out one candidate, and tells the symptoms that it shows."""
+
+import gc
+from pathlib import Path
+
+import msgspec
+
+from checkers.engine.datasets import LocalEngine
+from harness.core.errors import SeamarkError
+from harness.record.ownership import temporary_folder
+from harness.record.store import JOURNAL, RUN_FILE, write_run_file
+from harness.report.model import Report
+from harness.run.running import execute, finish, prepare
+from harness.run.single import judge_run
+from harness.runtimes.simulation.child import record_run
+from harness.scenario.consent import Code
+from harness.shrink.case import Case
+
+
+class Trials(msgspec.Struct, frozen=True, kw_only=True):
+    """How candidates are tried: with that code, in temporary folders beside the runs of `place`.
+
+    Only `promise` is judged, where one is named. A candidate counts if at least `rate` of `times` runs show the
+    symptom; in simulation one run says it all.
+    """
+
+    code: Code
+    place: Path
+    symptom: str
+    promise: str | None = None
+    times: int = 1
+    rate: float = 1.0
+
+
+def shows(trials: Trials, case: Case) -> bool:
+    """True if the candidate shows the symptom. One that cannot be carried out does not."""
+    least, hits = trials.times * trials.rate, 0
+    for left in reversed(range(trials.times)):
+        hits += trials.symptom in symptoms(case, trials.code, trials.place, trials.promise)
+        if hits >= least:
+            return True
+        if hits + left < least:
+            return False
+    return False
+
+
+def symptoms(case: Case, code: Code, place: Path, promise: str | None = None) -> frozenset[str]:
+    """The symptoms that a run of that case shows; none if it cannot be carried out."""
+    try:
+        return frozenset(finding.symptom for finding in carried_out(case, code, place, promise).findings)
+    except (SeamarkError, ExceptionGroup):
+        return frozenset()
+
+
+def carried_out(case: Case, code: Code, place: Path, promise: str | None) -> Report:
+    """The report on a run of that case, of which nothing is kept. A simulation runs in this process: short ones begin
+    at once, and no interpreter has to start."""
+    with temporary_folder("shrink", place) as store:
+        run, run_file = prepare(case.scenario, code, store, case.plan)
+        if promise is not None:  # Checks that only others need would take most of the time.
+            kept = tuple(each for each in run_file.promises if each.id == promise)
+            write_run_file(run, msgspec.structs.replace(run_file, promises=kept))
+        if case.scenario.runtime == "sim":
+            gc.disable()
+            try:
+                record_run(run / RUN_FILE, run / JOURNAL, code)
+            finally:
+                gc.enable()
+                gc.collect()
+        else:
+            execute(run, code)
+        finish(run)
+        return judge_run(run, LocalEngine)

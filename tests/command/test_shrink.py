@@ -1,0 +1,101 @@
+"""`seamark shrink`: a small run with the same finding, and a test that fails with the bug and passes without it."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import seamark as api
+from harness.core.generators.scripted import Script
+from harness.record.store import RUN_FILE, read_run_file
+from harness.scenario.scenario import scenario_of
+from tests.command.conftest import Outcome, Seamark
+
+SEED = 1
+
+
+@pytest.fixture(scope="module")
+def red(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    print(f"seed {SEED}")
+    scenario = api.Scenario(
+        cluster="tutorial", seed=SEED, time_s=8, rate=30, nemesis=("partition",), bugs=("lost-ack",)
+    )
+    report = api.run(scenario, store=tmp_path_factory.mktemp("red"))
+    assert report.run is not None
+    assert "missing-event TUT-3" in report.symptoms
+    return Path(report.run)
+
+
+def copied(red: Path, folder: Path) -> Path:
+    return Path(shutil.copytree(red, folder / "store" / "tutorial" / red.name))
+
+
+def outcome_of(file: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file.name]
+    return subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
+
+
+def script_in(run: Path) -> Script:
+    script = scenario_of(read_run_file(run / RUN_FILE), run).script
+    assert script is not None
+    return script
+
+
+def test_a_run_gets_small_and_its_test_fails_with_the_bug_only(seamark: Seamark, red: Path, tmp_path: Path) -> None:
+    run = copied(red, tmp_path)
+    outcome: Outcome = seamark("shrink", run, "--finding", "missing-event", "--json", "--quiet")
+    assert (outcome.code, outcome.err) == (0, "")
+    done = outcome.json
+    before, after = done["before"], done["after"]
+    assert isinstance(before, dict)
+    assert isinstance(after, dict)
+    assert before["operations"] > 200  # type: ignore[operator]
+    assert after["operations"] <= 5  # type: ignore[operator]
+    assert after["steps"] == 1
+    report = done["report"]
+    assert isinstance(report, dict)
+    small = Path(str(report["run"]))
+    assert len(script_in(small).load) == after["operations"]
+    assert (small / "trace.html").exists()
+    assert re.search(r"nemesis +(cut|stall|drop)", (small / "script.txt").read_text(encoding="utf-8"))
+
+    again = seamark("replay", small, "--engine", "local", "--quiet")
+    assert again.code == 1
+
+    test = Path(str(done["test"]))
+    own = Path(shutil.copy(test, tmp_path / test.name))
+    failed = outcome_of(own)
+    assert failed.returncode == 1, failed.stdout
+    assert "1 failed" in failed.stdout
+    text = own.read_text(encoding="utf-8")
+    own.write_text(text.replace("BUGS = ('lost-ack',)", "BUGS = ()"), encoding="utf-8")
+    assert own.read_text(encoding="utf-8") != text
+    assert outcome_of(own).returncode == 0
+
+    same = seamark("shrink", run, "--finding", "missing-event", "--json", "--quiet").json
+    assert same["tries"] == done["tries"]
+    assert Path(str(same["test"])).read_bytes() == test.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--finding", "missing-evnt"), "unknown finding 'missing-evnt'; did you mean missing-event?"),
+        (("--cluster", "nowhere.py:Cluster"), "nowhere.py"),
+    ],
+)
+def test_what_cannot_be_shrunk_says_why(
+    seamark: Seamark, red: Path, tmp_path: Path, arguments: tuple[str, ...], line: str
+) -> None:
+    outcome = seamark("shrink", copied(red, tmp_path), *arguments)
+    assert outcome.code == 64
+    assert line in outcome.line
+
+
+def test_a_run_without_a_finding_has_nothing_to_shrink(seamark: Seamark, run_copy: Path) -> None:
+    outcome = seamark("shrink", run_copy)
+    assert outcome.code == 64
+    assert "has no finding" in outcome.line
