@@ -16,8 +16,9 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from harness.cli import check, clean, clusters, doctor, export, images, listing, new, replay, run, shrink
+from harness.cli import check, clean, clusters, doctor, export, images, listing, new, run
 from harness.cli.campaigns import calibrate, sweep
+from harness.cli.failures import replay, shrink
 from harness.cli.pages import serve, signoff
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict

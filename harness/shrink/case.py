@@ -55,6 +55,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         """The same run with those final operations."""
         return _in_time(self.scenario, self.plan.steps, Script(load=self.script.load, final=tuple(final)))
 
+    def with_seed(self, seed: int) -> "Case":
+        """The same run with other delays and other random choices of the nodes."""
+        scenario = msgspec.structs.replace(self.scenario, seed=seed)
+        return self if seed == self.scenario.seed else Case(scenario=scenario, plan=self.plan)
+
     def with_parameter(self, name: str, value: int) -> "Case":
         """The same run with another value of a parameter."""
         parameters = self.scenario.parameters | {name: value}

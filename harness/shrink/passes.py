@@ -10,29 +10,32 @@ import msgspec
 from harness.core.record import Json
 from harness.scenario.scenario import SECOND
 from harness.shrink.case import MS, Case
+from harness.shrink.recorded import Evidence
 from harness.shrink.search import Search
 from nemesis.plan import Step
 
 ROUNDS = 4  # What one pass leaves out may let another leave out more; later rounds hardly ever do.
 SLICE_NS = 250 * MS
 PAUSE_NS = 50 * MS  # A pause between two operations that matters to nobody.
+BEFORE_NS = (300 * MS, 1_000 * MS, 3_000 * MS)  # How long before the evidence the run may begin.
+AFTER_NS = 200 * MS
+SEEDS_AT_FIRST = 8
+SEEDS_WHEN_SHORT = 4
+SHORT_S, SHORT_OPERATIONS = 4.0, 300
 SLICES = 32  # Of the load's time at first; a short load has fewer, as the pauses are left out as well.
 
 
-def shrink(search: Search, evidence: frozenset[int], lows: dict[str, int]) -> None:
+def shrink(search: Search, evidence: Evidence, lows: dict[str, int]) -> None:
     """Make the search's case as small as these passes can.
 
-    `evidence` are the places in the load of the operations that the finding names, `lows` the least values of
-    parameters. Raises Exhausted at the end of the allowed tries.
+    `lows` are the least values of parameters. Raises Exhausted at the end of the allowed tries.
     """
     search.adopt([search.case.with_final(())])
-    script = search.case.script
-    named = [due for place, due in enumerate(script.load) if place in evidence]
-    keys = {repr(mop.key) for due in named for mop in due.mops or ()}
-    near = [due for due in script.load if due in named or any(repr(mop.key) in keys for mop in due.mops or ())]
-    search.adopt([search.case.with_load(named), search.case.with_load(near)])
+    _around(search, evidence)
     for _ in range(ROUNDS):
         before = search.case
+        if _is_short(search.case):
+            search.seeds = SEEDS_WHEN_SHORT
         _shorter(search)
         search.thin(search.case.plan.steps, search.case.with_steps)
         _fewer_keys(search)
@@ -48,6 +51,27 @@ def shrink(search: Search, evidence: frozenset[int], lows: dict[str, int]) -> No
     search.adopt([_rounded(search.case, unit * MS) for unit in (100, 10, 1)])
     for name, low in lows.items():
         search.adopt([search.case.with_parameter(name, low)])
+
+
+def _around(search: Search, evidence: Evidence) -> None:
+    """Keep little but the evidence and what happened shortly before it.
+
+    A race that one seed wins by chance, another may lose; a short run costs little, so several seeds are tried.
+    """
+    case, search.seeds = search.case, SEEDS_AT_FIRST
+    end_ns = int(case.scenario.time_s * SECOND)
+    for before_ns in BEFORE_NS:
+        start_ns, until_ns = max(0, evidence.from_ns - before_ns), evidence.until_ns + AFTER_NS
+        if until_ns - start_ns < end_ns // 2:
+            near = case.without([(0, start_ns), (until_ns, max(until_ns, end_ns))])
+            if search.adopt([near.with_steps(()), near] if near.plan.steps else [near]):
+                break
+    search.seeds = 1
+
+
+def _is_short(case: Case) -> bool:
+    """True if a try costs little."""
+    return case.scenario.time_s <= SHORT_S and len(case.script.load) <= SHORT_OPERATIONS
 
 
 def _shorter(search: Search) -> None:

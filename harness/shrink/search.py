@@ -47,6 +47,7 @@ class Search:
         tell: Callable[[Size, int], None],
     ) -> None:
         self.case, self.tries = case, 0
+        self.seeds = 1  # How many seeds are tried for each candidate, the latest one first.
         self._examine, self._jobs, self._most, self._tell = examine, jobs, tries, tell
         self._known = {tried.key: tried.is_shown for tried in _read(file)}
         self._running: dict[str, Future[bool]] = {}
@@ -63,12 +64,7 @@ class Search:
 
     def adopt(self, candidates: Iterable[Case]) -> bool:
         """Go on with the first of the candidates that shows the symptom; False if none does."""
-        chosen = list(candidates)
-        place = self._first(chosen)
-        if place is None:
-            return False
-        self.case = chosen[place]
-        return True
+        return self._first(list(candidates)) is not None
 
     def thin(self, items: Sequence[T], build: Callable[[tuple[T, ...]], Case]) -> tuple[T, ...]:
         """As few of the items as `build` needs to make a case that shows the symptom: parts are left out, ever smaller.
@@ -84,12 +80,13 @@ class Search:
                 if found is None:
                     break
                 place, kept = options[found]
-                self.case = build(kept)
             size //= 2
         return kept
 
-    def _first(self, candidates: Sequence[Case]) -> int | None:
-        """The place of the first candidate that shows the symptom."""
+    def _first(self, options: Sequence[Case]) -> int | None:
+        """The place of the first option that shows the symptom with one of the seeds; it becomes the case."""
+        seed = self.case.scenario.seed
+        candidates = [option.with_seed(seed + more) for option in options for more in range(self.seeds)]
         ahead: deque[Future[bool] | bool] = deque()
         submitted = 0
         for place, candidate in enumerate(candidates):
@@ -103,7 +100,8 @@ class Search:
             self.tries += 1
             self._tell(self.case.size(), self.tries)
             if is_shown:
-                return place
+                self.case = candidate
+                return place // self.seeds
         return None
 
     def _begun(self, candidate: Case) -> "Future[bool] | bool":

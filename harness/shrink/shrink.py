@@ -9,7 +9,6 @@ import msgspec
 
 from checkers.engine.datasets import Engine
 from harness.core.errors import ScenarioError, known
-from harness.core.seams import Cluster
 from harness.record.store import HISTORY, RUN_FILE, RunFile, one_writer, read_run_file, write_atomically
 from harness.report.findings.messages import window_of_first
 from harness.report.model import FindingRow, Report, read_report
@@ -21,10 +20,11 @@ from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario, scenario_of
 from harness.shrink.case import Case, Size
 from harness.shrink.passes import shrink
-from harness.shrink.recorded import script_of
+from harness.shrink.recorded import evidence_of, script_of
 from harness.shrink.regression import regression_test, script_text, test_name
 from harness.shrink.search import Exhausted, Search
 from harness.shrink.trial import Trials, shows
+from nemesis.plan import Plan
 from nemesis.validation import plan_to_json
 
 PLAN_FILE = "plan.json"
@@ -67,7 +67,6 @@ def shrunk(orders: Orders, engine: Callable[[], Engine], tell: Callable[[Size, i
     run_file = read_run_file(orders.run / RUN_FILE)
     finding = _finding(orders.run, orders.symptom)
     scenario = scenario_of(run_file, orders.run / RUN_FILE)
-    case = _recorded(orders.run, scenario, run_file)
     place = orders.run.parent.parent
     trials = Trials(
         code=orders.code,
@@ -77,7 +76,8 @@ def shrunk(orders: Orders, engine: Callable[[], Engine], tell: Callable[[Size, i
         times=orders.times,
         rate=orders.rate,
     )
-    cluster = load_cluster(orders.code, run_file.code_sha256)
+    lows = {each.name: each.low for each in load_cluster(orders.code, run_file.code_sha256).parameters}
+    case = _recorded(orders.run, scenario, {name: run_file.parameters[name] for name in lows}, run_file.plan)
     tries = _tries_file(orders.run, run_file, trials)
     with (
         one_writer(orders.run),
@@ -88,7 +88,7 @@ def shrunk(orders: Orders, engine: Callable[[], Engine], tell: Callable[[Size, i
             raise ScenarioError(f"{orders.run}: {again} {finding.symptom}: there is nothing to shrink from")
         is_exhausted = False
         try:
-            shrink(search, frozenset(op for op in finding.ops if op < len(case.script.load)), _lows(cluster))
+            shrink(search, evidence_of(orders.run, finding), lows)
         except Exhausted:
             is_exhausted = True
         report, test = _stored(search.case, orders, finding, engine)
@@ -115,9 +115,10 @@ def _finding(run: Path, chosen: str | None) -> FindingRow:
     return next(each for each in report.findings if chosen in {each.symptom, each.anomaly})
 
 
-def _recorded(run: Path, scenario: Scenario, run_file: RunFile) -> Case:
+def _recorded(run: Path, scenario: Scenario, parameters: dict[str, int], plan: Plan) -> Case:
+    """The run as a case: what its seed drew is written down, so that another seed changes delays and choices only."""
     script = scenario.script or script_of(run, scenario.clients)
-    return Case(scenario=msgspec.structs.replace(scenario, script=script), plan=run_file.plan)
+    return Case(scenario=msgspec.structs.replace(scenario, script=script, parameters=parameters), plan=plan)
 
 
 def _tries_file(run: Path, run_file: RunFile, trials: Trials) -> Path:
@@ -125,10 +126,6 @@ def _tries_file(run: Path, run_file: RunFile, trials: Trials) -> Path:
     parts = (versions(), run_file.code_sha256, trials.code.name, trials.symptom, trials.times, trials.rate)
     digest = blake2b(msgspec.msgpack.encode(parts, order="sorted"), digest_size=6).hexdigest()
     return run / f"shrink-{digest}.jsonl"
-
-
-def _lows(cluster: Cluster) -> dict[str, int]:
-    return {each.name: each.low for each in cluster.parameters}
 
 
 def _stored(case: Case, orders: Orders, finding: FindingRow, engine: Callable[[], Engine]) -> tuple[Report, Path]:

@@ -9,6 +9,7 @@ from harness.core.record import MicroOp
 from harness.scenario.scenario import Scenario
 from harness.shrink.case import Case, Size
 from harness.shrink.passes import shrink
+from harness.shrink.recorded import Evidence
 from harness.shrink.search import Exhausted, Search
 from nemesis.plan import Plan, Step
 
@@ -40,7 +41,7 @@ def is_red(case: Case) -> bool:
 
 def searched(file: Path, jobs: int, tries: int = 10_000) -> tuple[Case, int]:
     with Search(made(), is_red, file, jobs=jobs, tries=tries, tell=lambda size, count: None) as search:
-        shrink(search, frozenset(), {})
+        shrink(search, Evidence(0, 600 * MS), {})
         return search.case, search.tries
 
 

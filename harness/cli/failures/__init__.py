@@ -1,0 +1,1 @@
+"""Commands for a run that failed: repeat it, make it small, search for another."""
