@@ -19,6 +19,7 @@ from typer.exceptions import Abort, TyperException
 from harness.cli import check, clean, clusters, doctor, export, images, listing, new, run
 from harness.cli.campaigns import calibrate, sweep
 from harness.cli.failures import replay, shrink
+from harness.cli.pages import serve, signoff
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.report.screen import visible
@@ -57,6 +58,8 @@ app.command("export")(export.export)
 app.command("replay")(replay.replay)
 app.command("shrink")(shrink.shrink)
 app.command("list")(listing.list_runs)
+app.command("signoff")(signoff.signoff)
+app.command("serve")(serve.serve)
 app.command("clusters")(clusters.clusters)
 app.command("new")(new.new)
 app.command("doctor")(doctor.doctor)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from checkers.history.names import Forms, forms_of
@@ -146,28 +146,39 @@ def _forms(run_file: RunFile | None) -> Forms:
 
 def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **names: object) -> str:
     """A page of one of our templates, with style, script and values, and a policy that allows only these."""
-    environment = Environment(
-        loader=PackageLoader("harness.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_finalized,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["lines"] = _lines
-    style = environment.get_template("style.html").render(colours=list(enumerate(colours)))
-    script = environment.get_template("script.html").render()
+    ours = environment("harness.report")
+    style = ours.get_template("style.html").render(colours=list(enumerate(colours)))
+    script = ours.get_template("script.html").render()
     policy = (
-        f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; base-uri 'none'; "
+        f"default-src 'none'; style-src {_source(style)}; script-src {script_source()}; base-uri 'none'; "
         "form-action 'none'"
     )
-    return environment.get_template(template).render(
+    return ours.get_template(template).render(
         style=Markup(style),  # noqa: S704  Our own style and colours.
         script=Markup(script),  # noqa: S704
         policy=Markup(policy),  # noqa: S704
         values=_json_for_html(values),
         **names,
     )
+
+
+def environment(*rooms: str) -> Environment:
+    """The templates of these rooms, the first one first: all text is escaped, and control characters are visible."""
+    found = Environment(
+        loader=ChoiceLoader([PackageLoader(room, "templates") for room in rooms]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["lines"] = _lines
+    return found
+
+
+def script_source() -> str:
+    """The script of our pages, as a policy names it: by its hash."""
+    return _source(environment("harness.report").get_template("script.html").render())
 
 
 def _source(text: str) -> str:

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -31,6 +32,18 @@ class Watcher(Protocol):
         """Show a line that stays."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The state of a run. `phase` is a value of PHASES, or empty before the first; seconds are the run's own."""
+
+    elapsed_s: float
+    phase: str
+    counts: Mapping[str, int]  # Completed operations: ok, fail, info.
+    per_s: float | None  # Completed operations in a second of load; None before the load.
+    faults: tuple[str, ...]  # The kinds in force, each once.
+    slowest: tuple[str, float] | None  # The subscriber that lags most, and by how many seconds.
+
+
 class LiveLine:
     """A follower of one journal. `text` reads the new records and summarizes the run's state."""
 
@@ -49,37 +62,49 @@ class LiveLine:
 
         At most `width` characters: the rate goes first, then the names of faults, then whatever is last.
         """
-        for record in self._tail.read():
-            self._take(record)
-        if not self._phase:
+        now = self.progress()
+        if not now.phase:
             return f"  {time.monotonic() - self._began_s:.1f} s  starting"
-        ok, fail, info = self._counts.values()
-        seconds = (self._now_ns - self._load_ns) / SECOND
-        rate = f"{sum(self._counts.values()) / seconds:.0f} op/s" if seconds > 0 else ""
+        ok, fail, info = now.counts.values()
+        rate = "" if now.per_s is None else f"{now.per_s:.0f} op/s"
         counts = f"ok {ok:,}  fail {fail:,}  unknown {info:,}" if ok + fail + info else ""
-        faults = list(dict.fromkeys(self._active.values()))
-        named, counted = ", ".join(faults), f"{len(faults)} faults"
-        begin, lag = f"  {self._now_ns / SECOND:.1f} s  {PHASES.get(self._phase, self._phase)}", self._lag()
+        named, counted = ", ".join(now.faults), f"{len(now.faults)} faults"
+        begin = f"  {now.elapsed_s:.1f} s  {now.phase}"
+        lag = "" if now.slowest is None else "{} {:.1f} s behind".format(*now.slowest)
         lines = [
             "  ".join(filter(None, parts))
             for parts in (
                 (begin, rate, counts, named, lag),
                 (begin, counts, named, lag),
-                (begin, counts, counted if faults else "", lag),
-                (begin, counts, counted if faults else ""),
+                (begin, counts, counted if now.faults else "", lag),
+                (begin, counts, counted if now.faults else ""),
             )
         ]
         return next((line for line in lines if len(line) <= width), lines[-1][: width - 1] + "…")
 
-    def _lag(self) -> str:
+    def progress(self) -> Progress:
+        """The run's state after all records so far."""
+        for record in self._tail.read():
+            self._take(record)
+        seconds = (self._now_ns - self._load_ns) / SECOND
+        return Progress(
+            elapsed_s=self._now_ns / SECOND,
+            phase=PHASES.get(self._phase, self._phase),
+            counts=dict(self._counts),
+            per_s=sum(self._counts.values()) / seconds if seconds > 0 else None,
+            faults=tuple(dict.fromkeys(self._active.values())),
+            slowest=self._slowest(),
+        )
+
+    def _slowest(self) -> tuple[str, float] | None:
         """The subscriber that lags most, by how long ago the oldest commit was that its watermark does not cover."""
         if not self._watermarks:
-            return ""
+            return None
         slowest = min(self._watermarks, key=lambda name: (self._watermarks[name], name))
         while self._commits and self._commits[0][0] <= self._watermarks[slowest]:
             self._commits.popleft()
         behind_ns = self._now_ns - self._commits[0][1] if self._commits else 0
-        return f"{slowest} {behind_ns / SECOND:.1f} s behind"
+        return slowest, behind_ns / SECOND
 
     def _take(self, record: Record) -> None:
         match record:

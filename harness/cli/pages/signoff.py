@@ -1,0 +1,86 @@
+"""`seamark signoff`: may this release go out?"""
+
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.cli.output import print_json
+from harness.core.errors import ScenarioError
+from harness.record.store import write_atomically
+from harness.report.screen import plain
+from harness.run.single import encoded
+from harness.signoff.decision import Asked, sign_off
+from harness.signoff.document import SIGNOFF_FILE, Decision, Signoff, to_json
+from harness.signoff.markdown import signoff_markdown
+from harness.signoff.page import signoff_page
+from harness.signoff.texts import STATES
+
+STYLES = {Decision.GO: "bold green", Decision.NO_GO: "bold red", Decision.INSUFFICIENT: "bold yellow"}
+PAGE_FILE, MARKDOWN_FILE = "signoff.html", "signoff.md"
+SHOWN = 8  # Reasons on the screen.
+
+
+def signoff(
+    baseline: Annotated[Path, typer.Argument(help="The sweep of the release before: its folder, with sweep.json.")],
+    candidate: Annotated[Path, typer.Argument(help="The sweep of the release to decide on.")],
+    waivers: Annotated[
+        Path | None, typer.Option(help="A TOML file: fingerprint, owner, reason and expires of each [[waiver]].")
+    ] = None,
+    calibration: Annotated[Path | None, typer.Option(help="calibration.json, for what would have been seen.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder for signoff.html, signoff.md and signoff.json.")] = Path(
+        "signoff"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print signoff.json and nothing else.")] = False,
+) -> int:
+    """Decide on a release by two sweeps, and write the document that says why.
+
+    Exits with 0 for GO, 1 for NO-GO and 3 for INSUFFICIENT EVIDENCE.
+    """
+    asked = Asked(baseline=baseline, candidate=candidate, waivers=waivers, calibration=calibration)
+    decided = sign_off(asked, datetime.now(UTC).date())
+    document = to_json(decided)
+    digest = sha256(document).hexdigest()
+    _write(
+        out,
+        {
+            SIGNOFF_FILE: document,
+            MARKDOWN_FILE: encoded(signoff_markdown(decided, digest)),
+            PAGE_FILE: encoded(signoff_page(decided, digest)),
+        },
+    )
+    if as_json:
+        print_json(decided)
+    else:
+        _show(decided, out)
+    return decided.exit_code
+
+
+def _write(out: Path, files: dict[str, bytes]) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            write_atomically(out / name, content)
+    except OSError as error:
+        raise ScenarioError(f"{out}: cannot be written ({error.strerror}); choose another folder with --out") from None
+
+
+def _show(decided: Signoff, out: Path) -> None:
+    console = Console(highlight=False)
+    for row in decided.findings:
+        waived = f"  waived by {row.waiver}" if row.waiver else ""
+        line = f"  {STATES[row.state]:<9} {row.anomaly}  {row.baseline.text} before, {row.candidate.text} now"
+        console.print(plain(f"{line}, of 1,000 runs  {row.fingerprint}{waived}"), soft_wrap=True)
+    decision = Decision(decided.decision)
+    first, *others = decided.reasons
+    console.print(
+        plain(decision.word, STYLES[decision]) + plain(f"  {first} (exit {decision.exit_code})"), soft_wrap=True
+    )
+    for reason in others[:SHOWN]:
+        console.print(plain(f"  {reason}"), soft_wrap=True)
+    if len(others) > SHOWN:
+        console.print(plain(f"  and {len(others) - SHOWN} more in {out / PAGE_FILE}"), soft_wrap=True)
+    console.print(plain(f"  open    {out / PAGE_FILE}"), soft_wrap=True)

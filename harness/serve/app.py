@@ -1,0 +1,236 @@
+"""The application: which address gives what. Everything is read from the store at that moment; nothing is written."""
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from harness.campaign.calibration.document import CALIBRATION, CALIBRATION_FILE, read_calibration
+from harness.campaign.calibration.shown import PAGE_FILE as PAGE_OF_CALIBRATION
+from harness.core.errors import SeamarkError
+from harness.core.verdict import Finding
+from harness.report.findings.shown import headline
+from harness.report.model import Report, read_report, repetition
+from harness.report.page import STRIP, TITLES, script_source
+from harness.report.screen import commands
+from harness.report.trouble import in_one_line
+from harness.serve.compared import comparison
+from harness.serve.index import RUNNING, Index
+from harness.serve.listing import Choice, choice_of, first_sight, listed
+from harness.serve.live import STREAMS_MAX, Streams
+from harness.serve.pages import rendered, script, style
+from harness.serve.places import SERVED, NotThere, blocks_of, folder_in, open_file
+from harness.serve.slices import SECOND, Format, Span, written
+from harness.serve.sweeps import Campaigns
+from harness.serve.trends import sightings, trends
+
+Answer = Callable[[Request], Response]
+NUMBER_MAX: Final = 12  # Digits of the number of a page.
+SHOWN_MAX: Final = 100  # Findings of one run on its page; the report has all.
+FORMS: Final[dict[str, Format]] = {"jsonl": "jsonl", "edn": "edn"}
+
+
+class Pages:
+    """The answers to all requests about one store."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store.resolve()
+        self.index = Index(self.store)
+        self._campaigns = Campaigns(self.store)
+        self._streams = Streams()
+
+    def application(self) -> Starlette:
+        """The application, which lets everybody in: see Guard."""
+        answers: dict[str, Answer] = {
+            "/": lambda _: RedirectResponse("/runs", status_code=303),
+            "/runs": self.runs,
+            "/runs/{test}/{name}": self.run,
+            "/runs/{test}/{name}/live": self.live,
+            "/runs/{test}/{name}/history.{form}": self.history,
+            "/compare": self.compare,
+            "/sweeps": self.sweeps,
+            "/trends": self.trends,
+            "/calibration": self.calibration,
+            "/store/{place:path}": self.stored,
+            "/style.css": lambda _: Response(style(), media_type="text/css"),
+            "/script.js": lambda _: Response(script(), media_type="text/javascript"),
+            "/{rest:path}": self.nothing,
+        }
+        return Starlette(routes=[Route(path, self._told(answer), methods=["GET"]) for path, answer in answers.items()])
+
+    def _told(self, answer: Answer) -> Answer:
+        """The answer; what goes wrong on the way becomes a page with one sentence."""
+
+        @wraps(answer)
+        def told(request: Request) -> Response:
+            try:
+                return answer(request)
+            except NotThere as error:
+                return self._trouble("There is no such page", str(error), 404)
+            except SeamarkError as error:
+                return self._trouble("This cannot be shown", str(error), 500)
+            except Exception as error:  # noqa: BLE001  One page fails, and the others are as they were.
+                return self._trouble("This cannot be shown", in_one_line(error), 500)
+
+        return told
+
+    def _trouble(self, title: str, why: str, status: int) -> Response:
+        return self._page("serve_trouble.html", "", status=status, title=title, why=why)
+
+    def _page(self, template: str, here: str, *, status: int = 200, **names: object) -> Response:
+        html = rendered(template, self.store, here, **names)
+        return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
+
+    def nothing(self, request: Request) -> Response:
+        """The answer to all other addresses."""
+        raise NotThere(f"{request.url.path} leads nowhere")
+
+    def runs(self, request: Request) -> Response:
+        """The list."""
+        text, choice = request.query_params.get("page", "1"), choice_of(request.query_params)
+        page = int(text) if text.isascii() and text.isdigit() and len(text) < NUMBER_MAX else 1
+        if choice == Choice() and page == 1 and not self.index.is_read:
+            found = first_sight(self.index)
+        else:
+            found = listed(self.index.rows(), choice, page)
+        return self._page("serve_runs.html", "/runs", found=found)
+
+    def run(self, request: Request) -> Response:
+        """One run."""
+        test, name = request.path_params["test"], request.path_params["name"]
+        folder = folder_in(self.store, test, name)
+        row = self.index.row(test, name)
+        report = read_report(folder) if row.state not in (RUNNING, "unreadable") else None
+        findings = report.findings[:SHOWN_MAX] if report is not None else ()
+        title = TITLES[report.verdict] if report is not None else _TITLES[row.state]
+        if findings and findings[0].promise:
+            title = headline(findings[0])
+        return self._page(
+            "serve_run.html",
+            "/runs",
+            row=row,
+            report=report,
+            title=title,
+            findings=findings,
+            signs=STRIP,
+            commands=commands(report)[1:] if report is not None and repetition(report) else [],
+            files=[each for each in SERVED if (folder / each).is_file()],
+            has_history=(folder / "journal.log").is_file() or (folder / "history").is_dir(),
+        )
+
+    def live(self, request: Request) -> Response:
+        """The state of a run, as events."""
+        test, name = request.path_params["test"], request.path_params["name"]
+        folder = folder_in(self.store, test, name)
+        if self._streams.count >= STREAMS_MAX:
+            return Response("too many runs are watched at once", 503)
+        events = self._streams.of(folder, lambda: self.index.row(test, name).state != RUNNING)
+        return StreamingResponse(events, media_type="text/event-stream")
+
+    def history(self, request: Request) -> Response:
+        """A slice of a run's history, as a file to download."""
+        folder = folder_in(self.store, request.path_params["test"], request.path_params["name"])
+        form = FORMS.get(request.path_params["form"])
+        if form is None:
+            raise NotThere("a history is downloaded as jsonl or edn")
+        wanted, what = self._wanted(folder, request)
+        file = written(folder, form, wanted)
+        headers = _download(f"{folder.name}{what}.{form}") | {"content-length": str(os.fstat(file.fileno()).st_size)}
+        return StreamingResponse(blocks_of(file), media_type="application/octet-stream", headers=headers)
+
+    def _wanted(self, folder: Path, request: Request) -> tuple[Span | Finding | None, str]:
+        """The slice that a query names, and what the file is called after the run."""
+        fingerprint = request.query_params.get("finding")
+        if fingerprint:
+            report = read_report(folder)
+            for each in report.findings if report is not None else ():
+                if each.fingerprint == fingerprint:
+                    return each, "-finding"
+            raise NotThere("this run has no finding of that fingerprint")
+        seconds = [request.query_params.get(name, "").strip() for name in ("from", "to")]
+        if not any(seconds):
+            return None, ""
+        try:
+            from_s, to_s = (float(text or default) for text, default in zip(seconds, ("0", "1e9"), strict=True))
+            span = Span(int(from_s * SECOND), int(to_s * SECOND))
+        except (ValueError, OverflowError):
+            raise NotThere("from and to are seconds of the run, as in from=7.5&to=8") from None
+        return span, f"-from-{from_s:g}-to-{to_s:g}"
+
+    def compare(self, request: Request) -> Response:
+        """Two runs side by side."""
+        places = list(dict.fromkeys(request.query_params.getlist("run")))
+        if len(places) != 2:
+            chosen = {0: "none is", 1: "one is"}.get(len(places), f"{len(places)} are")
+            return self._page("serve_compare.html", "/runs", compared=None, chosen=chosen, pair=())
+        pair = [self._judged(place) for place in places]
+        return self._page(
+            "serve_compare.html",
+            "/runs",
+            compared=comparison(*pair),
+            pair=[(self.index.row(*place.split("/")), report) for place, report in zip(places, pair, strict=True)],
+        )
+
+    def _judged(self, place: str) -> Report:
+        names = place.split("/")
+        if len(names) != 2:
+            raise NotThere(f"{place!r} is no run of this store")
+        report = read_report(folder_in(self.store, *names))
+        if report is None:
+            raise NotThere(f"{place} has not been judged yet, and only judged runs can be compared")
+        return report
+
+    def sweeps(self, request: Request) -> Response:
+        """Batches and sweeps."""
+        return self._page("serve_sweeps.html", "/sweeps", campaigns=self._campaigns.all())
+
+    def trends(self, request: Request) -> Response:
+        """The store over time."""
+        rows = self.index.rows()
+        named: dict[str, list[object]] = {}
+        for each in reversed(self._campaigns.all()):
+            if each.place.startswith("sweeps/"):
+                named.setdefault(each.name, []).append(each)
+        return self._page("serve_trends.html", "/trends", trends=trends(rows), sightings=sightings(rows), nights=named)
+
+    def calibration(self, request: Request) -> Response:
+        """What the store knows of the checks: how soon they find each planted bug."""
+        folder = self.store / CALIBRATION
+        is_there = (folder / CALIBRATION_FILE).is_file()
+        found = read_calibration(folder_in(self.store, CALIBRATION) / CALIBRATION_FILE) if is_there else None
+        page = f"/store/{CALIBRATION}/{PAGE_OF_CALIBRATION}" if (folder / PAGE_OF_CALIBRATION).is_file() else None
+        return self._page("serve_calibration.html", "/calibration", found=found, page=page)
+
+    def stored(self, request: Request) -> Response:
+        """A file of the store as it is. Of a stored page no script runs but our own, which its hash tells."""
+        *names, name = request.path_params["place"].split("/")
+        if not 1 <= len(names) <= 3:
+            raise NotThere("files of a store are in the folders of its runs")
+        file = open_file(folder_in(self.store, *names), name)
+        policy = (
+            f"default-src 'none'; style-src 'unsafe-inline'; script-src {script_source()}; form-action 'none'; "
+            "base-uri 'none'; frame-ancestors 'none'"
+        )
+        headers = {"content-security-policy": policy}
+        if not name.endswith((".html", ".json")):
+            headers |= _download(f"{names[-1]}-{name}")
+        return StreamingResponse(blocks_of(file), media_type=SERVED[name], headers=headers)
+
+
+def _download(name: str) -> dict[str, str]:
+    """The header by which a browser keeps a response as a file of that name."""
+    return {"content-disposition": f"attachment; filename*=utf-8''{quote(name, safe='', errors='surrogateescape')}"}
+
+
+_TITLES: Final = {
+    "running": "This run is under way.",
+    "not-judged": "This run has not been judged.",
+    "unreadable": "This run cannot be read.",
+}

@@ -1,0 +1,168 @@
+"""Two runs side by side: what differs between them, and what both have."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from checkers.words.titles import title
+from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
+
+HASH_SHOWN = 16  # Digits of a hash.
+VALUE_MAX = 200  # Characters of a value in the table of what differs.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A line with a cell for each run; None: that run has no such thing."""
+
+    name: str
+    first: str | None
+    second: str | None
+
+    @property
+    def is_same(self) -> bool:
+        """True if both runs have the same."""
+        return self.first == self.second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A class of findings, and how often each run shows it."""
+
+    name: str
+    anomaly: str
+    promise: str | None
+    sentence: str
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromisePair:
+    """A promise, with its row in each run."""
+
+    id: str
+    text: str
+    first: PromiseRow | None
+    second: PromiseRow | None
+
+    @property
+    def is_same(self) -> bool:
+        """True if both say the same of it."""
+        return (self.first and self.first.verdict) == (self.second and self.second.verdict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultPair:
+    """A kind of fault, with its row in each run."""
+
+    kind: str
+    first: FaultRow | None
+    second: FaultRow | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two runs. `settings` are all that the seed and the user decided, and `same_count` of them are the same."""
+
+    facts: tuple[Pair, ...]
+    settings: tuple[Pair, ...]
+    same_count: int
+    findings: tuple[Shared, ...]
+    promises: tuple[PromisePair, ...]
+    faults: tuple[FaultPair, ...]
+    sentence: str
+
+
+def comparison(first: Report, second: Report) -> Comparison:
+    """The comparison of two reports. Findings are the same if they have the anomaly and the promise in common."""
+    settings = list(_settings(first, second))
+    differing = [each for each in settings if not each.is_same]
+    return Comparison(
+        facts=tuple(_facts(first, second)),
+        settings=tuple(differing),
+        same_count=len(settings) - len(differing),
+        findings=tuple(_findings(first, second)),
+        promises=tuple(_promises(first.promises, second.promises)),
+        faults=tuple(_faults(first.faults, second.faults)),
+        sentence=_sentence(first, second),
+    )
+
+
+def _sentence(first: Report, second: Report) -> str:
+    """The most telling fact about the two."""
+    if first.history_sha256 is not None and first.history_sha256 == second.history_sha256:
+        return "The two histories are the same, record by record."
+    here, there = ({(each.anomaly, each.promise) for each in report.findings} for report in (first, second))
+    if here == there:
+        return "Both runs show the same anomalies." if here else "Neither run shows an anomaly."
+    if not here or not there:
+        return f"Only the {'second' if there else 'first'} run shows anomalies."
+    return "Both runs show anomalies, and not the same ones."
+
+
+def _facts(first: Report, second: Report) -> Iterator[Pair]:
+    yield Pair(name="why", first=first.reason, second=second.reason)
+    lasted = [None if each.duration_s is None else f"{each.duration_s:.3f} s" for each in (first, second)]
+    yield Pair(name="its own time", first=lasted[0], second=lasted[1])
+    yield Pair(name="fault plan", first=_short(first.plan_sha256), second=_short(second.plan_sha256))
+    yield Pair(name="history", first=_short(first.history_sha256), second=_short(second.history_sha256))
+    for kind, word in (("ok", "ok"), ("fail", "fail"), ("info", "unknown")):
+        counts = [f"{each.operations.get(kind, 0):,}" for each in (first, second)]
+        yield Pair(name=f"operations {word}", first=counts[0], second=counts[1])
+
+
+def _short(sha256: str | None) -> str | None:
+    return None if sha256 is None else sha256[:HASH_SHOWN]
+
+
+def _settings(first: Report, second: Report) -> Iterator[Pair]:
+    def all_of(report: Report) -> dict[str, str]:
+        plain = {name: getattr(report, name) for name in ("cluster", "workload", "runtime", "seed", "model")}
+        known = {name: value for name, value in plain.items() if value is not None}
+        known |= {"planted bugs": ", ".join(report.bugs)} if report.bugs else {}
+        return {name: _text(value) for name, value in (known | report.versions | report.drawn).items()}
+
+    one, other = all_of(first), all_of(second)
+    for name in dict.fromkeys((*one, *other)):
+        yield Pair(name=name, first=one.get(name), second=other.get(name))
+
+
+def _text(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= VALUE_MAX else f"{text[:VALUE_MAX]} …"
+
+
+def _findings(first: Report, second: Report) -> Iterator[Shared]:
+    found: dict[tuple[str, str | None], FindingRow] = {}
+    for each in (*first.findings, *second.findings):
+        found.setdefault((each.anomaly, each.promise), each)
+    for (anomaly, promise), example in sorted(found.items(), key=lambda item: item[0][1] is None):
+        yield Shared(
+            name=title(anomaly),
+            anomaly=anomaly,
+            promise=promise,
+            sentence=example.sentence,
+            first=_count(first, anomaly, promise),
+            second=_count(second, anomaly, promise),
+        )
+
+
+def _count(report: Report, anomaly: str, promise: str | None) -> int:
+    return sum(each.count for each in report.findings if (each.anomaly, each.promise) == (anomaly, promise))
+
+
+def _promises(first: Sequence[PromiseRow], second: Sequence[PromiseRow]) -> Iterator[PromisePair]:
+    """Those of which the two say different things come first."""
+    one, other = ({row.id: row for row in rows} for rows in (first, second))
+    pairs = [
+        PromisePair(id=each, text=(one.get(each) or other[each]).text, first=one.get(each), second=other.get(each))
+        for each in dict.fromkeys((*one, *other))
+    ]
+    yield from sorted(pairs, key=lambda pair: pair.is_same)
+
+
+def _faults(first: Sequence[FaultRow], second: Sequence[FaultRow]) -> Iterator[FaultPair]:
+    one, other = ({row.kind: row for row in rows} for rows in (first, second))
+    for kind in dict.fromkeys((*one, *other)):
+        yield FaultPair(kind=kind, first=one.get(kind), second=other.get(kind))

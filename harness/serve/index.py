@@ -1,0 +1,246 @@
+"""The list of a store's runs: what is known of each from its report.json, read once for each version of that file.
+
+A refresh looks at every folder, and reads only files that are new or have changed. A run that was written in part is a
+row like any other, which says what is wrong with it.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from harness.campaign.calibration.document import CALIBRATION
+from harness.campaign.document import SWEEPS
+from harness.core.errors import HistoryError
+from harness.core.verdict import Verdict
+from harness.record.store import DOCUMENT_MAX, JOURNAL, RUN_FILE, began_utc
+from harness.report.model import REPORT_FILE
+from harness.run.batch import BATCHES
+from harness.serve.places import plain_folders
+
+RUNNING, UNJUDGED, UNREADABLE = "running", "not-judged", "unreadable"
+STATES: Final = {each.value: each.word for each in Verdict} | {
+    RUNNING: "RUNNING",
+    UNJUDGED: "NOT JUDGED",
+    UNREADABLE: "UNREADABLE",
+}
+NO_RUNS: Final = (BATCHES, SWEEPS, CALIBRATION)  # Folders of a store that hold no runs.
+STALE_S: Final = 15.0  # A journal that has not grown for so long belongs to a run that died.
+REASON_MAX: Final = 400  # Characters that are kept of a reason: the list has a line for each.
+FINDINGS_MAX: Final = 200  # Kept of one run.
+T = TypeVar("T", bound=msgspec.Struct)
+_Stamp = tuple[int, int, int] | None  # Of a file: inode, size, time of change.
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A finding of a run; other fields of the report are ignored."""
+
+    fingerprint: str
+    anomaly: str
+    promise: str | None = None
+
+
+class _Judged(msgspec.Struct, frozen=True):
+    """What the list needs of a report.json."""
+
+    verdict: str
+    reason: str
+    started_utc: str | None = None
+    cluster: str | None = None
+    workload: str | None = None
+    runtime: str | None = None
+    seed: int | None = None
+    bugs: tuple[str, ...] = ()
+    findings: tuple[Seen, ...] = ()
+    operations: dict[str, int] = {}
+
+
+class _Planned(msgspec.Struct, frozen=True):
+    """What the list needs of a run.json."""
+
+    cluster: str
+    workload: str
+    runtime: str
+    seed: int
+    bugs: tuple[str, ...] = ()
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in the list. `state` is a key of STATES; `began` UTC, or None if the folder was renamed."""
+
+    test: str
+    name: str
+    state: str
+    reason: str
+    began: str | None
+    cluster: str
+    workload: str = ""
+    runtime: str = ""
+    seed: int | None = None
+    bugs: tuple[str, ...] = ()
+    findings: tuple[Seen, ...] = ()
+    ok: int = 0
+
+    @property
+    def place(self) -> str:
+        """The name of the run in its store, `TEST/FOLDER`."""
+        return f"{self.test}/{self.name}"
+
+    @property
+    def anomalies(self) -> tuple[str, ...]:
+        """The anomalies that break a promise, then those that break none, each once."""
+        ordered = sorted(self.findings, key=lambda each: each.promise is None)
+        return tuple(dict.fromkeys(each.anomaly for each in ordered))
+
+
+class Index:
+    """The rows of a store, the latest first. Safe to call from several threads."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self.read_count = 0  # Documents read since the start: a refresh reads only what changed.
+        self.is_read = False  # All have been, once.
+        self._lock = Lock()
+        self._known: dict[tuple[str, str], tuple[tuple[_Stamp, _Stamp], Row]] = {}
+        self._rows: list[Row] = []
+
+    def rows(self) -> list[Row]:
+        """All runs of the store as it is now."""
+        with self._lock:
+            found = {(test, name): self._looked_at(test, name) for test, name in self._folders()}
+            if found != self._known:
+                self._known = found
+                self._rows = [found[place][1] for place in sorted(found, key=_age, reverse=True)]
+            self.is_read = True
+            return [self._alive(row) for row in self._rows]
+
+    def glance(self, count: int) -> tuple[list[Row], int]:
+        """The latest runs, and the number of all: it reads no more, and waits for no other thread."""
+        places = sorted(self._folders(), key=_age, reverse=True)
+        rows = [self._looked_at(test, name)[1] for test, name in places[:count]]
+        return [self._alive(row) for row in rows], len(places)
+
+    def row(self, test: str, name: str) -> Row:
+        """One run, whose folder exists."""
+        return self._alive(self._looked_at(test, name)[1])
+
+    def _folders(self) -> Iterator[tuple[str, str]]:
+        for test in plain_folders(self.store):
+            if test.name not in NO_RUNS:
+                for run in plain_folders(test.path):
+                    if _began(run.name) is not None or os.path.lexists(f"{run.path}/{RUN_FILE}"):
+                        yield test.name, run.name
+
+    def _looked_at(self, test: str, name: str) -> tuple[tuple[_Stamp, _Stamp], Row]:
+        run = f"{self.store}/{test}/{name}"
+        report = _stamp(f"{run}/{REPORT_FILE}")
+        stamps = (report, None if report else _stamp(f"{run}/{RUN_FILE}"))  # A judged run needs no further look.
+        known = self._known.get((test, name))
+        if known is not None and known[0] == stamps:
+            return known
+        return stamps, self._read(run, test, name, is_judged=report is not None)
+
+    def _read(self, run: str, test: str, name: str, *, is_judged: bool) -> Row:
+        self.read_count += 1
+        unknown = Row(test=test, name=name, state=UNREADABLE, reason="", began=_began(name), cluster=test)
+        try:
+            if is_judged:
+                return _judged(unknown, f"{run}/{REPORT_FILE}")
+            planned = msgspec.structs.asdict(_document(f"{run}/{RUN_FILE}", _Planned))
+        except HistoryError as error:
+            return msgspec.structs.replace(unknown, reason=short(str(error)))
+        return msgspec.structs.replace(unknown, state=RUNNING, **planned)
+
+    def _alive(self, row: Row) -> Row:
+        """The row; one without a report is running if its journal grows, or if it has just begun."""
+        if row.state != RUNNING:
+            return row
+        newest = max(_changed_s(f"{self.store}/{row.place}/{name}") for name in (JOURNAL, RUN_FILE))
+        return row if time.time() - newest <= STALE_S else msgspec.structs.replace(row, state=UNJUDGED)
+
+
+class Known(Generic[T]):
+    """Documents of one kind, each read once for each of its versions."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._kind = kind
+        self._found: dict[str, tuple[_Stamp, T]] = {}
+
+    def read(self, path: str) -> T:
+        """The document. Raises HistoryError, in one line, if it cannot be read."""
+        stamp = _stamp(path)
+        known = self._found.get(path)
+        if known is None or known[0] != stamp or stamp is None:
+            known = self._found[path] = stamp, _document(path, self._kind)
+        return known[1]
+
+
+def _judged(unknown: Row, path: str) -> Row:
+    report = _document(path, _Judged)
+    if report.verdict not in STATES:
+        raise HistoryError(f"{REPORT_FILE}: {report.verdict[:40]!r} is no verdict; judge the run again")
+    return msgspec.structs.replace(
+        unknown,
+        state=report.verdict,
+        reason=short(report.reason),
+        cluster=report.cluster or unknown.test,
+        workload=report.workload or "",
+        runtime=report.runtime or "",
+        seed=report.seed,
+        bugs=report.bugs,
+        findings=report.findings[:FINDINGS_MAX],
+        ok=report.operations.get("ok", 0),
+    )
+
+
+def short(reason: str) -> str:
+    """A reason as the lists keep it."""
+    return reason if len(reason) <= REASON_MAX else f"{reason[:REASON_MAX]} … ({len(reason):,} characters)"
+
+
+def _document(path: str, kind: type[T]) -> T:
+    """What a JSON file holds of that kind. Raises HistoryError, in one line, whatever is wrong with it."""
+    name = path.rpartition("/")[2]
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise HistoryError(f"{name} is no plain file")
+            if found.st_size > DOCUMENT_MAX:
+                raise HistoryError(f"{name} has {found.st_size:,} bytes, the limit is {DOCUMENT_MAX:,}")
+            return msgspec.json.decode(file.read(), type=kind)
+    except OSError as error:
+        raise HistoryError(f"{name} cannot be read ({error.strerror})") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise HistoryError(f"{name} is damaged or written in part ({error})") from None
+
+
+def _changed_s(path: str) -> float:
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _stamp(path: str) -> _Stamp:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=200_000)
+def _began(name: str) -> str | None:
+    return began_utc(Path(name))
+
+
+def _age(place: tuple[str, str]) -> tuple[str, str, str]:
+    test, name = place
+    return name.partition("-")[0] if _began(name) else "", name, test

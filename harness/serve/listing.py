@@ -1,0 +1,85 @@
+"""The chosen runs of a list, page by page."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from harness.serve.index import STATES, Index, Row
+
+PAGE_ROWS = 50
+OFFERED_MAX = 40  # Anomalies that are offered to choose from.
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs that are wanted: empty fields leave all. `finding` is a fingerprint or the name of an anomaly."""
+
+    cluster: str = ""
+    verdict: str = ""
+    finding: str = ""
+
+    def takes(self, row: Row) -> bool:
+        """True for a run that is wanted."""
+        return (
+            self.cluster in ("", row.cluster)
+            and self.verdict in ("", row.state)
+            and (not self.finding or any(self.finding in (each.fingerprint, each.anomaly) for each in row.findings))
+        )
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of the chosen runs, and what else can be chosen, each with its number of runs."""
+
+    rows: Sequence[Row]
+    choice: Choice
+    page: int
+    page_count: int
+    first: int  # The number of the first row shown, from 1.
+    chosen_count: int
+    all_count: int
+    clusters: Sequence[tuple[str, int | None]]  # None: they have not been counted yet.
+    verdicts: Sequence[tuple[str, int | None]]
+    anomalies: Sequence[tuple[str, int]]
+
+
+def choice_of(asked: Mapping[str, str]) -> Choice:
+    """The choice in a query; a verdict that is none chooses nothing, rather than all."""
+    return Choice(**{name: asked.get(name, "").strip() for name in Choice.__struct_fields__})
+
+
+def listed(rows: Sequence[Row], choice: Choice, page: int) -> Listed:
+    """That page, from 1; the last one if there are fewer."""
+    chosen = [row for row in rows if choice.takes(row)]
+    page_count = max(1, -(-len(chosen) // PAGE_ROWS))
+    page = min(max(1, page), page_count)
+    begin = (page - 1) * PAGE_ROWS
+    states, anomalies = Counter(row.state for row in rows), Counter(each for row in rows for each in row.anomalies)
+    return Listed(
+        rows=chosen[begin : begin + PAGE_ROWS],
+        choice=choice,
+        page=page,
+        page_count=page_count,
+        first=begin + 1,
+        chosen_count=len(chosen),
+        all_count=len(rows),
+        clusters=sorted(Counter(row.cluster for row in rows).items()),
+        verdicts=[(state, states[state]) for state in STATES if states[state]],
+        anomalies=anomalies.most_common(OFFERED_MAX),
+    )
+
+
+def first_sight(index: Index) -> Listed:
+    """The first page of all runs, from no more than their own reports: for a store that has not been read yet."""
+    rows, all_count = index.glance(PAGE_ROWS)
+    return Listed(
+        rows=rows,
+        choice=Choice(),
+        page=1,
+        page_count=max(1, -(-all_count // PAGE_ROWS)),
+        first=1,
+        chosen_count=all_count,
+        all_count=all_count,
+        clusters=[(name, None) for name in sorted({row.cluster for row in rows})],
+        verdicts=[(state, None) for state in STATES],
+        anomalies=(),
+    )

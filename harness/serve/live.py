@@ -1,0 +1,77 @@
+"""A run while it runs: its state every second, as server-sent events, until its report is there."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+
+from harness.core.errors import HistoryError
+from harness.record.store import JOURNAL
+from harness.report.screen import visible
+from harness.run.live import LiveLine, Progress
+
+EVERY_S: Final = 0.5
+STREAMS_MAX: Final = 32  # At once: each reads one journal.
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """One event's data, as texts to show: nothing in it is markup."""
+
+    elapsed: str
+    phase: str
+    ok: str
+    fail: str
+    unknown: str
+    per_s: str
+    faults: str
+    slowest: str
+    seconds: float  # The run's own time, and
+    total: int  # how many operations it had completed by then: for the curve.
+
+
+class Streams:
+    """How many are open."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def of(self, run: Path, is_over: Callable[[], bool], every_s: float = EVERY_S) -> AsyncIterator[str]:
+        """The events of one run: `state` whenever something changed, and at last `end`, or `broken`."""
+        self.count += 1
+        try:
+            line, last = LiveLine(run / JOURNAL), ""
+            while True:
+                is_last = await run_in_threadpool(is_over)
+                try:
+                    text = msgspec.json.encode(told(await run_in_threadpool(line.progress))).decode()
+                except (HistoryError, OSError):
+                    yield "event: broken\ndata: {}\n\n"
+                    return
+                if text != last:
+                    last = text
+                    yield f"event: state\ndata: {text}\n\n"
+                if is_last:
+                    yield "event: end\ndata: {}\n\n"
+                    return
+                await asyncio.sleep(every_s)
+        finally:
+            self.count -= 1
+
+
+def told(now: Progress) -> Told:
+    """The state as it is shown."""
+    return Told(
+        elapsed=f"{now.elapsed_s:.1f} s",
+        phase=visible(now.phase or "starting"),
+        ok=f"{now.counts['ok']:,}",
+        fail=f"{now.counts['fail']:,}",
+        unknown=f"{now.counts['info']:,}",
+        per_s="–" if now.per_s is None else f"{now.per_s:,.0f}",
+        faults=visible(", ".join(now.faults))[:200] or "none",
+        slowest="–" if now.slowest is None else visible(f"{now.slowest[0][:80]} {now.slowest[1]:.1f} s"),
+        seconds=now.elapsed_s,
+        total=sum(now.counts.values()),
+    )

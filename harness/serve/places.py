@@ -1,0 +1,88 @@
+"""Where a request may lead: folders of the store under their own names, and known files in them. Nothing else.
+
+No component of such a path is a link: the store may hold runs from anybody, and a link could lead anywhere.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import Final
+
+from harness.campaign.calibration.document import CALIBRATION_FILE
+from harness.campaign.calibration.shown import PAGE_FILE as PAGE_OF_CALIBRATION
+from harness.campaign.document import SWEEP_FILE
+from harness.campaign.page import PAGE_FILE as PAGE_OF_SWEEP
+from harness.record.store import JOURNAL, RUN_FILE
+from harness.report.model import REPORT_FILE
+
+SERVED: Final = {
+    REPORT_FILE: "application/json",
+    RUN_FILE: "application/json",
+    SWEEP_FILE: "application/json",
+    "rows.jsonl": "application/jsonl",
+    CALIBRATION_FILE: "application/json",
+    "report.html": "text/html; charset=utf-8",
+    PAGE_OF_SWEEP: "text/html; charset=utf-8",
+    PAGE_OF_CALIBRATION: "text/html; charset=utf-8",
+    "trace.html": "text/html; charset=utf-8",
+    "junit.xml": "application/xml",
+    "trace.jsonl": "application/jsonl",
+    JOURNAL: "application/octet-stream",
+}
+_BLOCK: Final = 1 << 18
+
+
+class NotThere(Exception):
+    """The store has nothing under that name, or what it has may not be shown."""
+
+
+def folder_in(store: Path, *names: str) -> Path:
+    """The folder of those names below the store. Raises NotThere unless each is a plain folder in the one before."""
+    if not all(_is_name(name) for name in names):
+        raise NotThere("a name in this address is none that a folder of a store can have")
+    path = store.joinpath(*names)
+    try:
+        is_plain = os.path.realpath(path, strict=True) == os.path.join(os.path.realpath(store), *names)
+    except (OSError, ValueError):
+        raise NotThere(f"the store has no {'/'.join(names)}") from None
+    if not is_plain or not path.is_dir():
+        raise NotThere(f"{'/'.join(names)} is a link or no folder, and nothing is read through it")
+    return path
+
+
+def open_file(folder: Path, name: str) -> BufferedReader:
+    """A file of a folder of the store, open. Raises NotThere unless it is a plain file whose name is in SERVED."""
+    if name not in SERVED:
+        raise NotThere(f"{folder.name} has no {name} that may be shown")
+    try:
+        file = os.fdopen(os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+    except OSError:
+        raise NotThere(f"{folder.name} has no {name}, or it cannot be read") from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise NotThere(f"{folder.name}/{name} is no plain file")
+    return file
+
+
+def blocks_of(file: BufferedReader) -> Iterator[bytes]:
+    """The content of a file, which is closed at its end."""
+    with file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
+def plain_folders(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    """The folders in there, in no order; none that a link leads to. Empty if there is no such folder."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield entry
+    except OSError:
+        return
+
+
+def _is_name(name: str) -> bool:
+    return name not in ("", ".", "..") and not any(sign in name for sign in "/\\\0")

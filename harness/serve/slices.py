@@ -1,0 +1,86 @@
+"""Slices of a run's history to download: some seconds, or the records of a finding. Operations are whole."""
+
+from collections.abc import Callable, Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from harness.core.errors import HistoryError
+from harness.core.record import Complete, Evidence, Footer, Header, Invoke, Record
+from harness.core.verdict import Finding
+from harness.record.formats.edn.exchange import write_edn_history
+from harness.record.formats.jsonl import write_jsonl
+from harness.record.formats.parquet.parquet import is_history, records_of
+from harness.record.journal import read_journal
+from harness.record.ownership import temporary_folder
+from harness.record.store import HISTORY, JOURNAL, require_plain
+
+Format = Literal["jsonl", "edn"]
+SECOND = 1_000_000_000
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Nanoseconds of the run's own time, both ends included."""
+
+    from_ns: int
+    to_ns: int
+
+
+def written(run: Path, form: Format, wanted: Span | Finding | None) -> BufferedReader:
+    """A file with that slice of a run's history, open, and of no name any more; the whole for None.
+
+    Raises HistoryError if the history cannot be read.
+    """
+    require_plain(run)
+    with temporary_folder("serve") as folder:
+        path = folder / f"slice.{form}"
+        write = write_jsonl if form == "jsonl" else write_edn_history
+        write(sliced(lambda: _records(run), wanted), path)
+        return path.open("rb")
+
+
+def sliced(records: Callable[[], Iterator[Record]], wanted: Span | Finding | None) -> Iterator[Evidence]:
+    """The evidence of that slice, in order. An operation is whole: its invocation and its completion, or neither.
+
+    `records` is called twice for a span: the first time to see which operations reach into it.
+    """
+    evidence = (each for each in records() if not isinstance(each, Header | Footer))
+    if wanted is None:
+        return evidence
+    if isinstance(wanted, Finding):
+        ops, events = set(wanted.ops), set(wanted.events)
+        return (each for place, each in enumerate(evidence) if _index(each) in ops or place in events)
+    ops = _reaching_into(evidence, wanted)
+    again = (each for each in records() if not isinstance(each, Header | Footer))
+    return (each for each in again if _is_inside(each, wanted, ops))
+
+
+def _reaching_into(evidence: Iterator[Evidence], span: Span) -> set[int]:
+    """The operations that were open at some moment of the span. One that never completed stays open."""
+    found = set[int]()
+    for each in evidence:
+        if isinstance(each, Invoke) and each.time_ns <= span.to_ns:
+            found.add(each.index)
+        elif isinstance(each, Complete) and each.time_ns < span.from_ns:
+            found.discard(each.index)
+    return found
+
+
+def _is_inside(each: Evidence, span: Span, ops: set[int]) -> bool:
+    if isinstance(each, Invoke | Complete):
+        return each.index in ops
+    return span.from_ns <= each.time_ns <= span.to_ns
+
+
+def _index(each: Evidence) -> int | None:
+    return each.index if isinstance(each, Invoke | Complete) else None
+
+
+def _records(run: Path) -> Iterator[Record]:
+    if (run / JOURNAL).is_file():
+        return read_journal(run / JOURNAL)
+    if is_history(run / HISTORY):
+        return records_of(run / HISTORY)
+    raise HistoryError(f"{run.name} has no history yet")

@@ -1,0 +1,100 @@
+"""The batches and sweeps of a store: many runs that were judged as one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from harness.campaign.document import SWEEP_FILE, SWEEPS
+from harness.campaign.page import PAGE_FILE as PAGE_OF_SWEEP
+from harness.core.errors import HistoryError
+from harness.record.store import began_utc
+from harness.report.model import REPORT_FILE
+from harness.run.batch import BATCHES
+from harness.run.single import PAGE_FILE
+from harness.serve.index import STATES, UNREADABLE, Known, short
+from harness.serve.places import plain_folders
+
+
+class _Class(msgspec.Struct, frozen=True):
+    """A class of findings in a sweep.json; other fields are ignored."""
+
+    fingerprint: str
+    anomaly: str
+    promise: str | None = None
+    runs: int = 0
+    judged: int = 0
+
+
+class _Document(msgspec.Struct, frozen=True):
+    """What the list needs of the report.json of a batch, or of a sweep.json."""
+
+    verdict: str
+    reason: str
+    planned: int
+    counts: dict[str, int]
+    seconds: float = 0.0
+    findings: tuple[_Class, ...] = ()
+
+
+class Campaign(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch or a sweep. `place` is its folder below the store, `state` a key of index.STATES."""
+
+    name: str
+    place: str
+    state: str
+    reason: str
+    began: str | None
+    planned: int = 0
+    counts: tuple[tuple[str, int], ...] = ()  # Runs by verdict, the worst first; none without a run.
+    seconds: float = 0.0
+    findings: tuple[_Class, ...] = ()
+    page: str | None = None  # The address of its page.
+
+    @property
+    def runs(self) -> int:
+        """The number of judged runs."""
+        return sum(count for _, count in self.counts)
+
+
+class Campaigns:
+    """The batches and sweeps of a store, the latest first. Each document is read once for each of its versions."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self._documents = Known(_Document)
+
+    def all(self) -> list[Campaign]:
+        """All that have a folder; one that did not end says so."""
+        found = [*self._in(BATCHES, REPORT_FILE, PAGE_FILE)]
+        for sweep in plain_folders(self.store / SWEEPS):
+            found += self._in(f"{SWEEPS}/{sweep.name}", SWEEP_FILE, PAGE_OF_SWEEP)
+        return sorted(found, key=lambda each: (each.began or "", each.place), reverse=True)
+
+    def _in(self, place: str, document: str, html: str) -> Iterator[Campaign]:
+        for entry in plain_folders(self.store / place):
+            folder = Path(entry.path)
+            name = place.removeprefix(f"{SWEEPS}/")
+            page = f"/store/{place}/{entry.name}/{html}" if (folder / html).is_file() else None
+            row = Campaign(
+                name=name,
+                place=f"{place}/{entry.name}",
+                state=UNREADABLE,
+                reason="",
+                began=began_utc(folder),
+                page=page,
+            )
+            try:
+                found = self._documents.read(f"{folder}/{document}")
+            except HistoryError as error:
+                yield msgspec.structs.replace(row, reason=f"did not end, or is damaged: {error}")
+                continue
+            yield msgspec.structs.replace(
+                row,
+                state=found.verdict if found.verdict in STATES else UNREADABLE,
+                reason=short(found.reason),
+                planned=found.planned,
+                counts=tuple((each, found.counts[each]) for each in STATES if found.counts.get(each)),
+                seconds=found.seconds,
+                findings=found.findings,
+            )

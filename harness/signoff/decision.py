@@ -1,0 +1,167 @@
+"""The decision on a release, from two sweeps, waivers and a calibration. The first rule that applies decides:
+
+1. NO-GO, if the candidate shows a finding that breaks a promise, which is new or worse, and no waiver covers it.
+2. INSUFFICIENT EVIDENCE, if the sweeps cannot be compared, or either of them tested too little.
+3. GO.
+
+What the baseline has as well is known, and does not hold a release back; it is in the document all the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from checkers.words.titles import title
+from harness.campaign.calibration.document import CALIBRATION_FILE, Calibration, read_calibration
+from harness.campaign.document import SWEEP_FILE, Sweep, read_sweep
+from harness.core.command import seamark
+from harness.core.errors import HistoryError, ScenarioError
+from harness.scenario.registry import version
+from harness.signoff.behaviour import behaviour_rows, promise_rows
+from harness.signoff.document import Decision, Digest, FindingRow, Side, Signoff
+from harness.signoff.exposure import EFFECTIVE_MIN, exposure_rows, shortfalls
+from harness.signoff.findings import finding_rows, waiver_rows
+from harness.signoff.power import power_rows
+from harness.signoff.waivers import read_waivers
+
+ROWS_FILE: Final = "rows.jsonl"
+RULES: Final = {
+    Decision.NO_GO: (
+        "A finding that breaks a promise, that the baseline does not have or has less often than chance explains, and "
+        "that no waiver covers, is a NO-GO. It outranks everything else."
+    ),
+    Decision.INSUFFICIENT: (
+        "Without such a finding the evidence must suffice: both sweeps ran the same matrix and have a verdict of their "
+        "own; of runs, hours, operations and each kind of fault the candidate has half of the baseline's or more; each "
+        f"kind took effect {EFFECTIVE_MIN} times or more in both; each promise that the test is for was exercised."
+    ),
+    Decision.GO: (
+        "No finding of the candidate that breaks a promise is new or worse without a waiver, and both sweeps tested "
+        "enough to say so."
+    ),
+}
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sign-off is made from."""
+
+    baseline: Path
+    candidate: Path
+    waivers: Path | None = None
+    calibration: Path | None = None
+
+
+def sign_off(asked: Asked, today: date) -> Signoff:
+    """The sign-off of that day (UTC).
+
+    Raises ScenarioError for what is not there or cannot be signed off, HistoryError for what is damaged.
+    """
+    baseline, candidate = _sweep(asked.baseline), _sweep(asked.candidate)
+    if asked.baseline.resolve() == asked.candidate.resolve():
+        raise ScenarioError(f"{asked.candidate}: is the baseline as well; name the sweeps of two releases")
+    fingerprints = [each.fingerprint for sweep in (baseline, candidate) for each in sweep.findings]
+    waivers = read_waivers(asked.waivers, fingerprints) if asked.waivers is not None else ()
+    calibration = _calibration(asked.calibration) if asked.calibration is not None else None
+    findings = finding_rows(baseline, candidate, waivers, today)
+    exposure = exposure_rows(baseline, candidate)
+    decision, reasons = decided(findings, list(shortfalls(baseline, candidate, exposure)))
+    return Signoff(
+        decision=decision.value,
+        exit_code=decision.exit_code,
+        rule=RULES[decision],
+        reasons=tuple(reasons),
+        signed_utc=today.isoformat(),
+        seamark=version(),
+        baseline=_side(asked.baseline, baseline),
+        candidate=_side(asked.candidate, candidate),
+        exposure=tuple(exposure),
+        findings=tuple(findings),
+        power=tuple(power_rows(calibration, candidate)),
+        behaviour=tuple(behaviour_rows(baseline, candidate)),
+        promises=tuple(promise_rows(baseline, candidate)),
+        waivers=tuple(waiver_rows(waivers, findings, today)),
+        digests=tuple(_digests(asked)),
+    )
+
+
+def decided(findings: Sequence[FindingRow], short: Sequence[str]) -> tuple[Decision, list[str]]:
+    """The decision, and its reasons."""
+    blocking = [row for row in findings if row.is_blocking]
+    if blocking:
+        return Decision.NO_GO, [*map(_blocked, blocking), *short]
+    if short:
+        return Decision.INSUFFICIENT, list(short)
+    return Decision.GO, [_cleared(findings)]
+
+
+def _blocked(row: FindingRow) -> str:
+    runs = f"in {row.candidate.seen:,} of {row.candidate.runs:,} runs"
+    note = "" if row.note is None else f"; {row.note}"
+    what = f"{title(row.anomaly)} is {row.state}: it breaks {row.promise} of {row.cluster}, {runs}"
+    return f"{what} ({row.fingerprint}){note}"
+
+
+def _cleared(findings: Sequence[FindingRow]) -> str:
+    counts = {state: sum(row.state == state for row in findings) for state in ("ongoing", "rare", "resolved")}
+    waived = sum(row.waiver is not None for row in findings)
+    known = [f"{count} {state}" for state, count in (*counts.items(), ("waived", waived)) if count]
+    return f"nothing new that breaks a promise; {', '.join(known) or 'nothing known'}"
+
+
+def _sweep(path: Path) -> Sweep:
+    if not path.exists():
+        raise ScenarioError(f"{path}: there is no such sweep; its folder is STORE/sweeps/NAME/UTC-SEED")
+    if path.is_dir() and not (path / SWEEP_FILE).exists():
+        if (path / ROWS_FILE).exists():
+            raise ScenarioError(f"{path}: this sweep has not ended: {seamark('sweep', '--resume', path)}")
+        raise ScenarioError(f"{path}: is no sweep's folder (no {SWEEP_FILE} in it)")
+    return read_sweep(path)
+
+
+def _calibration(path: Path) -> Calibration:
+    if not path.is_file():
+        raise ScenarioError(f"{path}: there is no such file; seamark calibrate writes {CALIBRATION_FILE}")
+    return read_calibration(path)
+
+
+def _side(path: Path, sweep: Sweep) -> Side:
+    return Side(
+        path=str(path),
+        name=sweep.name,
+        verdict=sweep.verdict,
+        reason=sweep.reason,
+        began_utc=sweep.started_utc,
+        ended_utc=sweep.finished_utc,
+        versions=sweep.versions,
+        bugs=tuple(dict.fromkeys(bug for cell in sweep.cells for bug in cell.bugs)),
+        config_sha256=sweep.config.sha256,
+        history_sha256=sweep.history_sha256,
+        runs=sweep.runs,
+    )
+
+
+def _digests(asked: Asked) -> Iterator[Digest]:
+    """The files that the decision rests on."""
+    for name, path in (("baseline", asked.baseline), ("candidate", asked.candidate)):
+        folder = path if path.is_dir() else path.parent
+        yield _digest(name, path / SWEEP_FILE if path.is_dir() else path)
+        if (folder / ROWS_FILE).is_file():
+            yield _digest(f"{name}, each run", folder / ROWS_FILE)
+    for name, other in (("waivers", asked.waivers), ("calibration", asked.calibration)):
+        if other is not None:
+            yield _digest(name, other)
+
+
+def _digest(what: str, path: Path) -> Digest:
+    digest = sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    return Digest(what=what, path=str(path), sha256=digest.hexdigest())

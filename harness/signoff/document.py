@@ -1,0 +1,173 @@
+"""signoff.json as a value: the decision on a release, for the page, for Markdown and for other tools.
+
+The schema has a version, and names are never reused. Times are UTC; shares and rates go from 0 to 1.
+"""
+
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from harness.signoff.statistics import Rate
+
+SIGNOFF_SCHEMA: Final = 1
+SIGNOFF_FILE: Final = "signoff.json"
+
+
+class Decision(Enum):
+    """May this release go out? Each value is the code in signoff.json."""
+
+    GO = "go"
+    NO_GO = "no-go"
+    INSUFFICIENT = "insufficient-evidence"
+
+    @property
+    def word(self) -> str:
+        """The decision as it is shown."""
+        return _WORDS[self]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command; without evidence that of a vacuous run."""
+        return _EXIT_CODES[self]
+
+
+_WORDS = {Decision.GO: "GO", Decision.NO_GO: "NO-GO", Decision.INSUFFICIENT: "INSUFFICIENT EVIDENCE"}
+_EXIT_CODES = {Decision.GO: 0, Decision.NO_GO: 1, Decision.INSUFFICIENT: 3}
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two sweeps."""
+
+    path: str
+    name: str
+    verdict: str
+    reason: str
+    began_utc: str
+    ended_utc: str
+    versions: dict[str, str]
+    bugs: tuple[str, ...]
+    config_sha256: str
+    history_sha256: str
+    runs: int
+
+
+class ExposureRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One measure of how much was tested, of a cluster, in both sweeps. `why` it is too little; None if it is not."""
+
+    cluster: str
+    what: str
+    baseline: float
+    candidate: float
+    why: str | None = None
+
+
+class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A class of findings in both sweeps.
+
+    `state`: new (in the candidate alone), worse (in both, and more often than chance explains), ongoing, resolved (in
+    the baseline alone, whose rate the candidate would have shown), rare (in the baseline alone, and the candidate may
+    have missed it), or observed (no promise forbids it). `is_blocking`: it alone is a NO-GO. `note` says more.
+    """
+
+    fingerprint: str
+    cluster: str
+    anomaly: str
+    promise: str | None
+    sentence: str
+    state: str
+    baseline: Rate
+    candidate: Rate
+    is_blocking: bool
+    waiver: str | None = None  # Its owner, if a waiver counts.
+    note: str | None = None
+    command: str | None = None
+    first_seen: str
+
+
+class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A planted bug, and the chance that the candidate's `runs` would have shown it.
+
+    `hits` of `drawn` runs of the calibration did. `least` takes the low end of the rate's interval. A bug that no drawn
+    run showed has neither chance.
+    """
+
+    cluster: str
+    bug: str
+    description: str
+    promise: str | None
+    anomaly: str | None
+    hits: int
+    drawn: int
+    runs: int
+    chance: float | None
+    least: float | None
+
+
+class BehaviourRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A measure of one cell under faults; None: no run tells. `is_worse`: by more than half of the baseline's."""
+
+    cell: str
+    what: str
+    unit: str
+    baseline: float | None
+    candidate: float | None
+    is_worse: bool
+
+
+class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A promise of a cluster: its verdict in both sweeps, None if it was not promised there, and the witnesses."""
+
+    cluster: str
+    id: str
+    text: str
+    source: str
+    baseline: str | None
+    candidate: str | None
+    baseline_witnesses: int
+    witnesses: int
+    runs: int  # Of the candidate's, that say something of it.
+
+
+class WaiverRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A waiver. `state`: counts, expired, or not-needed."""
+
+    fingerprint: str
+    owner: str
+    reason: str
+    expires: str
+    state: str
+
+
+class Digest(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that the decision rests on."""
+
+    what: str
+    path: str
+    sha256: str
+
+
+class Signoff(msgspec.Struct, frozen=True, kw_only=True):
+    """The decision on a release. `rule` is the one that decided, `reasons` what it rests on, the weightiest first."""
+
+    schema: int = SIGNOFF_SCHEMA
+    decision: str
+    exit_code: int
+    rule: str
+    reasons: tuple[str, ...]
+    signed_utc: str  # The day.
+    seamark: str
+    baseline: Side
+    candidate: Side
+    exposure: tuple[ExposureRow, ...]
+    findings: tuple[FindingRow, ...]
+    power: tuple[PowerRow, ...]
+    behaviour: tuple[BehaviourRow, ...]
+    promises: tuple[PromiseRow, ...]
+    waivers: tuple[WaiverRow, ...]
+    digests: tuple[Digest, ...]
+
+
+def to_json(signoff: Signoff) -> bytes:
+    """signoff.json as indented text: its hash is the hash of it all."""
+    return msgspec.json.format(msgspec.json.encode(signoff, order="sorted"), indent=1) + b"\n"

@@ -1,0 +1,58 @@
+"""What counts of runs allow to say: rates with their intervals, and the chance to have seen something."""
+
+from typing import Final
+
+import msgspec
+
+from harness.campaign.calibration.document import interval_of
+
+PER: Final = 1_000  # Rates are told for that many runs.
+
+
+class Rate(msgspec.Struct, frozen=True, kw_only=True):
+    """`seen` of `runs` runs, with the interval of the rate at 95 %, from 0 to 1: Clopper's and Pearson's.
+
+    For none seen, `high` is 3 / `runs`: the one-sided bound at 95 %, slightly rounded up.
+    """
+
+    seen: int
+    runs: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """The share that was seen."""
+        return self.seen / self.runs if self.runs else 0.0
+
+    @property
+    def text(self) -> str:
+        """The rate per 1,000 runs, in words."""
+        if not self.runs:
+            return "no run"
+        if not self.seen:
+            return f"below {number(self.high * PER)}"
+        return f"{number(self.value * PER)} ({number(self.low * PER)} to {number(self.high * PER)})"
+
+
+def rate(seen: int, runs: int) -> Rate:
+    """The rate with its interval. Without a run nothing is known: from 0 to 1."""
+    if runs and not seen:
+        return Rate(seen=0, runs=runs, low=0.0, high=min(1.0, 3 / runs))
+    found = interval_of(seen, runs)
+    return Rate(seen=seen, runs=runs, low=found.low, high=found.high)
+
+
+def chance_to_see(share: float, runs: int) -> float:
+    """The probability that at least one of the runs shows what that share of runs shows."""
+    return 1.0 - (1.0 - min(max(share, 0.0), 1.0)) ** runs
+
+
+def percent(chance: float) -> str:
+    """A probability for people; never 100 % of what is not certain."""
+    return f"{min(chance, 0.999):.1%}" if chance > 0.99 else f"{chance:.0%}"
+
+
+def number(value: float) -> str:
+    """Three digits, without needless zeros."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,0 +1,57 @@
+"""The words of a sign-off that its page, its Markdown and the terminal share."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from harness.signoff.document import Side, Signoff
+from harness.signoff.exposure import RUNS
+from harness.signoff.statistics import PER, number
+
+STATES: Mapping[str, str] = MappingProxyType(
+    {
+        "new": "NEW",
+        "worse": "WORSE",
+        "ongoing": "ONGOING",
+        "rare": "RARE",
+        "resolved": "RESOLVED",
+        "observed": "OBSERVED",
+    }
+)
+MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "new": "in the candidate alone",
+        "worse": "in both, and more often in the candidate than chance explains",
+        "ongoing": "in both",
+        "rare": "in the baseline alone, and so rare that the candidate may have missed it",
+        "resolved": "in the baseline alone, and the candidate would have shown it",
+        "observed": "no promise forbids it",
+    }
+)
+
+
+def amount(value: float) -> str:
+    """A measure of exposure."""
+    return f"{value:,.2f}" if value != int(value) else f"{int(value):,}"
+
+
+def measured(value: float | None, unit: str) -> str:
+    """A measure of behaviour with its unit; a dash if no run tells."""
+    if value is None:
+        return "–"
+    return f"{number(value * 100)} %" if unit == "%" else f"{number(value)} {unit}".replace(" /s", "/s")
+
+
+def versions(side: Side) -> str:
+    """The versions of a sweep in one line."""
+    return ", ".join(f"{name} {version}" for name, version in sorted(side.versions.items()))
+
+
+def sentence_of_power(signoff: Signoff) -> Iterator[str]:
+    """For each cluster what was not found, and how rare it would have to be."""
+    for row in signoff.exposure:
+        if row.what == RUNS and row.candidate:
+            below = number(min(1.0, 3 / row.candidate) * PER)
+            yield (
+                f"{row.cluster}: what was not seen in {row.candidate:,.0f} runs is in fewer than {below} of 1,000 "
+                "(3/n, at 95 %)."
+            )

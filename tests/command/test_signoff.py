@@ -1,0 +1,76 @@
+"""`seamark signoff` over two real sweeps, one of them of a cluster with a planted bug."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.command.browser import Browser, browser
+from tests.command.conftest import Seamark
+from tests.unit.signoff.sweeps import fault, finding, stored, sweep
+
+__all__ = ["browser"]
+CONFIG = """
+name = "{name}"
+seed = 1
+time = 8.0
+clusters = ["tutorial"]
+count = 1
+bug = [{bug}]
+"""
+
+
+def test_a_planted_bug_is_a_no_go_that_names_it_as_new(seamark: Seamark, tmp_path: Path, browser: Browser) -> None:
+    for name, bug in (("correct", ""), ("broken", '"torn-watermark"')):
+        (tmp_path / f"{name}.toml").write_text(CONFIG.format(name=name, bug=bug), encoding="utf-8")
+        assert (seamark("sweep", f"{name}.toml", "--quiet").code == 1) == bool(bug)
+    correct, broken = (next((tmp_path / "store" / "sweeps" / name).iterdir()) for name in ("correct", "broken"))
+    assert seamark("signoff", broken, correct).code == 3, "one run has too few faults of each kind"
+    outcome = seamark("signoff", correct, broken, "--out", "out")
+    assert outcome.code == 1
+    assert "NEW " in outcome.out
+    assert "NO-GO  " in outcome.out
+    page = tmp_path / "out" / "signoff.html"
+    digest = sha256((tmp_path / "out" / "signoff.json").read_bytes()).hexdigest()
+    assert digest in page.read_text(encoding="utf-8")
+    assert digest in (tmp_path / "out" / "signoff.md").read_text(encoding="utf-8")
+    probed = browser.probe(page)
+    assert probed.scroll_width <= probed.width
+    assert probed.contrasts == {"light": [], "dark": []}
+
+
+def test_each_decision_has_its_exit_code_and_json_stays_alone(seamark: Seamark, tmp_path: Path) -> None:
+    before = stored(tmp_path / "before", sweep())
+    for name, candidate, code, decision in (
+        ("same", sweep(), 0, "go"),
+        ("broken", sweep(finding()), 1, "no-go"),
+        ("idle", sweep(faults=(fault(effective=1), fault("crash"))), 3, "insufficient-evidence"),
+    ):
+        outcome = seamark("signoff", before, stored(tmp_path / name, candidate), "--json")
+        assert (outcome.code, outcome.json["decision"], outcome.err) == (code, decision, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("before", "nowhere"), 64, "there is no such sweep"),
+        (("before", "damaged"), 4, "not a sweep"),
+        (("before", "after", "--waivers", "nowhere.toml"), 64, "cannot be read"),
+        (("before", "after", "--waivers", "waivers.toml"), 64, "did you mean"),
+        (("before", "after", "--out", "file"), 64, "choose another folder"),
+        (("before",), 64, "'candidate'"),
+    ],
+)
+def test_bad_input_is_told_in_a_line(
+    seamark: Seamark, tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    stored(tmp_path / "before", sweep())
+    stored(tmp_path / "after", sweep(finding()))
+    (stored(tmp_path / "damaged", sweep()) / "sweep.json").write_text('{"name": 1')
+    (tmp_path / "file").touch()
+    (tmp_path / "waivers.toml").write_text(
+        '[[waiver]]\nfingerprint = "59f48400aa5b8fb0"\nowner = "A"\nreason = "R"\nexpires = 2999-01-01\n'
+    )
+    outcome = seamark("signoff", *arguments)
+    assert outcome.code == code
+    assert told in outcome.line

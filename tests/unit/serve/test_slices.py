@@ -1,0 +1,76 @@
+"""Slices of a history: whole operations, and nothing that was not asked for."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.core.errors import HistoryError
+from harness.core.record import Complete, Evidence, Invoke
+from harness.record.formats.edn.exchange import read_edn_history
+from harness.record.formats.jsonl import read_jsonl
+from harness.record.formats.parquet.parquet import write_history
+from harness.record.journal import read_journal
+from harness.serve.slices import Span, sliced, written
+from tests.unit.serve.stores import SECOND, TORN, aged, evidence, journal, planned
+
+
+def kinds(records: list[Evidence]) -> list[str]:
+    return [f"{type(each).__name__} {getattr(each, 'index', '')}".strip() for each in records]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "expected"),
+    [
+        (0.0, 0.5, ["Mark"]),
+        (3.0, 3.0, ["Invoke 1", "Complete 1"]),
+        (4.5, 9.0, ["Invoke 1", "Invoke 2", "Complete 1", "StreamEvent"]),
+        (5.0, 5.0, ["Invoke 1", "Invoke 2", "Complete 1"]),
+        (100.0, 200.0, ["Invoke 2"]),
+        (9.0, 3.0, ["Invoke 2"]),
+    ],
+)
+def test_a_span_has_every_operation_that_was_open_in_it(begin: float, end: float, expected: list[str]) -> None:
+    span = Span(int(begin * SECOND), int(end * SECOND))
+    if begin > end:
+        expected = []
+    assert kinds(list(sliced(lambda: iter(evidence()), span))) == expected
+
+
+def test_a_finding_has_its_operations_and_its_events() -> None:
+    assert kinds(list(sliced(lambda: iter(evidence()), TORN))) == ["Invoke 1", "Complete 1", "StreamEvent"]
+
+
+def test_a_slice_can_be_read_back(tmp_path: Path) -> None:
+    run = planned(tmp_path)
+    journal(run)
+    for form, read in (("jsonl", read_jsonl), ("edn", read_edn_history)):
+        path = tmp_path / f"slice.{form}"
+        with written(run, form, None) as file:  # type: ignore[arg-type]  # Both are formats.
+            path.write_bytes(file.read())
+        operations = [each for each in read(path) if isinstance(each, Invoke | Complete)]
+        assert len(operations) == 5
+    assert list(read_jsonl(tmp_path / "slice.jsonl")) == evidence()
+
+
+def test_a_run_without_its_journal_is_read_from_its_columns(tmp_path: Path) -> None:
+    run = planned(tmp_path)
+    journal(run)
+    write_history(read_journal(run / "journal.log"), run / "history")
+    (run / "journal.log").unlink()
+    with written(run, "jsonl", None) as file:
+        (tmp_path / "whole.jsonl").write_bytes(file.read())
+    assert list(read_jsonl(tmp_path / "whole.jsonl")) == evidence()
+
+
+def test_a_run_that_has_no_history_says_so(tmp_path: Path) -> None:
+    run = planned(tmp_path)
+    aged(run)
+    with pytest.raises(HistoryError, match="has no history yet"):
+        written(run, "edn", None)
+
+
+def test_no_link_is_followed(tmp_path: Path) -> None:
+    run = planned(tmp_path)
+    (run / "journal.log").symlink_to("/etc/passwd")
+    with pytest.raises(HistoryError, match="is a link"):
+        written(run, "jsonl", None)

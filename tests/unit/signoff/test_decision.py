@@ -1,0 +1,189 @@
+"""May this release go out? Both sides of each rule, over constructed sweeps."""
+
+from datetime import date
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.campaign.document import Sweep, SweepFinding
+from harness.core.errors import HistoryError, ScenarioError
+from harness.signoff.decision import Asked, sign_off
+from harness.signoff.document import Signoff, to_json
+from tests.unit.signoff.sweeps import TORN, cell, fault, finding, promise, stored, sweep
+
+TODAY = date(2026, 11, 23)
+
+
+def signed(folder: Path, baseline: Sweep, candidate: Sweep, waivers: str | None = None) -> Signoff:
+    before, after = stored(folder / "before", baseline), stored(folder / "after", candidate)
+    path = folder / "waivers.toml"
+    if waivers is not None:
+        path.write_text(waivers, encoding="utf-8")
+    return sign_off(Asked(baseline=before, candidate=after, waivers=path if waivers is not None else None), TODAY)
+
+
+def waiver(fingerprint: str = TORN, expires: str = "2026-11-23", **changed: str) -> str:
+    fields = {"fingerprint": f'"{fingerprint}"', "owner": '"Ada"', "reason": '"told"', "expires": expires} | changed
+    return "[[waiver]]\n" + "".join(f"{name} = {value}\n" for name, value in fields.items() if value)
+
+
+def test_two_correct_sweeps_are_a_go(tmp_path: Path) -> None:
+    found = signed(tmp_path, sweep(), sweep())
+    assert (found.decision, found.exit_code) == ("go", 0)
+    assert found.reasons == ("nothing new that breaks a promise; nothing known",)
+    assert all(row.why is None for row in found.exposure)
+
+
+def test_a_new_finding_that_breaks_a_promise_is_a_no_go_that_names_it(tmp_path: Path) -> None:
+    found = signed(tmp_path, sweep(), sweep(finding()))
+    assert (found.decision, found.exit_code) == ("no-go", 1)
+    assert found.reasons[0].startswith(f"Torn unit is new: it breaks NDB-G8 of ndb, in 3 of 100 runs ({TORN})")
+    (row,) = found.findings
+    assert (row.state, row.is_blocking, row.baseline.text, row.candidate.text) == (
+        "new", True, "below 30", "30 (6.23 to 85.2)",
+    )  # fmt: skip
+
+
+def test_a_no_go_outranks_too_little_evidence(tmp_path: Path) -> None:
+    found = signed(tmp_path, sweep(), sweep(finding(), faults=(fault(effective=1),)))
+    assert found.decision == "no-go"
+    assert any("took effect 1 times in the candidate" in each for each in found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("expires", "decision", "state"),
+    [("2026-11-23", "go", "counts"), ("2026-11-22", "no-go", "expired"), ("2999-01-01", "go", "counts")],
+)
+def test_a_waiver_counts_up_to_the_end_of_its_last_day(tmp_path: Path, expires: str, decision: str, state: str) -> None:
+    found = signed(tmp_path, sweep(), sweep(finding()), waiver(expires=expires))
+    assert (found.decision, found.waivers[0].state, found.waivers[0].owner) == (decision, state, "Ada")
+    assert (found.findings[0].waiver == "Ada") == (state == "counts")
+    assert ("expired on 2026-11-22" in found.reasons[0]) == (state == "expired")
+
+
+def test_a_waiver_covers_its_own_finding_only(tmp_path: Path) -> None:
+    found = signed(tmp_path, sweep(), sweep(finding(), finding("beef")), waiver())
+    assert found.decision == "no-go"
+    assert [(row.fingerprint, row.is_blocking) for row in found.findings] == [("beef", True), (TORN, False)]
+
+
+def test_what_needs_no_waiver_says_so(tmp_path: Path) -> None:
+    found = signed(tmp_path, sweep(finding()), sweep(finding()), waiver())
+    assert (found.decision, found.waivers[0].state) == ("go", "not-needed")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "state", "decision"),
+    [
+        (3, 4, "ongoing", "go"),
+        (3, 40, "worse", "no-go"),
+        (40, 3, "ongoing", "go"),
+        (40, 0, "resolved", "go"),
+        (1, 0, "rare", "go"),
+        (0, 1, "new", "no-go"),
+    ],
+)
+def test_findings_are_told_apart_by_what_chance_explains(
+    tmp_path: Path, before: int, after: int, state: str, decision: str
+) -> None:
+    def found(runs: int) -> tuple[SweepFinding, ...]:
+        return (finding(runs=runs),) if runs else ()
+
+    signoff = signed(tmp_path, sweep(*found(before)), sweep(*found(after)))
+    assert ([row.state for row in signoff.findings], signoff.decision) == ([state], decision)
+
+
+def test_what_no_promise_forbids_is_shown_and_decides_nothing(tmp_path: Path) -> None:
+    found = signed(tmp_path, sweep(), sweep(finding(promise=None)))
+    assert ([row.state for row in found.findings], found.decision) == (["observed"], "go")
+
+
+TOO_LITTLE: list[tuple[Sweep, Sweep, str]] = [
+    (sweep(), sweep(faults=(fault(effective=4), fault("crash"))), "partition took effect 4 times in the candidate"),
+    (sweep(), sweep(faults=(fault(effective=99), fault("crash"))), "less than half of the baseline's 200"),
+    (
+        sweep(),
+        sweep(faults=(fault(is_exercised=False), fault("crash"))),
+        "partition was not exercised in the candidate",
+    ),
+    (sweep(faults=(fault(is_exercised=False), fault("crash"))), sweep(), "partition was not exercised in the baseline"),
+    (sweep(), sweep(faults=(fault(),)), "crash was not planned in the candidate"),
+    (sweep(faults=(fault(),)), sweep(), "crash was not planned in the baseline"),
+    (sweep(), sweep(cells=(cell(counts={"valid": 44, "vacuous": 56}),)), "runs that were not vacuous: 44 in"),
+    (sweep(), sweep(cells=(cell(hours=0.2),)), "hours of its own time"),
+    (sweep(), sweep(cells=(cell(operations={"ok": 10}),)), "operations: 10 in the candidate"),
+    (sweep(), sweep(cells=(cell(workload="bank"),)), "only the baseline ran ndb list-append"),
+    (sweep(), sweep(cells=(cell(), cell(faults="none"))), "only the candidate ran ndb list-append with faults none"),
+    (sweep(), sweep(verdict="vacuous", reason="too few"), "the candidate is VACUOUS: too few"),
+    (sweep(verdict="error", reason="it crashed"), sweep(), "the baseline is HARNESS ERROR: it crashed"),
+    (sweep(), sweep(verdict="unknown"), "the candidate is UNKNOWN"),
+    (sweep(), sweep(promises=(promise(verdict="not-exercised", witnesses=2),)), "NDB-G8 was not exercised"),
+]
+
+
+@pytest.mark.parametrize(("baseline", "candidate", "told"), TOO_LITTLE, ids=[told for _, _, told in TOO_LITTLE])
+def test_too_little_evidence_is_no_go_ahead(tmp_path: Path, baseline: Sweep, candidate: Sweep, told: str) -> None:
+    found = signed(tmp_path, baseline, candidate)
+    assert (found.decision, found.exit_code) == ("insufficient-evidence", 3)
+    assert any(told in each for each in found.reasons), found.reasons
+
+
+def test_half_of_the_exposure_suffices(tmp_path: Path) -> None:
+    half = cell(counts={"valid": 45}, hours=0.25, operations={"ok": 50_000})
+    found = signed(
+        tmp_path, sweep(), sweep(cells=(half,), faults=(fault(effective=100), fault("crash", effective=100)))
+    )
+    assert found.decision == "go"
+
+
+def test_all_that_it_rests_on_has_a_digest_and_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    found = signed(tmp_path, sweep(), sweep(finding()), waiver())
+    names = [each.what for each in found.digests]
+    assert names == ["baseline", "baseline, each run", "candidate", "candidate, each run", "waivers"]
+    asked = Asked(baseline=tmp_path / "before", candidate=tmp_path / "after", waivers=tmp_path / "waivers.toml")
+    assert to_json(sign_off(asked, TODAY)) == to_json(found)
+    (tmp_path / "after" / "rows.jsonl").write_text("{} \n", encoding="utf-8")
+    assert to_json(sign_off(asked, TODAY)) != to_json(found)
+    assert msgspec.json.decode(to_json(found), type=Signoff) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (waiver("59f48400aa5b8fbe"), f"unknown fingerprint (in .*waiver 1) '59f48400aa5b8fbe'; did you mean {TORN}?"),
+        (waiver() + waiver(), "waiver 2: .* has one above"),
+        (waiver(owner=""), "waiver 1: has no owner"),
+        (waiver(owner='" "'), "its owner must be a text"),
+        (waiver(expires='"2026-12-31"'), "must be a day without quotes"),
+        (waiver(expires="2026-12-31T00:00:00Z"), "must be a day without quotes"),
+        (waiver(until="2026-12-31"), "unknown field (in .*) 'until'"),
+        (waiver().replace("waiver", "waivers"), "did you mean waiver?"),
+        (waiver().replace("[[waiver]]", "[waiver]"), "as a table of its own"),
+        ("[[waiver", "is no TOML"),
+    ],
+)
+def test_a_waiver_with_a_mistake_is_told_so_in_a_line(tmp_path: Path, text: str, told: str) -> None:
+    pattern = told.replace("(", r"\(").replace(")", r"\)").replace("?", r"\?")
+    with pytest.raises(ScenarioError, match=pattern):
+        signed(tmp_path, sweep(), sweep(finding()), text)
+
+
+def test_what_is_no_sweep_is_told_so_in_a_line(tmp_path: Path) -> None:
+    good = stored(tmp_path / "good", sweep())
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "rows.jsonl").touch()
+    for name, told in (
+        ("nowhere", "there is no such sweep"),
+        ("empty", "is no sweep's folder"),
+        ("begun", "has not ended: seamark sweep --resume"),
+        ("good", "is the baseline as well"),
+    ):
+        with pytest.raises(ScenarioError, match=told):
+            sign_off(Asked(baseline=good, candidate=tmp_path / name), TODAY)
+    (tmp_path / "empty" / "sweep.json").write_text('{"name": "x')
+    with pytest.raises(HistoryError, match="not a sweep"):
+        sign_off(Asked(baseline=tmp_path / "empty", candidate=good), TODAY)
+    with pytest.raises(ScenarioError, match="there is no such file"):
+        sign_off(Asked(baseline=good, candidate=stored(tmp_path / "g2", sweep()), calibration=tmp_path / "no"), TODAY)
