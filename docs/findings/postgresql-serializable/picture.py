@@ -13,6 +13,7 @@ from pathlib import Path
 
 RULE = re.compile(r"@media \([^)]*\) \{ :root[^{]*\{[^}]*\} \}|[^{}@]+\{[^{}]*\}")
 NEEDED = re.compile(r":root(?!\[)|^text$|(?:^|, )\.(?:cycle|box|arrow|head|pill|wr|rw)(?![.-])")  # Of a selector.
+PRINTED = re.compile(r"@media print \{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 TITLE = "The cycle of the three transactions"
 
 
@@ -22,7 +23,7 @@ def picture(page: str) -> str:
     found = re.search(r'<svg class="cycle" viewBox="([^"]*)"[^>]*>(.*?)</svg>', page, re.DOTALL)
     if found is None:
         raise ValueError("this page has no drawing of a cycle")
-    rules = [rule.strip() for rule in RULE.findall(style)]
+    rules = [rule.strip() for rule in RULE.findall(PRINTED.sub("", style))]
     kept = "\n".join(rule for rule in rules if NEEDED.search(rule.rpartition("{")[0].strip()))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cycle" viewBox="{found[1]}" role="img">\n'

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
-from scipy.stats import binomtest
 
 from harness.core.errors import HistoryError
 from harness.record.store import read_plain
@@ -59,7 +58,7 @@ class BugCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def found_by(self) -> str:
-        """Who finds it: the watermark graph, the rules of streams, both, or others."""
+        """Who finds it: the watermark graph, the rules of streams, checks of clients, of the final state."""
         names = {"graph": self.graph, "rules": self.rules, "client": self.client, "state": self.state}
         return ", ".join(name for name, count in names.items() if count) or "–"
 
@@ -93,6 +92,8 @@ def interval_of(hits: int, runs: int) -> Interval:
     """The exact interval of a rate; everything is possible of no run at all."""
     if not runs:
         return Interval(low=0.0, high=1.0)
+    from scipy.stats import binomtest  # noqa: PLC0415  It takes a second and 60 MB, which every command would pay.
+
     found = binomtest(hits, runs).proportion_ci(CONFIDENCE, method="exact")
     return Interval(low=round(float(found.low), 5), high=round(float(found.high), 5))
 

@@ -195,7 +195,7 @@ def test_the_calibration_of_a_store_is_shown(tmp_path: Path) -> None:
     (tmp_path / "calibration").mkdir()
     (tmp_path / "calibration" / "calibration.json").write_text(CALIBRATED)
     html = " ".join(web.get("/calibration").text.split())
-    for needed in ("late-row", "5 of 90", "1.8% to 12.4%", "&lt;b&gt;d&lt;/b&gt;", "both", "breaks NDB-G8"):
+    for needed in ("late-row", "5 of 90", "1.8% to 12.4%", "&lt;b&gt;d&lt;/b&gt;", "graph, rules", "breaks NDB-G8"):
         assert needed in html
     (tmp_path / "calibration" / "calibration.json").write_text("{")
     assert web.get("/calibration").status_code == 500
