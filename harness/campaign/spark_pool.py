@@ -12,11 +12,11 @@ from typing import Final
 
 from checkers.engine.datasets import Engine
 from harness.campaign.away import archive, there
-from harness.campaign.pool import TaskDied
 from harness.campaign.rows import Row
 from harness.campaign.task import Task, landed
 from harness.core.errors import ScenarioError
 from harness.judging.engines import EngineFailed, EngineStart
+from harness.run.pool import TaskDied
 
 CLASSIC, CONNECT = "spark://", "sc://"
 ANSWER_S: Final = 10.0

@@ -17,13 +17,13 @@ import msgspec
 from harness.campaign.config import Config, read_config
 from harness.campaign.document import SWEEPS, Sweep, earlier_sweeps
 from harness.campaign.outcome import sweep_of, utc_now
-from harness.campaign.pool import LocalPool, Pool, results
 from harness.campaign.rows import Row, RowsFile, final_rows
 from harness.campaign.task import Task, done, failed
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.record.ownership import temporary_folder
 from harness.record.store import LATEST, create_run, read_plain, write_atomically
+from harness.run.pool import LocalPool, Pool, results
 from harness.run.running import versions
 
 ORDER_FILE: Final = "order.json"

@@ -6,14 +6,14 @@ the run alone. Each result goes to a file as it comes: after kill -9 the same se
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import Future
 from pathlib import Path
+from types import TracebackType
 from typing import Self, TypeVar
 
 import msgspec
 
-from harness.runtimes.child import die_with_parent
+from harness.run.pool import LocalPool
 from harness.shrink.case import Case, Size
 
 T = TypeVar("T")
@@ -48,18 +48,20 @@ class Search:
     ) -> None:
         self.case, self.tries = case, 0
         self.seeds = 1  # How many seeds are tried for each candidate, the latest one first.
-        self._examine, self._jobs, self._most, self._tell = examine, jobs, tries, tell
+        self._pool = LocalPool(examine, jobs)
+        self._most, self._tell = tries, tell
         self._known = {tried.key: tried.is_shown for tried in _read(file)}
         self._running: dict[str, Future[bool]] = {}
         self._file = file.open("ab")
         self._file.write(b"\n")  # Ends a line that a killed process left unfinished.
-        self._pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=die_with_parent)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.__exit__(kind, error, trace)
         self._file.close()
 
     def adopt(self, candidates: Iterable[Case]) -> bool:
@@ -90,7 +92,7 @@ class Search:
         ahead: deque[Future[bool] | bool] = deque()
         submitted = 0
         for place, candidate in enumerate(candidates):
-            while submitted < len(candidates) and len(ahead) < self._jobs:
+            while submitted < len(candidates) and len(ahead) < self._pool.slots:
                 ahead.append(self._begun(candidates[submitted]))
                 submitted += 1
             result = ahead.popleft()
@@ -109,7 +111,7 @@ class Search:
         if key in self._known:
             return self._known[key]
         if key not in self._running:
-            self._running[key] = self._pool.submit(self._examine, candidate)
+            self._running[key] = self._pool.submitted(candidate)
         return self._running[key]
 
     def _ended(self, candidate: Case, result: "Future[bool]") -> bool:

@@ -131,7 +131,7 @@ def _tries_file(run: Path, run_file: RunFile, trials: Trials) -> Path:
 def _stored(case: Case, orders: Orders, finding: FindingRow, engine: Callable[[], Engine]) -> tuple[Report, Path]:
     """Carry the case out as a run of the store, and write what a person needs beside its report, a test among it."""
     run, run_file = prepare(case.scenario, orders.code, orders.run.parent.parent, case.plan)
-    report = carry_out(run, orders.code, engine)
+    report = carry_out(run, orders.code, engine, is_traced=False)  # It is traced below, for the page as well.
     write_atomically(run / PLAN_FILE, plan_to_json(case.plan).encode() + b"\n")
     write_atomically(run / SCRIPT_FILE, script_text(case).encode())
     shown = next((each for each in report.findings if each.symptom == finding.symptom), finding)

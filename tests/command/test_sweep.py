@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.campaign.document import read_sweep
-from harness.campaign.pool import LocalPool, TaskDied, results
 from harness.campaign.rows import read_rows
+from harness.run.pool import LocalPool, TaskDied, results
 from tests.command.browser import Browser, browser
 from tests.command.conftest import Seamark
 

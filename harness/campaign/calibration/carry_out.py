@@ -9,11 +9,11 @@ import msgspec
 from harness.campaign.calibration.cells import SCHEDULED, Cell, Limits
 from harness.campaign.calibration.document import Calibration
 from harness.campaign.calibration.rows import SCRIPTED, calibration_row
-from harness.campaign.pool import LocalPool, Pool, results
 from harness.campaign.rows import ATTEMPTS, Row
 from harness.campaign.task import Task, done, failed
 from harness.core.errors import ScenarioError
 from harness.record.ownership import temporary_folder
+from harness.run.pool import LocalPool, Pool, results
 from harness.run.running import versions
 
 Tell = Callable[[Cell, int, str], None]  # A cell, a seed, and the verdict of its run.

@@ -11,12 +11,12 @@ import pytest
 from harness.campaign import sweep as sweeping
 from harness.campaign.config import Config, config_of
 from harness.campaign.document import Sweep
-from harness.campaign.pool import TaskDied
 from harness.campaign.rows import Row, read_rows, row_of
 from harness.campaign.sweep import Begun, StoreFull, begin, carry_out, resumed
 from harness.campaign.task import Task
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
+from harness.run.pool import TaskDied
 from tests.unit.campaign.reports import report
 
 Work = Callable[[Task], Row]

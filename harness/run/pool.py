@@ -80,7 +80,9 @@ class LocalPool(Generic[T, R]):
             worker.shutdown(wait=True, cancel_futures=True)
 
     def submitted(self, task: T) -> "Future[R]":
-        """The future result, from a process that has nothing else to do."""
+        """The future result, from a process that has nothing else to do; waits for one while all are busy."""
+        if len(self._workers) == self.slots:
+            wait([future for _, future in self._workers if future is not None], return_when=FIRST_COMPLETED)
         idle = next((place for place, (_, future) in enumerate(self._workers) if future is None or future.done()), None)
         if idle is None:
             idle = len(self._workers)
