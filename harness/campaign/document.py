@@ -11,7 +11,7 @@ import msgspec
 
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
-from harness.record.store import read_plain
+from harness.record.store import read_document
 
 SWEEP_SCHEMA: Final = 1
 SWEEP_FILE: Final = "sweep.json"
@@ -175,12 +175,7 @@ def sweep_to_json(sweep: Sweep) -> bytes:
 def read_sweep(path: Path) -> Sweep:
     """The sweep in that folder, or in that sweep.json. Raises HistoryError that names the file and what is wrong."""
     path = path / SWEEP_FILE if path.is_dir() else path
-    try:
-        sweep = msgspec.json.decode(read_plain(path), type=Sweep)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HistoryError(f"{path}: not a sweep ({error})") from None
-    if sweep.schema > SWEEP_SCHEMA:
-        raise HistoryError(f"{path}: has schema {sweep.schema}, this Seamark reads up to {SWEEP_SCHEMA}: upgrade it")
+    sweep = read_document(path, Sweep, "a sweep", SWEEP_SCHEMA)
     if sweep.verdict not in {each.value for each in Verdict}:
         raise HistoryError(f"{path}: {sweep.verdict!r} is no verdict")
     return sweep

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -38,6 +38,16 @@ _FILES: Final = (
 )
 _FOLDERS: Final = (HISTORY, LOGS)
 _NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders only: remove it, or copy what it is"
+
+
+class Versioned(Protocol):
+    """A document with the version of its form."""
+
+    @property
+    def schema(self) -> int: ...
+
+
+D = TypeVar("D", bound=Versioned)
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +157,20 @@ def read_plain(path: Path) -> bytes:
     if count > VALUES_MAX:  # An empty list takes three bytes there, and seventy in memory.
         raise HistoryError(f"{path}: has some {count:,} values, the limit is {VALUES_MAX:,}")
     return content
+
+
+def read_document(path: Path, form: type[D], kind: str, newest: int, *, again: str = "") -> D:
+    """The JSON document at `path`, whose schema is at most `newest`.
+
+    Raises HistoryError that names the file, says that it is not `kind` ("a report"), and how to make it `again`.
+    """
+    try:
+        document = msgspec.json.decode(read_plain(path), type=form)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise HistoryError(f"{path}: not {kind} ({error}){again}") from None
+    if document.schema > newest:
+        raise HistoryError(f"{path}: has schema {document.schema}, this Seamark reads up to {newest}: upgrade it")
+    return document
 
 
 def require_plain(folder: Path) -> None:

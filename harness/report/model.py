@@ -15,7 +15,7 @@ from harness.core.promises import MODEL
 from harness.core.record import Json
 from harness.core.trace import Window
 from harness.core.verdict import Finding, Verdict
-from harness.record.store import RUN_FILE, read_plain
+from harness.record.store import RUN_FILE, read_document
 
 REPORT_SCHEMA = 1
 STEP_NS = 10_000_000  # The window of a trace begins and ends at a hundredth of a second.
@@ -201,12 +201,8 @@ def read_report(run: Path) -> Report | None:
     path = run / REPORT_FILE
     if not path.exists() and not path.is_symlink():
         return None
-    try:
-        report = msgspec.json.decode(read_plain(path), type=Report)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HistoryError(f"{path}: not a report ({error}); make it again with {seamark('check', run)}") from None
-    if report.schema > REPORT_SCHEMA:
-        raise HistoryError(f"{path}: has schema {report.schema}, this Seamark reads up to {REPORT_SCHEMA}: upgrade it")
+    again = f"; make it again with {seamark('check', run)}"
+    report = read_document(path, Report, "a report", REPORT_SCHEMA, again=again)
     if report.verdict not in {each.value for each in Verdict}:
-        raise HistoryError(f"{path}: {report.verdict!r} is no verdict; make it again with {seamark('check', run)}")
+        raise HistoryError(f"{path}: {report.verdict!r} is no verdict{again}")
     return report

@@ -4,56 +4,21 @@ Both are started here by Spark's own scripts: a master with two workers of one c
 """
 
 import os
-import re
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
-import pyspark
 import pytest
 
 from harness.core.record import Json
 from tests.bench import generated
+from tests.worlds.spark_cluster import BRIEF, START_S, SUBMIT, address, standalone, started
 
 pytestmark = pytest.mark.spark
 
-CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-START_S = 240
-# Each Java here lives for some seconds: a better compiler and a parallel collector cost more than they save.
-BRIEF = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"}
 SAME = ("verdict", "findings", "promises", "facts", "history_sha256", "operations")
-
-
-@contextmanager
-def started(log: Path, *command: str | Path) -> Iterator[None]:
-    """A process of Spark, as long as the context lasts."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    env |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
-    env |= {"PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(log.parent / "work"), **BRIEF}
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=env, cwd=log.parent)
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(START_S)
-
-
-def address(log: Path, pattern: str) -> str:
-    """What a process says about its address, once it says so."""
-    deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline:
-        found = re.search(pattern, log.read_text(errors="replace"))
-        if found:
-            return found[1]
-        time.sleep(0.2)
-    raise AssertionError(log.read_text(errors="replace")[-2000:])
 
 
 @pytest.fixture(scope="module")
@@ -75,16 +40,8 @@ def judged(history: Path, *options: str) -> dict[str, Json]:
 
 
 def test_a_standalone_cluster_comes_to_the_findings_of_the_threads(history: Path, tmp_path: Path) -> None:
-    log = tmp_path / "master.log"
-    ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-    worker = ("org.apache.spark.deploy.worker.Worker", "-c", "1", "-m", "1g", *ports)
-    with started(log, CLASS, "org.apache.spark.deploy.master.Master", *ports):
-        master = address(log, r"Starting Spark master at (spark://\S+)")
-        one, other = tmp_path / "one.log", tmp_path / "other.log"
-        with started(one, CLASS, *worker, master), started(other, CLASS, *worker, master):
-            for each in (one, other):
-                address(each, "(Successfully registered with master)")
-            assert judged(history, "--master", master) == judged(history, "--engine", "local")
+    with standalone(tmp_path) as master:
+        assert judged(history, "--master", master) == judged(history, "--engine", "local")
 
 
 @pytest.mark.skipif(find_spec("grpc") is None, reason="Spark Connect needs grpcio, grpcio-status and zstandard")

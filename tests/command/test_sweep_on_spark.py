@@ -7,7 +7,7 @@ import pytest
 from harness.campaign.document import read_sweep
 from harness.campaign.rows import read_rows
 from tests.command.conftest import Seamark
-from tests.command.test_spark_cluster import CLASS, address, started
+from tests.worlds.spark_cluster import standalone
 
 pytestmark = pytest.mark.spark
 
@@ -21,18 +21,11 @@ bug = ["late-row"]
 
 
 def test_a_standalone_cluster_makes_the_same_histories(tmp_path: Path, seamark: Seamark) -> None:
-    config, log = tmp_path / "nightly.toml", tmp_path / "master.log"
+    config = tmp_path / "nightly.toml"
     config.write_text(CONFIG, encoding="utf-8")
     assert seamark("sweep", config, "--store", "here", "--jobs", "1", "--quiet").code == 1
-    ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-    worker = ("org.apache.spark.deploy.worker.Worker", "-c", "1", "-m", "1g", *ports)
-    with started(log, CLASS, "org.apache.spark.deploy.master.Master", *ports):
-        master = address(log, r"Starting Spark master at (spark://\S+)")
-        one, other = tmp_path / "one.log", tmp_path / "other.log"
-        with started(one, CLASS, *worker, master), started(other, CLASS, *worker, master):
-            for each in (one, other):
-                address(each, "(Successfully registered with master)")
-            outcome = seamark("sweep", config, "--store", "there", "--on", master, "--quiet")
+    with standalone(tmp_path) as master:
+        outcome = seamark("sweep", config, "--store", "there", "--on", master, "--quiet")
     assert outcome.code == 1, outcome.err
     (here,), (there,) = ((tmp_path / name / "sweeps" / "nightly").iterdir() for name in ("here", "there"))
     assert read_sweep(there).trouble == ()

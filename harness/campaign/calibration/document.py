@@ -10,8 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from harness.core.errors import HistoryError
-from harness.record.store import read_plain
+from harness.record.store import read_document
 
 CALIBRATION_SCHEMA: Final = 1
 CALIBRATION_FILE: Final = "calibration.json"
@@ -133,12 +132,4 @@ def worse(now: Calibration, before: Calibration) -> list[str]:
 
 def read_calibration(path: Path) -> Calibration:
     """A calibration.json. Raises HistoryError that names the file and what is wrong."""
-    try:
-        found = msgspec.json.decode(read_plain(path), type=Calibration)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HistoryError(f"{path}: not a calibration ({error})") from None
-    if found.schema > CALIBRATION_SCHEMA:
-        raise HistoryError(
-            f"{path}: has schema {found.schema}, this Seamark reads up to {CALIBRATION_SCHEMA}: upgrade it"
-        )
-    return found
+    return read_document(path, Calibration, "a calibration", CALIBRATION_SCHEMA)
