@@ -25,7 +25,7 @@ class Report(model.Report, frozen=True, kw_only=True):
 
     @property
     def symptoms(self) -> tuple[str, ...]:
-        """What the findings have in common with those of other runs: anomaly, promise, and the shape of the cycle."""
+        """The symptoms of the findings, once each: anomaly, promise, and the shape of the cycle."""
         return tuple(dict.fromkeys(finding.symptom for finding in self.findings))
 
     def explain(self, symptom: str) -> str:

@@ -27,7 +27,7 @@ class Facts:
         if known is mine:
             try:
                 mine.set_result(make(subject))
-            except BaseException as problem:
+            except BaseException as problem:  # An interrupt, too: other threads wait for this result.
                 mine.set_exception(problem)
                 raise
         return known.result()

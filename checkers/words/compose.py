@@ -22,6 +22,7 @@ from checkers.words.titles import title
 from harness.core.errors import require
 from harness.core.promises import Promise
 from harness.core.verdict import Finding, Judgement, Verdict
+from harness.core.wording import counted
 
 NO_MODELS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({})
 SECOND: Final = 1_000_000_000
@@ -185,7 +186,7 @@ def _idleness(fault: PlannedFault, limits: Thresholds) -> str | None:
     if not fault.overlapping:
         return "met no operation"
     is_met = fault.overlapping >= limits.met_by_fault
-    return None if is_met else f"met {_count(fault.overlapping, 'operation')}, fewer than {limits.met_by_fault}"
+    return None if is_met else f"met {counted(fault.overlapping, 'operation')}, fewer than {limits.met_by_fault}"
 
 
 def _promise_verdict(
@@ -205,7 +206,7 @@ def _promise_verdict(
     elif not counts:
         state, reason = PromiseState.NOT_EXERCISED, "no check of this run looks for it"
     elif witnesses < limits.witnesses:
-        state, reason = PromiseState.NOT_EXERCISED, f"{witnesses} of at least {_count(limits.witnesses, 'witness')}"
+        state, reason = PromiseState.NOT_EXERCISED, f"{witnesses} of at least {counted(limits.witnesses, 'witness')}"
     else:
         state = PromiseState.HOLDS
     return PromiseVerdict(promise=promise, state=state, witnesses=witnesses, findings=findings, reason=reason)
@@ -219,7 +220,7 @@ def _vacuities(
         yield from _too_little_load(facts, limits)
         if idle:
             most = len(facts.faults) * limits.excused_percent // 100
-            count = _count(len(facts.faults), "fault")
+            count = counted(len(facts.faults), "fault")
             text = f"{len(idle)} of {count} had no effect ({most} excused): {'; '.join(idle)}"
             yield Vacuity(clause="b", number=len(idle), sentence=text)
     yield from _too_little_evidence(states, facts, limits)
@@ -229,12 +230,12 @@ def _vacuities(
 def _too_little_load(facts: RunFacts, limits: Thresholds) -> Iterable[Vacuity]:
     for name, count in facts.ok_by_type.items():
         if count < limits.ok_of_type:
-            text = f"{_count(count, 'operation')} of type {name} succeeded, fewer than {limits.ok_of_type}"
+            text = f"{counted(count, 'operation')} of type {name} succeeded, fewer than {limits.ok_of_type}"
             yield Vacuity(clause="a", number=count, sentence=text)
     for fault in facts.faults:
         is_long = fault.has_begun and fault.duration_ns >= limits.fault_ns
         if is_long and fault.completed < limits.completed_in_fault:
-            done, least = _count(fault.completed, "operation"), limits.completed_in_fault
+            done, least = counted(fault.completed, "operation"), limits.completed_in_fault
             text = f"{done} completed during {fault.name}, fewer than {least}"
             yield Vacuity(clause="a", number=fault.completed, sentence=text)
 
@@ -255,7 +256,7 @@ def _too_little_evidence(states: Sequence[PromiseVerdict], facts: RunFacts, limi
         yield Vacuity(clause="c", number=percent, sentence=text)
     marks = facts.watermarks_with_writes
     if marks is not None and marks < limits.watermarks_with_writes:
-        text = f"{_count(marks, 'watermark')} had a write under them, fewer than {limits.watermarks_with_writes}"
+        text = f"{counted(marks, 'watermark')} had a write under them, fewer than {limits.watermarks_with_writes}"
         yield Vacuity(clause="c", number=marks, sentence=text)
 
 
@@ -291,7 +292,7 @@ def _verdict(states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Seque
     idle = f", {left} not exercised" if left else ""
     return (
         Verdict.VALID,
-        f"{_count(len(held), 'promise')} held, witnessed {sum(each.witnesses for each in held):,} times{idle}",
+        f"{counted(len(held), 'promise')} held, witnessed {sum(each.witnesses for each in held):,} times{idle}",
     )
 
 
@@ -304,8 +305,3 @@ def _unforbidden(observations: Sequence[Finding]) -> str:
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number:,} times"
-
-
-def _count(number: int, what: str) -> str:
-    plural = {"witness": "witnesses"}.get(what, f"{what}s")
-    return f"{number:,} {what if number == 1 else plural}"

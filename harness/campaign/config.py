@@ -1,4 +1,4 @@
-"""What a sweep is to do: a TOML file with a matrix of runs, as written, and as cells that were checked.
+"""The order for a sweep: a TOML file with a matrix of runs, as written, and as cells that were checked.
 
 At the top stand the sweep's own options and the defaults of its cells. Each `[[matrix]]` table is a product of its
 clusters, workloads, faults and runtimes; without one the top is the only matrix.

@@ -19,7 +19,7 @@ SWEEPS: Final = "sweeps"  # Their folder in a store: sweeps/NAME/UTC-SEED/sweep.
 
 
 class SweepConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What was requested. `text` is the file as written, `sha256` the hash of it and of what the command line adds."""
+    """The order. `text` is the file as written, `sha256` the hash of it and of what the command line adds."""
 
     path: str
     text: str

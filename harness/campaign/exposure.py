@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from checkers.words.compose import PlannedFault, PromiseState, PromiseVerdict, RunFacts, Thresholds, Vacuity, shortfalls
 from harness.core.promises import Promise
 from harness.core.verdict import Verdict
+from harness.core.wording import counted
 from harness.judging.judge import SETTLED
 from harness.report.model import Exposed, Report
 
@@ -62,7 +63,7 @@ class PromiseSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposure:
-    """What many runs of one cluster exposed, and by which clauses that is too little."""
+    """The exposure of many runs of one cluster; `vacuities` are the clauses by which it is too little."""
 
     faults: tuple[FaultSum, ...]
     promises: tuple[PromiseSum, ...]
@@ -127,12 +128,10 @@ def _summed(counts: Mapping[str, int], witnesses: int) -> tuple[PromiseState, st
             return state, None
     if witnesses >= LIMITS.witnesses:
         return PromiseState.HOLDS, None
-    return PromiseState.NOT_EXERCISED, f"{witnesses} of at least {LIMITS.witnesses} witnesses in {_runs(counts)}"
-
-
-def _runs(counts: Mapping[str, int]) -> str:
-    number = sum(counts.values())
-    return f"{number:,} run{'' if number == 1 else 's'}"
+    return (
+        PromiseState.NOT_EXERCISED,
+        f"{witnesses} of at least {LIMITS.witnesses} witnesses in {counted(sum(counts.values()), 'run')}",
+    )
 
 
 def _state(each: PromiseSum) -> PromiseVerdict:

@@ -10,6 +10,7 @@ from checkers.words.compose import PromiseState
 from harness.campaign.config import Cell, Config
 from harness.campaign.exposure import ENDED_PERCENT, LIMITS, Exposure, exposure_of
 from harness.campaign.rows import Row, final_rows
+from harness.core import wording
 from harness.core.verdict import Verdict
 from harness.report.model import Report
 from harness.run.batch import CAMPAIGN_RUNS, unmet_goals
@@ -108,13 +109,13 @@ def _outcome(reports: Sequence[Report], exposures: Sequence[Exposure], short: Se
     held = [each for exposure in exposures for each in exposure.promises if each.state is PromiseState.HOLDS]
     idle = Verdict.VACUOUS.value in verdicts
     together = "; together they exercised every kind of fault, and" if idle else ";"
-    promises = f"{len(held)} promise{'' if len(held) == 1 else 's'}"
+    promises = wording.counted(len(held), "promise")
     times = sum(each.witnesses for each in held)
     return Outcome(Verdict.VALID, f"{together} {promises} held, witnessed {times:,} times", None)
 
 
 def _campaign_shortfalls(config: Config, rows: Sequence[Row]) -> Iterator[Shortfall]:
-    """What only many runs can fall short of: clause d."""
+    """The shortfalls that only many runs can have: clause d."""
     for number, cell in enumerate(config.cells):
         if not any(row.cell == number for row in rows):
             yield Shortfall("d", f"no run of {cell.title} was made")

@@ -35,7 +35,7 @@ class StoreFull(SeamarkError):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sweep's folder says of its order: `file` is the copy of its config, `sha256` that of the config."""
+    """The order as a sweep's folder keeps it: `file` is the copy of its config, `sha256` that of the config."""
 
     schema: int = 1
     file: str
@@ -152,7 +152,7 @@ def _drain(work: "_Work", tasks: deque[Task], pool: Callable[[], AbstractContext
 
 
 class _Work:
-    """What is left of a sweep, and what has come of it so far."""
+    """A sweep in progress: the tasks that are left, and the rows so far."""
 
     def __init__(self, begun: Begun, file: RowsFile, audience: Audience) -> None:
         self._begun, self._file, self._audience = begun, file, audience

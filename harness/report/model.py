@@ -55,7 +55,7 @@ class FindingRow(Finding, frozen=True, kw_only=True):
 
     @property
     def symptom(self) -> str:
-        """What the same bug shows in every run: anomaly, promise, and the relations of its cycle, the least first.
+        """The part of a finding that the same bug has in every run: anomaly, promise, and the relations of its cycle.
 
         Equal relations in a row count once, as a longer cycle is no other bug: "G-single NDB-G1 rw-wr".
         """
@@ -66,7 +66,7 @@ class FindingRow(Finding, frozen=True, kw_only=True):
 
 
 class Exposed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run adds to the exposure of a sweep that it is part of, beside its promises and faults.
+    """The part of a run in the exposure of a sweep that it is part of, beside its promises and faults.
 
     `purposes` are the ids of the promises for which the test exists. `has_end`: it came to its end, with final reads,
     and every subscriber caught up. Of every 1,000 writes whose version order matters it is known for `known_versions`.

@@ -201,7 +201,7 @@ class Pages:
         return self._page("serve_trends.html", "/trends", trends=trends(rows), sightings=sightings(rows), nights=named)
 
     def calibration(self, request: Request) -> Response:
-        """What the store knows of the checks: how soon they find each planted bug."""
+        """The calibration in the store: how soon the checks find each planted bug."""
         folder = self.store / CALIBRATION
         is_there = (folder / CALIBRATION_FILE).is_file()
         found = read_calibration(folder_in(self.store, CALIBRATION) / CALIBRATION_FILE) if is_there else None

@@ -47,7 +47,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class _Judged(msgspec.Struct, frozen=True):
-    """What the list needs of a report.json."""
+    """The fields of report.json that the list needs."""
 
     verdict: str
     reason: str
@@ -62,7 +62,7 @@ class _Judged(msgspec.Struct, frozen=True):
 
 
 class _Planned(msgspec.Struct, frozen=True):
-    """What the list needs of a run.json."""
+    """The fields of run.json that the list needs."""
 
     cluster: str
     workload: str
@@ -205,7 +205,7 @@ def short(reason: str) -> str:
 
 
 def _document(path: str, kind: type[T]) -> T:
-    """What a JSON file holds of that kind. Raises HistoryError, in one line, whatever is wrong with it."""
+    """The JSON document in that file. Raises HistoryError, in one line, whatever is wrong with it."""
     name = path.rpartition("/")[2]
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:

@@ -27,7 +27,7 @@ class _Class(msgspec.Struct, frozen=True):
 
 
 class _Document(msgspec.Struct, frozen=True):
-    """What the list needs of the report.json of a batch, or of a sweep.json."""
+    """The fields that the list needs of a batch's report.json, or of a sweep.json."""
 
     verdict: str
     reason: str

@@ -1,4 +1,4 @@
-"""What a store says over time: runs by verdict for each day, and how often each anomaly was seen."""
+"""A store over time: runs by verdict for each day, and how often each anomaly was seen."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -7,12 +7,13 @@ from textwrap import wrap
 import msgspec
 
 from harness.core.record import MicroOp
+from harness.core.trace import SECOND
+from harness.core.wording import counted
 from harness.report.model import FindingRow
 from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario
 from harness.shrink.case import Case
 
-SECOND = 1_000_000_000
 _TEST = '''\
 """{title}
 
@@ -50,7 +51,7 @@ def regression_test(case: Case, finding: FindingRow, code: Code) -> str:
     return _TEST.format(
         title=f"{finding.symptom}, from seed {case.scenario.seed}.",
         sentence="\n".join(wrap(_quoted(finding.sentence), 112)),
-        size=f"{_count(size.steps, 'fault step')}, {_count(size.operations, 'operation')} and {size.seconds:g} s",
+        size=f"{counted(size.steps, 'fault step')}, {counted(size.operations, 'operation')} and {size.seconds:g} s",
         name=test_name(finding),
         cluster=code.name,
         bugs=bugs,
@@ -101,10 +102,6 @@ def _without_defaults(scenario: Scenario) -> dict[str, object]:
     """The fields that have another value than their default: what a reader must know."""
     usual = msgspec.structs.asdict(Scenario())
     return {name: value for name, value in msgspec.structs.asdict(scenario).items() if value != usual[name]}
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _quoted(text: str) -> str:

@@ -32,7 +32,7 @@ SCRIPT_FILE = "script.txt"
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """What to shrink. `symptom` names one of the run's findings, by its symptom or anomaly; None: the first.
+    """The order for a shrink. `symptom` names one of the run's findings, by its symptom or anomaly; None: the first.
 
     At most `tries` candidates are tried, `jobs` at once. In containers each runs `times` times, and counts if at least
     `rate` of these runs show the symptom.

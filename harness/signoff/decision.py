@@ -47,7 +47,7 @@ RULES: Final = {
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sign-off is made from."""
+    """The input of a sign-off."""
 
     baseline: Path
     candidate: Path

@@ -93,7 +93,7 @@ def _state(before: Rate, after: Rate) -> str:
 
 
 def _note(state: str, before: Rate, after: Rate) -> str | None:
-    """What the runs of the other sweep could have shown."""
+    """How likely the runs of the other sweep would have shown it."""
     if state == "new" and (chance := chance_to_see(after.value, before.runs)) < CONFIDENCE:
         return f"so rare that the baseline's {before.runs:,} runs would have shown it with {percent(chance)} only"
     if state == "rare":

@@ -1,4 +1,4 @@
-"""What counts of runs allow to say: rates with their intervals, and the chance to have seen something."""
+"""Statistics of runs: rates with their intervals, and the chance that some runs show a bug."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import msgspec
 
 from harness.campaign.calibration.document import interval_of
 
-PER: Final = 1_000  # Rates are told for that many runs.
+PER: Final = 1_000  # Rates are given for that many runs.
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What a calibration has to run, and what its rows come to."""
+"""The runs that a calibration still needs, and the cells that its rows add up to."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ class Cell:
         return None if is_shown or is_waiting else SCRIPTED
 
     def outcome(self, clean: float) -> BugCell:
-        """What the rows of a bug come to; `clean` is the share of runs without it that a client's check calls wrong."""
+        """The cell of a bug, from its rows; `clean` is the share of correct runs that a client's check calls wrong."""
         rows = [row for row in self.sample if not row.is_error]
         hits = [row for row in rows if row.is_hit]
         rate = rate_of(len(hits), len(rows), is_stopped_by_hit=len(hits) >= self._limits.hits)
@@ -111,7 +111,7 @@ class Cell:
         return "found" if row.is_hit else "not found"
 
     def correct(self) -> CorrectCell:
-        """What the rows without a bug come to."""
+        """The cell of the correct cluster, from its rows."""
         rows = [row for row in self.sample if not row.is_error]
         alarms = [row for row in rows if row.is_hit]
         return CorrectCell(

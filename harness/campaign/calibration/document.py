@@ -112,7 +112,7 @@ def median_seeds(rate: float) -> int | None:
 
 
 def worse(now: Calibration, before: Calibration) -> list[str]:
-    """What became worse beyond its interval, in a sentence each: a bug that is found less often, or a false alarm."""
+    """One sentence for each cell that became worse beyond its interval: a bug found less often, or a false alarm."""
     cells = {(cell.cluster, cell.bug): cell for cell in before.bugs}
     found = []
     for cell in now.bugs:

@@ -18,6 +18,7 @@ from harness.cli.texts.contract_fields import BOUNDS, CONTRACT, Words
 from harness.core.machine import Settings
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.seams import Cluster
+from harness.core.wording import counted
 from harness.judging.checks import CHECKS
 from harness.judging.judge import SETTLED
 from harness.report.markdown import code, table
@@ -64,7 +65,7 @@ def _introduction() -> list[str]:
 def _contents(clusters: Iterable[Cluster]) -> list[str]:
     lines = [
         f"- [{cluster.name}](#{cluster.name}): {len(cluster.promises)} promises, "
-        f"{len(cluster.bugs)} planted bug{'' if len(cluster.bugs) == 1 else 's'}"
+        f"{counted(len(cluster.bugs), 'planted bug')}"
         for cluster in clusters
     ]
     others = (MODELS_HEADING, "What a stream contract means", "What bounds mean", RULES_HEADING)
