@@ -39,7 +39,7 @@ from harness.core.verdict import Finding, Judgement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """A restart of the whole cluster, as its coordinator reported it. Number 0 is the initial start.
+    """A restart of the whole cluster, as a node reported it. Number 0 is the initial start.
 
     At `seq` of the journal the first node may have begun to serve again. Transactions that committed before in epochs
     above `restored`, by the bits that are saved together, are void.
@@ -80,18 +80,20 @@ def placement_of_streams(history: Path, contract: StreamContract | None) -> Plac
 
 
 def _restarts(reported: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
-    """The restarts that rows of states report, in order.
+    """The restarts that rows of states report, in order. Every node may report one; the first report counts.
 
-    A generation begins when the first node installs the view that its coordinator installed last: a node that installs
-    it before the coordinator may serve before the restart is reported.
+    A generation begins when the first node installs the view that the reporting node installed last: a node that
+    installs it before may serve before the restart is reported.
     """
+    known: set[int] = set()
     installed: dict[int, int] = {}  # The seq at which each view was first installed,
     latest: dict[str, int] = {}  # and the view that each node installed last.
     for row in reported:
         if row["object"] == "view":
             installed.setdefault(row["key"], row["seq"])
             latest[row["node"]] = row["key"]
-        elif row["key"] > 0:
+        elif row["key"] > 0 and row["key"] not in known:
+            known.add(row["key"])
             restored, first_epoch = msgspec.json.decode(row["value"], type=tuple[int, int])
             began = installed[latest[row["node"]]] if row["node"] in latest else row["seq"]
             yield Restart(number=row["key"], seq=began, restored=restored, first_epoch=first_epoch)

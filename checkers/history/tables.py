@@ -130,6 +130,11 @@ def states(history: Path, names: Dictionary, *objects: str) -> dict[str, list[St
     return found
 
 
+def first_reports(states: Sequence[State]) -> list[State]:
+    """Of the states with one key the first: every node may report a restart of the whole cluster."""
+    return list({state.key_id: state for state in reversed(states)}.values())[::-1]
+
+
 def samples(history: Path, *names: str) -> dict[str, list[Sample]]:
     """The probes of those names, each in order."""
     found: dict[str, list[Sample]] = {name: [] for name in names}

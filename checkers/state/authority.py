@@ -25,7 +25,7 @@ from checkers.columns.runs import groups
 from checkers.engine.protocol import Check, Context
 from checkers.history.faults import overlaps
 from checkers.history.names import Dictionary
-from checkers.history.tables import State, Window, states, windows
+from checkers.history.tables import State, Window, first_reports, states, windows
 from checkers.history.troubles import Trouble, judgement
 from checkers.state.written import Written, read_written
 from harness.core.columns import NEVER, OK, Int64s
@@ -63,7 +63,7 @@ def check(history: Path, context: Context) -> Judgement:
     reigns = _reigns(views, read_written(history))
     faults = windows(history, context.excuses)
     used = _used_grants(found["grant"], reigns)
-    restarts_ns = [restart.ns for restart in found["restart"] if restart.key != 0]
+    restarts_ns = [restart.ns for restart in first_reports(found["restart"]) if restart.key != 0]
     grace_ns = context.bounds.grace_ns
     cuts = [fault for fault in faults if Excuse.LINKS in fault.excuse and fault.effect]
     in_partition = sum(any(overlaps(cut, grant.ns, grant.ns, grace_ns) for cut in cuts) for grant in used)

@@ -33,6 +33,7 @@ from checkers.history.tables import (
     Session,
     State,
     Window,
+    first_reports,
     samples,
     seconds,
     sessions,
@@ -82,7 +83,8 @@ class _Record:
         self.found = states(history, names, "missing", "disconnect", "restart", "view")
         self._probes = samples(history, "out-of-buffer", "event-buffer-full")
         written = read_written(history)
-        self._alive_ns = _alive_ns(written, [restart.seq for restart in self.found["restart"]])
+        self._restarts = first_reports(self.found["restart"])
+        self._alive_ns = _alive_ns(written, [restart.seq for restart in self._restarts])
         self._epochs, self._since_ns = self._first_signs(written)
         self.gaps = [
             (s, mark) for s in self._sessions for mark in s.marks if mark.kind == "gap" and mark.cause in CAUSES
@@ -207,7 +209,7 @@ class _Record:
         since_ns = min(self._first_sign_ns(gap.position), gap.ns) - self._bounds.grace_ns
         return any(
             restart.key != 0 and alive_ns <= gap.ns and since_ns <= restart.ns
-            for restart, alive_ns in zip(self.found["restart"], self._alive_ns, strict=True)
+            for restart, alive_ns in zip(self._restarts, self._alive_ns, strict=True)
         )
 
     def _is_link_struck(self, state: State) -> bool:

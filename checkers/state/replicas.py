@@ -11,7 +11,7 @@ from pathlib import Path
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Names
-from checkers.history.tables import State, states
+from checkers.history.tables import State, first_reports, states
 from checkers.history.troubles import Trouble, judgement
 from checkers.state.survival import last_members
 from harness.core.verdict import Judgement
@@ -46,7 +46,7 @@ def check(history: Path, context: Context) -> Judgement:
         facts={
             "nodes": len(dumps),
             "views": len({view.key for view in found["view"] if isinstance(view.key, int)}),
-            "restarts": sum(restart.key != 0 for restart in found["restart"]),
+            "restarts": sum(restart.key != 0 for restart in first_reports(found["restart"])),
         },
         scope=(),
     )

@@ -20,7 +20,7 @@ import numpy as np
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Names
-from checkers.history.tables import State, Window, phases, rows, states, windows
+from checkers.history.tables import State, Window, first_reports, phases, rows, states, windows
 from checkers.history.troubles import Trouble, judgement
 from checkers.state.claims import Claims, Fate
 from checkers.state.contents import (
@@ -63,7 +63,9 @@ def check(history: Path, context: Context) -> Judgement:
         seen = seen.without(count, _had_not_ended(claims, begun))
     explained = _explained(Contents(restored, groups, claims))
     troubles = _troubles(seen, contents, claims, explained, has_dumps=has_dumps, name=context.name)
-    until_ns = survived_ns(windows(history, context.excuses), bounds, [restart.ns for restart in found["restart"]])
+    until_ns = survived_ns(
+        windows(history, context.excuses), bounds, [restart.ns for restart in first_reports(found["restart"])]
+    )
     return judgement(
         CHECKER,
         ANOMALIES,

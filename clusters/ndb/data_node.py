@@ -6,6 +6,9 @@ out.
 1. `install` is the only place where a view comes into force: first membership, then storage and coordinator, then the
    publisher, then checkpoints, whose master queries all nodes again.
 2. A node that is not started yet ends when another one fails: so no node has to deal with a half-done hand-over.
+3. A member whose link has ended is not heard until a view decides which of the two leaves, even if it is connected
+   again. Else: the master's GcpComplete of epoch 3 is lost when its link to d1 is cut for a moment; over the next
+   connection d1 completes epoch 4, and subscribers wait for its buckets of epoch 3 for good.
 """
 
 from collections.abc import Callable, Sequence
@@ -127,6 +130,8 @@ class DataNode:
     def _dispatch(self, sender: NodeId, message: Message) -> None:
         part = self._parts.get(type(message))
         site = self._site
+        if self._membership.has_lost(sender) and type(message) not in BEFORE_VIEW:
+            return  # What was lost with the link may have come before it, and is never sent again (invariant 3).
         if part is not None and (site.view.members or type(message) in BEFORE_VIEW):
             part(sender, message)
         elif isinstance(message, Chosen) and not site.view.members:
@@ -274,11 +279,10 @@ class DataNode:
             context.truncate("redo", 0)
             return
         number = restart.starts - 1  # 0: the initial start.
-        if site.is_master:
-            first = [restart.gci, self._checkpoint.current]
-            context.dump(Dump(object="restart", key=number, value=first))
-            if number:
-                context.sometimes("the whole cluster was restarted")
+        # Each node says so: the master may have died before it installed the view in which the others serve.
+        context.dump(Dump(object="restart", key=number, value=[restart.gci, self._checkpoint.current]))
+        if number and site.is_master:
+            context.sometimes("the whole cluster was restarted")
         if number:
             for key, elements, epoch in self._storage.rows_dump():
                 context.dump(Dump(object="restored", key=key, value=elements, position=epoch, txn=number))

@@ -66,7 +66,8 @@ class Observed:
     def __init__(self, records: Sequence[Evidence]) -> None:
         self.records = records
         self.transactions = list(_transactions(records))
-        self.restarts = [Restart(number(s.key), *_pair(s.value)) for s in _states(records, "restart")]
+        reports = {number(s.key): _pair(s.value) for s in reversed(_states(records, "restart"))}  # The first counts.
+        self.restarts = [Restart(key, *pair) for key, pair in sorted(reports.items())]
         self.rows = _states(records, "row")
         self.restored = _states(records, "restored")
         self.stretches = list(_stretches(records))

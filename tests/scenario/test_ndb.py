@@ -3,12 +3,15 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import msgspec
 import pytest
 
+from clusters.ndb.shape import MS
 from harness.core.record import Complete, Evidence, MicroOp, State, StreamEvent
 from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan, Step
 from tests.oracles.ndb import complaints, numbers
 from tests.scenario.simulated import Simulated
 
@@ -51,6 +54,19 @@ def test_no_oracle_complains_of_a_correct_run(runs: dict[int, Simulated], seed: 
 @pytest.mark.parametrize(("seed", "workload"), FOUND)
 def test_what_was_found_once_stays_mended(seed: int, workload: str) -> None:
     run = Simulated(Scenario(cluster="ndb", seed=seed, time_s=10, workload=workload))
+    assert complaints(run.evidence) == {}
+
+
+@pytest.mark.parametrize("at_ms", range(2036, 2056, 4))
+def test_a_cut_of_a_moment_keeps_nobody_waiting_for_good(at_ms: int) -> None:
+    """Cut at 2,044 ms, a notice that an epoch was complete got lost; the next one came by a new connection."""
+    one, other = ("d1", "d4"), ("d2", "d3")
+    targets = tuple(f"{a}>{b}" for a, b in (*product(one, other), *product(other, one)))
+    cut = Step(fault="cut", package="partition", at_ns=at_ms * MS, until_ns=(at_ms + 20) * MS, targets=targets)
+    parameters = {"epoch_ms": 37, "suspect_ms": 200}
+    scenario = Scenario(cluster="ndb", seed=3, time_s=3.5, rate=50, parameters=parameters)
+    run = Simulated(scenario, Plan(steps=(cut,)))
+    assert run.reason == "completed"
     assert complaints(run.evidence) == {}
 
 
@@ -137,7 +153,8 @@ def _older_replica(records: Records) -> Records:
 
 def _void_comes_back(records: Records) -> Records:
     """The last restart says that it restored nothing, and yet it did."""
-    place = max(i for i, r in enumerate(records) if isinstance(r, State) and r.object == "restart")
+    reports = {i: r.key for i, r in enumerate(records) if isinstance(r, State) and r.object == "restart"}
+    place = next(i for i, key in reports.items() if key == list(reports.values())[-1])
     restart = records[place]
     assert isinstance(restart, State)
     return _changed(records, place, value=[0, numbers(restart.value)[1]])

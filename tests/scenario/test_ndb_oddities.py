@@ -16,7 +16,7 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from clusters.ndb.cluster import Ndb
 from clusters.ndb.shape import DATA_NODES, MS
-from harness.core.record import Complete, Footer
+from harness.core.record import Complete, Footer, State
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import HISTORY, write_run_file
 from harness.report.model import Report
@@ -55,6 +55,7 @@ class Odd:
     bugs: tuple[str, ...] = ()
     time_s: float = 6
     rate: float = 100
+    clients: int | None = None
     is_drawn: bool = False
 
 
@@ -83,6 +84,8 @@ def judged(odd: Odd, store: Path) -> Judged:
     scenario = Scenario(
         cluster="ndb", seed=odd.seed, time_s=odd.time_s, rate=odd.rate, workload=odd.workload, bugs=odd.bugs
     )
+    if odd.clients is not None:
+        scenario = msgspec.structs.replace(scenario, clients=odd.clients)
     folder, run_file = prepare(scenario, installed(scenario.cluster), store, plan)
     decided = decide(scenario, cluster, plan)
     run_file = msgspec.structs.replace(
@@ -124,6 +127,25 @@ RUNS = {
     "coordinator dies": Odd(steps=(step("crash", "crash", 2000, 4000, "d1", point="before-commit-answer"),)),
     # It had a false gap once: the peer, brought in anew, spoke for sessions in an epoch that was not its own any more.
     "seed 130": Odd(is_drawn=True, seed=130, workload="list-append", time_s=10),
+    # The master of the restart dies a millisecond before it installs the view in which the others already serve.
+    "master dies": Odd(
+        steps=(
+            step("pause", "pause", 504, 1087, *DATA_NODES, "m1", point="before-prepare-sent"),
+            step("crash", "crash", 1470, 1955, *DATA_NODES),
+            step("crash", "crash", 2134, 2631, "d2"),
+        ),
+        parameters={
+            "epoch_ms": 48,
+            "gci_ms": 771,
+            "suspect_ms": 500,
+            "lock_ms": 230,
+            "lag_ms": 3000,
+            "max_buffered_rows": 68,
+            "nap_permille": 15,
+        },
+        seed=725480078,
+        clients=8,
+    ),
     "late answers": Odd(steps=(step("delay", "slow-link", 1000, 4000, *TO_CLIENTS, latency_ns=300 * MS),)),
 }
 
@@ -181,6 +203,15 @@ def empty_epochs(odd: Judged) -> int:
 def jumps(odd: Judged) -> int:
     """5: restarts that jump over numbers of checkpoints."""
     return sum(each.first_epoch >> GCI_BITS > each.restored + 1 for each in odd.observed.restarts)
+
+
+def restarts_without_master(odd: Judged) -> int:
+    """5: restarts that only others report, as their master died."""
+    reported: dict[int, set[str]] = {}
+    for state in odd.run.evidence:
+        if isinstance(state, State) and state.object == "restart" and state.key != 0:
+            reported.setdefault(number(state.key), set()).add(state.node)
+    return sum("d2" not in nodes for nodes in reported.values())
 
 
 def merged_changes(odd: Judged) -> int:
@@ -254,6 +285,7 @@ SEEN: tuple[tuple[str, Callable[[Judged], int]], ...] = (
     ("out of buffer", epochs_at_once),
     ("slow user", epochs_at_once),
     ("all crash", jumps),
+    ("master dies", restarts_without_master),
     ("appends twice", merged_changes),
     ("late answers", events_before_answers),
     ("all crash", void_transactions),

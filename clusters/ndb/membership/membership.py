@@ -118,6 +118,10 @@ class Membership:
         if self._site.view.since(peer) is not None:
             self._gone[peer] = True
 
+    def has_lost(self, peer: NodeId) -> bool:
+        """True if the link with that member has ended, and no view has followed yet that decides who leaves."""
+        return peer in self._gone
+
     def restarted(self, peer: NodeId) -> None:
         """Note that a member's earlier life is certainly over: there is no lease to wait for."""
         if self._site.view.since(peer) is not None:

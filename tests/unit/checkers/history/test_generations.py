@@ -134,6 +134,20 @@ def test_a_generation_begins_where_the_first_node_installs_its_view(tmp_path: Pa
     assert list(standing(story, tmp_path, 1)) == [1, 2]
 
 
+def test_of_two_reports_of_a_restart_the_first_counts(tmp_path: Path) -> None:
+    story = Story()
+    story.op("ax1", (6, 0))
+    story.op("ax2", (8, 0))
+    story.restart(7, (9, 0))
+    story.op("ax3", (9, 0))
+    story.restart(7, (9, 0))
+    story.op("ax4", (9, 0))
+    (restart,) = restarts(story.write(tmp_path))
+    assert (restart.number, restart.restored) == (1, 7)
+    assert list(standing(story, tmp_path, 0)) == [0, 1]
+    assert list(standing(story, tmp_path, 1)) == [0, 2, 3]
+
+
 def test_a_history_without_states_has_no_restart(tmp_path: Path) -> None:
     history = Story().write(tmp_path)
     assert restarts(history) == ()
